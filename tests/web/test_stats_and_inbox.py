@@ -183,7 +183,7 @@ def test_a_task_that_its_agent_left_unchanged_is_described_again_before_it_is_re
     with at_hand(lab) as server:
         form = f'href="/p/{server.project}#edit-1"'
         answer = page(server, "/inbox").partition('class="actions"')[2].partition("</div>")[0]
-        assert form in answer and "Describe what is wanted" in answer and "Retry" not in answer
+        assert form in answer and "Edit the description" in answer and "Retry" not in answer
         shown = page(server, f"/p/{server.project}/t/1")
         assert f'<a class="button primary" {form}>' in shown
         assert not re.search(r'<button[^>]*class="[^"]*primary[^"]*"[^>]*data-path="/retry"', shown)

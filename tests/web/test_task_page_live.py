@@ -137,12 +137,12 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
         assert second.locator("#gate-note").input_value() == "half a thought"
         second.wait_for_selector("#gate [data-stale]:not([hidden])")
         assert second.get_by_role("button", name="Reject").is_disabled()
-        second.get_by_role("button", name="Load it again").click()
+        second.get_by_role("button", name="Reload the page").click()
         is_now(second, "verified")
         until(second, "!document.getElementById('gate')")
 
         page.get_by_role("button", name="Merge…").click()
-        page.get_by_text("makes one commit of them").click()
+        page.get_by_text("combines them into one commit").click()
         page.locator("#merge .primary").click()
         is_now(page, "completed")
         page.locator("#tab-story").click()

@@ -1,4 +1,4 @@
-"""The server put together: routes behind the guard."""
+"""Builds the server: routes behind the security middleware."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATIC = Path(__file__).with_name("static")
 
 
 def create(registry: ProjectRegistry, door: RequestPolicy, sessions: Sessions, codes: LoginCodes) -> Asgi:
-    """Everything that a request can reach."""
+    """The whole application."""
     return SecurityMiddleware(routes(registry, door, sessions, codes), door)
 
 
@@ -46,7 +46,7 @@ def routes(registry: ProjectRegistry, door: RequestPolicy, sessions: Sessions, c
         title="burnish",
         version=__version__,
         lifespan=life,
-        # the pages that FastAPI brings load their scripts from elsewhere
+        # FastAPI's pages load scripts from a CDN
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/v1/openapi.json",

@@ -1,4 +1,4 @@
-"""JSON in ASCII: the name of a file need not be text, and half a character must not be the end of an answer."""
+"""JSON in ASCII: file names can contain lone surrogates, which UTF-8 cannot encode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may come in: pure judgement of a request's headers, over http and WebSocket alike."""
+"""Access rules: decide by its headers whether an HTTP or WebSocket request is allowed. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_BODY = 2 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """What of a request counts at the door."""
+    """The parts of a request that access depends on."""
 
     kind: str  # http or websocket
     method: str
@@ -22,7 +22,7 @@ class RequestInfo:
     headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def one(self, name: str) -> str | None:
-        """The header's value; a header that comes twice is nobody's friend and counts as wrong."""
+        """The value of a header. A repeated header counts as invalid."""
         values = self.headers.get(name, ())
         return values[0] if len(values) == 1 else ("\x00" if values else None)
 
@@ -47,104 +47,104 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Let in: `api` by the token, `web` by a browser's session, `login` to show a token and nothing else."""
+    """Allowed: `api` by the token, `web` by a browser's session, `login` only to present a token."""
 
     via: str
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """The rules of one server. Sessions are asked for, since they change."""
+    """The rules of one server. Sessions change, so they are looked up by functions."""
 
     token: str
     hosts: frozenset[str]
     cookie_name: str
-    # is there such a session; does this key belong to it
+    # whether a session exists; whether a key belongs to it
     knows: Callable[[str], bool]
     owns: Callable[[str, str], bool]
-    # was this cookie issued by a server process that has ended
+    # whether an earlier server process issued the cookie
     is_from_earlier_start: Callable[[str], bool] = lambda cookie: False
 
-    def judge(self, ask: RequestInfo) -> Granted | Refusal:
-        """In this order: the place it was sent to, where it comes from, what it brings, who it is."""
-        return self._host(ask) or self._origin(ask) or self._body(ask) or self._who(ask)
+    def judge(self, request: RequestInfo) -> Granted | Refusal:
+        """Check the host, the origin, the body and the credentials, in this order."""
+        return self._host(request) or self._origin(request) or self._body(request) or self._who(request)
 
-    def _host(self, ask: RequestInfo) -> Refusal | None:
-        # Not only Origin = Host: a name that was rebound to this machine has both, and is not on the list.
-        if (ask.one("host") or "").lower() in self.hosts:
+    def _host(self, request: RequestInfo) -> Refusal | None:
+        # Comparing Origin with Host is not enough: with DNS rebinding both are equal.
+        if (request.one("host") or "").lower() in self.hosts:
             return None
-        return Refusal(421, "This server does not answer under that name.", _address(self.hosts))
+        return Refusal(421, "This server does not answer to that host name.", _address(self.hosts))
 
-    def _origin(self, ask: RequestInfo) -> Refusal | None:
-        origin = ask.one("origin")
+    def _origin(self, request: RequestInfo) -> Refusal | None:
+        origin = request.one("origin")
         foreign = Refusal(403, "The request comes from another site.", _address(self.hosts))
         if origin is not None and not self._ours(origin):
             return foreign
-        # What a page elsewhere asks for in the background; a link that a person follows is another thing.
-        strange = ask.one("sec-fetch-site") not in (None, "same-origin", "none")
-        followed = ask.one("sec-fetch-mode") == "navigate" and not ask.writes
-        return foreign if strange and not followed else None
+        # Background requests of other sites are refused; links that the user follows are allowed.
+        is_cross_site = request.one("sec-fetch-site") not in (None, "same-origin", "none")
+        is_navigation = request.one("sec-fetch-mode") == "navigate" and not request.writes
+        return foreign if is_cross_site and not is_navigation else None
 
     def _ours(self, origin: str) -> bool:
-        # letter by letter: whatever takes an origin apart can be made to stumble over one
+        # compared as text: URL parsers can be tricked
         scheme, _, host = origin.lower().partition("://")
         return scheme == "http" and host in self.hosts
 
-    def _body(self, ask: RequestInfo) -> Refusal | None:
-        if not ask.writes:
+    def _body(self, request: RequestInfo) -> Refusal | None:
+        if not request.writes:
             return None
-        length = ask.one("content-length")
+        length = request.one("content-length")
         if length is not None and not _fits(length):
-            return Refusal(413, "The request is too large.", f"At most {MOST_BODY // 1024 // 1024} MB are taken.")
-        brings = length not in (None, "0") or ask.one("transfer-encoding") is not None
-        kind = (ask.one("content-type") or "").partition(";")[0].strip().lower()
-        if brings and kind != "application/json":
-            return Refusal(415, "Only JSON is taken here.", "Send it as Content-Type: application/json.")
+            return Refusal(413, "The request is too large.", f"The limit is {MOST_BODY // 1024 // 1024} MB.")
+        has_body = length not in (None, "0") or request.one("transfer-encoding") is not None
+        kind = (request.one("content-type") or "").partition(";")[0].strip().lower()
+        if has_body and kind != "application/json":
+            return Refusal(415, "The body must be JSON.", "Send it as Content-Type: application/json.")
         return None
 
-    def _who(self, ask: RequestInfo) -> Granted | Refusal:
-        given = ask.one("authorization")
-        if given is not None:
-            scheme, _, token = given.partition(" ")
-            fits = scheme.lower() == "bearer" and same(token.strip(), self.token)
-            return Granted("api") if fits else STRANGER
-        session = ask.cookie(self.cookie_name)
+    def _who(self, request: RequestInfo) -> Granted | Refusal:
+        credentials = request.one("authorization")
+        if credentials is not None:
+            scheme, _, token = credentials.partition(" ")
+            is_valid = scheme.lower() == "bearer" and same(token.strip(), self.token)
+            return Granted("api") if is_valid else STRANGER
+        session = request.cookie(self.cookie_name)
         if session is None or not self.knows(session):
-            asks_in = ask.kind == "http" and not ask.writes and ask.path == LOGIN
-            ended = session is not None and self.is_from_earlier_start(session)
-            return Granted("login") if asks_in else RESTARTED if ended else STRANGER
-        return self._with_cookie(ask, session)
+            is_login = request.kind == "http" and not request.writes and request.path == LOGIN
+            is_earlier = session is not None and self.is_from_earlier_start(session)
+            return Granted("login") if is_login else RESTARTED if is_earlier else STRANGER
+        return self._with_cookie(request, session)
 
-    def _with_cookie(self, ask: RequestInfo, session: str) -> Granted | Refusal:
-        """Cookies ignore ports: any server on this machine gets them. So they may look, and no more."""
-        if (ask.kind == "websocket" or ask.writes) and ask.one("origin") is None:
-            return Refusal(403, "A browser says where a request comes from; this one does not.", "Use the token.")
-        if ask.writes and not self.owns(session, ask.one(KEY_HEADER) or ""):
+    def _with_cookie(self, request: RequestInfo, session: str) -> Granted | Refusal:
+        """Cookies are sent to all ports of this machine, so a cookie alone only allows reading."""
+        if (request.kind == "websocket" or request.writes) and request.one("origin") is None:
+            return Refusal(403, "The request has a cookie but no Origin header.", "Use the token.")
+        if request.writes and not self.owns(session, request.one(KEY_HEADER) or ""):
             return Refusal(
-                403, "This page may look, but not act.", "Open the address that `burnish serve` printed once more."
+                403, "This page can read but not change anything.", "Open the URL that `burnish serve` printed again."
             )
         return Granted("web")
 
 
-STRANGER = Refusal(401, "The token is missing or wrong.", "Open the address that `burnish serve` printed.")
+STRANGER = Refusal(401, "The token is missing or wrong.", "Open the URL that `burnish serve` printed.")
 RESTARTED = Refusal(
     401,
-    "burnish serve was restarted, and your login ended with the earlier one.",
-    "Log in again: open the address that `burnish serve` printed, or stop it and start `burnish serve --open`.",
+    "burnish serve was restarted, which ended your login.",
+    "To log in again, open the URL that `burnish serve` printed, or restart it with `burnish serve --open`.",
 )
 
 
 def _fits(length: str) -> bool:
-    # a number of many digits costs, and a superscript is a digit as well
+    # int() is slow for many digits, and isdigit() accepts superscripts
     return length.isascii() and length.isdigit() and len(length) <= 12 and int(length) <= MOST_BODY
 
 
-def same(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+def same(value: str, expected: str) -> bool:
+    return hmac.compare_digest(value.encode("utf-8", "replace"), expected.encode())
 
 
 def hosts_of(names: Iterable[str], port: int) -> frozenset[str]:
-    """What a browser may write as Host to reach us."""
+    """The values of the Host header that are accepted."""
     found = set()
     for name in names:
         bare = f"[{name}]" if ":" in name else name.lower()

@@ -1,4 +1,4 @@
-"""Events under automaker's names and payloads, for programs that use those."""
+"""Events with the names and payloads of automaker, for programs that use those."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FINDING = ("category", "severity", "title", "description", "suggestion", "file"
 
 
 def renamed(event: RecordedEvent, store: Store) -> dict[str, Any] | None:
-    """None where S3 has no such event. `id` is the log's own number, so that these resume as well."""
+    """The event as automaker names it; None if automaker has no such event. `id` is the event's id, for resuming."""
     name = _NAMES.get(event.type)
     if name is None or event.task is None or (event.type == "phase.failed" and not _of_review(event)):
         return None
@@ -44,8 +44,8 @@ def _payload(name: str, event: RecordedEvent, store: Store) -> dict[str, Any]:
         case "progress":
             return {**number, "message": _message(event)}
         case "completed":
-            told = {"status": in_three(data.get("verdict")), "findings": _findings(event, store)}
-            return {**number, **told, "summary": str(data.get("summary") or data.get("but") or "")}
+            result = {"status": in_three(data.get("verdict")), "findings": _findings(event, store)}
+            return {**number, **result, "summary": str(data.get("summary") or data.get("but") or "")}
         case "approved":
             return {"nextStatus": _next_status(event, store)}
         case "rejected":
@@ -64,24 +64,24 @@ def _message(event: RecordedEvent) -> str:
 
 
 def _findings(event: RecordedEvent, store: Store) -> list[dict[str, Any]]:
-    """Those that the review gave, as they stood then: from the log, since the tables tell of now."""
-    known: dict[str, dict[str, Any]] = {}
+    """The findings of the review in their state at that time, from the event log."""
+    by_id: dict[str, dict[str, Any]] = {}
     for one in _before(event, store, _FOUND):
         found = one.data.get("finding") or {}
-        known[str(found.get("id"))] = found
-    given = [known[id] for id in dict.fromkeys(map(str, event.data.get("findings") or ())) if id in known]
-    return [{"id": one["id"], **{key: one.get("remark", {}).get(key) for key in _FINDING}} for one in given]
+        by_id[str(found.get("id"))] = found
+    findings = [by_id[id] for id in dict.fromkeys(map(str, event.data.get("findings") or ())) if id in by_id]
+    return [{"id": one["id"], **{key: one.get("remark", {}).get(key) for key in _FINDING}} for one in findings]
 
 
 def _reason(event: RecordedEvent, store: Store) -> str:
-    """The reviewer's own words where there are some, else why it was sent back."""
+    """The reviewer's rejection reason, or why the task was sent back."""
     reviews = [one for one in _before(event, store, ["phase.finished"]) if _of_review(one) and one.cycle == event.cycle]
-    said = str(reviews[-1].data.get("rejection_reason") or "") if reviews and not event.data.get("by") else ""
-    return said or str(event.data.get("why") or "")
+    reason = str(reviews[-1].data.get("rejection_reason") or "") if reviews and not event.data.get("by") else ""
+    return reason or str(event.data.get("why") or "")
 
 
 def _next_status(event: RecordedEvent, store: Store) -> str:
-    """Written in the same breath as the approval."""
+    """The status that was recorded together with the approval."""
     after = store.events(event.project, task=event.task, since=event.id, limit=1, types=["task.status"])
     return str(after[0].data.get("to")) if after else "verified"
 

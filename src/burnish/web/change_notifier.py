@@ -1,4 +1,4 @@
-"""Tells every open socket that something is new. What it is, each reads from the store by itself."""
+"""Wakes up the open sockets when the store has changed. Each socket then reads the new events itself."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from burnish.errors import BurnishError
 
-# How often the store is asked whether somebody else has written; costs microseconds.
+# Seconds between checks for changes by other processes; a check takes microseconds.
 PAUSE = 0.1
 
 
 class ChangeNotifier:
-    """No queues: the event log is the buffer, so a slow client costs nothing and misses nothing."""
+    """Has no queues: the event log is the buffer, so a slow client uses no memory and misses no event."""
 
     def __init__(self, version: Callable[[], int]) -> None:
         self._version = version
@@ -35,26 +35,26 @@ class ChangeNotifier:
             self._thread.join()
 
     def nudge(self) -> None:
-        """Something happened in this process: do not wait for the next look."""
+        """Check now, because this process has changed something."""
         self._soon.set()
 
     @property
     def news(self) -> asyncio.Event:
-        """Set once, at the next news; take it before you look, wait for it afterwards, and nothing is missed."""
+        """Set at the next change. Get it before reading the store and wait for it afterwards, to miss nothing."""
         return self._news
 
     def _watch(self) -> None:
-        seen = self._look()
+        last_version = self._look()
         while not self._over.is_set():
-            nudged = self._soon.wait(PAUSE)
+            is_notified = self._soon.wait(PAUSE)
             self._soon.clear()
             version = self._look()
-            if nudged or version != seen:
-                seen = version
+            if is_notified or version != last_version:
+                last_version = version
                 self._tell()
 
     def _look(self) -> int | None:
-        """None where the store cannot be read just now: that ends when the trouble does, and is news as well."""
+        """The version of the store; None while it cannot be read, so that the recovery counts as a change."""
         try:
             return self._version()
         except BurnishError:
@@ -66,5 +66,5 @@ class ChangeNotifier:
             loop.call_soon_threadsafe(self._ring)
 
     def _ring(self) -> None:
-        rung, self._news = self._news, asyncio.Event()
-        rung.set()
+        event, self._news = self._news, asyncio.Event()
+        event.set()

@@ -1,4 +1,4 @@
-"""What a route is given: the house, the project, and who asks."""
+"""Dependencies of routes: the registry, the project, and how the request was authorised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _registry(request: Request) -> ProjectRegistry:
 
 RegistryDep = Annotated[ProjectRegistry, Depends(_registry)]
 ProjectKey = Annotated[str, Path(description="The project's key, as `GET /api/v1/projects` lists it.", max_length=200)]
-# ids are small numbers: what SQLite cannot hold is no task
+# SQLite cannot store larger numbers
 TaskNumber = Annotated[int, Path(description="The task's number.", ge=1, le=2**31)]
 
 
@@ -31,11 +31,11 @@ def _opened(registry: RegistryDep, project: ProjectKey) -> App:
 
 
 def _via(request: Request) -> str:
-    """`web` or `api`: kept with each decision."""
+    """`web` or `api`; recorded with each decision."""
     return str(request.state.via)
 
 
-# for reading: the row alone; for acting: the project with its settings as they are now
+# for reading: the row; for changes: the project with its current settings
 ProjectDep = Annotated[ProjectRow, Depends(_project)]
 AppDep = Annotated[App, Depends(_opened)]
 Via = Annotated[str, Depends(_via)]

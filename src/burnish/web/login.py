@@ -1,4 +1,4 @@
-"""A browser presents the token or a one-time code, and gets a cookie to look with and a key to act with."""
+"""Log-in of a browser: exchanges the token or a one-time code for a cookie and a key."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def login(request: Request, token: str = "", code: str = "") -> Response:
     sessions: Sessions = request.app.state.sessions
     session = sessions.begin() if same(token, door.token) else _exchange(code, request)
     if session is None and request.state.via == "web":
-        # this browser is logged in already: it has opened the address once more
+        # already logged in: the URL was opened again
         return RedirectResponse("/", 303)
     if session is None:
         return page(request, "problem.html.j2", status=401, what=STRANGER.what, hint=STRANGER.hint, bare=True)
-    # The key goes into the page's own storage, which another port cannot read, and into no other page.
+    # The page puts the key into local storage, which another port cannot read.
     answer = page(request, "login.html.j2", key=session.key, bare=True)
-    # What a page of somebody else left at this address while no server ran: its storage and its service workers.
+    # Removes storage and service workers that another program left at this address while no server ran.
     answer.headers["Clear-Site-Data"] = '"storage"'
     answer.set_cookie(door.cookie_name, session.cookie, max_age=SECONDS, httponly=True, samesite="strict", path="/")
     return answer
@@ -36,14 +36,14 @@ def _exchange(code: str, request: Request) -> WebSession | None:
     sessions: Sessions = request.app.state.sessions
     codes: LoginCodes = request.app.state.login_codes
     own = request.cookies.get(request.app.state.door.cookie_name)
-    begun: list[WebSession] = []
+    sessions_begun: list[WebSession] = []
 
     def begin() -> str:
-        begun.append(sessions.begin())
-        return begun[0].cookie
+        sessions_begun.append(sessions.begin())
+        return sessions_begun[0].cookie
 
     def end(cookie: str) -> None:
         if cookie != own:
             sessions.end(cookie)
 
-    return begun[0] if code and codes.redeem(code, begin, end) else None
+    return sessions_begun[0] if code and codes.redeem(code, begin, end) else None

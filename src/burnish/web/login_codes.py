@@ -1,4 +1,4 @@
-"""One-time codes: what `serve --open` puts on the browser's command line instead of the token."""
+"""One-time codes, which `serve --open` passes to the browser instead of the token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 60.0
 @dataclass
 class _IssuedCode:
     expires: float
-    # the session that it was exchanged for; None: not used yet
+    # the session that the code was exchanged for; None: not used yet
     cookie: str | None = None
 
 
@@ -29,31 +29,31 @@ class LoginCodes:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._issued: dict[str, _IssuedCode] = {}
+        self._codes: dict[str, _IssuedCode] = {}
 
     def issue(self) -> str:
         code = secrets.token_urlsafe(24)
         with self._lock:
             self._drop_expired()
-            self._issued[_digest(code)] = _IssuedCode(self._clock() + SECONDS)
+            self._codes[_digest(code)] = _IssuedCode(self._clock() + SECONDS)
         return code
 
     def redeem(self, code: str, begin: Callable[[], str], end: Callable[[str], None]) -> bool:
         """For a valid code call `begin`, which returns a session's cookie; for a used one `end` its session."""
         with self._lock:
             self._drop_expired()
-            issued = self._issued.get(_digest(code))
-            if issued is None:
+            entry = self._codes.get(_digest(code))
+            if entry is None:
                 return False
-            if issued.cookie is not None:
-                end(issued.cookie)
+            if entry.cookie is not None:
+                end(entry.cookie)
                 return False
-            issued.cookie = begin()
+            entry.cookie = begin()
             return True
 
     def _drop_expired(self) -> None:
         now = self._clock()
-        self._issued = {key: issued for key, issued in self._issued.items() if issued.expires > now}
+        self._codes = {key: entry for key, entry in self._codes.items() if entry.expires > now}
 
 
 def _digest(code: str) -> str:

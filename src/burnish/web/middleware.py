@@ -1,4 +1,4 @@
-"""The door as ASGI, in front of everything: no route and no socket is reached past it."""
+"""ASGI middleware that applies the access rules to every route and socket, and adds security headers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEADERS = (
 
 
 class TooLarge(HTTPException):
-    """A body without an honest length went on and on. Of a kind that no layer in between takes for its own."""
+    """The body is longer than allowed, whatever its Content-Length. An HTTPException, so that FastAPI passes it on."""
 
     def __init__(self) -> None:
         super().__init__(413, "The request is too large.")
@@ -48,29 +48,29 @@ class SecurityMiddleware:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        verdict = self._door.judge(_ask(scope))
+        verdict = self._door.judge(_request_info(scope))
         if isinstance(verdict, Granted):
             scope.setdefault("state", {})["via"] = verdict.via
-            await self._let_in(scope, receive, send)
+            await self._forward(scope, receive, send)
         elif scope["type"] == "websocket":
             await _close(receive, send)
         else:
             await _refuse(scope, send, verdict)
 
-    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await self._app(scope, receive, send)
             return
 
-        async def dressed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_dress(message.get("headers", ()))]
+                message["headers"] = [*message.get("headers", ()), *_security_headers(message.get("headers", ()))]
             await send(message)
 
-        await self._app(scope, _counted(receive), dressed)
+        await self._app(scope, _limited(receive), send_with_headers)
 
 
-def _ask(scope: Scope) -> RequestInfo:
+def _request_info(scope: Scope) -> RequestInfo:
     headers: dict[str, tuple[str, ...]] = {}
     for name, value in scope.get("headers", ()):
         key = name.decode("latin-1").lower()
@@ -78,38 +78,38 @@ def _ask(scope: Scope) -> RequestInfo:
     return RequestInfo(scope["type"], scope.get("method", "GET"), scope.get("path", ""), headers)
 
 
-def _counted(receive: Receive) -> Receive:
-    seen = 0
+def _limited(receive: Receive) -> Receive:
+    size = 0
 
-    async def counting() -> Message:
-        nonlocal seen
+    async def receive_limited() -> Message:
+        nonlocal size
         message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > MOST_BODY:
+        size += len(message.get("body", b""))
+        if size > MOST_BODY:
             raise TooLarge
         return message
 
-    return counting
+    return receive_limited
 
 
-def _dress(given: Any) -> list[tuple[bytes, bytes]]:
-    there = {name.lower() for name, _ in given}
-    extra = [] if b"cache-control" in there else [(b"cache-control", b"no-store")]
-    return [pair for pair in HEADERS if pair[0] not in there] + extra
+def _security_headers(headers: Any) -> list[tuple[bytes, bytes]]:
+    names = {name.lower() for name, _ in headers}
+    extra = [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
+    return [pair for pair in HEADERS if pair[0] not in names] + extra
 
 
 async def _close(receive: Receive, send: Send) -> None:
-    """Before the handshake: the client sees a plain 403."""
+    """Close before the handshake; the client gets a 403."""
     await receive()
     await send({"type": "websocket.close", "code": 4403})
 
 
 async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
-    """A program gets a problem, a person a page."""
+    """Respond with problem+json, or with HTML to a browser."""
     kind, body = b"application/problem+json", _problem(refusal)
     if b"text/html" in dict(scope.get("headers", ())).get(b"accept", b""):
         kind, body = b"text/html; charset=utf-8", _page(refusal)
-    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *_dress(())]
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *_security_headers(())]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 

@@ -1,4 +1,4 @@
-"""Errors as problem+json (RFC 9457), or as a page for people: what happened, what to do."""
+"""Errors as problem+json (RFC 9457), or as an HTML page for browsers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from burnish.web.asciijson import AsciiJson
 
 PROBLEM = "application/problem+json"
 LIST = "/api/v1/openapi.json"
-# the first that fits
+# the first match counts
 _STATUS: tuple[tuple[type[BurnishError], int], ...] = (
     (NotFound, 404),
     (Refused, 409),
     (BadInput, 400),
-    # git, an agent or the machine is in the way: not the client's mistake, and not ours
+    # git, an agent or the machine failed: neither the client's error nor a bug
     (BurnishError, 424),
 )
-# what an error knows beyond its words: files in the way, conflicts
+# extra attributes of errors: blocking files, conflicts
 _MORE = ("blocking", "benign", "paths")
 
 SHAPE = {
@@ -38,7 +38,7 @@ SHAPE = {
         "detail": {"type": "string", "description": "What to do."},
         "errors": {
             "type": "array",
-            "description": "Of a request that is not what is expected: each place, and what is wrong there.",
+            "description": "For an invalid request: each location, and what is wrong there.",
             "items": {"type": "object"},
         },
     },
@@ -58,16 +58,16 @@ def _declared(words: str) -> dict[str, Any]:
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: _declared("What is asked for makes no sense here."),
+    400: _declared("The request is not valid for this task or project."),
     401: _declared("The token is missing or wrong."),
-    403: _declared("It comes from another site, or may look but not act."),
-    404: _declared("Nothing has that name."),
-    409: _declared("Refused: an illegal move, a stale decision, or somebody else holds it."),
-    413: _declared("It is too large."),
-    415: _declared("Only JSON is taken."),
-    421: _declared("The server does not answer under that name."),
-    422: _declared("The request is not what is expected here."),
-    424: _declared("Git, an agent or the machine is in the way."),
+    403: _declared("The request comes from another site, or may only read."),
+    404: _declared("Not found."),
+    409: _declared("Refused: an illegal move, an outdated decision, or the task is locked."),
+    413: _declared("The body is too large."),
+    415: _declared("The body must be JSON."),
+    421: _declared("The server does not answer to that host name."),
+    422: _declared("The request does not match the schema."),
+    424: _declared("Git, an agent or the machine failed."),
 }
 
 
@@ -77,7 +77,7 @@ def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    app.add_exception_handler(BurnishError, _known)
+    app.add_exception_handler(BurnishError, _burnish_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _bug)
@@ -85,7 +85,7 @@ def install(app: FastAPI) -> None:
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """The API as OpenAPI, with the shape of problems and the token in it."""
+    """The OpenAPI document, with the schema of problems and the token."""
     if app.openapi_schema is None:
         found = get_openapi(
             title=app.title,
@@ -102,13 +102,13 @@ def _described(app: FastAPI) -> dict[str, Any]:
 
 
 def status_of(error: BurnishError) -> int:
-    # exit code 1: it ran, and what came of it is a no
+    # exit code 1: it ran with a negative result
     if error.exit_code == 1:
         return 409
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
-async def _known(request: Request, error: Exception) -> Response:
+async def _burnish_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, BurnishError)
     more = {name: list(getattr(error, name)) for name in _MORE if hasattr(error, name)}
     return _answer(request, status_of(error), error.what, error.hint, **more)
@@ -119,7 +119,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
     wrong = [{"where": [str(part) for part in one["loc"]], "what": str(one["msg"])} for one in error.errors()]
     where = ".".join(wrong[0]["where"]) if wrong else ""
     detail = f"{where}: {wrong[0]['what']}" if wrong else ""
-    return _answer(request, 422, "The request is not what is expected here.", detail, errors=wrong)
+    return _answer(request, 422, "The request does not match the schema.", detail, errors=wrong)
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -127,11 +127,11 @@ async def _http(request: Request, error: Exception) -> Response:
     what, hint = str(error.detail), ""
     headers = dict(error.headers or {})
     if error.status_code == 404 and what == "Not Found":
-        what = "There is nothing here."
-        hint = f"{LIST} lists what there is." if _is_api(request) else "The projects are at /."
+        what = "Not found."
+        hint = f"{LIST} lists all paths." if _is_api(request) else "The projects are at /."
     elif error.status_code == 405:
         headers["allow"] = ", ".join(_allowed(request))
-        what, hint = f"{request.method} is not taken here.", f"Allowed: {headers['allow']}."
+        what, hint = f"{request.method} is not allowed here.", f"Allowed: {headers['allow']}."
     elif error.status_code == 400:
         what, hint = "The body could not be read.", "Send one JSON value that is not nested deeply."
     answer = _answer(request, error.status_code, what, hint)
@@ -144,22 +144,22 @@ def _is_api(request: Request) -> bool:
 
 
 def _allowed(request: Request) -> list[str]:
-    """Of every route with this path; each alone knows only its own."""
-    tried = {method: {**request.scope, "method": method} for method in ("DELETE", "GET", "PATCH", "POST", "PUT")}
-    return [m for m, scope in tried.items() if any(r.matches(scope)[0] is Match.FULL for r in request.app.routes)]
+    """The methods of all routes with this path."""
+    scopes = {method: {**request.scope, "method": method} for method in ("DELETE", "GET", "PATCH", "POST", "PUT")}
+    return [m for m, scope in scopes.items() if any(r.matches(scope)[0] is Match.FULL for r in request.app.routes)]
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    """Our own mistake: in a word here, whole where the server was started."""
+    """A bug: short here; the traceback is in the terminal of the server."""
     what = f"This is a bug in burnish: {type(error).__name__}"
-    return _answer(request, 500, what, "Nothing that was recorded is lost; the terminal of `burnish serve` has more.")
+    return _answer(request, 500, what, "Recorded data is safe. The terminal of `burnish serve` shows the traceback.")
 
 
 def _answer(request: Request, status: int, what: str, hint: str, **more: Any) -> Response:
     if "text/html" in request.headers.get("accept", "") and not _is_api(request):
         from burnish.web.pages.rendering import page
 
-        # who has shown no token yet learns nothing of what is here
+        # without a log-in the page shows no project names
         stranger = request.state.via == "login"
         return page(request, "problem.html.j2", status=status, what=what, hint=hint, title=what, bare=stranger)
     return problem(status, what, hint, **more)

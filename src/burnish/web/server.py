@@ -1,4 +1,4 @@
-"""`burnish serve`: take the port, say the address, serve until stopped."""
+"""`burnish serve`: binds the port, announces the URL, serves until stopped."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Address:
         return f"{self.url}/login?code={code}"
 
 
-# Called once the server answers, with its address and what issues codes for a browser.
+# Called when the server is ready, with its address and the issuer of one-time codes.
 Ready = Callable[[Address, LoginCodes], None]
 
 
 def serve(host: str, port: int | None, *, token: str, ready: Ready, registry: ProjectRegistry | None = None) -> None:
-    """Blocks until it is asked to stop; what runs is ended and goes on with the next start."""
+    """Blocks until stopped. Active runs are stopped too and resumed at the next start."""
     registry = registry or ProjectRegistry.here()
     try:
         with _only_one(registry.home) as tell, _bound(host, port) as listening:
@@ -75,21 +75,21 @@ def _serve(registry: ProjectRegistry, address: Address, listening: socket.socket
 
     from burnish.web.app import create
 
-    # a client that is gone is no news, and whoever started us may not read what we print
+    # asyncio logs every lost connection, which would fill an unread pipe
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     sessions = Sessions()
     # earlier versions stored sessions here
     with suppress(OSError):
         (registry.home / "serve" / "sessions.json").unlink(missing_ok=True)
     codes = LoginCodes()
-    app = create(registry, door_for(address, sessions), sessions, codes)
+    app = create(registry, request_policy(address, sessions), sessions, codes)
     settings = uvicorn.Config(
         app,
         log_level="error",
-        # the same everywhere, whatever else is installed; and it gives up on headers without an end
+        # fixed, whatever else is installed; h11 limits the size of headers
         http="h11",
         ws="websockets-sansio",
-        # clients have nothing to say there
+        # clients do not send messages
         ws_max_size=4096,
         server_header=False,
         timeout_graceful_shutdown=3,
@@ -106,7 +106,7 @@ def _serve(registry: ProjectRegistry, address: Address, listening: socket.socket
         with _stopping_on_hangup(server):
             server.run(sockets=[listening])
     except KeyboardInterrupt:
-        # uvicorn has put everything away and passes the signal on: for a server this is how it ends
+        # uvicorn has shut down and re-raises the signal: the normal end of a server
         return
 
 
@@ -127,14 +127,14 @@ def _stopping_on_hangup(server: uvicorn.Server) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-def door_for(address: Address, sessions: Sessions) -> RequestPolicy:
+def request_policy(address: Address, sessions: Sessions) -> RequestPolicy:
     names = {address.host}
     if _is_loopback(address.host):
         names |= {"127.0.0.1", "localhost", "::1"}
     return RequestPolicy(
         address.token,
         hosts_of(names, address.port),
-        # cookies do not tell ports apart, so that the name must
+        # cookies are shared by all ports, so the name contains the port
         f"burnish_{address.port}",
         sessions.knows,
         sessions.owns,
@@ -142,20 +142,20 @@ def door_for(address: Address, sessions: Sessions) -> RequestPolicy:
     )
 
 
-def token_for(host: str, given: str = "", source: str = TOKEN) -> str:
+def token_for(host: str, token: str = "", source: str = TOKEN) -> str:
     """The token that the user set, from `source`; else a new one for each start, on a loopback address only."""
-    plain = given.isascii() and given.replace("-", "").replace("_", "").isalnum()
-    if given and not (plain and len(given) >= SHORTEST):
+    plain = token.isascii() and token.replace("-", "").replace("_", "").isalnum()
+    if token and not (plain and len(token) >= SHORTEST):
         raise BadInput(
             f"The token in {source} is too short or has other characters than letters, digits, - and _.",
             hint=f"Use at least {SHORTEST} of them, e.g. openssl rand -hex 24",
         )
-    if not given and not _is_loopback(host):
+    if not token and not _is_loopback(host):
         raise BadInput(
             f"--host {host} lets other machines in, and no token is set.",
             hint=f"Write one to a file and name it: burnish serve --host {host} --token-file FILE (or set {TOKEN})",
         )
-    return given or secrets.token_urlsafe(24)
+    return token or secrets.token_urlsafe(24)
 
 
 def read_token(file: str) -> str:
@@ -163,11 +163,11 @@ def read_token(file: str) -> str:
     try:
         if file == "-":
             return sys.stdin.readline().strip()
-        with Path(file).expanduser().open(encoding="ascii", errors="replace") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
+        with Path(file).expanduser().open(encoding="ascii", errors="replace") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
             if stat.S_ISREG(mode) and mode & 0o077:
                 raise BadInput(f"{file} can be read by other users.", hint=f"Make it private: chmod 600 {file}")
-            token = opened.readline(1000).strip()
+            token = stream.readline(1000).strip()
     except OSError as error:
         raise BadInput(f"The token file {file} cannot be read: {error.strerror}.", hint="Name another one.") from error
     if not token:
@@ -183,7 +183,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _name(host: str, listening: socket.socket) -> str:
-    """What to write into a browser, which cannot connect to `0.0.0.0`.
+    """The host for the URL: a browser cannot connect to `0.0.0.0`.
 
     `localhost` is two addresses, of which this server has one. Any program can listen on the other, and a browser that
     tries that one first would send it the token.
@@ -195,15 +195,15 @@ def _name(host: str, listening: socket.socket) -> str:
 
 @contextmanager
 def _bound(host: str, port: int | None) -> Iterator[socket.socket]:
-    """The port asked for, or ours, or, where that is taken, any."""
-    wanted = [PORT, 0] if port is None else [port]
-    for number in wanted:
+    """Bind the given port, or the default port, or any port if that is in use."""
+    ports = [PORT, 0] if port is None else [port]
+    for number in ports:
         try:
             with _listening(host, number) as found:
                 yield found
             return
         except OSError as error:
-            if error.errno == errno.EADDRINUSE and number != wanted[-1]:
+            if error.errno == errno.EADDRINUSE and number != ports[-1]:
                 continue
             raise BurnishError(
                 f"Cannot listen on {host}, port {number}: {os.strerror(error.errno or 0)}.",
@@ -216,7 +216,7 @@ def _listening(host: str, port: int) -> socket.socket:
     family, kind, proto, _, place = found[0]
     listening = socket.socket(family, kind, proto)
     try:
-        # a restart must get its port back at once, so that open pages find it again
+        # a restarted server must get its port back at once, so that open pages reconnect
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place)
         listening.listen(128)
@@ -228,7 +228,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 @contextmanager
 def _only_one(home: Path) -> Iterator[Callable[[str], None]]:
-    """One server for all projects of a home: two would go on with the same runs."""
+    """Lock the home for one server: two would resume the same runs."""
     place = home / "serve" / "lock"
     private_folder(place.parent)
     with os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as file:
@@ -236,8 +236,8 @@ def _only_one(home: Path) -> Iterator[Callable[[str], None]]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Refused(
-                f"burnish serve runs already{_where(file.read())}.",
-                hint="It serves every project: open the address that it printed, or stop it first.",
+                f"burnish serve is already running{_where(file.read())}.",
+                hint="It serves all projects: open the URL that it printed, or stop it first.",
             ) from None
 
         def tell(url: str) -> None:

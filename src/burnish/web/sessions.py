@@ -1,4 +1,4 @@
-"""Logins of browsers. They exist in the memory of one server process and end with it."""
+"""Sessions of browsers, kept in the memory of one server process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 30 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class WebSession:
-    """The cookie opens pages; the key, which the page keeps where no other port can read it, lets them act."""
+    """The cookie allows reading. Changes need the key too, which is in local storage, out of reach of other ports."""
 
     cookie: str
     key: str
@@ -30,34 +30,34 @@ class Sessions:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        # what is compared depends on this secret, so that no digest of another process can match
+        # part of every digest, so that a digest of another process never matches
         self._secret = secrets.token_bytes(32)
-        # not secret: shows which start issued a cookie, so that an old one can be explained
+        # not secret: identifies the process that issued a cookie, for the error message
         self._start = secrets.token_hex(8)
-        self._known: dict[str, tuple[str, float]] = {}
+        self._sessions: dict[str, tuple[str, float]] = {}
 
     def begin(self) -> WebSession:
         session = WebSession(f"{self._start}.{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32))
         with self._lock:
-            self._known[self._digest(session.cookie)] = (self._digest(session.key), self._clock())
-            newest = sorted(self._known.items(), key=lambda entry: entry[1][1])[-MOST:]
-            self._known = dict(newest)
+            self._sessions[self._digest(session.cookie)] = (self._digest(session.key), self._clock())
+            newest = sorted(self._sessions.items(), key=lambda entry: entry[1][1])[-MOST:]
+            self._sessions = dict(newest)
         return session
 
     def end(self, cookie: str) -> None:
         with self._lock:
-            self._known.pop(self._digest(cookie), None)
+            self._sessions.pop(self._digest(cookie), None)
 
     def knows(self, cookie: str) -> bool:
-        found = self._known.get(self._digest(cookie))
+        found = self._sessions.get(self._digest(cookie))
         return found is not None and self._clock() - found[1] < SECONDS
 
     def owns(self, cookie: str, key: str) -> bool:
-        found = self._known.get(self._digest(cookie))
+        found = self._sessions.get(self._digest(cookie))
         return found is not None and bool(key) and secrets.compare_digest(found[0], self._digest(key))
 
     def is_from_earlier_start(self, cookie: str) -> bool:
-        """For the message only: it says nothing about whether the cookie was ever valid."""
+        """For the error message only: does not tell whether the cookie was ever valid."""
         return not cookie.startswith(f"{self._start}.")
 
     def _digest(self, value: str) -> str:

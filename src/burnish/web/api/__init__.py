@@ -1,4 +1,4 @@
-"""`/api/v1`: everything that the command line does, for programs and for our own pages."""
+"""`/api/v1`: the API for programs and for the pages, with everything that the command line can do."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ def routers() -> tuple[APIRouter, ...]:
         code_review,
         decisions,
         everything,
+        external_review,
         findings,
         merges,
         project,
@@ -19,15 +20,14 @@ def routers() -> tuple[APIRouter, ...]:
         tasks,
         trail,
     )
-    from burnish.web.api import external_review as outside
 
-    nouns = (
+    modules = (
         tasks,
         runs,
         decisions,
         findings,
         merges,
-        outside,
+        external_review,
         trail,
         project,
         prompts,
@@ -35,4 +35,4 @@ def routers() -> tuple[APIRouter, ...]:
         everything,
         code_review,
     )
-    return tuple(noun.router for noun in nouns)
+    return tuple(module.router for module in modules)

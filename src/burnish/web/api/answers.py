@@ -1,4 +1,4 @@
-"""Response bodies of the API."""
+"""Types of responses. Fields named here stay in later versions."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ EXAMPLE: dict[str, Any] = {
 
 
 class ApiModel(BaseModel):
-    """More may come with a later version; what is named here stays."""
+    """A response. Later versions may add fields."""
 
     model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
 
 class TaskOut(ApiModel):
-    """A task, as `burnish status --json` has it."""
+    """A task, as in `burnish status --json`."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -64,15 +64,15 @@ class TaskOut(ApiModel):
     branch: str | None
     base: str | None
     commit: str | None
-    """The newest commit on record: name it in decisions about what you saw."""
+    """The newest commit. Pass it with a decision."""
     agent: str | None
     model: str | None
     auto_review: bool
     priority: int
     cost_usd: float | None
-    """Null where it is not known."""
+    """Null if it is unknown."""
     cost_source: str | None
-    """`program`, `list`, `mixed`, `partial` (a lower bound) or `unknown`; null before anything was used."""
+    """`program`, `list`, `mixed`, `partial` (a lower bound) or `unknown`; null before the first call."""
     tokens: int
     depends_on: list[str]
     overrides: int
@@ -83,7 +83,7 @@ class TaskOut(ApiModel):
 
 
 class FindingOut(ApiModel):
-    """A problem in the change, with an id that lives across cycles."""
+    """A problem in the change. Its id is the same in all cycles."""
 
     id: str
     state: str
@@ -105,14 +105,14 @@ class FindingOut(ApiModel):
 
 
 class RuledOut(FindingOut):
-    """A finding that a person has just ruled on, and where that leaves its task."""
+    """A finding after a person's ruling, and the status of its task."""
 
     task: str
     task_status: str
 
 
 class EventOut(ApiModel):
-    """A fact that happened. Its `id` counts within the project; ask for what came after it by `since`."""
+    """An event. Ids increase within a project; `since` returns the events after an id."""
 
     id: int
     ts: str
@@ -125,7 +125,7 @@ class EventOut(ApiModel):
 
 
 class StoryOut(TaskOut):
-    """A task with everything that happened to it, as `burnish show --json` has it."""
+    """A task with its history, as in `burnish show --json`."""
 
     description: str
     scope: str
@@ -143,13 +143,13 @@ class TasksOut(ApiModel):
 
 
 class PlannedOut(ApiModel):
-    """What the run begins with, in order; with `all`, more follows as it becomes ready."""
+    """The tasks that the run starts with, in order; with `all`, more tasks follow when they become ready."""
 
     planned: list[str]
 
 
 class StoppedOut(ApiModel):
-    """The runs that were asked to stop; `GET /api/v1/server` names those that are under way."""
+    """Ids of the runs that are being stopped; `GET /api/v1/server` lists the active ones."""
 
     stopped: list[str]
 
@@ -162,7 +162,7 @@ class FindingsOut(ApiModel):
 class EventsOut(ApiModel):
     events: list[EventOut]
     last: int
-    """The newest id of the project: what is above the last one here is yet to be asked for."""
+    """The newest event id of the project, for paging."""
 
 
 class MergedOut(ApiModel):

@@ -1,4 +1,4 @@
-"""automaker's way to ask for a review: by paths, which must belong to a known project."""
+"""automaker's request for a review. Its paths must belong to a project and task of burnish."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _word(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-# a number is as good as its digits
+# a number or its digits
 FeatureId = Annotated[
     Line,
     BeforeValidator(_word),
@@ -63,21 +63,21 @@ class ReviewedOut(ApiModel):
 
 
 @router.post("/generate-review", response_model=ReviewedOut)
-def generate_review(registry: RegistryDep, wanted: ReviewRequestBody) -> dict[str, Any]:
-    """Review a task that is in `code_review`; answers when it is done. Events tell of it meanwhile."""
-    app = _project(registry, wanted.projectPath)
-    task = _task(app, wanted.featureId)
-    if wanted.worktreePath is not None and _real(wanted.worktreePath) != _real(app.repository.path(task)):
-        raise NotFound("This is not the workspace of that task.", hint=f"`burnish path {task.id}` tells where it is.")
-    status = review_once(app, task.id, wanted.iterationNumber)
-    facts = {"featureId": wanted.featureId, "iterationNumber": wanted.iterationNumber}
+def generate_review(registry: RegistryDep, body: ReviewRequestBody) -> dict[str, Any]:
+    """Review a task that is in `code_review`. Responds when the review is finished; events report its progress."""
+    app = _project(registry, body.projectPath)
+    task = _task(app, body.featureId)
+    if body.worktreePath is not None and _real(body.worktreePath) != _real(app.repository.path(task)):
+        raise NotFound("This is not the workspace of that task.", hint=f"`burnish path {task.id}` prints it.")
+    status = review_once(app, task.id, body.iterationNumber)
+    facts = {"featureId": body.featureId, "iterationNumber": body.iterationNumber}
     return {"success": status != FAILED, **facts, "status": status}
 
 
 def _project(registry: ProjectRegistry, path: str) -> App:
     found = [row for row in registry.projects() if Path(path).is_absolute() and _real(row.root) == _real(path)]
     if not found:
-        raise NotFound("No project of burnish lies there.", hint="`burnish projects` lists them.")
+        raise NotFound("No burnish project has that path.", hint="`burnish projects` lists them.")
     return registry.open(found[0].key)
 
 

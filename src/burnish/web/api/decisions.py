@@ -1,4 +1,4 @@
-"""What a person decides on the commit that the person saw."""
+"""Decisions of a person. Each names the commit that it is about."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from burnish.web.problems import PROBLEMS
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["decisions"], responses=PROBLEMS)
 
-# what somebody else has decided already is not decided again by an order that knows nothing of it
+# a request without a status must not repeat a decision that someone else has made
 UNDECIDED = (Status.WAITING_APPROVAL, Status.BLOCKED)
 
 
@@ -28,11 +28,11 @@ class DecideBody(Body):
     choice: GateChoice
     commit: Seen
     note: Text = ""
-    """For the record, and for who fixes."""
+    """Kept with the decision and sent to the agent that fixes the findings."""
     grounds: Reasons = Reasons()
-    """Why, where approving goes against the review."""
+    """Required if an approval overrides the review."""
     status: Status | None = None
-    """The status that it was seen in; refused with 409 if it is another now. Left out: it has to wait or be blocked."""
+    """The expected status; refused with 409 if the task has another. Default: waiting_approval or blocked."""
 
 
 class OverrideBody(Body):
@@ -47,24 +47,24 @@ class DoneBody(Body):
 
     commit: Seen | None = None
     grounds: Reasons = Reasons()
-    """Why, where the task is not approved: it is an override then."""
+    """Required if the task is not approved: closing it is then an override."""
 
 
 @router.post("/tasks/{task}/decide", response_model=TaskOut)
-def decide(app: AppDep, via: Via, task: TaskNumber, said: DecideBody) -> dict[str, Any]:
-    """As `burnish decide`. A fix is ordered, not begun: run the task then."""
-    seen = (said.status,) if said.status else UNDECIDED
-    answer = GateDecision(said.choice, said.note, said.commit, said.grounds.grounds, among=seen)
+def decide(app: AppDep, via: Via, task: TaskNumber, body: DecideBody) -> dict[str, Any]:
+    """Like `burnish decide`. `fix` does not start the fix: run the task to do so."""
+    statuses = (body.status,) if body.status else UNDECIDED
+    answer = GateDecision(body.choice, body.note, body.commit, body.grounds.grounds, among=statuses)
     return task_json(people.decide(app, task, answer, via=via))
 
 
 @router.post("/tasks/{task}/override", response_model=TaskOut)
-def override(app: AppDep, via: Via, task: TaskNumber, said: OverrideBody) -> dict[str, Any]:
-    """As `burnish override`: accept it against its review, with the reason on record."""
-    return task_json(people.override(app, task, said.grounds.grounds, commit=said.commit, via=via))
+def override(app: AppDep, via: Via, task: TaskNumber, body: OverrideBody) -> dict[str, Any]:
+    """Like `burnish override`: accept the task against its review and record the reason."""
+    return task_json(people.override(app, task, body.grounds.grounds, commit=body.commit, via=via))
 
 
 @router.post("/tasks/{task}/done", response_model=TaskOut)
-def done(app: AppDep, via: Via, task: TaskNumber, said: Annotated[DoneBody, FromBody()] = DoneBody()) -> dict[str, Any]:  # noqa: B008
-    """As `burnish done`: close a task by hand, e.g. one that was merged elsewhere."""
-    return task_json(people.done(app, task, said.grounds.grounds, commit=said.commit or "", via=via))
+def done(app: AppDep, via: Via, task: TaskNumber, body: Annotated[DoneBody, FromBody()] = DoneBody()) -> dict[str, Any]:  # noqa: B008
+    """Like `burnish done`: close a task manually, e.g. one that was merged elsewhere."""
+    return task_json(people.done(app, task, body.grounds.grounds, commit=body.commit or "", via=via))

@@ -1,4 +1,4 @@
-"""Every project at once, and the server itself."""
+"""All projects together, and the server."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ router = APIRouter(prefix="/api/v1", tags=["server"], responses=PROBLEMS)
 
 class ProjectOut(ApiModel):
     key: str
-    """What stands for the project in every path."""
+    """Identifies the project in paths."""
     name: str
     root: str
     there: bool
-    """False where the checkout was moved or removed."""
+    """False if the checkout was moved or removed."""
     tasks: int
     running: int
     last_activity: str
@@ -46,38 +46,38 @@ class RunOut(ApiModel):
     id: str
     project: str
     ids: list[str]
-    """The tasks that were named."""
+    """Ids of the request."""
     all: bool
-    """Everything that is or becomes ready. Neither: the next one."""
+    """True: all tasks that are or become ready. Without ids and all: the next ready task."""
     since: str
 
 
 class ServerOut(ApiModel):
     version: str
     running: dict[str, int]
-    """How many runs of this server are under way, by project."""
+    """Number of active runs of this server, by project."""
     runs: list[RunOut]
-    """Each of them, oldest first."""
+    """The active runs, oldest first."""
     notices: list[NoticeOut]
-    """What runs had to say to whoever watches, oldest first."""
+    """Messages of runs, oldest first."""
 
 
 @router.get("/projects", response_model=ProjectsOut)
 def projects() -> dict[str, Any]:
-    """As `burnish projects --json`, the most recently used first."""
+    """Like `burnish projects --json`, the most recently used first."""
     return {"projects": [one.as_json() for one in known()]}
 
 
 @router.delete("/projects/{project}", response_model=ProjectOut)
 def forget_project(project: ProjectDep) -> dict[str, Any]:
-    """As `burnish projects forget`: its events and branches stay."""
+    """Like `burnish projects forget`: events and branches are kept."""
     return forget(project.key).as_json()
 
 
 @router.get("/tasks", response_model=TasksOut)
 def tasks(
     registry: RegistryDep,
-    status: Annotated[list[str] | None, Query(description="Only these; may be repeated.")] = None,
+    status: Annotated[list[str] | None, Query(description="Only tasks with this status; may be repeated.")] = None,
     q: Annotated[str, Query(max_length=200, description="Words of the title, or a number.")] = "",
     limit: Limit = 1000,
     offset: Offset = 0,
@@ -91,13 +91,13 @@ def tasks(
 
 @router.get("/inbox", response_model=InboxOut)
 def inbox(registry: RegistryDep) -> dict[str, Any]:
-    """As `burnish inbox --all --json`."""
+    """Like `burnish inbox --all --json`."""
     return inbox_of(registry, registry.projects())
 
 
 @router.get("/server", response_model=ServerOut)
 def server(registry: RegistryDep) -> dict[str, Any]:
-    """Who answers here, and what it runs."""
+    """Version and active runs of this server."""
     running = {row.key: registry.runs.running(row.key) for row in registry.projects()}
     notices = [{"at": one.at, "project": one.project, "text": one.text} for one in registry.notices()]
     return {"version": __version__, "running": running, "runs": _runs(registry), "notices": notices}

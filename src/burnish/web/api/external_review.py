@@ -1,4 +1,4 @@
-"""Reviewers outside: hand a task over, take what they wrote."""
+"""External reviews: hand a task over to a reviewer, and record the reviewer's reply."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HandoffBody(Body):
     model_config = example(force=False)
 
     force: bool = False
-    """Hand over what is committed, whatever else lies there."""
+    """Hand over the committed state, even if other files block it."""
 
 
 class HandedOut(ApiModel):
@@ -33,7 +33,7 @@ class HandedOut(ApiModel):
     cycle: int
     commit: str
     number: str
-    """The secret number that the review has to name."""
+    """The nonce that the review must contain."""
     checkout: str
     file: str
     prompt: str
@@ -47,9 +47,9 @@ class ExternalReviewBody(Body):
     text: Text
     """Markdown, contract JSON, SARIF or rdjson."""
     name: Line = "The review"
-    """What it is called in messages."""
+    """Name of the review in messages."""
     verdict: Verdict | None = None
-    """What a review without a verdict says."""
+    """Verdict, if the text does not contain one."""
     commit: Seen | None = None
     """The commit that was reviewed."""
 
@@ -67,20 +67,20 @@ class ReviewOut(ApiModel):
 
 
 @router.post("/tasks/{task}/handoff", response_model=HandedOut)
-def handoff(app: AppDep, task: TaskNumber, said: Annotated[HandoffBody, FromBody()] = HandoffBody()) -> dict[str, Any]:  # noqa: B008
-    """As `burnish handoff`: the prompt, the files and the place to write."""
-    return hand_off(app, task, force=said.force).as_json()
+def handoff(app: AppDep, task: TaskNumber, body: Annotated[HandoffBody, FromBody()] = HandoffBody()) -> dict[str, Any]:  # noqa: B008
+    """Like `burnish handoff`: the prompt, the checkout and the file for the reply."""
+    return hand_off(app, task, force=body.force).as_json()
 
 
 @router.post("/tasks/{task}/review-from", response_model=TaskOut)
-def review_from(app: AppDep, task: TaskNumber, given: ExternalReviewBody) -> dict[str, Any]:
-    """As `burnish review TASK --from FILE`: a person's or another tool's review, as a cycle of its own."""
-    offered = ReviewFile(given.name.strip() or "The review", given.text, given.verdict, given.commit)
-    return task_json(bring_review(app, task, offered, NullProgress()))
+def review_from(app: AppDep, task: TaskNumber, body: ExternalReviewBody) -> dict[str, Any]:
+    """Like `burnish review TASK --from FILE`: record the review of a person or tool as a separate cycle."""
+    review = ReviewFile(body.name.strip() or "The review", body.text, body.verdict, body.commit)
+    return task_json(bring_review(app, task, review, NullProgress()))
 
 
 @router.get("/tasks/{task}/review-json", response_model=ReviewOut)
 def last_review(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
-    """As `burnish review TASK --json` prints it: the newest review, and what is open."""
+    """Like `burnish review TASK --json`: the newest review and the open findings."""
     registry.store.task(project.key, task)
     return review_json(registry.store, project.key, task)

@@ -1,4 +1,4 @@
-"""Findings: what there is, and what a person rules on them."""
+"""Findings: list, waive, reopen."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class WaiveBody(Body):
     model_config = example(reason="The caller never passes 0.", until="2099-01-31")
 
     reason: Text
-    """Why it may stay; it is kept."""
+    """Why the finding is accepted; recorded with it."""
     until: date | None = None
-    """It holds until this day."""
+    """Last day of the waiver. Default: no end."""
 
 
 class ReopenBody(Body):
@@ -43,20 +43,20 @@ def findings(
     registry: RegistryDep,
     project: ProjectDep,
     task: TaskNumber,
-    alive: Annotated[bool, Query(alias="open", description="Only those that still stand.")] = False,
+    alive: Annotated[bool, Query(alias="open", description="Only open findings.")] = False,
 ) -> dict[str, Any]:
-    """As `burnish findings --json`."""
+    """Like `burnish findings --json`."""
     registry.store.task(project.key, task)
     found = [one for one in registry.store.findings(project.key, task) if one.alive or not alive]
     return {"id": str(task), "findings": [finding_json(one) for one in found]}
 
 
 @router.post("/tasks/{task}/findings/{finding}/waive", response_model=RuledOut)
-def waive(app: AppDep, task: TaskNumber, finding: FindingId, said: WaiveBody) -> dict[str, Any]:
-    """As `burnish waive`: live with it."""
-    if said.until:
-        refuse_past(said.until)
-    return _ruled(app, task, waive_finding(app, task, finding, reason=said.reason, until=said.until))
+def waive(app: AppDep, task: TaskNumber, finding: FindingId, body: WaiveBody) -> dict[str, Any]:
+    """Like `burnish waive`: accept the finding."""
+    if body.until:
+        refuse_past(body.until)
+    return _ruled(app, task, waive_finding(app, task, finding, reason=body.reason, until=body.until))
 
 
 @router.post("/tasks/{task}/findings/{finding}/reopen", response_model=RuledOut)
@@ -64,10 +64,10 @@ def reopen(
     app: AppDep,
     task: TaskNumber,
     finding: FindingId,
-    said: Annotated[ReopenBody, FromBody()] = ReopenBody(),  # noqa: B008
+    body: Annotated[ReopenBody, FromBody()] = ReopenBody(),  # noqa: B008
 ) -> dict[str, Any]:
-    """As `burnish reopen`: it is not settled; an approval that rested on it is void."""
-    return _ruled(app, task, reopen_finding(app, task, finding, reason=said.reason))
+    """Like `burnish reopen`: an approval that relied on the finding being settled becomes void."""
+    return _ruled(app, task, reopen_finding(app, task, finding, reason=body.reason))
 
 
 def _ruled(app: App, task: int, finding: Finding) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Merge what is approved, or open a pull request of it."""
+"""Merge approved tasks, or open pull requests for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MergeBody(Body):
     commit: Seen
     how: How = "merge"
     into: Line | None = None
-    """Another target than the branch it began from."""
+    """Target branch. Default: the branch that the task started from."""
     delete_branch: bool = False
 
 
@@ -40,7 +40,7 @@ class PullBody(Body):
     model_config = example(draft=False)
 
     draft: bool = False
-    """As a draft; it may show what is not approved yet, and says so."""
+    """Open a draft. A draft can be opened before the task is approved, and says that it is not."""
     into: Line | None = None
 
 
@@ -54,9 +54,9 @@ class PullOut(ApiModel):
 
 
 @router.post("/tasks/{task}/merge", response_model=MergedOut)
-def merge_one(app: AppDep, task: TaskNumber, said: MergeBody) -> dict[str, Any]:
-    """As `burnish merge TASK`. It may have to be checked or reviewed together with its target first."""
-    request = MergeRequest((task,), False, said.how, said.into or None, said.delete_branch, seen=said.commit)
+def merge_one(app: AppDep, task: TaskNumber, body: MergeBody) -> dict[str, Any]:
+    """Like `burnish merge TASK`. The result may need a check or a review with its target first."""
+    request = MergeRequest((task,), False, body.how, body.into or None, body.delete_branch, seen=body.commit)
     report = merge(app, request, NullProgress())
     for _, error in report.left:
         raise error
@@ -64,12 +64,12 @@ def merge_one(app: AppDep, task: TaskNumber, said: MergeBody) -> dict[str, Any]:
 
 
 @router.post("/merge-verified", response_model=MergesOut)
-def merge_verified(app: AppDep, said: Annotated[MergeAllBody, FromBody()] = MergeAllBody()) -> dict[str, Any]:  # noqa: B008
-    """As `burnish merge --all-verified`: what cannot be merged is left, with the reason."""
-    return merge(app, MergeRequest(all_verified=True, how=said.how), NullProgress()).as_json()
+def merge_verified(app: AppDep, body: Annotated[MergeAllBody, FromBody()] = MergeAllBody()) -> dict[str, Any]:  # noqa: B008
+    """Like `burnish merge --all-verified`: tasks that cannot be merged are listed with the reason."""
+    return merge(app, MergeRequest(all_verified=True, how=body.how), NullProgress()).as_json()
 
 
 @router.post("/tasks/{task}/pr", response_model=PullOut)
-def pull_request(app: AppDep, task: TaskNumber, said: Annotated[PullBody, FromBody()] = PullBody()) -> dict[str, Any]:  # noqa: B008
-    """As `burnish pr`: push the branch and open a pull request, by the user's own git and gh."""
-    return open_pull(app, task, draft=said.draft, into=said.into or None).as_json()
+def pull_request(app: AppDep, task: TaskNumber, body: Annotated[PullBody, FromBody()] = PullBody()) -> dict[str, Any]:  # noqa: B008
+    """Like `burnish pr`: push the branch and open a pull request with the user's git and gh."""
+    return open_pull(app, task, draft=body.draft, into=body.into or None).as_json()

@@ -1,4 +1,4 @@
-"""One project as a whole: what happened, who is needed, settings, tidying up."""
+"""One project: events, inbox, settings, diagnostics, clean-up."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from burnish.errors import Refused
 from burnish.features.clean import clean as cleaning
 from burnish.features.doctor.doctor import can_run, examine
 from burnish.features.hooks.news import hook_news
-from burnish.features.rebuild.rebuild import rebuild as bring_back
+from burnish.features.rebuild.rebuild import rebuild as restore
 from burnish.features.server.registry import ProjectRegistry
-from burnish.features.settings import provenance as explain
+from burnish.features.settings import provenance
 from burnish.store.rows import ProjectRow
 from burnish.views.task import event_json
 from burnish.web.api.answers import ApiModel, EventsOut
@@ -28,14 +28,14 @@ router = APIRouter(prefix="/api/v1/projects/{project}", tags=["project"], respon
 
 
 class UnseenFileOut(ApiModel):
-    """A file whose content no reviewer could be shown; approving accepts it as well."""
+    """A file whose content no reviewer saw; an approval accepts it too."""
 
     path: str
     description: str
 
 
 class EntryOut(ApiModel):
-    """One thing that waits for a person, and the command that answers it."""
+    """An item that needs a person, and the command that resolves it."""
 
     id: str
     project: str
@@ -50,7 +50,7 @@ class EntryOut(ApiModel):
 
 
 class CommitOut(ApiModel):
-    """A commit whose review in the background found something; or a review by a hook that could not be done."""
+    """A commit whose background review has findings, or a review by a hook that failed."""
 
     project: str
     commit: str
@@ -96,7 +96,7 @@ class DoctorOut(ApiModel):
 
 
 class CleanBody(Body):
-    """Without `ids`: completed and cancelled tasks, and what removed ones left."""
+    """Default: completed and cancelled tasks, and files of removed tasks."""
 
     model_config = example(dry_run=True)
 
@@ -117,7 +117,7 @@ class CleanOut(ApiModel):
     removed: list[dict[str, Any]]
     left: list[dict[str, Any]]
     environments: list[dict[str, Any]]
-    """What set-up installed for the checks: name, bytes, used_at, in_use."""
+    """Environments that the set-up of checks created: name, bytes, used_at, in_use."""
     removed_environments: list[str]
 
 
@@ -138,11 +138,11 @@ class RebuildOut(ApiModel):
 def events(
     registry: RegistryDep,
     project: ProjectDep,
-    since: Annotated[int, Query(ge=0, le=2**62, description="Only what came after this event.")] = 0,
-    task: Annotated[int | None, Query(ge=1, le=2**31, description="Only of this task.")] = None,
+    since: Annotated[int, Query(ge=0, le=2**62, description="Only events after this id.")] = 0,
+    task: Annotated[int | None, Query(ge=1, le=2**31, description="Only events of this task.")] = None,
     limit: Limit = 1000,
 ) -> dict[str, Any]:
-    """As `burnish events --json`, in pages: ask again with the last id as `since`."""
+    """Like `burnish events --json`, in pages: pass the last id as `since` to get the next page."""
     last = registry.store.last_event(project.key)
     found = registry.store.events(project.key, task=task, since=since, limit=limit)
     return {"events": [event_json(event) for event in found], "last": last}
@@ -150,7 +150,7 @@ def events(
 
 @router.get("/inbox", response_model=InboxOut)
 def inbox(registry: RegistryDep, project: ProjectDep) -> dict[str, Any]:
-    """As `burnish inbox --json`."""
+    """Like `burnish inbox --json`."""
     return inbox_of(registry, [project])
 
 
@@ -161,10 +161,10 @@ def inbox_of(registry: ProjectRegistry, rows: Sequence[ProjectRow]) -> dict[str,
 
 @router.get("/config", response_model=ConfigOut)
 def config(app: AppDep) -> dict[str, Any]:
-    """As `burnish config`: each setting and where it came from."""
+    """Like `burnish config`: each setting and its source."""
     hide = app.event_log.secrets.redact
-    values = [one.as_json(hide) for one in explain.values(app.repo.root, None)]
-    sources = [{"name": one.name, "path": one.path, "used": one.used} for one in explain.sources(app.repo.root)]
+    values = [one.as_json(hide) for one in provenance.values(app.repo.root, None)]
+    sources = [{"name": one.name, "path": one.path, "used": one.used} for one in provenance.sources(app.repo.root)]
     return {"settings": values, "sources": sources}
 
 
@@ -173,13 +173,15 @@ def doctor(
     registry: RegistryDep,
     project: ProjectDep,
     via: Via,
-    probe: Annotated[bool, Query(description="Ask each agent.")] = False,
+    probe: Annotated[bool, Query(description="Call each agent.")] = False,
 ) -> dict[str, Any]:
-    """As `burnish doctor`: what is missing or weak. `probe` costs money, so only programs with the token may."""
+    """Like `burnish doctor`. `probe` calls agents, which costs money, so it needs the token."""
     signs = examine(project.root, encoding="utf-8")
     if probe:
         if via != "api":
-            raise Refused("A page may look, and a probe calls agents.", hint="Type it: burnish doctor --probe")
+            raise Refused(
+                "A probe calls agents, so a page cannot start it.", hint="Run in a terminal: burnish doctor --probe"
+            )
         from burnish.features.doctor.probe import probe_signs
 
         signs += probe_signs(project.root)
@@ -188,19 +190,19 @@ def doctor(
 
 @router.get("/clean", response_model=CleanOut)
 def weights(app: AppDep) -> dict[str, Any]:
-    """As `burnish clean`: what the workspaces weigh."""
+    """Like `burnish clean`: disk usage of the workspaces."""
     return cleaning.told(cleaning.weigh(app), [], [], cleaning.environments(app))
 
 
 @router.post("/clean", response_model=CleanOut)
-def clean(app: AppDep, said: Annotated[CleanBody, FromBody()] = CleanBody()) -> dict[str, Any]:  # noqa: B008
-    """As `burnish clean TASK…` or `--all-completed`: unsaved work is kept first."""
+def clean(app: AppDep, body: Annotated[CleanBody, FromBody()] = CleanBody()) -> dict[str, Any]:  # noqa: B008
+    """Like `burnish clean TASK…` or `--all-completed`: unsaved work is saved first."""
     found = cleaning.weigh(app)
-    going = cleaning.chosen(app, found, said.ids, all_completed=not said.ids)
-    return cleaning.told(found, going, [] if said.dry_run else cleaning.clean(app, going))
+    selection = cleaning.chosen(app, found, body.ids, all_completed=not body.ids)
+    return cleaning.told(found, selection, [] if body.dry_run else cleaning.clean(app, selection))
 
 
 @router.post("/rebuild", response_model=RebuildOut)
-def rebuild(app: AppDep, said: Annotated[RebuildBody, FromBody()] = RebuildBody()) -> dict[str, Any]:  # noqa: B008
-    """As `burnish rebuild`: tasks that the database lost, from their artifacts and commits."""
-    return bring_back(app, from_ref=said.from_ref).as_json()
+def rebuild(app: AppDep, body: Annotated[RebuildBody, FromBody()] = RebuildBody()) -> dict[str, Any]:  # noqa: B008
+    """Like `burnish rebuild`: restore tasks that the database lost from artifacts and commits."""
+    return restore(app, from_ref=body.from_ref).as_json()

@@ -1,4 +1,4 @@
-"""Prompts: what agents are told, the user's own in its place."""
+"""Prompts of agents: the defaults, and the user's own texts that replace them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi import Body as FromBody
 
-from burnish.features.prompts import edit as prompt_desk
+from burnish.features.prompts import edit as prompt_edit
 from burnish.features.prompts.approval_cost import cost_of_change, cost_of_reset
 from burnish.features.prompts.edit import PromptOverride, PromptScope, SavedPrompt
 from burnish.runtime.app import App
@@ -25,7 +25,7 @@ Scope = Annotated[PromptScope, Query(description="Of this project, or the user's
 
 
 class PromptBody(Body):
-    """What is left out stays as it is."""
+    """Fields that are left out stay unchanged."""
 
     model_config = example(text="Look for races first.", where="project", enabled=True)
 
@@ -33,7 +33,7 @@ class PromptBody(Body):
     """The prompt; {{ variables }} are filled in."""
     where: PromptScope = PromptScope.PROJECT
     enabled: bool | None = None
-    """False: the shipped text is used, and this one is kept."""
+    """False: the default is used; this text is kept."""
     seen: Line | None = None
     """`seen` of the text that was read; refused with 409 if it has changed since."""
 
@@ -49,20 +49,20 @@ class TrialBody(Body):
 
     task: TaskRef
     text: Text | None = None
-    """Left out: the text that is in force."""
+    """Default: the text that is used now."""
 
 
 class PlaceOut(ApiModel):
     path: str
     text: str | None
-    """None: there is no text of the user's own here."""
+    """Null: the user has no own text here."""
     seen: str
 
 
 class PromptOut(ApiModel):
     name: str
     origin: str
-    """Whose text is in force: `shipped`, `user` or `project`."""
+    """Which text is used: `shipped`, `user` or `project`."""
     path: str | None
     switched_off: bool
     switched_at: str | None
@@ -81,7 +81,7 @@ class ElsewhereOut(ApiModel):
 
 
 class ApprovalCostOut(ApiModel):
-    """What the change did to approvals. With `where: global`, other projects of the user are counted as well."""
+    """Effect of the change on approvals. With `where: global`, other projects of the user are included."""
 
     voids: list[str]
     """Tasks of this project whose approval is void after the change."""
@@ -93,7 +93,7 @@ class ApprovalCostOut(ApiModel):
 
 
 class SavedOut(PromptOut, ApprovalCostOut):
-    """The prompt after the change, and what the change cost."""
+    """The prompt after the change, and its effect on approvals."""
 
 
 class PromptListOut(ApiModel):
@@ -121,55 +121,55 @@ class TrialOut(ApiModel):
 
 @router.get("", response_model=PromptListOut)
 def prompts(app: AppDep) -> dict[str, Any]:
-    """As `burnish prompts --json`, with the texts."""
-    return {"prompts": [_json(one) for one in prompt_desk.all_kept(app)]}
+    """Like `burnish prompts --json`, with the texts."""
+    return {"prompts": [_json(one) for one in prompt_edit.all_kept(app)]}
 
 
 @router.get("/{name}", response_model=PromptOut)
 def prompt(app: AppDep, name: Name, where: Annotated[PromptScope | None, Query()] = None) -> dict[str, Any]:
-    """The text in force; with `where`, the one of that place, or the default where there is none."""
-    found = prompt_desk.kept(app, known(name))
-    told = _json(found)
+    """Return the text that is used; with `where`, the text of that scope, or the default."""
+    found = prompt_edit.kept(app, known(name))
+    reply = _json(found)
     if where is not None:
         own = found.own(where).text
-        told["text"] = found.default if own is None else own
-    return told
+        reply["text"] = found.default if own is None else own
+    return reply
 
 
 @router.put("/{name}", response_model=SavedOut)
-def save(registry: RegistryDep, project: ProjectKey, app: AppDep, name: Name, said: PromptBody) -> dict[str, Any]:
-    """Write it, switch it, or both. It counts for every review that starts later."""
-    cost = cost_of_change(app, known(name), said.where, text=said.text, on=said.enabled)
-    if said.text is not None:
-        prompt_desk.save(app, name, said.text, said.where, seen=said.seen)
-    if said.enabled is not None:
-        prompt_desk.switch(app, name, said.enabled, said.where)
-    return {**_json(prompt_desk.kept(registry.open(project), known(name))), **cost.as_json()}
+def save(registry: RegistryDep, project: ProjectKey, app: AppDep, name: Name, body: PromptBody) -> dict[str, Any]:
+    """Save a prompt, switch it on or off, or both. It applies to every review that starts later."""
+    cost = cost_of_change(app, known(name), body.where, text=body.text, on=body.enabled)
+    if body.text is not None:
+        prompt_edit.save(app, name, body.text, body.where, seen=body.seen)
+    if body.enabled is not None:
+        prompt_edit.switch(app, name, body.enabled, body.where)
+    return {**_json(prompt_edit.kept(registry.open(project), known(name))), **cost.as_json()}
 
 
 @router.delete("/{name}", response_model=ResetOut)
 def reset(app: AppDep, name: Name, where: Scope = PromptScope.PROJECT) -> dict[str, Any]:
-    """Take the user's own text away, as `burnish prompts reset` does."""
+    """Delete the user's own text, like `burnish prompts reset`."""
     return _reset(app, [known(name)], where)
 
 
 @router.post("/reset", response_model=ResetOut)
-def reset_all(app: AppDep, said: Annotated[ScopeBody, FromBody()] = ScopeBody()) -> dict[str, Any]:  # noqa: B008
-    """Take away every text of the user's own in that place."""
-    return _reset(app, NAMES, said.where)
+def reset_all(app: AppDep, body: Annotated[ScopeBody, FromBody()] = ScopeBody()) -> dict[str, Any]:  # noqa: B008
+    """Delete all of the user's own texts of a scope."""
+    return _reset(app, NAMES, body.where)
 
 
 @router.post("/{name}/preview", response_model=TrialOut)
-def preview(app: AppDep, name: Name, said: TrialBody) -> dict[str, Any]:
-    """What would be sent for a task, word for word, with a number that counts for nothing."""
-    found = prompt_desk.try_on(app, known(name), said.text, said.task)
-    return {"id": str(said.task), "prompts": [{"to": one.to, "text": one.text} for one in found]}
+def preview(app: AppDep, name: Name, body: TrialBody) -> dict[str, Any]:
+    """Return the exact prompts for a task. The nonce in them is not valid."""
+    found = prompt_edit.try_on(app, known(name), body.text, body.task)
+    return {"id": str(body.task), "prompts": [{"to": one.to, "text": one.text} for one in found]}
 
 
 def _reset(app: App, names: Sequence[str], where: PromptScope) -> dict[str, Any]:
     cost = cost_of_reset(app, names, where)
-    removed = prompt_desk.reset(app, names, where)
-    return {"removed": [{"name": one, "path": str(file)} for one, file in removed], **cost.as_json()}
+    files = prompt_edit.reset(app, names, where)
+    return {"removed": [{"name": one, "path": str(file)} for one, file in files], **cost.as_json()}
 
 
 def _json(one: SavedPrompt) -> dict[str, Any]:

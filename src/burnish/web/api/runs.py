@@ -1,4 +1,4 @@
-"""Work: run, stop, retry, improve, review again. What takes time goes on in the background (202)."""
+"""Run, stop, retry, improve and review tasks. Long operations run in the background (202)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RunBody(Body):
     no_review: bool = False
     """Skip the review, where the settings allow it."""
     budget: Dollars | None = None
-    """Spend no more than so many dollars."""
+    """Maximum cost in dollars."""
 
 
 class RunManyBody(RunBody):
@@ -51,16 +51,16 @@ class RetryBody(Body):
     model_config = example(restart=False, later=False)
 
     restart: bool = False
-    """Begin anew from the base."""
+    """Start again from the base."""
     later: bool = False
-    """Only make it ready."""
+    """Only put the task back; do not start it."""
 
 
 class ImproveBody(Body):
     model_config = example(note="Keep the old signature.", review=True)
 
     note: Text = ""
-    """What to do, in your words."""
+    """What to change; sent to the agent."""
     review: bool = False
     """Review it afterwards."""
 
@@ -75,31 +75,31 @@ class EmptyBody(Body):
 def run(
     registry: RegistryDep,
     app: AppDep,
-    wanted: Annotated[RunManyBody, FromBody()] = RunManyBody(),  # noqa: B008
+    body: Annotated[RunManyBody, FromBody()] = RunManyBody(),  # noqa: B008
 ) -> dict[str, Any]:
-    """As `burnish run [IDS] [--all]`."""
-    if wanted.ids and wanted.all:
-        raise BadInput("Tasks are named and `all` is given.", hint="Use one of the two.")
+    """Like `burnish run [IDS] [--all]`."""
+    if body.ids and body.all:
+        raise BadInput("`ids` and `all` cannot be combined.", hint="Use one of them.")
     request = RunRequest(
-        ids=tuple(dict.fromkeys(wanted.ids)),
-        everything=wanted.all,
-        jobs=wanted.jobs,
-        no_review=wanted.no_review,
-        budget=wanted.budget,
-        hitl="every" if wanted.hitl else None,
-        dry_run=wanted.dry_run,
+        ids=tuple(dict.fromkeys(body.ids)),
+        everything=body.all,
+        jobs=body.jobs,
+        no_review=body.no_review,
+        budget=body.budget,
+        hitl="every" if body.hitl else None,
+        dry_run=body.dry_run,
     )
-    planned = registry.begin(app, request)
-    return {"planned": [str(task.id) for task in planned]}
+    tasks = registry.begin(app, request)
+    return {"planned": [str(task.id) for task in tasks]}
 
 
 @router.post("/stop", status_code=202, response_model=StoppedOut)
 def stop_all(
     registry: RegistryDep,
     project: ProjectDep,
-    wanted: Annotated[EmptyBody, FromBody()] = EmptyBody(),  # noqa: B008
+    body: Annotated[EmptyBody, FromBody()] = EmptyBody(),  # noqa: B008
 ) -> dict[str, Any]:
-    """Stop every run of this project in this server: agents are ended, what is queued stays where it is."""
+    """Stop all runs of this project in this server. Queued tasks keep their status."""
     return {"stopped": registry.runs.stop_all(project.key)}
 
 
@@ -108,31 +108,31 @@ def run_one(
     registry: RegistryDep,
     app: AppDep,
     task: TaskNumber,
-    wanted: Annotated[RunBody, FromBody()] = RunBody(),  # noqa: B008
+    body: Annotated[RunBody, FromBody()] = RunBody(),  # noqa: B008
 ) -> dict[str, Any]:
-    """As `burnish run TASK`; refused while this server has it queued or at work."""
-    hitl = "every" if wanted.hitl else None
-    registry.begin(app, RunRequest(ids=(task,), no_review=wanted.no_review, budget=wanted.budget, hitl=hitl))
-    return _now(app, task)
+    """Like `burnish run TASK`; refused while this server runs the task or has it queued."""
+    hitl = "every" if body.hitl else None
+    registry.begin(app, RunRequest(ids=(task,), no_review=body.no_review, budget=body.budget, hitl=hitl))
+    return _task(app, task)
 
 
 @router.post("/tasks/{task}/stop", status_code=202, response_model=TaskOut)
 def stop(registry: RegistryDep, app: AppDep, task: TaskNumber) -> dict[str, Any]:
-    """As Ctrl-C in `burnish run`: its agents are ended, nothing is lost, and a run goes on with it.
+    """Like Ctrl-C in `burnish run`: stops the agents; a later run resumes the task.
 
-    What this server has only queued is taken out of its queue and stays where it is.
+    A task that is only queued is removed from the queue and keeps its status.
     """
     if not registry.stop(app.key, task):
         raise Refused(
             f"Task {task} is not being run by this server.",
             hint="Stop it where it runs, or give it up: burnish cancel.",
         )
-    return _now(app, task)
+    return _task(app, task)
 
 
 @router.post("/tasks/{task}/cancel", response_model=TaskOut)
 def cancel(app: AppDep, task: TaskNumber) -> dict[str, Any]:
-    """As `burnish cancel`: what works on it is ended."""
+    """Like `burnish cancel`: stops the task's agents."""
     return task_json(cancel_task(app, task))
 
 
@@ -141,13 +141,13 @@ def retry(
     registry: RegistryDep,
     app: AppDep,
     task: TaskNumber,
-    wanted: Annotated[RetryBody, FromBody()] = RetryBody(),  # noqa: B008
+    body: Annotated[RetryBody, FromBody()] = RetryBody(),  # noqa: B008
 ) -> dict[str, Any]:
-    """As `burnish retry`."""
-    if not wanted.later:
+    """Like `burnish retry`."""
+    if not body.later:
         app.trust.require()
-    retry_task(app, task, restart=wanted.restart)
-    return _now(app, task) if wanted.later else _go_on(registry, app, task)
+    retry_task(app, task, restart=body.restart)
+    return _task(app, task) if body.later else _start(registry, app, task)
 
 
 @router.post("/tasks/{task}/review", status_code=202, response_model=TaskOut)
@@ -155,11 +155,11 @@ def review(
     registry: RegistryDep,
     app: AppDep,
     task: TaskNumber,
-    wanted: Annotated[EmptyBody, FromBody()] = EmptyBody(),  # noqa: B008
+    body: Annotated[EmptyBody, FromBody()] = EmptyBody(),  # noqa: B008
 ) -> dict[str, Any]:
-    """As `burnish review TASK`: have it reviewed once more, as it is."""
+    """Like `burnish review TASK`: review the current commit again."""
     review_again(app, task)
-    return _go_on(registry, app, task)
+    return _start(registry, app, task)
 
 
 @router.post("/tasks/{task}/improve", status_code=202, response_model=TaskOut)
@@ -168,19 +168,19 @@ def improve(
     app: AppDep,
     via: Via,
     task: TaskNumber,
-    wanted: Annotated[ImproveBody, FromBody()] = ImproveBody(),  # noqa: B008
+    body: Annotated[ImproveBody, FromBody()] = ImproveBody(),  # noqa: B008
 ) -> dict[str, Any]:
-    """As `burnish improve`: one improve as a step of its own, also past the last cycle."""
-    people.improve(app, task, wanted.note, review=wanted.review, via=via)
-    return _go_on(registry, app, task)
+    """Like `burnish improve`: one more cycle, even after the last one."""
+    people.improve(app, task, body.note, review=body.review, via=via)
+    return _start(registry, app, task)
 
 
-def _go_on(registry: ProjectRegistry, app: App, task: int) -> dict[str, Any]:
-    # a run that takes everything may be about to take it up
+def _start(registry: ProjectRegistry, app: App, task: int) -> dict[str, Any]:
+    # a run of all tasks may already have it in its queue
     if not registry.runs.queue()(app.store.task(app.key, task)):
         registry.begin(app, RunRequest(ids=(task,)))
-    return _now(app, task)
+    return _task(app, task)
 
 
-def _now(app: App, task: int) -> dict[str, Any]:
+def _task(app: App, task: int) -> dict[str, Any]:
     return task_json(app.store.task(app.key, task))

@@ -1,4 +1,4 @@
-"""What goes in: the types that requests are made of. What is not expected is refused, not passed over."""
+"""Types of request bodies and parameters. Unknown fields are rejected."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ MOST = 1000
 
 
 class Body(BaseModel):
-    """A request. A misspelt field is an error: it might have been the one that mattered."""
+    """A request body. An unknown field is an error, so that a typo does not go unnoticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 def _whole(text: str) -> str:
-    """JSON can spell half of a character, and NUL; neither can be kept."""
+    """Reject NUL and lone surrogates: JSON can contain them, but they cannot be stored."""
     if "\x00" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
-        raise ValueError("this text holds signs that cannot be kept")
+        raise ValueError("the text contains NUL or invalid Unicode characters")
     return text
 
 
@@ -54,30 +54,30 @@ TaskRef = Annotated[
         }
     ),
 ]
-# the commit that whoever decides has seen
+# the commit that a decision is about
 Seen = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9a-fA-F]{7,64}$"),
-    Field(description="The commit that was looked at; refused with 409 if it is another now."),
+    Field(description="The commit that the decision is about; refused with 409 if the task has a newer one."),
 ]
-Limit = Annotated[int, Query(ge=1, le=MOST, description="At most so many.")]
-Offset = Annotated[int, Query(ge=0, le=2**31, description="Leave out so many from the start.")]
+Limit = Annotated[int, Query(ge=1, le=MOST, description="Maximum number of results.")]
+Offset = Annotated[int, Query(ge=0, le=2**31, description="Number of results to skip.")]
 
 
 class Reasons(Body):
-    """Why it is accepted against the review: the first yes gives the category, without one it takes words."""
+    """Reasons for an override: the first true one gives the category; without one `explain` is required."""
 
     pre_existing: bool = False
     wrong_context: bool = False
     out_of_scope: bool = False
     environmental: bool = False
     follow_up: bool = False
-    """Make a task of what is left open."""
+    """Create a follow-up task for the open findings."""
     explain: Text = ""
 
     @property
     def grounds(self) -> OverrideReasons | None:
-        """None if nothing was said."""
+        """None if no reason was given."""
         answers = (self.pre_existing, self.wrong_context, self.out_of_scope, self.environmental, self.follow_up)
         if not any(answers) and not self.explain.strip():
             return None
@@ -87,5 +87,5 @@ class Reasons(Body):
 
 
 def example(**value: Any) -> ConfigDict:
-    """A body's settings with one example, which the tests send."""
+    """Model settings with one example, which the tests send."""
     return ConfigDict(json_schema_extra={"examples": [value]})

@@ -14,13 +14,13 @@ from burnish.web.problems import PROBLEMS
 
 router = APIRouter(prefix="/api/v1", tags=["statistics"], responses=PROBLEMS)
 
-Days = Annotated[int | None, Query(ge=1, le=3650, description="Today and the days before it; left out: everything.")]
+Days = Annotated[int | None, Query(ge=1, le=3650, description="Number of days up to today. Default: all time.")]
 
 
 class CostOut(ApiModel):
     projects: list[str]
     since: str | None
-    """The first day that is looked at; null: everything."""
+    """First day of the period; null: all time."""
     total: dict[str, Any]
     by_agent: list[dict[str, Any]]
     by_phase: list[dict[str, Any]]
@@ -31,7 +31,7 @@ class CostOut(ApiModel):
 class StatsOut(CostOut):
     tasks: dict[str, Any]
     runs: dict[str, Any]
-    """Each once, by how it ended; what waits for a person has not."""
+    """Ended runs by outcome; runs that wait for a person are not included."""
     cycles_to_approval: dict[str, Any]
     verdicts: dict[str, int]
     findings: dict[str, Any]
@@ -42,25 +42,25 @@ class StatsOut(CostOut):
 
 @router.get("/projects/{project}/stats", response_model=StatsOut)
 def project_stats(registry: RegistryDep, project: ProjectDep, days: Days = None) -> dict[str, Any]:
-    """As `burnish stats --json`."""
+    """Like `burnish stats --json`."""
     return stats_json(stats(registry.store, [project.key], now=datetime.now(UTC), days=days))
 
 
 @router.get("/projects/{project}/cost", response_model=CostOut)
 def project_cost(registry: RegistryDep, project: ProjectDep, days: Days = None) -> dict[str, Any]:
-    """As `burnish cost --json`."""
+    """Like `burnish cost --json`."""
     return cost_json(stats(registry.store, [project.key], now=datetime.now(UTC), days=days))
 
 
 @router.get("/stats", response_model=StatsOut)
 def all_stats(registry: RegistryDep, days: Days = None) -> dict[str, Any]:
-    """As `burnish stats --all --json`."""
+    """Like `burnish stats --all --json`."""
     keys = [row.key for row in registry.projects()]
     return stats_json(stats(registry.store, keys, now=datetime.now(UTC), days=days))
 
 
 @router.get("/cost", response_model=CostOut)
 def all_cost(registry: RegistryDep, days: Days = None) -> dict[str, Any]:
-    """As `burnish cost --all --json`."""
+    """Like `burnish cost --all --json`."""
     keys = [row.key for row in registry.projects()]
     return cost_json(stats(registry.store, keys, now=datetime.now(UTC), days=days))

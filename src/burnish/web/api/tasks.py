@@ -27,7 +27,7 @@ Cycles = Annotated[int, Field(ge=1, le=1000)]
 
 
 class NewTaskBody(Body):
-    """What is to be done; only a title is needed."""
+    """A new task; only the title is required."""
 
     model_config = example(
         title="Refuse empty passwords",
@@ -52,14 +52,14 @@ class NewTaskBody(Body):
     max_cycles: Cycles | None = None
     auto_review: bool | None = None
     base: Line | None = None
-    """The revision it starts from."""
+    """The revision that the task starts from."""
     skip_tests: bool = False
     of: TaskRef | None = None
-    """The task that an improve continues, or a review looks at."""
+    """The task that an improve or review task is about."""
 
 
 class TaskChangeBody(Body):
-    """Only what is named is changed. `agent` and `model`: null is as the settings say."""
+    """Fields that are left out stay unchanged. Null for `agent` or `model` means the setting."""
 
     model_config = example(priority=5, tick=[1])
 
@@ -87,17 +87,17 @@ class TaskChangeBody(Body):
 def tasks(
     registry: RegistryDep,
     project: ProjectDep,
-    status: Annotated[list[str] | None, Query(description="Only these; may be repeated.")] = None,
+    status: Annotated[list[str] | None, Query(description="Only tasks with this status; may be repeated.")] = None,
     agent: Annotated[str | None, Query(max_length=200)] = None,
-    ready: Annotated[bool, Query(description="Only what a run would start now.")] = False,
-    blocked: Annotated[bool, Query(description="Only what needs a person.")] = False,
+    ready: Annotated[bool, Query(description="Only tasks that a run would start now.")] = False,
+    blocked: Annotated[bool, Query(description="Only tasks that need a person.")] = False,
     q: Annotated[str, Query(max_length=200, description="Words of the title, or a number.")] = "",
     limit: Limit = 1000,
     offset: Offset = 0,
 ) -> dict[str, Any]:
-    """As `burnish list --json`, in pages."""
+    """Like `burnish list --json`, in pages."""
     everything = registry.store.tasks(project.key, brief=True)
-    picked = pick(
+    matches = pick(
         everything,
         statuses=status or [],
         ready=ready,
@@ -105,17 +105,17 @@ def tasks(
         agent=agent,
         can_go_on=lambda task: can_go_on(task, registry.alive),
     )
-    found = search(picked, q)
+    found = search(matches, q)
     return {"tasks": [task_json(task, registry.alive) for task in found[offset : offset + limit]], "total": len(found)}
 
 
 @router.post("/tasks", status_code=201, response_model=TaskOut)
 def add(app: AppDep, new: NewTaskBody) -> dict[str, Any]:
-    """As `burnish add`."""
-    given = new.model_dump(exclude={"base"})
+    """Like `burnish add`."""
+    fields = new.model_dump(exclude={"base"})
     spec = Spec(
         **{
-            **given,
+            **fields,
             "checklist": tuple(Item(text) for text in new.checklist),
             "base_ref": new.base or None,
             "agent": new.agent or None,
@@ -127,32 +127,32 @@ def add(app: AppDep, new: NewTaskBody) -> dict[str, Any]:
 
 @router.get("/tasks/{task}", response_model=StoryOut)
 def show(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
-    """As `burnish show --json`."""
+    """Like `burnish show --json`."""
     return show_json(registry.store, project.key, task, registry.alive)
 
 
 @router.patch("/tasks/{task}", response_model=TaskOut)
 def edit(app: AppDep, task: TaskNumber, change: TaskChangeBody) -> dict[str, Any]:
-    """As `burnish edit`."""
+    """Like `burnish edit`."""
     if not change.model_fields_set:
-        raise BadInput("Nothing to change was named.", hint="Send at least one field.")
+        raise BadInput("No field to change.", hint="Send at least one field.")
     return task_json(edit_task(app, task, _changes(app, task, change), status=change.status))
 
 
 @router.delete("/tasks/{task}", response_model=TaskOut)
 def remove(app: AppDep, task: TaskNumber) -> dict[str, Any]:
-    """As `burnish rm`: its story and its work are kept."""
+    """Like `burnish rm`: the task's events and branch are kept."""
     return task_json(remove_task(app, task))
 
 
 def _changes(app: AppDep, task: int, change: TaskChangeBody) -> dict[str, Any]:
-    named = change.model_fields_set - {"status", "tick", "untick", "base", "checklist"}
-    changes = {name: getattr(change, name) for name in named}
+    names = change.model_fields_set - {"status", "tick", "untick", "base", "checklist"}
+    changes = {name: getattr(change, name) for name in names}
     changes |= {name: changes[name] or None for name in ("agent", "model") if name in changes}
     if "base" in change.model_fields_set:
         changes["base_ref"] = change.base or None
     if change.model_fields_set & {"checklist", "tick", "untick"}:
-        anew = tuple(Item(text) for text in change.checklist)
-        known = anew if "checklist" in change.model_fields_set else app.store.task(app.key, task).spec.checklist
-        changes["checklist"] = ticked(known, change.tick, change.untick)
+        new_items = tuple(Item(text) for text in change.checklist)
+        items = new_items if "checklist" in change.model_fields_set else app.store.task(app.key, task).spec.checklist
+        changes["checklist"] = ticked(items, change.tick, change.untick)
     return changes

@@ -1,4 +1,4 @@
-"""What a task left behind: its change, its files, what agents were told and what they printed."""
+"""Audit trail of a task: diff, workspace, logs, artifacts, prompts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from burnish.web.problems import PROBLEMS
 
 router = APIRouter(prefix="/api/v1/projects/{project}/tasks/{task}", tags=["trail"], responses=PROBLEMS)
 
-# with slashes, so that none is taken for what stands before it
-FileName = Annotated[str, Path(max_length=300, description="As the list names it.")]
+# a path parameter, because names may contain slashes
+FileName = Annotated[str, Path(max_length=300, description="Name from the list.")]
 From = Annotated[int, Query(ge=0, le=2**62)]
 TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
@@ -44,7 +44,7 @@ class LogsOut(ApiModel):
 
 
 class ChunkOut(ApiModel):
-    """Whole lines; ask again from `next`. At `size` you have everything so far."""
+    """Whole lines. Pass `next` as offset to get more, until it equals `size`."""
 
     text: str
     offset: int
@@ -78,27 +78,29 @@ class PromptsOut(ApiModel):
 
 @router.get("/diff", response_class=PlainTextResponse, responses=TEXT)
 def diff(
-    app: AppDep, task: TaskNumber, since_review: Annotated[bool, Query(description="Only what came after it.")] = False
+    app: AppDep,
+    task: TaskNumber,
+    since_review: Annotated[bool, Query(description="Only changes since the last review.")] = False,
 ) -> PlainTextResponse:
-    """As `burnish diff`: base to the newest commit."""
+    """Like `burnish diff`: from the base to the newest commit."""
     return PlainTextResponse(diff_text(app, task, since_review=since_review))
 
 
 @router.get("/path", response_model=PathOut)
 def path(app: AppDep, task: TaskNumber) -> dict[str, Any]:
-    """As `burnish path`: where the workspace is."""
+    """Like `burnish path`: where the workspace is."""
     return {"id": str(task), "path": str(workspace_path(app, task))}
 
 
 @router.get("/logs", response_model=LogsOut)
 def logs(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
-    """As `burnish log --json`, oldest first."""
+    """Like `burnish log --json`, oldest first."""
     return {"logs": [one.file.as_json() for one in outputs(registry.home, registry.store.task(project.key, task))]}
 
 
 @router.get("/logs/{name:path}", response_model=ChunkOut)
 def log(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: FileName, offset: From = 0) -> Any:
-    """As `burnish log`, from a place on."""
+    """Like `burnish log`, from an offset."""
     return piece(output(registry.home, registry.store.task(project.key, task), name), offset)
 
 
@@ -111,15 +113,15 @@ def artifacts(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> d
 
 @router.get("/artifacts/{name:path}", response_class=PlainTextResponse, responses=TEXT)
 def read_artifact(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: FileName) -> PlainTextResponse:
-    """As `burnish show review-cycle://TASK/NAME`."""
-    kept = whole_paper(registry.home, registry.store.task(project.key, task), name)
-    # only what the home has lost is looked for in the repository
-    return PlainTextResponse(artifact(registry.open(project.key), task, name) if kept is None else kept)
+    """Like `burnish show review-cycle://TASK/NAME`."""
+    content = whole_paper(registry.home, registry.store.task(project.key, task), name)
+    # files that are missing in the home are read from the repository
+    return PlainTextResponse(artifact(registry.open(project.key), task, name) if content is None else content)
 
 
 @router.get("/prompts", response_model=PromptsOut)
 def prompts(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
-    """What agents were told, word for word, oldest first."""
+    """The exact prompts that agents got, oldest first."""
     found = outputs(registry.home, registry.store.task(project.key, task))
     return {"id": str(task), "prompts": [_sent(one.file) for one in found if one.is_prompt]}
 

@@ -1,4 +1,4 @@
-"""Pages for people, and the parts of pages that are fetched again when something changed."""
+"""HTML pages, and the parts of pages that scripts fetch again after a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board of one project: the page, its cards again when they changed, and the form for a task."""
+"""The board of a project: the page, updates of its cards, and the form for a task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ids = Annotated[str, Query(max_length=MOST_IDS * 8)]
 
 @router.get("")
 def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Response:
-    # before the data: what happens in between is told again, and nothing is missed
+    # read before the data, so that no event in between is missed
     since = registry.store.last_event(project.key)
     view = board(registry.store, project.key, registry.holders(), registry.waiting([project]))
     return page(
@@ -43,15 +43,15 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
 
 @router.get("/cards")
 def cards(registry: RegistryDep, project: ProjectDep, ids: Ids = "", around: bool = False) -> Response:
-    """Some cards as they are now, and the head; `around` brings what depends on them. One that is gone is left out."""
-    wanted = _numbers(ids)
+    """Current cards of these tasks, and the summary; `around` adds their dependencies. Removed tasks are left out."""
+    numbers = _numbers(ids)
     tasks, holders = registry.store.tasks(project.key, brief=True), registry.holders()
     waiting = registry.waiting([project])
-    chosen = near(tasks, wanted) if around else wanted
+    shown_ids = near(tasks, numbers) if around else numbers
     return fragment(
         "board_cards.html.j2",
         head=head_of(tasks, holders, waiting),
-        cards=cards_of(tasks, holders, sorted(chosen), waiting),
+        cards=cards_of(tasks, holders, sorted(shown_ids), waiting),
         project=project,
         runs=_runs(registry, project.key),
         notices=[notice for notice in registry.notices() if notice.project in (project.key, "")][-5:],
@@ -60,7 +60,7 @@ def cards(registry: RegistryDep, project: ProjectDep, ids: Ids = "", around: boo
 
 @router.get("/why")
 def why(registry: RegistryDep, project: ProjectDep, task: int, to: Status) -> dict[str, bool]:
-    """May a person move it there? Refused in the words of the table of moves, if not."""
+    """Raise the reason why a task cannot be moved to a status."""
     tasks = registry.store.tasks(project.key, brief=True)
     found = next((one for one in tasks if one.id == task), None) or registry.store.task(project.key, task)
     unmet = unmet_among(tasks)(found) if found.status is Status.BACKLOG else []
@@ -70,7 +70,7 @@ def why(registry: RegistryDep, project: ProjectDep, task: int, to: Status) -> di
 
 @router.get("/found")
 def found(registry: RegistryDep, project: ProjectDep, q: Text = "") -> dict[str, list[int]]:
-    """The tasks in whose words all of these are, the long texts too, which the cards do not carry."""
+    """Ids of tasks whose texts contain all words of the query, including texts that cards do not show."""
     return {"ids": [task.id for task in mentioning(registry.store.tasks(project.key), q)]}
 
 
@@ -103,14 +103,14 @@ def _agents(registry: ProjectRegistry, key: str) -> list[str]:
     try:
         return sorted(registry.open(key).agent_settings())
     except BurnishError:
-        # settings that cannot be read are said when something is run; a task can be written down all the same
+        # invalid settings are reported by a run; a task can be added anyway
         return []
 
 
 def _numbers(text: str) -> set[int]:
     parts = [part for part in text.split(",") if part]
     if len(parts) > MOST_IDS or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise BadInput("These are no task ids.", hint="Write numbers with commas between them, e.g. ids=3,5")
+        raise BadInput("Invalid task ids.", hint="Separate numbers with commas, e.g. ids=3,5")
     return {int(part) for part in parts}
 
 

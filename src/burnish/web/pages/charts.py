@@ -1,4 +1,4 @@
-"""Statistics as plots, each with the table of its numbers."""
+"""Charts of the statistics, each with a table of its numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_LINES = 8
 class Chart:
     id: str
     title: str
-    # one sentence that says what there is to see
+    # one sentence that sums the chart up
     says: str
     plot: Markup
     legend: tuple[tuple[str, str], ...]
@@ -38,8 +38,8 @@ class Chart:
 
 
 def charts(view: StatsView) -> list[Chart]:
-    """Those that have something to show."""
-    made = (
+    """The charts that have data."""
+    all_charts = (
         _outcomes(view),
         _cycles(view),
         _verdicts(view),
@@ -49,7 +49,7 @@ def charts(view: StatsView) -> list[Chart]:
         _agents(view),
         _phases(view),
     )
-    return [chart for chart in made if chart.rows]
+    return [chart for chart in all_charts if chart.rows]
 
 
 def _outcomes(view: StatsView) -> Chart:
@@ -63,8 +63,8 @@ def _outcomes(view: StatsView) -> Chart:
         )
         for one in view.over_time
     ]
-    accepted, stopped = sum(one.accepted for one in view.over_time), sum(one.stopped for one in view.over_time)
-    says = f"{accepted} approved, {stopped} stopped"
+    approvals, stops = sum(one.accepted for one in view.over_time), sum(one.stopped for one in view.over_time)
+    says = f"{approvals} approved, {stops} stopped"
     plot = columns(f"Runs that ended, by {view.step}. {says}", ("good", "bad"), marks)
     return Chart("outcomes", "How runs ended", says, plot, (("approved", "good"), ("stopped", "bad")), head, rows)
 
@@ -83,20 +83,20 @@ def _cycles(view: StatsView) -> Chart:
 
 
 def _verdicts(view: StatsView) -> Chart:
-    used = [word for word, number in view.verdicts.items() if number]
+    names = [word for word, number in view.verdicts.items() if number]
     marks, rows = [], []
     for one in view.over_time:
-        said = dict(one.verdicts)
-        told = ", ".join(f"{said[word]} {words(word)}" for word in used if said.get(word)) or "no review"
+        counts = dict(one.verdicts)
+        summary = ", ".join(f"{counts[word]} {words(word)}" for word in names if counts.get(word)) or "no review"
         marks.append(
-            Mark(_day(one, view.step), tuple(said.get(w, 0) for w in used), f"{_long(one, view.step)}: {told}")
+            Mark(_day(one, view.step), tuple(counts.get(w, 0) for w in names), f"{_long(one, view.step)}: {summary}")
         )
-        rows.append((one.start, *(str(said.get(word, 0)) for word in used)))
-    says = ", ".join(f"{view.verdicts[word]} {words(word)}" for word in used)
-    plot = columns(f"Reviews by verdict and {view.step}: {says}", [TONES[word] for word in used], marks)
-    legend = tuple((words(word), TONES[word]) for word in used)
-    head = (view.step.capitalize(), *(words(word).capitalize() for word in used))
-    return Chart("verdicts", "Verdicts", says, plot, legend, head, tuple(rows) if used else ())
+        rows.append((one.start, *(str(counts.get(word, 0)) for word in names)))
+    says = ", ".join(f"{view.verdicts[word]} {words(word)}" for word in names)
+    plot = columns(f"Reviews by verdict and {view.step}: {says}", [TONES[word] for word in names], marks)
+    legend = tuple((words(word), TONES[word]) for word in names)
+    head = (view.step.capitalize(), *(words(word).capitalize() for word in names))
+    return Chart("verdicts", "Verdicts", says, plot, legend, head, tuple(rows) if names else ())
 
 
 def _categories(view: StatsView) -> Chart:
@@ -120,9 +120,9 @@ def _categories(view: StatsView) -> Chart:
 
 def _precision(view: StatsView) -> Chart:
     found = view.reviewers
-    marks = [_judge(one) for one in found if one.found.all][:MOST_LINES]
+    marks = [_reviewer_mark(one) for one in found if one.found.all][:MOST_LINES]
     share = view.fate.precision
-    says = f"{share:.0%} of the settled findings were fixed" if share is not None else "nothing is settled yet"
+    says = f"{share:.0%} of the settled findings were fixed" if share is not None else "no finding is settled yet"
     tones = ("good", "warn", "bad", "faint")
     legend = tuple(zip(("resolved", "waived", "withdrawn", "open"), tones, strict=True))
     head = (
@@ -143,11 +143,11 @@ def _precision(view: StatsView) -> Chart:
     return Chart("reviewers", "Precision of reviewers", says, plot, legend, head, tuple(_row(one) for one in found))
 
 
-def _judge(one: ReviewerStats) -> Mark:
+def _reviewer_mark(one: ReviewerStats) -> Mark:
     fate = one.fate
     values = (fate.resolved, fate.waived, fate.withdrawn, fate.open)
-    told = f"{fate.resolved} resolved, {fate.waived} waived, {fate.withdrawn} withdrawn, {fate.open} open"
-    return Mark(one.name, values, f"{one.name}: {told}", _percent(fate.precision))
+    summary = f"{fate.resolved} resolved, {fate.waived} waived, {fate.withdrawn} withdrawn, {fate.open} open"
+    return Mark(one.name, values, f"{one.name}: {summary}", _percent(fate.precision))
 
 
 def _row(one: ReviewerStats) -> tuple[str, ...]:
@@ -179,13 +179,13 @@ def _cost_over_time(view: StatsView) -> Chart:
 
 
 def _agents(view: StatsView) -> Chart:
-    paid = view.total.cost_usd is not None
-    says = "by cost, the most expensive first" if paid else "by time: no cost is known"
-    return _efforts("agents", "Cost and time by agent", says, "Agent", view.agents, by_money=paid)
+    has_cost = view.total.cost_usd is not None
+    says = "by cost, the most expensive first" if has_cost else "by time: no cost is known"
+    return _efforts("agents", "Cost and time by agent", says, "Agent", view.agents, by_money=has_cost)
 
 
 def _phases(view: StatsView) -> Chart:
-    says = f"{took(view.total.seconds)} of agents and checks at work"
+    says = f"{took(view.total.seconds)} of agents and checks"
     return _efforts("phases", "Time by phase", says, "Phase", view.phases, by_money=False)
 
 
@@ -215,10 +215,8 @@ def _effort(effort: CostView) -> tuple[str, ...]:
 def _spent(effort: CostView) -> str:
     if not effort.calls:
         return "nothing"
-    unpriced = f", {many(effort.unpriced, 'phase')} without a price" if effort.unpriced and effort.cost_usd else ""
-    return (
-        f"{cost_with_source(effort.cost_usd, effort.cost_source) or UNKNOWN_COST}{unpriced}, {effort.tokens:,} tokens"
-    )
+    gap = f", {many(effort.unpriced, 'phase')} without a price" if effort.unpriced and effort.cost_usd else ""
+    return f"{cost_with_source(effort.cost_usd, effort.cost_source) or UNKNOWN_COST}{gap}, {effort.tokens:,} tokens"
 
 
 def _cost(effort: CostView) -> str:
@@ -226,7 +224,7 @@ def _cost(effort: CostView) -> str:
 
 
 def _known_cost(effort: CostView) -> tuple[float, ...]:
-    """Nothing where calls were made and no cost is known: a gap in the plot, not zero."""
+    """Empty if the cost of the calls is unknown: a gap in the chart, not zero."""
     if effort.cost_usd is None and effort.unpriced:
         return ()
     return (effort.cost_usd or 0.0,)

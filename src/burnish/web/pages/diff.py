@@ -1,4 +1,4 @@
-"""The change on a task's page: the whole, each file when somebody comes near it, and lines that were folded away."""
+"""The diff on a task's page: all of it, single files, and folded lines."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from burnish.web.pages.rendering import fragment
 
 router = APIRouter(prefix="/p/{project}/t/{task}/file", include_in_schema=False)
 
-# the first files come with the page, up to so many lines; the rest when somebody comes near
+# lines that come with the page; further files are fetched when they scroll into view
 AT_ONCE = 400
 MOST_BETWEEN = 2_000
-# of more files than anybody reads, the rest is named as a number, and in the raw patch
+# further files are only counted; the raw patch has them
 MOST_FILES = 400
 MOST_KNOWN = 6
 
@@ -33,12 +33,12 @@ Tree = Annotated[str, Query(pattern="^[0-9a-f]{40,64}$")]
 Number = Annotated[int, Query(ge=1, le=2**31)]
 
 _painter = Painter()
-_known: OrderedDict[tuple[str, str], Diff] = OrderedDict()
-_guard = threading.Lock()
+_cache: OrderedDict[tuple[str, str], Diff] = OrderedDict()
+_lock = threading.Lock()
 
 
 def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
-    """What the part `changes` shows."""
+    """The data of the part `changes`."""
     diff = _diff(app, task.id, since_review=since_review)
     bodies: dict[int, Painted] = {}
     room = AT_ONCE
@@ -78,7 +78,7 @@ def lines(
     count: Number,
     since_review: bool = False,
 ) -> Response:
-    """Lines that nobody changed, as many as are asked for and can be borne."""
+    """Unchanged lines, up to a limit."""
     app = registry.open(project.key)
     change = _file(app, task, number, tree, since_review).file
     text = texts(app, [change.new_blob]).get(change.new_blob, "")
@@ -86,7 +86,7 @@ def lines(
 
 
 def stamp(file: FileDiff) -> str:
-    """Another one whenever the file would look otherwise."""
+    """A hash that changes when the file's diff or findings change."""
     words = [file.path, file.file.old_blob, file.file.new_blob, *(_look(finding) for finding in file.findings)]
     return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
@@ -98,9 +98,9 @@ def _look(finding: Finding) -> str:
 def _file(app: App, task: int, number: int, tree: str, since_review: bool) -> FileDiff:
     diff = _diff(app, task, since_review=since_review)
     if diff.new_tree != tree:
-        raise Refused("The branch has moved since this page was made.", hint="Load the page again.")
+        raise Refused("The branch has moved since this page was loaded.", hint="Reload the page.")
     if not 0 <= number < len(diff.files):
-        raise NotFound(f"The change has no file number {number}.", hint="Load the page again.")
+        raise NotFound(f"The change has no file number {number}.", hint="Reload the page.")
     return diff.files[number]
 
 
@@ -110,15 +110,15 @@ def _painted(app: App, file: FileDiff) -> Painted:
 
 def _diff(app: App, task: int, *, since_review: bool) -> Diff:
     trees = ends(app, task, since_review=since_review)
-    with _guard:
-        known = _known.get(trees)
-        if known is not None:
-            _known.move_to_end(trees)
-    if known is None:
-        # slow for a large change, and the same each time
-        known = bare(without_secrets(change_between(app, task, *trees)))
-        with _guard:
-            _known[known.old_tree, known.new_tree] = known
-            while len(_known) > MOST_KNOWN:
-                _known.popitem(last=False)
-    return pinned(known, app.store.findings(app.key, task))
+    with _lock:
+        diff = _cache.get(trees)
+        if diff is not None:
+            _cache.move_to_end(trees)
+    if diff is None:
+        # slow for a large diff, so it is cached
+        diff = bare(without_secrets(change_between(app, task, *trees)))
+        with _lock:
+            _cache[diff.old_tree, diff.new_tree] = diff
+            while len(_cache) > MOST_KNOWN:
+                _cache.popitem(last=False)
+    return pinned(diff, app.store.findings(app.key, task))

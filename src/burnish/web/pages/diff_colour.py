@@ -1,4 +1,4 @@
-"""Program text as coloured lines. Pygments reads, our own few classes paint; nothing is lost or added."""
+"""Syntax highlighting: Pygments' tokens with a few classes of our own; the text itself is never changed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pygments.util import ClassNotFound
 
 from burnish.sanitize import clean_text
 
-# what is larger is shown in one colour: it is generated, and it would take seconds
+# larger files are not highlighted: it would take seconds, and most are generated
 MOST_COLOURED = 200_000
 LONGEST_LINE = 2_000
 
-# the first that fits; classes of `code.css`
+# the first match counts; classes of `code.css`
 _CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Comment.Preproc, "t"),
     (Comment, "c"),
@@ -42,30 +42,30 @@ _CLASSES: tuple[tuple[_TokenType, str], ...] = (
 
 
 def coloured(path: str, text: str) -> list[str]:
-    """The lines of a text as HTML, each by itself; what is not known or too large stays plain."""
+    """The lines of a text as HTML; without colours if the language is unknown or the text is too large."""
     lines = text.split("\n")
     lexer = _lexer(path) if len(text) <= MOST_COLOURED else None
     if lexer is None or max(map(len, lines)) > LONGEST_LINE:
         return [plain(line) for line in lines]
-    # looked at once for all: a file without odd signs, as nearly every one, is only escaped
+    # most files have no control characters and only need escaping
     show = escape if clean_text(text) == text else _visible
-    made, said = [""], [""]
+    html, texts = [""], [""]
     for kind, piece in _pieces(lexer, text):
         first, *rest = piece.split("\n")
-        made[-1] += _span(kind, first, show)
-        said[-1] += first
+        html[-1] += _span(kind, first, show)
+        texts[-1] += first
         for part in rest:
-            made.append(_span(kind, part, show))
-            said.append(part)
-    # A lexer that leaves letters out must not change what is read.
-    return made if said == lines else [plain(line) for line in lines]
+            html.append(_span(kind, part, show))
+            texts.append(part)
+    # a lexer may drop characters: then the plain text is shown
+    return html if texts == lines else [plain(line) for line in lines]
 
 
 def plain(line: str) -> str:
-    """One line as HTML: what hides or turns text is named instead; a monster is cut, and says so."""
+    """One line as HTML: invisible characters are shown by their code; a very long line is cut."""
     if len(line) > LONGEST_LINE:
-        left = len(line) - LONGEST_LINE
-        return f'{_visible(line[:LONGEST_LINE])}<span class="cut">… {left:,} more characters in this line</span>'
+        hidden = len(line) - LONGEST_LINE
+        return f'{_visible(line[:LONGEST_LINE])}<span class="cut">… {hidden:,} more characters in this line</span>'
     return _visible(line)
 
 
@@ -78,26 +78,26 @@ def _lexer(path: str) -> Lexer | None:
 
 
 def _pieces(lexer: Lexer, text: str) -> Iterator[tuple[str, str]]:
-    """Neighbours of one colour as one piece."""
+    """The text in pieces of one colour."""
     colour = ""
-    held: list[str] = []
-    # not `get_tokens`: that one would change line breaks
+    pieces: list[str] = []
+    # get_tokens() would change line breaks
     for _, kind, piece in lexer.get_tokens_unprocessed(text):
         here = _class(kind)
         if here != colour and piece.strip():
-            yield colour, "".join(held)
-            colour, held = here, []
-        held.append(piece)
-    yield colour, "".join(held)
+            yield colour, "".join(pieces)
+            colour, pieces = here, []
+        pieces.append(piece)
+    yield colour, "".join(pieces)
 
 
-_known: dict[_TokenType, str] = {}
+_class_cache: dict[_TokenType, str] = {}
 
 
 def _class(kind: _TokenType) -> str:
-    if kind not in _known:
-        _known[kind] = next((name for wide, name in _CLASSES if _within(kind, wide)), "")
-    return _known[kind]
+    if kind not in _class_cache:
+        _class_cache[kind] = next((name for wide, name in _CLASSES if _within(kind, wide)), "")
+    return _class_cache[kind]
 
 
 def _within(kind: _TokenType, wide: _TokenType) -> bool:
@@ -117,5 +117,5 @@ def _visible(text: str) -> str:
 
 
 def _named(char: str) -> str:
-    shown = "␍" if char == "\r" else f"U+{ord(char):04X}"
-    return f'<span class="odd" title="a character that cannot be seen: U+{ord(char):04X}">{shown}</span>'
+    label = "␍" if char == "\r" else f"U+{ord(char):04X}"
+    return f'<span class="odd" title="invisible character: U+{ord(char):04X}">{label}</span>'

@@ -1,4 +1,4 @@
-"""How values read on a page."""
+"""Template filters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.core.cost_text import cost_with_source, short_cost
 
 
 def ago(moment: str | None) -> Markup:
-    """`5 min ago`, with the whole time on hover; the page keeps it true by `datetime`."""
+    """`5 min ago`, with the exact time as a tooltip; a script updates it."""
     if not moment:
         return Markup("")
     try:
@@ -45,7 +45,7 @@ def took(seconds: float | None) -> str:
 
 
 def cost(subject: Any) -> str:
-    """Of a task, a phase or a summary: the amount and where it comes from."""
+    """The cost of a task, a phase or a summary, and its source."""
     return cost_with_source(subject.cost_usd, subject.cost_source)
 
 
@@ -54,7 +54,7 @@ def brief_cost(subject: Any) -> str:
 
 
 def words(name: Any) -> str:
-    """`waiting_approval` as people say it."""
+    """`waiting_approval` as `waiting approval`."""
     return str(name or "").replace("_", " ")
 
 
@@ -63,9 +63,9 @@ def many(count: int, noun: str) -> str:
 
 
 def commands(text: str) -> Markup:
-    """A sentence whose `commands` are set as such."""
+    """A sentence with text in backticks as code."""
     parts = str(text).split("`")
-    # an odd backtick is a backtick
+    # unpaired backticks stay
     if len(parts) % 2 == 0:
         return escape(text)
     return Markup("").join(

@@ -1,4 +1,4 @@
-"""What each part of a task's page is made of."""
+"""The parts of a task's page and their data."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ PLAN = "plan.md"
 
 @dataclass(frozen=True)
 class PageContext:
-    """What a part may look at."""
+    """The data that parts are rendered from."""
 
     registry: ProjectRegistry
     project: ProjectRow
     head: TaskHead
-    # only what came after the last review
+    # show only changes since the last review
     since_review: bool = False
 
     @property
@@ -45,74 +45,76 @@ class PageContext:
 
     @cached_property
     def app(self) -> App:
-        """Opened for the parts that need git or the settings, and once for all of them."""
+        """Opened on first use: only some parts need git or the settings."""
         return self.registry.open(self.project.key)
 
 
-def sight(registry: ProjectRegistry, project: ProjectRow, task: int, *, since_review: bool = False) -> PageContext:
+def page_context(
+    registry: ProjectRegistry, project: ProjectRow, task: int, *, since_review: bool = False
+) -> PageContext:
     return PageContext(registry, project, head_of(registry.store, project.key, task, registry.holders()), since_review)
 
 
-def part(name: str, seen: PageContext) -> str:
-    """One part as HTML; what stands in its way is said in its place, and the rest of the page stays."""
-    view: dict[str, Any] = {"project": seen.project, "head": seen.head, "task": seen.task, "trouble": None}
+def part(name: str, context: PageContext) -> str:
+    """One part as HTML. An error is shown in its place; the rest of the page stays usable."""
+    view: dict[str, Any] = {"project": context.project, "head": context.head, "task": context.task, "trouble": None}
     try:
-        view |= PARTS[name](seen)
+        view |= PARTS[name](context)
     except BurnishError as error:
         view["trouble"] = error
     return render(f"task/{name}.html.j2", **view)
 
 
-def _nothing(seen: PageContext) -> dict[str, Any]:
+def _nothing(context: PageContext) -> dict[str, Any]:
     return {}
 
 
-def _gate(seen: PageContext) -> dict[str, Any]:
+def _gate(context: PageContext) -> dict[str, Any]:
     view: dict[str, Any] = {"standing": None, "questions": QUESTIONS}
-    if seen.task.status is Status.WAITING_APPROVAL:
-        view["standing"] = decision_view(seen.app, seen.task.id)
-        view["plan"] = _plan(seen) if seen.task.spec.type is TaskType.PLAN else None
+    if context.task.status is Status.WAITING_APPROVAL:
+        view["standing"] = decision_view(context.app, context.task.id)
+        view["plan"] = _plan(context) if context.task.spec.type is TaskType.PLAN else None
     return view
 
 
-def _plan(seen: PageContext) -> Read | None:
-    """What the person is to approve."""
+def _plan(context: PageContext) -> Read | None:
+    """The plan to approve."""
     try:
-        return read(PLAN, artifact(seen.app, seen.task.id, PLAN).decode(errors="replace"))
+        return read(PLAN, artifact(context.app, context.task.id, PLAN).decode(errors="replace"))
     except NotFound:
         return None
 
 
-def _story(seen: PageContext) -> dict[str, Any]:
-    return {"story": story(seen.registry.store, seen.project.key, seen.task.id, running=seen.head.running)}
+def _story(context: PageContext) -> dict[str, Any]:
+    return {"story": story(context.registry.store, context.project.key, context.task.id, running=context.head.running)}
 
 
-def _findings(seen: PageContext) -> dict[str, Any]:
-    return {"findings": findings_view(seen.registry.store, seen.project.key, seen.task.id)}
+def _findings(context: PageContext) -> dict[str, Any]:
+    return {"findings": findings_view(context.registry.store, context.project.key, context.task.id)}
 
 
-def _checks(seen: PageContext) -> dict[str, Any]:
+def _checks(context: PageContext) -> dict[str, Any]:
     try:
-        tree = base_tree(seen.app, seen.task)
+        tree = base_tree(context.app, context.task)
     except BurnishError:
         tree = ""  # the checks are on record; only what they are compared with is out of reach
-    return {"checks": checks_view(seen.registry.store, seen.project.key, seen.task.id, tree=tree)}
+    return {"checks": checks_view(context.registry.store, context.project.key, context.task.id, tree=tree)}
 
 
-def _changes(seen: PageContext) -> dict[str, Any]:
-    if not seen.task.branch or not seen.task.base:
+def _changes(context: PageContext) -> dict[str, Any]:
+    if not context.task.branch or not context.task.base:
         return {"diff": None, "since_review": False}
-    return diff_of(seen.app, seen.task, since_review=seen.since_review)
+    return diff_of(context.app, context.task, since_review=context.since_review)
 
 
-def _log(seen: PageContext) -> dict[str, Any]:
-    found = outputs(seen.registry.home, seen.task)
+def _log(context: PageContext) -> dict[str, Any]:
+    found = outputs(context.registry.home, context.task)
     return {"outputs": [one for one in reversed(found) if not one.is_prompt]}
 
 
-def _artifacts(seen: PageContext) -> dict[str, Any]:
-    prompts = [one for one in outputs(seen.registry.home, seen.task) if one.is_prompt]
-    return {"artifacts": papers(seen.registry.home, seen.task), "prompts": prompts}
+def _artifacts(context: PageContext) -> dict[str, Any]:
+    prompts = [one for one in outputs(context.registry.home, context.task) if one.is_prompt]
+    return {"artifacts": papers(context.registry.home, context.task), "prompts": prompts}
 
 
 PARTS: dict[str, Callable[[PageContext], dict[str, Any]]] = {
@@ -125,5 +127,5 @@ PARTS: dict[str, Callable[[PageContext], dict[str, Any]]] = {
     "log": _log,
     "artifacts": _artifacts,
 }
-# on the page from the beginning; the rest is fetched when somebody looks
+# parts that come with the page; the others are fetched when their tab is opened
 AT_ONCE = ("head", "gate", "story", "findings", "checks")

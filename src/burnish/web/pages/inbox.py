@@ -1,4 +1,4 @@
-"""The inbox: everything that needs a person, of all projects, each with a way to answer it here."""
+"""The inbox: all items of all projects that need a person, each with an action."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from burnish.web.pages.rendering import fragment, page
 
 router = APIRouter(prefix="/inbox", include_in_schema=False)
 
-# seconds; a runner that died is no event
+# seconds that a count is cached; there is no event when a runner dies
 FRESH = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class InboxAnswer:
-    """A button that calls the API (`path`), or a link to the part of the task's page where it is answered (`part`)."""
+    """The action of an item: a button that calls the API (`path`), or a link to a part of the task's page (`part`)."""
 
     label: str
     path: str = ""
     body: Mapping[str, Any] = field(default_factory=dict)
-    # a place on the task's page, or `edit`: its form
+    # part of the task's page, or `edit`: the form
     part: str = ""
-    # what is asked before, where it is not undone by a click
+    # text of the confirmation, if one is needed
     sure: str = ""
-    # words that it takes, and what they are for
+    # placeholder of the note, if one is required
     note: str = ""
 
 
@@ -43,9 +43,9 @@ DECIDE = InboxAnswer("Decide…", part="gate")
 RETRY = InboxAnswer("Retry", "/retry")
 REVIEW = InboxAnswer("Review again", "/review")
 MORE = InboxAnswer("One more cycle", "/improve", {"review": True})
-SAY = InboxAnswer("Say what to change…", "/improve", {"review": True}, note="What should the agent do differently?")
-FINDINGS = InboxAnswer("Look at the findings…", part="findings")
-RUN = InboxAnswer("Have it judged again", "/run")
+SAY = InboxAnswer("Request changes…", "/improve", {"review": True}, note="What should the agent do differently?")
+FINDINGS = InboxAnswer("View findings…", part="findings")
+RUN = InboxAnswer("Review again", "/run")
 
 BLOCKED = {
     Reason.MAX_CYCLES: MORE,
@@ -57,8 +57,8 @@ BLOCKED = {
     Reason.INCOMPLETE_REVIEW: REVIEW,
     Reason.GUARD: FINDINGS,
 }
-GO_ON = InboxAnswer("Go on", "/run")
-DESCRIBE = InboxAnswer("Describe what is wanted…", part="edit")
+GO_ON = InboxAnswer("Resume", "/run")
+DESCRIBE = InboxAnswer("Edit the description…", part="edit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class InboxLine:
     entry: InboxEntry
     project: ProjectRow
     answer: InboxAnswer
-    # what to type, from anywhere
+    # a command that works in any directory
     command: str
 
     @property
@@ -75,13 +75,13 @@ class InboxLine:
 
     @property
     def link(self) -> str:
-        """Where the answer is given, if it takes more than a click."""
+        """URL of the part of the page."""
         number, part = self.entry.task.id, self.answer.part
         return f"/p/{self.project.key}#edit-{number}" if part == "edit" else f"/p/{self.project.key}/t/{number}#{part}"
 
     @property
     def cause(self) -> str:
-        """`max cycles`, `agent failed`: in a word."""
+        """Reason or error, e.g. `max cycles`."""
         task = self.entry.task
         word = {"blocked": task.reason, "failed": task.error}.get(self.entry.kind)
         return word.value.replace("_", " ").lower() if word else ""
@@ -108,27 +108,27 @@ def part(registry: RegistryDep, of: str = "") -> Response:
 
 @router.get("/count")
 def count(request: Request, registry: RegistryDep) -> dict[str, int]:
-    """For the bar on top of every page: what waits, and what only needs to be merged."""
+    """Number of items that need a person, and of tasks that are ready to merge, for the header."""
     rows, state = registry.projects(), request.app.state
     newest = tuple((row.key, registry.store.last_event(row.key)) for row in rows)
-    seen, at, told = getattr(state, "waiting", ((), 0.0, {}))
-    # every open page asks after every event: counted once for all of them
-    if seen != newest or time.monotonic() - at > FRESH:
+    events, at, counts = getattr(state, "waiting", ((), 0.0, {}))
+    # every open page requests this after every event, so the counts are cached
+    if events != newest or time.monotonic() - at > FRESH:
         found = registry.inbox(rows)
         ready = sum(entry.kind == "ready" for entry in found)
-        told = {"waiting": len(found) - ready, "ready": ready}
-        state.waiting = (newest, time.monotonic(), told)
-    return dict(told)
+        counts = {"waiting": len(found) - ready, "ready": ready}
+        state.waiting = (newest, time.monotonic(), counts)
+    return dict(counts)
 
 
 def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[str, Any]:
-    wanted = [row for row in rows if not of or row.key == of]
+    selection = [row for row in rows if not of or row.key == of]
     by_key = {row.key: row for row in rows}
-    lines = [_line(entry, by_key[entry.task.project]) for entry in registry.inbox(wanted)]
+    lines = [_line(entry, by_key[entry.task.project]) for entry in registry.inbox(selection)]
     waiting = [line for line in lines if line.entry.kind != "ready"]
     ready = [line for line in lines if line.entry.kind == "ready"]
     mergeable = list(dict.fromkeys(line.project.key for line in ready))
-    news = [(row, one) for row in wanted for one in hook_news(registry.home, row.key, row.common_dir)]
+    news = [(row, one) for row in selection for one in hook_news(registry.home, row.key, row.common_dir)]
     commits = [(row, one, from_elsewhere(one.command, str(row.root))) for row, one in news]
     return {"waiting": waiting, "ready": ready, "commits": commits, "mergeable": mergeable, "of": of, "rows": rows}
 
@@ -141,7 +141,7 @@ def answer_of(entry: InboxEntry) -> InboxAnswer:
     task = entry.task
     match entry.kind:
         case "ready":
-            words = f"It goes to {task.target or 'its branch'} as it was approved."
+            words = f"Merges the approved commit into {task.target or 'its branch'}."
             return InboxAnswer("Merge", "/merge", {"commit": task.commit or ""}, sure=words)
         case "waiting_approval":
             return DECIDE
@@ -155,9 +155,7 @@ def answer_of(entry: InboxEntry) -> InboxAnswer:
             return GO_ON
         case "review":
             return (
-                InboxAnswer("Improve it", "/improve")
-                if "improve" in entry.command
-                else InboxAnswer("Review it", "/review")
+                InboxAnswer("Improve", "/improve") if "improve" in entry.command else InboxAnswer("Review", "/review")
             )
     if needs_description(task.reason, task.note):
         return DESCRIBE

@@ -11,10 +11,10 @@ from markupsafe import Markup, escape
 
 WIDE, HIGH = 400, 190
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 26
-# of a plot of lines: where the names end, how high a line is, what is kept free for the number at its end
+# of a bar chart: end of the names, height of a bar, space for the number at its end
 NAMES, LINE, END = 122, 30, 84
 MOST_LABELS = 5
-# what is there must be seen
+# smallest visible bar
 LEAST = 1.5
 
 Say = Callable[[float], str]
@@ -22,7 +22,7 @@ Say = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A column or a line: its name, a value for each tone, and what is said of it."""
+    """A column or a bar: its name, a value for each tone, and its tooltip."""
 
     name: str
     values: tuple[float, ...]
@@ -31,7 +31,7 @@ class Mark:
 
 
 def columns(label: str, tones: Sequence[str], marks: Sequence[Mark], say: Say = "{:g}".format) -> Markup:
-    """Values side by side, those of one column on top of each other."""
+    """Stacked columns."""
     ticks = _ticks(max((sum(mark.values) for mark in marks), default=0.0))
     body = [*_grid(ticks, say), *_names(marks)]
     step = (WIDE - LEFT - RIGHT) / max(1, len(marks))
@@ -50,12 +50,12 @@ def area(label: str, tone: str, marks: Sequence[Mark], say: Say = "{:g}".format)
     floor = HIGH - BOTTOM
     body = [*_grid(ticks, say), *_names(marks)]
     for has_value, run in groupby(zip(marks, spots, strict=True), key=lambda pair: bool(pair[0].values)):
-        known = [spot for _, spot in run]
+        points = [spot for _, spot in run]
         if not has_value:
-            body += [_text("?", x, floor - 6, "value", "middle") for x, _ in known]
+            body += [_text("?", x, floor - 6, "value", "middle") for x, _ in points]
             continue
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in known)
-        under = f"{known[0][0]:.1f},{floor} {line} {known[-1][0]:.1f},{floor}"
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        under = f"{points[0][0]:.1f},{floor} {line} {points[-1][0]:.1f},{floor}"
         body.append(Markup('<polygon class="fill {}" points="{}"/>').format(tone, under))
         body.append(Markup('<polyline class="trace {}" points="{}"/>').format(tone, line))
     for n, (mark, (x, y)) in enumerate(zip(marks, spots, strict=True)):
@@ -66,7 +66,7 @@ def area(label: str, tone: str, marks: Sequence[Mark], say: Say = "{:g}".format)
 
 
 def lines(label: str, tones: Sequence[str], marks: Sequence[Mark]) -> Markup:
-    """Values below each other, each with its name before it and a number at its end."""
+    """Stacked horizontal bars, each with its name and a number."""
     most = max((sum(mark.values) for mark in marks), default=0.0) or 1.0
     room = WIDE - NAMES - END
     body = []
@@ -142,7 +142,7 @@ def _cut(name: str, most: int) -> str:
 
 
 def _ticks(most: float, *, whole: bool = True) -> list[float]:
-    """From 0 to above the highest value, in steps that a person would choose."""
+    """Ticks from 0 to above the highest value, in round steps."""
     if most < 1e-9:
         return [0.0, 1.0]
     rough = most / 4

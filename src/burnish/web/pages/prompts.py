@@ -1,4 +1,4 @@
-"""The prompts of a project: the default or one's own, tried on a real task."""
+"""The prompts of a project: defaults, own texts, previews."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from burnish.web.pages.rendering import fragment, page
 router = APIRouter(prefix="/p/{project}/prompts", include_in_schema=False)
 
 MOST_TASKS = 200
-# what each is for, in the words of somebody who meets it for the first time
+# title and description of each prompt
 FOR = {
-    "review.system": ("Reviewer: who it is", "What a reviewer looks for, in which order, and how strict it is."),
-    "review.template": ("Reviewer: what it is given", "The task, the change, test results and earlier findings."),
-    "fix.template": ("Author: what to fix", "What the agent is told after a review or a check asked for changes."),
-    "implement.template": ("Author: what to build", "What the agent is told in the first cycle."),
+    "review.system": ("Reviewer: role", "What a reviewer looks for, in which order, and how strict it is."),
+    "review.template": ("Reviewer: input", "The task, the change, test results and earlier findings."),
+    "fix.template": ("Author: fix", "What the agent gets after a review or a check requested changes."),
+    "implement.template": ("Author: implement", "What the agent gets in the first cycle."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class PromptCard:
-    """One prompt as it is shown for one of the two places."""
+    """One prompt, as shown for one scope."""
 
     prompt: SavedPrompt
     where: PromptScope
     tasks: tuple[Task, ...]
-    # which approvals another text costs
+    # approvals that a change would void
     cost: tuple[str, ...] = ()
 
     @property
@@ -60,12 +60,12 @@ class PromptCard:
 
     @property
     def overruled(self) -> bool:
-        """A text for all projects that this project has its own in the place of."""
+        """True if this text for all projects is replaced by the project's own."""
         return self.where.everywhere and self.prompt.project.text is not None
 
     @property
     def beside(self) -> PromptOverride | None:
-        """The other text that there is, for who looks at this project's."""
+        """The text for all projects, if there is one besides this project's."""
         other = self.prompt.everywhere
         return other if not self.where.everywhere and other.text is not None else None
 
@@ -95,7 +95,7 @@ def part(app: AppDep, project: ProjectDep, name: str, where: PromptScope = Promp
 
 
 def _card(app: App, prompt: SavedPrompt, where: PromptScope, tasks: Sequence[Task]) -> PromptCard:
-    """With the tasks that it can be tried on, the newest first."""
+    """With the tasks for a preview, newest first."""
     fitting = [task for task in reversed(tasks) if fits(prompt.name, task)]
     cost = cost_of_edit(app, prompt.name, where).words("Another text")
     return PromptCard(prompt, where, tuple(fitting[:MOST_TASKS]), tuple(cost))

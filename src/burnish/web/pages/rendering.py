@@ -1,4 +1,4 @@
-"""One way to turn a view into HTML: Jinja2, everything escaped."""
+"""Renders views to HTML with Jinja2, with autoescape."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from burnish.web.pages.filters import FILTERS
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
-def _as_it_looks(value: Any) -> Any:
-    """Text from anywhere, without what turns or hides it; half letters, which no page can hold, become `?`."""
+def _sanitized(value: Any) -> Any:
+    """Text without control and bidirectional characters; lone surrogates become `?`."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return clean_text(value).encode("utf-8", "replace").decode()
@@ -33,11 +33,11 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_as_it_looks,
+        finalize=_sanitized,
     )
     found.filters.update(FILTERS)
     found.globals["version"] = __version__
-    # what is under way counts on by the server's clock
+    # elapsed times are computed with the server's clock
     found.globals["now"] = lambda: datetime.now(UTC).isoformat(timespec="milliseconds")
     return found
 
@@ -47,15 +47,15 @@ def render(name: str, /, **view: Any) -> str:
 
 
 def page(request: Request, name: str, /, *, status: int = 200, **view: Any) -> HTMLResponse:
-    """A whole page. `bare` has no navigation; `project` is the one that the navigation is about."""
+    """A whole page. `bare` has no navigation; `project` is the project of the navigation."""
     common = {"bare": False, "project": None, "here": "", "title": "burnish", "status": status}
     registry = request.app.state.registry
     projects = [] if view.get("bare") else registry.projects()
-    untrusted = registry.untrusted(view["project"]) if view.get("project") else None
-    shown = {**common, "projects": projects, "untrusted": untrusted, **view}
-    return HTMLResponse(render(name, **shown), status)
+    trust_warning = registry.untrusted(view["project"]) if view.get("project") else None
+    context = {**common, "projects": projects, "untrusted": trust_warning, **view}
+    return HTMLResponse(render(name, **context), status)
 
 
 def fragment(name: str, /, **view: Any) -> HTMLResponse:
-    """A part of a page, by the same templates that made it the first time."""
+    """A part of a page, from the same templates as the whole."""
     return HTMLResponse(render(name, **view))

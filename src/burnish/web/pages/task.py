@@ -1,4 +1,4 @@
-"""The page of one task, its parts, and what its agents and checks printed."""
+"""The page of a task, its parts, and the output of its agents and checks."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from burnish.core.override import QUESTIONS
 from burnish.errors import NotFound
 from burnish.features.server.task_output import Output, output, paper, piece
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
-from burnish.web.pages.fragments import AT_ONCE, PARTS, PageContext, part, sight
+from burnish.web.pages.fragments import AT_ONCE, PARTS, PageContext, page_context, part
 from burnish.web.pages.rendering import fragment, page
 from burnish.web.pages.task_markdown import read
 
 router = APIRouter(prefix="/p/{project}/t/{task}", include_in_schema=False)
 
 Name = Annotated[str, Path(max_length=300)]
-# where a tab begins, by status: what a person comes for
+# the tab that is opened first, by status
 _OPENS = {"waiting_approval": "changes", "verified": "changes", "blocked": "findings"}
 
 
-def _opens(seen: PageContext) -> str:
-    """The tab to begin with: a plan has no changes, and a task may be blocked without a finding."""
-    task = seen.task
+def _opens(context: PageContext) -> str:
+    """The tab to open first: `story` if the tab for the status would be empty."""
+    task = context.task
     tab = _OPENS.get(task.status.value, "story")
     empty = (tab == "changes" and task.commit in (None, task.base)) or (tab == "findings" and not task.open_findings)
     return "story" if empty else tab
@@ -34,20 +34,20 @@ def _opens(seen: PageContext) -> str:
 
 @router.get("")
 def show(request: Request, registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> Response:
-    # before the data: what happens in between is told again, and nothing is missed
+    # read before the data, so that no event in between is missed
     since = registry.store.last_event(project.key)
-    seen = sight(registry, project, task)
+    context = page_context(registry, project, task)
     return page(
         request,
         "task.html.j2",
-        title=f"T{task} {seen.task.spec.title}",
+        title=f"T{task} {context.task.spec.title}",
         here="task",
         project=project,
-        task=seen.task,
-        head=seen.head,
+        task=context.task,
+        head=context.head,
         since=since,
-        parts={name: Markup(part(name, seen)) for name in AT_ONCE},
-        opens=_opens(seen),
+        parts={name: Markup(part(name, context)) for name in AT_ONCE},
+        opens=_opens(context),
         questions=QUESTIONS,
     )
 
@@ -60,12 +60,12 @@ def parts(
     names: Annotated[str, Query(max_length=200)],
     since_review: bool = False,
 ) -> Response:
-    """Several parts as they are now, one after the other."""
-    wanted = names.split(",")
-    if any(name not in PARTS for name in wanted):
-        raise NotFound("There is no such part of this page.", hint=f"The parts are: {', '.join(PARTS)}.")
-    seen = sight(registry, project, task, since_review=since_review)
-    return HTMLResponse("\n".join(part(name, seen) for name in wanted))
+    """The current HTML of several parts."""
+    part_names = names.split(",")
+    if any(name not in PARTS for name in part_names):
+        raise NotFound("Unknown part of the page.", hint=f"The parts are: {', '.join(PARTS)}.")
+    context = page_context(registry, project, task, since_review=since_review)
+    return HTMLResponse("\n".join(part(name, context) for name in part_names))
 
 
 @router.get("/output/{name}")
@@ -76,14 +76,14 @@ def printed(
     name: Name,
     offset: Annotated[int, Query(ge=-1, le=2**50)] = 0,
 ) -> dict[str, Any]:
-    """Some of it, from `offset` on; -1 begins near the end."""
+    """A piece of the output from `offset` on; -1 starts near the end."""
     found = piece(output(registry.home, registry.store.task(project.key, task), name), offset)
     return {"text": found.text, "start": found.offset, "next": found.next, "size": found.size}
 
 
 @router.get("/output/{name}/raw")
 def whole(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
-    """All of it, as a file to keep: without controls and secrets, as on the page."""
+    """The whole output as a file, without control characters and secrets."""
     found = output(registry.home, registry.store.task(project.key, task), name)
     headers = {"Content-Disposition": f'attachment; filename="task-{task}-{_plain(name)}.txt"'}
     return StreamingResponse(_pieces(found), media_type="text/plain; charset=utf-8", headers=headers)

@@ -1,4 +1,4 @@
-"""Artifacts as a person likes to read them: Markdown without HTML, without pictures from anywhere."""
+"""Renders artifacts: Markdown without raw HTML and without images."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from markupsafe import Markup, escape
 
 from burnish.sanitize import clean_text
 
-# more takes seconds to read, and nobody reads it
+# longer texts take seconds to render
 LONGEST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An artifact: what stands before its text, and the text itself as HTML; empty where it is shown as it is."""
+    """An artifact: front matter, and the body as HTML; `html` is empty if the text is shown unrendered."""
 
     front: str
     html: Markup
@@ -45,14 +45,14 @@ def _split(text: str) -> tuple[str, str]:
 
 @cache
 def _reader() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
-    made.add_render_rule("image", _picture)
-    made.add_render_rule("link_open", _link)
-    return made
+    reader = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
+    reader.add_render_rule("image", _picture)
+    reader.add_render_rule("link_open", _link)
+    return reader
 
 
 def _picture(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-    """Named, never fetched: it would tell somebody that this page was opened."""
+    """Show the name of an image only: loading it would reveal that the page was opened."""
     source = str(tokens[at].attrGet("src") or "")
     return f'<span class="picture">picture: {escape(tokens[at].content)} ({escape(source)})</span>'
 
