@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from burnish.core import journal_events
 from burnish.core.codec import encode, key_of
+from burnish.core.event import TYPES
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.history import decision_record, phase_record, with_result
 from burnish.core.journal import (
@@ -163,3 +165,32 @@ def test_a_decision_keeps_what_it_has_on_disk() -> None:
     stored = {"action": "wait", "by": "burnish", "why": "w", "outside": True, "colour": "blue"}
     record = decision_record(1, 2, "wait", "burnish", stored)
     assert (record.data.why, record.data.is_external, record.stored) == ("w", True, stored)
+
+
+# Events.
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event["type"])
+def test_every_key_of_an_event_has_a_field(event: dict[str, Any]) -> None:
+    kind, stored = journal_events.EVENTS[event["type"]], event["data"]
+    if kind in (PhaseResult, journal_events.FindingChanged):
+        return  # the results of phases have types of their own, and findings a test
+    value = read(kind, stored)
+    known = {key_of(field): getattr(value, field.name) for field in fields(value)}
+    assert set(stored) <= set(known)
+    assert all(encode(known[key]) == raw for key, raw in stored.items() if raw is not None and key != "reviewers")
+
+
+def test_every_type_of_event_has_a_type() -> None:
+    assert set(journal_events.EVENTS) == TYPES
+
+
+def test_a_finding_reads_back_from_its_event() -> None:
+    stored = [event["data"] for event in EVENTS if event["type"].startswith("finding.")]
+    findings = [read(journal_events.FindingChanged, data).finding for data in stored]
+    assert findings and [{**encode(one)} for one in findings] == [data["finding"] for data in stored]
+
+
+def test_the_first_merges_named_their_branch_target() -> None:
+    assert read(journal_events.TaskMerged, {"target": "main"}).into == "main"
+    assert read(journal_events.TaskMerged, {"into": "dev", "target": "main"}).into == "dev"

@@ -20,6 +20,8 @@ from burnish.cli.text import cut, duration, one_line, width
 from burnish.core.cost_text import short_cost
 from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
+from burnish.core.journal import read
+from burnish.core.journal_events import PhaseStarted
 from burnish.core.task import Task
 
 
@@ -55,7 +57,7 @@ class LiveProgress(PlainProgress):
             if task.status not in RUNNING:
                 self.rows.pop(task.id, None)
             elif event.type == "phase.started":
-                words = story.STARTS.get(str(event.data.get("phase", "")), "Working…")
+                words = story.STARTS.get(read(PhaseStarted, event.data).phase, "Working…")
                 counter = story.counter(task, event.cycle)
                 self.rows[task.id] = Row(task, f"{counter} {words}", time.monotonic(), Spinner("dots"))
             elif event.type in ("phase.finished", "phase.failed"):

@@ -36,8 +36,8 @@ class PlainProgress:
             if task.id not in self.met:
                 self.met.add(task.id)
                 self.write(story.opening(task))
-            if event.type == "phase.finished" and event.data.get("phase") == "check":
-                ran = tests_ran(read(CheckResult, event.data).checks)
+            if event.type == "phase.finished" and (result := read(CheckResult, event.data)).phase == "check":
+                ran = tests_ran(result.checks)
                 (self.untested.discard if ran else self.untested.add)(task.id)
             words = story.line(task, event)
             if words:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from burnish.cli.output import mark
 from burnish.cli.text import clean, count, one_line, short_title
-from burnish.core.check import CANNOT_TELL, count_of
+from burnish.core.check import CANNOT_TELL
 from burnish.core.commit import left_out_words
 from burnish.core.event import RecordedEvent
+from burnish.core.journal import CheckRecord, TestCounts, read
+from burnish.core.journal_events import ReviewCompleted, TaskStatus
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.views.status import MARKS, WAITING
@@ -88,38 +89,33 @@ def _words(event: RecordedEvent) -> str | None:
 
 
 def _check(event: RecordedEvent) -> str:
-    data = event.data
-    inner = data.get("report")
-    report: Mapping[str, Any] = inner if isinstance(inner, Mapping) else data
-    name = data.get("name") or report.get("name") or "check"
-    status = data.get("status") or report.get("status") or "done"
+    check = read(CheckRecord, event.data)
+    name, status = one_line(check.name or "check"), check.status or "done"
     if status == "not_run":
-        return f"Check {one_line(str(name))}: not run, {_short(data.get('why'))}"
-    counts = report.get("counts") or {}
-    passed_text = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
-    failed_text = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""
-    fixed_text = f", {count_of(data, 'fixed')} fixed" if data.get("fixed") else ""
-    flaky = f", {len(data['flaky'])} flaky" if data.get("flaky") else ""
-    unsure = f" ({CANNOT_TELL})" if data.get("uncountable") else ""
-    return f"Check {one_line(str(name))}: {status}{passed_text}{failed_text}{fixed_text}{flaky}{unsure}"
+        return f"Check {name}: not run, {_short(check.why)}"
+    counts = check.counts or TestCounts()
+    passed = f", {counts.passed} passed" if counts.passed is not None else ""
+    failed = f", {counts.failed} failed{_since_base(check)}" if counts.failed else ""
+    fixed = f", {check.fixed_count} fixed" if check.fixed else ""
+    flaky = f", {len(check.flaky)} flaky" if check.flaky else ""
+    unsure = f" ({CANNOT_TELL})" if check.uncountable else ""
+    return f"Check {name}: {status}{passed}{failed}{fixed}{flaky}{unsure}"
 
 
-def _since_base(data: Mapping[str, Any]) -> str:
-    """How many failures are new since the base."""
-    if not data.get("baseline"):
+def _since_base(check: CheckRecord) -> str:
+    """Which of the failures are the change's own."""
+    if not check.baseline:
         return ""
-    new = count_of(data, "new")
-    return f" ({new} new)" if new else " (as before)"
+    return f" ({check.new_count} new)" if check.new_count else " (as before)"
 
 
 def _review(event: RecordedEvent) -> str:
-    verdict = event.data.get("verdict")
-    summary = _short(event.data.get("summary"))
-    name = str(verdict).upper() if verdict else "UNREADABLE"
-    step = event.data.get("step")
-    who = f"Review ({one_line(str(step))})" if step else "Review"
-    if but := _short(event.data.get("but")):
-        return f"{who}: {name} ({but})"
+    review = read(ReviewCompleted, event.data)
+    summary = _short(review.summary)
+    name = review.verdict.upper() if review.verdict else "UNREADABLE"
+    who = f"Review ({one_line(review.step)})" if review.step else "Review"
+    if review.caveat:
+        return f"{who}: {name} ({_short(review.caveat)})"
     if name == "APPROVED" or not summary:
         return f"{who}: {name}"
     return f"{who}: {name} - {summary}"
@@ -131,9 +127,9 @@ def _short(value: object) -> str:
 
 
 def printed(event: RecordedEvent) -> list[str]:
-    """The last lines of output of a command that could not be run."""
-    output = event.data.get("output") if event.type == "task.status" else None
-    return [clean(line) for line in str(output).splitlines()] if output else []
+    """The end of what a command printed that could not be run, line by line."""
+    output = read(TaskStatus, event.data).output if event.type == "task.status" else ""
+    return [clean(line) for line in output.splitlines()]
 
 
 def result(task: Task, *, has_tests: bool = True) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from burnish.core.approval import Approval, VoidCause, approval_from
 from burnish.core.event import RecordedEvent
-from burnish.core.journal import is_review
+from burnish.core.journal import PhaseResult, is_review, read
+from burnish.core.journal_events import DecisionMade
 
 # The phases of a cycle on which an approval rests.
 JUDGING = ("check", "review")
@@ -41,16 +42,15 @@ def earlier_approvals(events: Sequence[RecordedEvent]) -> tuple[EarlierApproval,
 
 
 def _take(walk: _ApprovalWalk, event: RecordedEvent) -> None:
-    data = event.data
     match event.type:
         case "run.started":
             walk.found.clear()
             walk.standing.clear()
-        case "phase.finished" if _judges(str(data["phase"])):
-            walk.standing[event.cycle, str(data["phase"])] = int(data["attempt"])
+        case "phase.finished" if _judges((result := read(PhaseResult, event.data)).phase):
+            walk.standing[event.cycle, result.phase] = result.attempt
         case "review.rejected" | "review.max_cycles":
             walk.found.clear()
-        case "approval.voided" if VoidCause.of(data) not in _REVERSIBLE:
+        case "approval.voided" if VoidCause.of(event.data) not in _REVERSIBLE:
             walk.found.clear()
         case "finding.reopened":
             # one that reviewers gave is weighed with the open findings; a person's counts as it was given
@@ -63,15 +63,15 @@ def _take(walk: _ApprovalWalk, event: RecordedEvent) -> None:
 
 
 def _decision(walk: _ApprovalWalk, event: RecordedEvent) -> None:
-    data = event.data
-    again = set(data.get("supersede", ()))
+    decision = read(DecisionMade, event.data)
+    again = set(decision.supersede)
     for cycle, phase in [key for key in walk.standing if key[0] == event.cycle]:
         if phase in again or (is_review(phase) and "review" in again):
             del walk.standing[cycle, phase]
-    for phase, attempt in data.get("reinstate", ()):
-        walk.standing[event.cycle, str(phase)] = int(attempt)
-    by_person = data["action"] == "again" and data.get("by") != "burnish"
-    if data["action"] in _OTHERWISE or data.get("proposed") in _OTHERWISE or by_person:
+    for phase, attempt in decision.reinstate:
+        walk.standing[event.cycle, phase] = attempt
+    by_person = decision.action == "again" and decision.by != "burnish"
+    if decision.action in _OTHERWISE or decision.proposed in _OTHERWISE or by_person:
         walk.found.clear()
 
 

@@ -339,7 +339,7 @@ def _check_with_all_names(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, **{key: data.get(key) or count for key, count in counts.items()}}
 
 
-def _nested(key: str, kind: type[Any]) -> Upcaster:
+def nested(key: str, kind: type[Any]) -> Upcaster:
     """Brings what a list holds to the newest version."""
 
     def upcast(data: dict[str, Any]) -> dict[str, Any]:
@@ -352,8 +352,8 @@ def _nested(key: str, kind: type[Any]) -> Upcaster:
 UPCASTERS: dict[type[Any], tuple[Upcaster, ...]] = {
     PhaseResult: (_cost_without_source,),
     ReviewerRecord: (_reviewer_without_cost,),
-    ReviewFixResult: (_nested("mended_by", ReviewerRecord),),
-    ReviewResult: (_review_without_effective_verdict, _nested("reviewers", ReviewerRecord)),
+    ReviewFixResult: (nested("mended_by", ReviewerRecord),),
+    ReviewResult: (_review_without_effective_verdict, nested("reviewers", ReviewerRecord)),
     CheckRecord: (_check_in_report, _check_with_all_names),
-    CheckResult: (_nested("checks", CheckRecord),),
+    CheckResult: (nested("checks", CheckRecord),),
 }

@@ -10,7 +10,8 @@ from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding, worst_first
 from burnish.core.flow import WorkStep
 from burnish.core.history import History
-from burnish.core.journal import ReviewResult
+from burnish.core.journal import ReviewResult, read
+from burnish.core.journal_events import OverrideRecorded
 from burnish.core.ledger.ledger import dispute
 from burnish.core.override import in_words
 from burnish.core.task import Spec, Task, TaskType
@@ -137,7 +138,8 @@ def ids_settled_by_override(history: History, overrides: Sequence[RecordedEvent]
     for event in overrides:
         since = int(event.cycle or 0)
         known = [f.id for f in history.findings if f.first_cycle <= since]
-        settled |= {str(id) for id in event.data.get("findings", known)}
+        accepted = read(OverrideRecorded, event.data).findings
+        settled |= set(known if accepted is None else accepted)
         later = [d for d in history.decisions if d.cycle > since and d.action == "revise" and d.by == "burnish"]
         settled -= {id for d in later for id in d.data.blockers}
     return frozenset(settled)

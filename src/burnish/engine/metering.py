@@ -8,6 +8,8 @@ from burnish.core.agent import AgentReply, AgentRequest, CostSource, Setback, Us
 from burnish.core.budget import Limit, overspent, task_limits
 from burnish.core.codec import encode
 from burnish.core.event import Event
+from burnish.core.journal import read
+from burnish.core.journal_events import BudgetNotice
 from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
@@ -89,8 +91,8 @@ def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest
         return
     if policy.uncounted == "refuse":
         raise OverBudget(why, hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
-    known = {event.data.get("why") for event in deps.event_log.events(task.id) if event.type == "budget.warned"}
-    if why not in known:
+    events = [event for event in deps.event_log.events(task.id) if event.type == "budget.warned"]
+    if why not in {read(BudgetNotice, event.data).why for event in events}:
         name = next(limit.name for limit in limits if not limit.tokens)
         data = {"why": why, "budget": name, "uncounted": True}
         deps.record(task, Event("budget.warned", data, run=task.run, cycle=request.cycle))
@@ -119,5 +121,6 @@ def _was_told(deps: Deps, task: Task, limit: Limit) -> bool:
 
 
 def _on_record(deps: Deps, task: Task, limit: Limit) -> bool:
-    warned = (e for e in deps.event_log.events(task.id) if e.type == "budget.warned" and e.run == task.run)
-    return any(event.data.get("budget") == limit.name and not event.data.get("uncounted") for event in warned)
+    events = (e for e in deps.event_log.events(task.id) if e.type == "budget.warned" and e.run == task.run)
+    notices = (read(BudgetNotice, event.data) for event in events)
+    return any(notice.budget == limit.name and not notice.uncounted for notice in notices)

@@ -9,7 +9,8 @@ from burnish.core.decision import effective_verdict
 from burnish.core.finding import Finding, Severity
 from burnish.core.flow import ReviewStep
 from burnish.core.history import History, PhaseRecord, fixed_by_reviewer
-from burnish.core.journal import ReviewerRecord, ReviewFixResult, ReviewResult
+from burnish.core.journal import ReviewerRecord, ReviewFixResult, ReviewResult, read
+from burnish.core.journal_events import OverrideRecorded
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.override import in_words
 from burnish.core.policy import is_test
@@ -159,22 +160,24 @@ def for_the_ref(text: bytes, *, link: str) -> bytes:
 
 def mark_overrides(deps: Deps, task: Task) -> None:
     """The newest override, in the front matter and the body of the review that it goes against."""
-    said = [e for e in deps.event_log.events(task.id) if e.type == "override.recorded" and e.data.get("review_ref")]
-    if not said:
+    events = [event for event in deps.event_log.events(task.id) if event.type == "override.recorded"]
+    overrides = [(event, read(OverrideRecorded, event.data)) for event in events]
+    event, newest = next((one for one in reversed(overrides) if one[1].review_ref), (None, OverrideRecorded()))
+    if event is None:
         return
-    name = str(said[-1].data["review_ref"]).rpartition("/")[2]
+    name = newest.review_ref.rpartition("/")[2]
     text = deps.task_files.read(task, name)
     if text is None:
         return
-    keys = ("by", "category", "explanation", "follow_up")
-    override = {"at": said[-1].ts, **{key: said[-1].data[key] for key in keys if said[-1].data.get(key)}}
-    if answers := said[-1].data.get("answers"):
-        override["answers"] = ", ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in answers.items())
+    values = {key: getattr(newest, key) for key in ("by", "category", "explanation", "follow_up")}
+    override = {"at": event.ts, **{key: value for key, value in values.items() if value}}
+    if newest.answers:
+        override["answers"] = ", ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in newest.answers.items())
     try:
         artifact = parse_artifact(text.decode("utf-8", "replace"), name)
     except MalformedArtifact as damaged:
         deps.progress.note(f"Task {task.id}: {damaged}")
         return
-    body = with_override(artifact.body, in_words(said[-1].data))
+    body = with_override(artifact.body, in_words(event.data))
     whole = render_artifact(replace(artifact, arbiter_override=override, body=body), limit=1 << 30)
     deps.task_files.write(task, name, whole.encode())

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from burnish.core.check import CheckReport
 from burnish.core.commit import Base, Commit
-from burnish.core.event import Event
+from burnish.core.event import Event, RecordedEvent
+from burnish.core.journal import read
+from burnish.core.journal_events import BaselineCaptured
 from burnish.core.policy import CheckSpec, Policy, fill_isolation_env
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
@@ -319,12 +321,17 @@ def write_baseline(deps: Deps, task: Task, site: TaskSetup, environment: str) ->
     if report is None:
         return
     captured = [e for e in deps.event_log.events(task.id) if e.type == "baseline.captured"]
-    known = [e for e in captured if e.data.get("check") == "test" and e.data.get("tree") == site.base.tree]
+    known = [e for e in captured if _is_test_of(e, site.base.tree)]
     if not known:
         deps.record(task, baseline_event(task, site.base, report, environment, shared=True))
         known = [e for e in deps.event_log.events(task.id) if e.type == "baseline.captured"]
     text = render_baseline_json(site.base.commit, site.base.tree, report, known[-1].ts)
     deps.task_files.write(task, "baseline-tests.json", text.encode())
+
+
+def _is_test_of(event: RecordedEvent, tree: str) -> bool:
+    baseline = read(BaselineCaptured, event.data)
+    return baseline.check == "test" and baseline.tree == tree
 
 
 def _is_known(report: CheckReport | None) -> bool:

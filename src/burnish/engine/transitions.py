@@ -8,6 +8,8 @@ from typing import Any
 
 from burnish.core.event import Event
 from burnish.core.history import History
+from burnish.core.journal import read
+from burnish.core.journal_events import TaskStatus
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 
@@ -16,12 +18,13 @@ RESTS = frozenset({Status.VERIFIED, Status.COMPLETED, Status.BLOCKED, Status.FAI
 
 def with_finish(events: Sequence[Event]) -> list[Event]:
     """A run that comes to rest is said to be finished, in the same breath."""
-    said: list[Event] = []
+    extended: list[Event] = []
     for event in events:
-        said.append(event)
-        if event.type == "task.status" and event.data["to"] in RESTS and event.data["from"] not in RESTS:
-            said.append(Event("run.finished", {"status": event.data["to"]}, run=event.run, cycle=event.cycle))
-    return said
+        extended.append(event)
+        move = read(TaskStatus, event.data) if event.type == "task.status" else None
+        if move and move.to in RESTS and move.before not in RESTS:
+            extended.append(Event("run.finished", {"status": move.to}, run=event.run, cycle=event.cycle))
+    return extended
 
 
 def verdict_when_stopped(history: History) -> FinalVerdict | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import time
 
 from burnish.core.event import RecordedEvent
+from burnish.core.journal import read
+from burnish.core.journal_events import TaskStatus
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 
@@ -43,31 +45,31 @@ def message_for(task: Task, event: RecordedEvent, on: tuple[str, ...]) -> Messag
     """The words for an event that brought a task to rest, if the person wants to hear of it."""
     if event.type != "task.status":
         return None
-    status = Status(str(event.data["to"]))
+    move = read(TaskStatus, event.data)
+    status = Status(move.to)
     if WORTH.get(status) not in on:
         return None
-    title, lead = _words(task, status, event)
-    note = _plain(str(event.data.get("note", "")))
+    title, lead = _words(status, move, event.cycle)
+    note = _plain(move.note)
     what = f"{lead}: {note}" if lead and note else lead or note
     body = f"{what}\nburnish show {task.id}".strip()
     return Message(f"{title}: {_plain(task.spec.title, 120)}", body, good=status is Status.VERIFIED)
 
 
-def _words(task: Task, status: Status, event: RecordedEvent) -> tuple[str, str]:
+def _words(status: Status, move: TaskStatus, cycle: int) -> tuple[str, str]:
     if status is Status.FAILED:
-        return "Task Failed", str(event.data.get("error", ""))
+        return "Task Failed", move.error or ""
     if status is Status.WAITING_APPROVAL:
         return "Approval Needed", ""
     if status is Status.VERIFIED:
-        cycles = max(event.cycle, 1)
+        cycles = max(cycle, 1)
         return "Review Approved", f"Approved after {cycles} cycle{'s' * (cycles != 1)}"
-    reason = event.data.get("reason")
-    if reason in REJECTED:
+    if move.reason in REJECTED:
         return "Review Rejected", "Blocking issue found"
-    if reason == Reason.MAX_CYCLES:
-        tries = max(event.cycle, 1)
+    if move.reason == Reason.MAX_CYCLES:
+        tries = max(cycle, 1)
         return "Review Failed", f"Task needs human review after {tries} attempt{'s' * (tries != 1)}"
-    return ("Review Failed" if reason in REVIEW_FAILED else "Task Blocked"), "Task needs a person"
+    return ("Review Failed" if move.reason in REVIEW_FAILED else "Task Blocked"), "Task needs a person"
 
 
 def is_quiet(now: time, hours: str | None) -> bool:

@@ -9,7 +9,8 @@ from burnish.core.codec import encode
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import AnyPhase, DecisionRecord, with_result
-from burnish.core.journal import CheckResult, ReviewResult
+from burnish.core.journal import CheckResult, ReviewResult, read
+from burnish.core.journal_events import PhaseStarted, TaskStatus
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -70,7 +71,7 @@ def show_json(store: Store, project: str, id: int, alive: Alive = None) -> dict[
         # of a task that could not be run: the end of what the command printed
         "output": failure_output(task, events),
         # what its newest phase was shut into
-        "sandbox": next((e.data["sandbox"] for e in reversed(events) if e.data.get("sandbox")), None),
+        "sandbox": _newest_sandbox(events),
         "cycles": own_cycles,
         "earlier_runs": [
             {"run": run, "cycles": _cycles_of(run, phases, decisions)}
@@ -84,11 +85,16 @@ def show_json(store: Store, project: str, id: int, alive: Alive = None) -> dict[
     }
 
 
+def _newest_sandbox(events: Sequence[RecordedEvent]) -> str | None:
+    starts = (read(PhaseStarted, event.data) for event in reversed(events) if event.type == "phase.started")
+    return next((start.sandbox for start in starts if start.sandbox), None)
+
+
 def failure_output(task: Task, events: Sequence[RecordedEvent]) -> str:
     """The end of what the command printed that a task failed on; "" if there was none."""
     moves = [event for event in events if event.type == "task.status"]
     stopped = task.status in (Status.FAILED, Status.BLOCKED)
-    return str(moves[-1].data.get("output") or "") if stopped and moves else ""
+    return read(TaskStatus, moves[-1].data).output if stopped and moves else ""
 
 
 def _asked(task: Task) -> dict[str, Any]:

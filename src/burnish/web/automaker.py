@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from burnish.core.codec import encode
 from burnish.core.event import RecordedEvent
-from burnish.core.journal import is_review
+from burnish.core.journal import Failure, PhaseResult, ReviewResult, is_review, read
+from burnish.core.journal_events import FindingChanged, ReviewCompleted, ReviewProgress, ReviewStopped, TaskStatus
 from burnish.features.review.single_review import in_three
 from burnish.store import Store
 
@@ -37,53 +39,61 @@ def renamed(event: RecordedEvent, store: Store) -> dict[str, Any] | None:
 
 
 def _payload(name: str, event: RecordedEvent, store: Store) -> dict[str, Any]:
-    data, number = event.data, {"iterationNumber": event.cycle}
+    number = {"iterationNumber": event.cycle}
     match name:
         case "started":
             return number
         case "progress":
             return {**number, "message": _message(event)}
         case "completed":
-            result = {"status": in_three(data.get("verdict")), "findings": _findings(event, store)}
-            return {**number, **result, "summary": str(data.get("summary") or data.get("but") or "")}
+            review = read(ReviewCompleted, event.data)
+            findings = _findings(event, review, store)
+            status, summary = in_three(review.verdict), review.summary or review.caveat
+            return {**number, "status": status, "findings": findings, "summary": summary}
         case "approved":
             return {"nextStatus": _next_status(event, store)}
         case "rejected":
             return {**number, "rejectionReason": _reason(event, store)}
         case "failed":
-            return {"error": str(data.get("what") or data.get("why") or data.get("error") or "")}
+            return {"error": _error(event)}
     return {}
 
 
 def _message(event: RecordedEvent) -> str:
     if event.type == "review.progress":
-        return str(event.data.get("message", ""))
-    found = event.data.get("finding") or {}
-    title = (found.get("remark") or {}).get("title", "")
-    return f"{found.get('id', '')} {event.type.removeprefix('finding.')}: {title}".strip()
+        return read(ReviewProgress, event.data).message
+    finding = read(FindingChanged, event.data).finding
+    return f"{finding.id} {event.type.removeprefix('finding.')}: {finding.remark.title}".strip()
 
 
-def _findings(event: RecordedEvent, store: Store) -> list[dict[str, Any]]:
-    """The findings of the review in their state at that time, from the event log."""
-    by_id: dict[str, dict[str, Any]] = {}
-    for one in _before(event, store, _FOUND):
-        found = one.data.get("finding") or {}
-        by_id[str(found.get("id"))] = found
-    findings = [by_id[id] for id in dict.fromkeys(map(str, event.data.get("findings") or ())) if id in by_id]
-    return [{"id": one["id"], **{key: one.get("remark", {}).get(key) for key in _FINDING}} for one in findings]
+def _error(event: RecordedEvent) -> str:
+    if event.type == "phase.failed":
+        failure = read(Failure, event.data)
+        return failure.what or failure.error
+    stop = read(ReviewStopped, event.data)
+    return stop.why or stop.error
+
+
+def _findings(event: RecordedEvent, review: ReviewCompleted, store: Store) -> list[dict[str, Any]]:
+    """Those that the review gave, as they stood then: from the log, since the tables tell of now."""
+    changes = (read(FindingChanged, one.data).finding for one in _before(event, store, _FOUND))
+    known = {finding.id: finding for finding in changes}
+    findings = [known[id] for id in dict.fromkeys(review.findings) if id in known]
+    return [{"id": one.id, **{key: encode(getattr(one.remark, key)) for key in _FINDING}} for one in findings]
 
 
 def _reason(event: RecordedEvent, store: Store) -> str:
     """The reviewer's rejection reason, or why the task was sent back."""
     reviews = [one for one in _before(event, store, ["phase.finished"]) if _of_review(one) and one.cycle == event.cycle]
-    reason = str(reviews[-1].data.get("rejection_reason") or "") if reviews and not event.data.get("by") else ""
-    return reason or str(event.data.get("why") or "")
+    stop = read(ReviewStopped, event.data)
+    words = read(ReviewResult, reviews[-1].data).rejection_reason if reviews and not stop.by else ""
+    return words or stop.why
 
 
 def _next_status(event: RecordedEvent, store: Store) -> str:
     """The status that was recorded together with the approval."""
     after = store.events(event.project, task=event.task, since=event.id, limit=1, types=["task.status"])
-    return str(after[0].data.get("to")) if after else "verified"
+    return read(TaskStatus, after[0].data).to if after else "verified"
 
 
 def _before(event: RecordedEvent, store: Store, types: Iterable[str]) -> list[RecordedEvent]:
@@ -92,4 +102,4 @@ def _before(event: RecordedEvent, store: Store, types: Iterable[str]) -> list[Re
 
 
 def _of_review(event: RecordedEvent) -> bool:
-    return is_review(str(event.data.get("phase") or ""))
+    return is_review(read(PhaseResult, event.data).phase)

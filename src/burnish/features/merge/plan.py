@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from burnish.core.approval import Approval
 from burnish.core.commit import Commit
-from burnish.core.event import RecordedEvent
 from burnish.core.history import with_result
-from burnish.core.journal import ReviewResult
+from burnish.core.journal import ReviewResult, read
+from burnish.core.journal_events import TaskMerged
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.engine.commands import lifecycle as actions
@@ -184,8 +184,8 @@ def plan(app: App, fit: MergeResult, target: Target, how: str) -> MergePlan:
 
 def _put_there(app: App, fit: MergeResult, target: Target) -> bool:
     """Is the target as burnish left it, when it merged there what the task is built on?"""
-    events = [event for other in _built_on(app, fit.task) for event in _merges(app, other)]
-    return (target.name, target.now.sha) in {(e.data.get("into"), e.data.get("commit")) for e in events}
+    merges = [merge for other in _built_on(app, fit.task) for merge in _merges(app, other)]
+    return (target.name, target.now.sha) in {(merge.into, merge.commit) for merge in merges}
 
 
 def _holds_base(app: App, fit: MergeResult, target: Target, base: Commit) -> bool:
@@ -197,11 +197,12 @@ def _holds_base(app: App, fit: MergeResult, target: Target, base: Commit) -> boo
 
 
 def _merged_into(app: App, task: Task) -> set[str]:
-    return {str(e.data.get("into")) for e in _merges(app, task)}
+    return {merge.into for merge in _merges(app, task)}
 
 
-def _merges(app: App, task: Task) -> list[RecordedEvent]:
-    return app.store.events(app.key, task=task.id, types=["task.merged"])
+def _merges(app: App, task: Task) -> list[TaskMerged]:
+    events = app.store.events(app.key, task=task.id, types=["task.merged"])
+    return [read(TaskMerged, event.data) for event in events]
 
 
 def _merged(app: App, base: Commit, now: Commit, approved: Commit) -> MergeOutcome:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from burnish.core.event import TYPES, RecordedEvent
+from burnish.core.journal import read
+from burnish.core.journal_events import TaskCreated, TaskStatus
 from burnish.core.status import Status
 from burnish.core.task import TaskType
 from burnish.review.strictjson import loads
@@ -53,9 +55,9 @@ def as_far_as_shown(
 ) -> tuple[list[RecordedEvent], str | None]:
     """The story up to the first approval that nothing shows; `holds` looks an approval up in the repository."""
     approved = person = False
-    kind = str(events[0].data.get("spec", {}).get("type", TaskType.IMPLEMENT))
+    kind = str(read(TaskCreated, events[0].data).spec.get("type", TaskType.IMPLEMENT))
     for place, event in enumerate(events):
-        to = event.data.get("to") if event.type == "task.status" else None
+        to = read(TaskStatus, event.data).to if event.type == "task.status" else None
         unshown = to == Status.VERIFIED and not (approved or person)
         if event.type == "review.approved":
             approved = holds(event.data)
@@ -70,7 +72,7 @@ def as_far_as_shown(
 
 
 def _may_complete(event: RecordedEvent, kind: str) -> bool:
-    return event.data.get("from") == Status.VERIFIED or kind in (TaskType.PLAN, TaskType.REVIEW)
+    return read(TaskStatus, event.data).before == Status.VERIFIED or kind in (TaskType.PLAN, TaskType.REVIEW)
 
 
 def _cut(events: list[RecordedEvent], place: int) -> list[RecordedEvent]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from burnish.adapters.agents import StopTokens
 from burnish.core.event import RecordedEvent
+from burnish.core.journal import read
+from burnish.core.journal_events import ReviewCompleted
 from burnish.core.review import Verdict
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -59,7 +61,7 @@ def in_three(verdict: str | None) -> str:
 
 def _came_to(events: list[RecordedEvent]) -> str:
     """By the review where there was one; checks that fail before it are a no as well."""
-    said = [event for event in events if event.type == "review.completed"]
-    if said:
-        return in_three(said[-1].data.get("verdict"))
+    reviews = [read(ReviewCompleted, event.data) for event in events if event.type == "review.completed"]
+    if reviews:
+        return in_three(reviews[-1].verdict)
     return REJECTED if any(event.type == "review.rejected" for event in events) else FAILED

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
+from burnish.core.journal import read
+from burnish.core.journal_events import FindingChanged
 from burnish.store import Store
 from burnish.views.task_page.page import sorted_findings
 
@@ -38,19 +38,18 @@ class FindingView:
 def findings_view(store: Store, project: str, id: int) -> tuple[FindingView, ...]:
     """What is alive first, then the worst. Only of the run that counts."""
     task = store.task(project, id)
-    told: dict[str, list[FindingEvent]] = {}
+    changes: dict[str, list[FindingEvent]] = {}
     for event in store.events(project, task=id):
         if event.type in _WORDS and event.run in (0, task.run):
-            data: Mapping[str, Any] = event.data.get("finding") or {}
-            told.setdefault(str(data.get("id")), []).append(_happened(event, data))
-    return tuple(FindingView(f, tuple(told.get(f.id, ()))) for f in sorted_findings(store.findings(project, id)))
+            finding = read(FindingChanged, event.data).finding
+            changes.setdefault(finding.id, []).append(_change(event, finding))
+    return tuple(FindingView(f, tuple(changes.get(f.id, ()))) for f in sorted_findings(store.findings(project, id)))
 
 
-def _happened(event: RecordedEvent, data: Mapping[str, Any]) -> FindingEvent:
-    waiver = data.get("waiver") or {}
-    note = str(data.get("note") or "")
-    if event.type == "finding.waived" and waiver:
-        note = f"{str(waiver.get('by') or '').removeprefix('user:')}: {waiver.get('reason') or ''}"
+def _change(event: RecordedEvent, finding: Finding) -> FindingEvent:
+    note = finding.note
+    if event.type == "finding.waived" and finding.waiver:
+        note = f"{finding.waiver.by.removeprefix('user:')}: {finding.waiver.reason}"
     if event.type == "finding.disputed":
-        note = str(data.get("evidence") or note)
+        note = finding.evidence or note
     return FindingEvent(event.ts, event.cycle, _WORDS[event.type], note)

@@ -11,7 +11,8 @@ from burnish.core.check import count_of
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import AnyPhase, DecisionRecord
-from burnish.core.journal import is_review
+from burnish.core.journal import is_review, read
+from burnish.core.journal_events import DecisionMade
 from burnish.core.override import in_words
 from burnish.core.task import Task
 from burnish.store import Store
@@ -247,7 +248,8 @@ def _proposals(events: Sequence[RecordedEvent]) -> set[int]:
     found, accepted = set(), None
     for event in events:
         if event.type == "decision.made":
-            own = event.data.get("action") == "accept" and event.data.get("by") == "burnish"
+            decision = read(DecisionMade, event.data)
+            own = decision.action == "accept" and decision.by == "burnish"
             accepted = event.id if own else None
         elif event.type == "gate.opened" and accepted is not None:
             found.add(accepted)
