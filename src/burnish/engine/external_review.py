@@ -192,7 +192,7 @@ def _ending(brought: ExternalReview) -> str:
 
 
 def _nobody_to_ask(request: AgentRequest) -> NoReturn:
-    raise AssertionError(f"{request.agent} is no agent that could be asked")
+    raise AssertionError(f"{request.agent} is not an agent that can be called")
 
 
 def decide(deps: Deps, site: TaskSetup) -> bool:

@@ -229,7 +229,7 @@ def _pointed_at(dot_git: Path) -> Path:
     target = (dot_git.parent / text.removeprefix("gitdir:").strip("\n\r ")).resolve()
     if not (target / "HEAD").exists():
         raise BadInput(
-            f"{dot_git} points to {target}, which is no git directory.",
+            f"{dot_git} points to {target}, which is not a git directory.",
             hint="The main repository may have moved: run `git worktree repair` there.",
         )
     return target

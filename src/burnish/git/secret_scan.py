@@ -104,7 +104,7 @@ def refuse(found: Leaks, root: Path, secrets: Secrets) -> None:
     raise SecretFound(
         f"Nothing was committed, for it holds what looks like a secret: {said}.",
         hint=f"The work lies untouched in {root}. `burnish retry` has the agent take it out; "
-        "a line that holds no secret may say so: `burnish: allow-secret`.",
+        "mark a line that holds no secret with `burnish: allow-secret`.",
     )
 
 

@@ -71,7 +71,7 @@ def index_tree(project: Project) -> UserTree:
             if not unmerged:
                 raise
             raise BadInput(
-                "The index has paths with merge conflicts, so it is no tree that could be reviewed.",
+                "The index has paths with merge conflicts, so it cannot be reviewed.",
                 hint="`burnish review --dirty` reviews the files as they lie there.",
             ) from failed
 

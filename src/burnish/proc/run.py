@@ -266,7 +266,7 @@ def _trouble(command: Command, last_word: list[str]) -> BurnishError:
         case ["missing", _] if not command.cwd.is_dir():
             return BurnishError(
                 f"Cannot start {program} in {command.cwd}: there is no such directory.",
-                hint="Was the workspace removed? `burnish retry` lays it anew.",
+                hint="Was the workspace removed? `burnish retry` makes it again.",
             )
         case ["missing", code]:
             return ProgramMissing(

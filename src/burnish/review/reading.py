@@ -245,7 +245,7 @@ def _line(one: dict[str, Any], key: str, notes: list[str]) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**7:
         return value
     if value not in (None, 0, ""):
-        notes.append(f"finding: `{key}` is no line number")
+        notes.append(f"finding: `{key}` is not a line number")
     return None
 
 

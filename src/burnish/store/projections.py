@@ -100,7 +100,7 @@ def _status(db: Database, event: RecordedEvent) -> None:
     if data["from"] != old:
         raise Refused(
             f"Task {event.task} is {old} now, no longer {data['from']}.",
-            hint=f"Somebody else moved it: look at `burnish show {event.task}` and decide anew.",
+            hint=f"Somebody else moved it: look at `burnish show {event.task}` and decide again.",
         )
     check_move(str(event.task), old, new)
     stays = new in _UNDER_WAY

@@ -29,7 +29,7 @@ ACTS: Mapping[str, Act] = {
     "goon": Act("Go on", path="/run", words="Goes on at the phase that was cut."),
     "retry": Act("Retry", path="/retry"),
     "restart": Act(
-        "Begin anew",
+        "Start again",
         path="/retry",
         body={"restart": True},
         ask="sure",
@@ -41,7 +41,7 @@ ACTS: Mapping[str, Act] = {
         "Improve", path="/improve", body={"review": True}, ask="note", words="One more round, with a word from you."
     ),
     "ask": Act("Review", path="/review", words="Its checks and its review, on what is on the branch."),
-    "review": Act("Review again", path="/review", words="Checks and review are done anew on what is on the branch."),
+    "review": Act("Review again", path="/review", words="Runs checks and review again on what is on the branch."),
     "back": Act("Put back", "PATCH", body={"status": "backlog"}, words="Back to the backlog."),
     "cancel": Act("Cancel", path="/cancel", ask="sure", words="It is not worked on any more; what exists is kept."),
     "merge": Act("Merge…", path="/merge", ask="merge", words="Into the branch that it started from."),

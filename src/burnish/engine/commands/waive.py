@@ -82,7 +82,7 @@ def _let_go_on(history: History, update: LedgerDiff, waiver: Waiver, block_on: S
     return [
         again,
         status_events(
-            task, Status.CODE_REVIEW, note=f"The last blocker was waived: `burnish run {task.id}` decides anew."
+            task, Status.CODE_REVIEW, note=f"The last blocker was waived: `burnish run {task.id}` decides again."
         ),
     ]
 

@@ -85,7 +85,7 @@ def _notes(found: FoundRepository, path: Path, data: bytes | None) -> tuple[str,
     text = (data or b"") + os.fsencode(path)
     owner = next((name for name, word in _MANAGERS.items() if word in text), "")
     if owner:
-        notes.append(f"{owner} manages the hooks here. When it writes them anew, install burnish's again.")
+        notes.append(f"{owner} manages the hooks here. When it rewrites them, install burnish's again.")
     elif path.is_relative_to(found.root) and not path.is_relative_to(found.common_dir):
         notes.append(f"{path} lies in the checkout (core.hooksPath): see that you do not commit it by mistake.")
     elif not path.is_relative_to(found.common_dir):

@@ -89,7 +89,7 @@ def read_stopping(data: bytes) -> StopEvent:
     except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):
-        raise BadInput("What the agent said of its stop is no JSON object.")
+        raise BadInput("The agent's stop request is not a JSON object.")
     session, cwd = said.get("session_id") or said.get("sessionId"), said.get("cwd")
     if not (isinstance(session, str) and session.strip()):
         raise BadInput("The agent does not say which session it is: it could be held up for ever.")

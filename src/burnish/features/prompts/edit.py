@@ -116,7 +116,7 @@ def save(app: App, name: str, text: str, where: PromptScope, *, seen: str | None
     if seen is not None and seen != own.seen:
         raise Refused(
             f"{own.path} has changed since you opened it.",
-            hint="Copy your text, load the page anew, and put the two together.",
+            hint="Copy your text, reload the page, and merge the two.",
         )
     with recording_trust(app, own.path, "prompts edit"):
         _write(own.path, text, _ground(app, where))
@@ -183,7 +183,7 @@ def check_text(name: str, text: str) -> None:
     if not text.strip():
         raise BadInput(f"The prompt {name} is empty.", hint="Write something, or reset it to the default.")
     if "\x00" in text or not _is_text(text):
-        raise BadInput(f"The prompt {name} holds characters that are no text.", hint="Take them out.")
+        raise BadInput(f"The prompt {name} holds characters that are not text.", hint="Remove them.")
     check(text, variables(name), whose=name, name=name)
 
 

@@ -175,7 +175,7 @@ def _reported(app: App, offered: ReviewFile, kind: str) -> Review:
     except NotReadable as why:
         raise BadInput(
             f"{offered.name} cannot be taken as a review: {why}.",
-            hint="Nothing was changed. Have the tool write its report anew, and take that.",
+            hint="Nothing was changed. Have the tool write its report again, and import that.",
         ) from None
     errors = sum(remark.severity is Severity.ERROR for remark in report.remarks)
     if errors and offered.verdict is Verdict.APPROVED:

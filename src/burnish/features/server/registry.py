@@ -33,7 +33,7 @@ def _missing(row: ProjectRow) -> str:
     try:
         found = discover(row.root)
     except BadInput as error:
-        return f"The checkout of this project is no repository any more. {error.what}"
+        return f"The checkout of this project is not a repository any more. {error.what}"
     # its own .git may be gone, and another repository lie around it
     return "" if found.root == row.root.resolve() else f"There is no repository at {row.root} any more."
 

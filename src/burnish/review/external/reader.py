@@ -86,7 +86,7 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     """`verdict` is what the person typed beside the file, if anything."""
     page = page_of(text)
     if page.why or "\0" in text or len(text) > LONGEST_REPLY:
-        return Unreadable(page.why or "it is no text of a sensible length", text)
+        return Unreadable(page.why or "it is empty, too long or not text", text)
     if has_block(page.body):
         return contract.read(page.body, number, expect=expect)
     conclusion = conclude(page.body, _front(page.facts))

@@ -85,7 +85,7 @@ def _belongs(file: FileScan) -> Iterator[Remark]:
             "env-file",
             Severity.WARNING,
             f"{name} is added to the repository",
-            "Such files hold the passwords and keys of one machine; whoever can read the repository can read them.",
+            "Such files hold the passwords and keys of one machine; anyone who can read the repository can read them.",
             category=Category.SECURITY,
             suggestion="Keep it out by .gitignore and commit a .env.example without values.",
         )
@@ -196,7 +196,7 @@ def _evaluated(file: FileScan) -> Iterator[Remark]:
                 "eval",
                 Severity.WARNING,
                 "Text is run as code: eval",
-                "Whoever can influence the text can do whatever the program can.",
+                "Anyone who can influence the text can do what the program can.",
                 line=number,
                 category=Category.SECURITY,
                 suggestion="Read it with JSON.parse, or look the wanted function up in a table.",

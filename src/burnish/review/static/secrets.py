@@ -107,7 +107,7 @@ def secret_remark(file: FileScan, secret: Secret) -> Remark:
         category=Category.SECURITY,
         line=secret.line,
         suggestion="Read it from the environment or a secret store, and revoke the one that was committed. "
-        "A line that holds no secret can say so in a comment: burnish: allow-secret",
+        "Mark a line that holds no secret with a comment: burnish: allow-secret",
     )
 
 

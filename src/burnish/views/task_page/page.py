@@ -30,10 +30,10 @@ TONES: Mapping[Status, str] = {
 # Why it stands still, as one says it; `note` follows where there is one.
 _BLOCKED: Mapping[Reason, str] = {
     Reason.MAX_CYCLES: "It used up its cycles and the review still asks for changes. Give it one more with a word of "
-    "advice, waive what you can live with, or override the review.",
+    "advice, waive what you accept, or override the review.",
     Reason.NEEDS_DISCUSSION: "The reviewer wants to talk it over with a person. Say what is right and let it go on.",
-    Reason.REJECTED: "The review rejected it as a whole. Say what to do instead, or begin anew.",
-    Reason.HUMAN_REJECTED: "A person rejected it. Say what to do instead, or begin anew.",
+    Reason.REJECTED: "The review rejected it as a whole. Say what to do instead, or start again.",
+    Reason.HUMAN_REJECTED: "A person rejected it. Say what to do instead, or start again.",
     Reason.STALLED: "The same problems came back without progress. It needs a word of advice.",
     Reason.BUDGET: "The money or the tokens set aside for it are spent. Raise the budget, then retry.",
     Reason.UNREADABLE_REVIEW: "The review could not be read, so it counts for nothing. Have it reviewed again.",

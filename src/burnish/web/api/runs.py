@@ -125,7 +125,7 @@ def stop(registry: RegistryDep, app: AppDep, task: TaskNumber) -> dict[str, Any]
     if not registry.stop(app.key, task):
         raise Refused(
             f"Task {task} is not being run by this server.",
-            hint="Stop it where it runs, or give it up: burnish cancel.",
+            hint="Stop it where it runs, or cancel it: burnish cancel.",
         )
     return _task(app, task)
 
