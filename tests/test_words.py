@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from burnish.cli.main import build
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "burnish"
@@ -162,3 +165,13 @@ def test_each_page_that_a_message_names_exists() -> None:
 def test_the_index_lists_every_page() -> None:
     index = set(_LINK.findall((DOCS / "README.md").read_text("utf-8")))
     assert {page.name for page in DOCS.glob("*.md")} - index == {"README.md"}
+
+
+def test_each_command_in_an_example_is_one_that_burnish_understands() -> None:
+    commands = build().commands
+    for page in _pages():
+        for line in re.findall(r"^\$ burnish ([a-z].*)$", page.read_text("utf-8"), re.MULTILINE):
+            # what follows belongs to the shell
+            name, *arguments = shlex.split(re.split(r" [|>&] ?|;", line)[0], comments=True)
+            assert name in commands, f"{page.name}: {line}"
+            commands[name].make_context(name, arguments)  # raises on an argument or option that it does not know
