@@ -121,7 +121,7 @@ def test_what_can_be_read_of_a_damaged_rescue_is_saved(
     assert lab.repo.git("show", f"{rescue}:{left[0]}") == f"{left[0]}, rescued"
     assert lab.repo.git("log", "-1", "--format=%B", rescue).split() == [
         "Rescued",
-        *f"Not readable any more: {missing}".split(),
+        *f"No longer readable: {missing}".split(),
     ]
     assert own(lab, "kept/broken-refs/*").read_text() == old
 

@@ -57,7 +57,7 @@ def calls(
     yield "is_dirty", workspace.is_dirty
     yield "dirty_paths", lambda: dirty_paths(project, workspace)
     yield "rescue", lambda: workspace.rescue("1-implement")
-    yield "after_phase", lambda: workspace.after_phase("1-implement")
+    yield "after_phase", lambda: workspace.collect_agent_git("1-implement")
     yield "commit", lambda: workspace.commit("x", {}, author=ME, expect=head())
     yield "changes", lambda: workspace.changes(base.commit, head()).text()
     yield "files", lambda: workspace.files(head())
@@ -180,7 +180,7 @@ def test_pipes_and_links_in_the_agents_git_dir_hang_nobody(world: GitWorld, tmp_
     shutil.rmtree(git_dir / "objects")
     (git_dir / "objects").symlink_to(world.project.user_objects)
 
-    assert workspace.after_phase("1-implement") is None
+    assert workspace.collect_agent_git("1-implement") is None
     assert any(world.project.user_objects.iterdir())
     assert (git_dir / "objects").is_dir() and not (git_dir / "objects").is_symlink()
 
@@ -195,7 +195,7 @@ def test_an_object_with_a_false_name_is_not_taken_over(world: GitWorld) -> None:
     shutil.copy(made, git_dir / "objects" / "ab" / ("c" * 38))
     (git_dir / "refs" / "heads" / "false").write_text(false + "\n")
 
-    workspace.after_phase("1-implement")
+    workspace.collect_agent_git("1-implement")
 
     for store in (world.project.objects, world.project.user_objects):
         assert not (store / "ab" / ("c" * 38)).exists()

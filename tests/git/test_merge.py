@@ -90,9 +90,9 @@ def test_the_swap_sees_either_ref_move_and_changes_nothing_then(user_repo: UserR
     user_repo.git("branch", "target")
     for ref, old, watched in (("target", new, ("own", new)), ("target", base, ("own", base))):
         with pytest.raises(StaleRef):
-            swap(project, f"refs/heads/{ref}", new, old, unmoved=(f"refs/heads/{watched[0]}", watched[1]))
+            swap(project, f"refs/heads/{ref}", new, old, verified_ref=(f"refs/heads/{watched[0]}", watched[1]))
         assert read_ref(project, "refs/heads/target") == base
-    swap(project, "refs/heads/target", new, base, unmoved=("refs/heads/own", new))
+    swap(project, "refs/heads/target", new, base, verified_ref=("refs/heads/own", new))
     assert read_ref(project, "refs/heads/target") == new
 
 
@@ -100,7 +100,7 @@ def test_a_checkout_that_is_not_behind_is_not_fast_forwarded(user_repo: UserRepo
     other = side(user_repo, "own", {"a": "1\n"})
     here = user_repo.commit({"b": "1\n"})
     before = user_repo.fingerprint()
-    with pytest.raises(Refused, match="did not fast-forward main"):
+    with pytest.raises(Refused, match="could not fast-forward main"):
         fast_forward(project, user_repo.path, "refs/heads/main", other, here)
     with pytest.raises(StaleRef):
         fast_forward(project, user_repo.path, "refs/heads/main", other, other)
@@ -118,7 +118,7 @@ def test_ignored_files_in_the_way_of_a_fast_forward_stay(user_repo: UserRepo, pr
     else:
         user_repo.write({mine: "mine\n"})
     before = user_repo.fingerprint()
-    with pytest.raises(Refused, match=f"did not fast-forward main: .*{mine.split('/')[0]}"):
+    with pytest.raises(Refused, match=f"could not fast-forward main: .*{mine.split('/')[0]}"):
         fast_forward(project, user_repo.path, "refs/heads/main", new, here)
     assert user_repo.fingerprint() == before
 

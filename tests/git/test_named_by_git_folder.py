@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BadInput
-from burnish.git.object_links import lent_objects
+from burnish.git.object_links import borrowed_objects
 from burnish.git.project import discover, open_project
 from burnish.git.reading import read_files
 from burnish.git.refs import read_ref
@@ -80,13 +80,13 @@ def test_only_folders_of_objects_are_lent(user_repo: UserRepo, hermetic: Path, s
     alternates = user_repo.path / ".git/objects/info/alternates"
     alternates.write_text(f"{secret.parent}\n{other}\n")
     world = GitWorld.make(user_repo, hermetic / "burnish")
-    stores = [store for _, store in lent_objects(world.project)]
+    stores = [store for _, store in borrowed_objects(world.project)]
     assert other in stores and secret.parent not in stores
 
     objects = user_repo.path / ".git/objects"
     shutil.rmtree(objects)
     objects.symlink_to(secret.parent)
-    assert objects not in [store for _, store in lent_objects(world.project)]
+    assert objects not in [store for _, store in borrowed_objects(world.project)]
 
 
 @pytest.mark.representatives(3)
@@ -112,7 +112,7 @@ def test_a_link_to_a_file_that_git_would_quote_is_refused(user_repo: UserRepo, s
     target.parent.mkdir(exist_ok=True)
     target.unlink(missing_ok=True)
     target.symlink_to(secret)
-    with pytest.raises(BadInput, match="is not a file of git"):
+    with pytest.raises(BadInput, match="is not a git file"):
         discover(user_repo.path)
 
 

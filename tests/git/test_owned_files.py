@@ -9,7 +9,15 @@ import pytest
 from burnish.agents.registry import PROJECT_FILES
 from burnish.errors import Refused
 from burnish.git.objects import read_commit, with_trailers
-from burnish.git.owned_files import PHASE, commit_written, last_work, learn, plain_commit, plain_tree, read_written
+from burnish.git.owned_files import (
+    PHASE,
+    commit_owned_files,
+    last_work,
+    learn,
+    plain_commit,
+    plain_tree,
+    read_owned_file,
+)
 from burnish.git.refs import read_ref, update_ref
 from burnish.git.snapshot import snapshot
 from burnish.git.workspace import GitWorkspace
@@ -22,7 +30,7 @@ def keep(world: GitWorld, workspace: GitWorkspace, **files: str) -> str:
     """As burnish does at the end of a cycle; `task=…` is `task.md`."""
     placed = {f"{FOLDER}/{name}.md": text.encode() for name, text in files.items()}
     text = with_trailers("Task 1, cycle 1", {"Burnish-Task": "1", "Burnish-Phase": PHASE})
-    sha = commit_written(world.project, workspace.ref, placed, message=text, author=ME)
+    sha = commit_owned_files(world.project, workspace.ref, placed, message=text, author=ME)
     assert sha
     return sha
 
@@ -59,7 +67,7 @@ def test_artifacts_are_commits_of_their_own_between_the_work(world: GitWorld) ->
     assert world.repo.git("show", "--format=", "--name-only", second.sha).split() == ["new.py"]
     assert paths(workspace, world.base.tree) == ["new.py"]
     assert paths(workspace, first.tree) == ["new.py"]
-    assert read_written(world.project, workspace.ref, f"{FOLDER}/task.md") == b"two"
+    assert read_owned_file(world.project, workspace.ref, f"{FOLDER}/task.md") == b"two"
 
 
 def test_the_same_work_has_the_same_tree_whatever_was_kept(world: GitWorld) -> None:
@@ -86,7 +94,7 @@ def test_neither_a_fresh_workspace_nor_a_reviewer_nor_the_agents_git_knows_of_th
     assert workspace.checked_out_commit() == head.sha
     status = world.repo.git("-C", str(workspace.path), "status", "--porcelain")
     assert status == "", "nothing is deleted in the agent's eyes"
-    assert workspace.after_phase("looked") is None, "and nothing there is taken for a commit of its own"
+    assert workspace.collect_agent_git("looked") is None, "and nothing there is taken for a commit of its own"
     with snapshot(workspace, head.sha, base=world.base, path=tmp_path / "snapshot", from_base=PROJECT_FILES) as files:
         assert sorted(f.name for f in files.path.iterdir() if f.name != ".git") == ["app.py", "new.py"]
 
@@ -103,16 +111,16 @@ def test_what_others_put_there_stays_in_the_change_and_is_not_written_over(world
     assert paths(workspace, world.base.tree) == [*there, "new.py"]
     keep(world, workspace, task="two", more="mine", review="good")
     assert workspace.head() == head, "what is judged does not change by being written about"
-    assert read_written(world.project, workspace.ref, f"{FOLDER}/task.md") is None
+    assert read_owned_file(world.project, workspace.ref, f"{FOLDER}/task.md") is None
     assert world.repo.git("show", f"{workspace.ref}:{FOLDER}/task.md") == "forged"
-    assert read_written(world.project, workspace.ref, f"{FOLDER}/review.md") == b"good"
+    assert read_owned_file(world.project, workspace.ref, f"{FOLDER}/review.md") == b"good"
 
     for path in there:
         (workspace.path / path).unlink()
     commit(workspace)
     keep(world, workspace, task="three")
     assert paths(workspace, world.base.tree) == ["new.py"]
-    assert read_written(world.project, workspace.ref, f"{FOLDER}/task.md") == b"three"
+    assert read_owned_file(world.project, workspace.ref, f"{FOLDER}/task.md") == b"three"
 
 
 def test_a_file_where_the_folder_would_be_is_left_alone(world: GitWorld) -> None:

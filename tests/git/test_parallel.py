@@ -74,7 +74,7 @@ def test_the_user_notices_nothing_of_a_whole_task(world: GitWorld) -> None:
     assert "uncommitted" not in (workspace.path / "app.py").read_text()
     (workspace.path / "app.py").write_text("work\n")
     workspace.rescue("1-implement")
-    workspace.after_phase("1-implement")
+    workspace.collect_agent_git("1-implement")
     made = commit(workspace)
     with snapshot(
         workspace, made.sha, base=world.base, path=world.home / "snap" / "1", from_base=PROJECT_FILES

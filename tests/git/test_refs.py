@@ -64,7 +64,7 @@ def test_a_branch_checked_out_anywhere_stays(world: GitWorld, tmp_path: Path) ->
 
 def test_a_branch_called_burnish_is_noticed(world: GitWorld) -> None:
     world.repo.git("branch", "burnish")
-    with pytest.raises(BurnishError, match="in the way") as caught:
+    with pytest.raises(BurnishError, match="conflicts with") as caught:
         world.workspace()
     assert "git branch -m" in caught.value.hint
 

@@ -36,7 +36,7 @@ def test_create_may_be_repeated_but_not_over_other_work(world: GitWorld) -> None
     workspace.create(world.base)
     (workspace.path / "x").write_text("x\n")
     commit(workspace)
-    with pytest.raises(Refused, match="exists already"):
+    with pytest.raises(Refused, match="already exists"):
         workspace.create(world.base)
 
 
@@ -82,7 +82,7 @@ def test_a_branch_that_moved_is_not_overwritten(world: GitWorld) -> None:
     other = world.repo.commit({"other.txt": "o\n"})
     world.repo.git("update-ref", workspace.ref, other)
     (workspace.path / "x").write_text("x\n")
-    with pytest.raises(Refused, match="somebody else moved it"):
+    with pytest.raises(Refused, match="another process moved it"):
         workspace.commit("x", {}, author=ME, expect=world.base.commit)
     assert read_ref(world.project, workspace.ref) == other
     assert workspace.is_dirty()
@@ -146,7 +146,7 @@ def test_commits_of_the_agents_own_are_kept(world: GitWorld) -> None:
     agent.write({"app.py": "stashed\n"})
     agent.git("stash", "-q")
 
-    kept = workspace.after_phase("1-implement")
+    kept = workspace.collect_agent_git("1-implement")
 
     assert kept == "refs/burnish/rescue/1-task-1-implement-git"
     assert world.repo.git("rev-parse", kept) == mine
@@ -157,7 +157,7 @@ def test_commits_of_the_agents_own_are_kept(world: GitWorld) -> None:
     made = commit(workspace)
     assert made.parents == (world.base.commit,)
     assert "mine.py" in workspace.files(made.sha)
-    assert workspace.after_phase("1-check") is None
+    assert workspace.collect_agent_git("1-check") is None
     world.repo.git("fsck", "--strict", "--no-dangling")
 
 
@@ -167,7 +167,7 @@ def test_a_git_dir_that_cannot_be_read_is_kept_whole(world: GitWorld) -> None:
     agent.commit({"mine.py": "mine\n"}, "by the agent")
     tree = agent.git("rev-parse", "HEAD^{tree}")
     (workspace.path / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
-    assert workspace.after_phase("1-implement") is None
+    assert workspace.collect_agent_git("1-implement") is None
     kept = list((world.project.own / "kept").iterdir())
     assert len(kept) == 1 and (kept[0] / "git" / "HEAD").exists()
 
@@ -271,7 +271,7 @@ def test_a_cycle_takes_fewer_than_twelve_git_processes(world: GitWorld) -> None:
     (workspace.path / "two.py").write_text("2\n")
     run.calls.reset()
 
-    workspace.after_phase("2-improve")
+    workspace.collect_agent_git("2-improve")
     second = commit(workspace)
     workspace.changes(world.base.commit, second.sha)
     workspace.changes(first.sha, second.sha)

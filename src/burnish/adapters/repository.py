@@ -28,7 +28,7 @@ from burnish.git.files import remove_tree
 from burnish.git.large_files import MOST_BYTES
 from burnish.git.merge import merge_base
 from burnish.git.objects import with_trailers
-from burnish.git.owned_files import PHASE, commit_written, plain_tree
+from burnish.git.owned_files import PHASE, commit_owned_files, plain_tree
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out, update_ref
@@ -38,7 +38,7 @@ from burnish.git.secret_scan import left_out_by_name
 from burnish.git.snapshot import SnapshotFolder, snapshot
 from burnish.git.soundness import BranchDamage, Damage, find_damage, is_whole
 from burnish.git.task_tree import TaskTree
-from burnish.git.torn_objects import put_torn_aside
+from burnish.git.torn_objects import move_torn_objects_aside
 from burnish.git.workspace import GitWorkspace
 from burnish.git.workspace_removal import RescuedWork, remove_workspace
 
@@ -172,7 +172,7 @@ class GitRepository:
         placed = {f".burnish/tasks/{task.name}/{name}": data for name, data in files.items()}
         text = with_trailers(message, {"Burnish-Task": str(task.id), "Burnish-Phase": PHASE})
         try:
-            commit_written(self.project, f"refs/heads/{task.branch}", placed, message=text, author=self.who)
+            commit_owned_files(self.project, f"refs/heads/{task.branch}", placed, message=text, author=self.who)
         except Refused as refused:
             return refused.what
         return None
@@ -182,7 +182,7 @@ class GitRepository:
         damage = find_damage(self.project, [workspace.ref]).get(workspace.ref)
         if damage and damage.damage is not Damage.DELETED:
             remove_broken_ref(self.project, BrokenRef(workspace.ref, damage.commit))
-            put_torn_aside(self.project)
+            move_torn_objects_aside(self.project)
         tip, saved = read_ref(self.project, workspace.ref), RescuedWork()
         if workspace.checked_out_commit() is not None:
             saved = remove_workspace(workspace, f"{task.cycle}-restart", copies=self.copies)
@@ -212,18 +212,18 @@ class GitRepository:
         damage = find_damage(self.project, [ref]).get(ref)
         if damage and damage.damage is not Damage.DELETED:
             remove_broken_ref(self.project, BrokenRef(ref, damage.commit))
-            put_torn_aside(self.project)
+            move_torn_objects_aside(self.project)
         restore_id(self.project)
         tip = read_ref(self.project, ref)
         if tip != commit:
             update_ref(self.project, ref, commit, tip or self.project.zero)
 
     def restore_objects(self, task: Task) -> bool:
-        put_torn_aside(self.project)
+        move_torn_objects_aside(self.project)
         return restore_objects(self.workspace(task), str(task.commit), str(task.base))
 
     def write_again(self, task: Task, commit: str, tree: str, onto: str) -> str | None:
-        put_torn_aside(self.project)
+        move_torn_objects_aside(self.project)
         message = with_trailers(
             f"{task.spec.title} (written again)\n\n{commit} could not be read.", {"Burnish-Task": str(task.id)}
         )

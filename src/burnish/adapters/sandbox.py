@@ -10,7 +10,7 @@ from pathlib import Path
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
 from burnish.errors import BadInput, PhaseFailed
-from burnish.git.object_links import lent_objects
+from burnish.git.object_links import borrowed_objects
 from burnish.git.project import Project
 from burnish.git.worktrees import list_checkouts
 from burnish.proc.mounts import Mount
@@ -116,7 +116,7 @@ def _listed(paths: Iterable[str], burnish_home: Path, key: str) -> tuple[Path, .
 
 
 def _project_mounts(project: Project) -> tuple[Mount, ...]:
-    lent = (Mount(link, "read", store) for link, store in lent_objects(project))
+    lent = (Mount(link, "read", store) for link, store in borrowed_objects(project))
     return (*lent, Mount(checkout_link(project), "read", project.root))
 
 

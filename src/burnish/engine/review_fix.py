@@ -90,7 +90,7 @@ def _hearing(deps: Deps, site: TaskSetup, history: History, step: ReviewStep, at
 
 def _commit(deps: Deps, site: TaskSetup, task: Task, step: ReviewStep) -> Commit | None:
     deps.event_log.require_claim(task.id)
-    site.workspace.after_phase(f"{step.cycle}-{step.phase}")
+    site.workspace.collect_agent_git(f"{step.cycle}-{step.phase}")
     trailers = {
         "Burnish-Task": str(task.id),
         "Burnish-Cycle": str(step.cycle),

@@ -27,7 +27,7 @@ def give_back(site: TaskSetup, history: History, step: WorkStep) -> bool:
     rescued = _newest(site, history, step.cycle)
     if site.policy.rescued != "apply" or rescued is None or not _of_head(site, rescued):
         return False
-    site.workspace.give_back(rescued)
+    site.workspace.restore_files(rescued)
     return True
 
 

@@ -118,7 +118,7 @@ def save_leftovers(
 ) -> str | None:
     """Everything uncommitted, under a rescue ref."""
     label = f"{cycle}-{phase}"
-    site.workspace.after_phase(label)
+    site.workspace.collect_agent_git(label)
     rescue = site.workspace.rescue(label, attempt=attempt)
     if rescue:
         event = Event("phase.rescued", {"phase": phase, "ref": rescue}, run=task.run, cycle=cycle)
@@ -179,7 +179,7 @@ def _commit(deps: Deps, site: TaskSetup, task: Task, step: WorkStep, reply: Agen
             f"{task.branch} was moved while the agent worked on it.",
             hint="The work is kept under a rescue ref; `burnish retry` goes on from the new commit.",
         )
-    site.workspace.after_phase(f"{step.cycle}-{step.phase}")
+    site.workspace.collect_agent_git(f"{step.cycle}-{step.phase}")
     if task.spec.type is TaskType.PLAN:
         site.workspace.remove_junk()
         return None

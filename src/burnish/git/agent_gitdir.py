@@ -1,4 +1,4 @@
-"""The `.git` that an agent gets to play with: laid by writing files, never used by our own git calls."""
+"""The agent's own `.git` directory: written file by file, and never used by burnish's git calls."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError, SecretFound
 from burnish.folder_walk import walk_folders
 from burnish.git import large_files as large
-from burnish.git.files import copy_index, disk_errors, is_real_dir, open_rights, remove_tree
-from burnish.git.object_links import lent_objects
+from burnish.git.files import copy_index, disk_errors, is_real_dir, remove_tree, restore_owner_rights
+from burnish.git.object_links import borrowed_objects
 from burnish.git.objects import Author
 from burnish.git.project import Project, quoted
 from burnish.regular_files import read_regular
@@ -29,49 +29,53 @@ MOST_REFS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class AgentGitDir:
-    """What a laid `.git` says: where HEAD is, and the names it knows."""
+    """Content of an agent's `.git`: HEAD, refs and texts."""
 
     branch: str
     commit: str
     base: str
     target: str | None = None
     author: Author = ("burnish", "burnish@localhost")
-    # further names: rescued work that the agent is told of
+    # additional refs: rescued work that the prompt mentions
     refs: tuple[tuple[str, str], ...] = ()
-    # texts for the agent in `.git/burnish`, which is part of no commit
+    # texts for the agent in `.git/burnish`, so that no commit contains them
     files: tuple[tuple[str, str], ...] = ()
 
 
-def create_agent_gitdir(project: Project, root: Path, index: Path, laid: AgentGitDir) -> None:
-    """Write a fresh `.git` beside the workspace and move it in, so that half of one is never seen."""
-    with disk_errors(f"laying {root / '.git'}"):
+def create_agent_gitdir(project: Project, root: Path, index: Path, contents: AgentGitDir) -> None:
+    """Write a new `.git` beside the workspace, then rename it into place, so that it is never incomplete."""
+    with disk_errors(f"writing {root / '.git'}"):
         fresh = Path(tempfile.mkdtemp(dir=root.parent, prefix=f".laying-{root.name}-"))
         try:
-            _write(project, fresh, index, laid)
+            _write_gitdir(project, fresh, index, contents)
             remove_tree(root / ".git")
             fresh.rename(root / ".git")
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _write(project: Project, fresh: Path, index: Path, laid: AgentGitDir) -> None:
+def _write_gitdir(project: Project, fresh: Path, index: Path, contents: AgentGitDir) -> None:
     sha256 = project.object_format == "sha256"
     for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
         (fresh / name).mkdir(parents=True)
-    (fresh / "HEAD").write_text(f"ref: {laid.branch}\n")
+    (fresh / "HEAD").write_text(f"ref: {contents.branch}\n")
     settings = [
         f"[core]\n\trepositoryformatversion = {int(sha256)}\n\tbare = false\n\tfileMode = true",
-        f"[user]\n\tname = {_value(laid.author[0])}\n\temail = {_value(laid.author[1])}",
+        f"[user]\n\tname = {_value(contents.author[0])}\n\temail = {_value(contents.author[1])}",
         "[gc]\n\tauto = 0",
         *(["[extensions]\n\tobjectFormat = sha256"] if sha256 else []),
     ]
     (fresh / "config").write_text("\n".join(settings) + "\n", errors="surrogateescape")
-    alternates = "".join(f"{quoted(link)}\n" for link, _store in lent_objects(project))
+    alternates = "".join(f"{quoted(link)}\n" for link, _store in borrowed_objects(project))
     (fresh / "objects" / "info" / "alternates").write_bytes(os.fsencode(alternates))
-    refs = {laid.branch: laid.commit}
-    if laid.target and _is_name(laid.target) and laid.target != laid.branch.removeprefix("refs/heads/"):
-        refs[f"refs/heads/{laid.target}"] = laid.base
-    refs |= laid.refs
+    refs = {contents.branch: contents.commit}
+    if (
+        contents.target
+        and _is_branch_name(contents.target)
+        and contents.target != contents.branch.removeprefix("refs/heads/")
+    ):
+        refs[f"refs/heads/{contents.target}"] = contents.base
+    refs |= contents.refs
     lines = "".join(f"{sha} {ref}\n" for ref, sha in sorted(refs.items()))
     (fresh / "packed-refs").write_bytes(os.fsencode("# pack-refs with: peeled fully-peeled sorted \n" + lines))
     for name in ("shallow", "info/exclude"):
@@ -79,13 +83,13 @@ def _write(project: Project, fresh: Path, index: Path, laid: AgentGitDir) -> Non
             shutil.copyfile(project.own / name, fresh / name)
     if index.is_file():
         copy_index(index, fresh / "index")
-    for name, text in laid.files:
+    for name, text in contents.files:
         (fresh / "burnish").mkdir(exist_ok=True)
         (fresh / "burnish" / name).write_text(text, "utf-8", errors="replace")
 
 
-def _is_name(target: str) -> bool:
-    """A name that held a secret was redacted, and is no name of a branch any more."""
+def _is_branch_name(target: str) -> bool:
+    """A redacted name contains characters that git does not allow in branch names."""
     return re.search(r"[\s\[:]", target) is None
 
 
@@ -93,8 +97,8 @@ def _value(text: str) -> str:
     return '"' + re.sub(r'([\\"])', r"\\\1", text.replace("\n", " ")) + '"'
 
 
-def take_aside(root: Path) -> list[Path]:
-    """Move `.git` out of the workspace, whatever it is by now; also finds what a killed run had moved."""
+def move_gitdir_aside(root: Path) -> list[Path]:
+    """Move `.git` (directory, file or link) out of the workspace; returns all such folders, also of killed runs."""
     here = root / ".git"
     if os.path.lexists(here):
         with disk_errors(f"moving {here} aside"):
@@ -102,7 +106,7 @@ def take_aside(root: Path) -> list[Path]:
             if is_real_dir(here):
                 # a directory without its owner's rights can neither be moved nor read
                 here.chmod(here.lstat().st_mode | 0o700)
-                open_rights(here)
+                restore_owner_rights(here)
             here.rename(aside / "git")
     return sorted(path for path in root.parent.glob(f".aside-{_glob(root.name)}-*") if is_real_dir(path))
 
@@ -111,8 +115,8 @@ def _glob(name: str) -> str:
     return re.sub(r"([\[*?])", r"[\1]", name)
 
 
-def tips(git_dir: Path) -> list[str]:
-    """Every commit that HEAD or a ref of that git dir names, HEAD's branch first; read, not asked."""
+def read_tips(git_dir: Path) -> list[str]:
+    """All commits that HEAD and the refs of a git dir name, HEAD's first; read from files, without running git."""
     if not is_real_dir(git_dir):
         return []
     found: dict[str, str] = {}
@@ -130,67 +134,67 @@ def tips(git_dir: Path) -> list[str]:
 
 
 def _loose_refs(git_dir: Path) -> Iterator[tuple[str, Path]]:
-    seen = 0
+    count = 0
     if not is_real_dir(git_dir / "refs"):
         return
     for here, _dirs, files in walk_folders(git_dir / "refs"):
         for name in sorted(files):
-            seen += 1
-            if seen > MOST_REFS:
+            count += 1
+            if count > MOST_REFS:
                 return
             path = Path(here) / name
             yield str(path.relative_to(git_dir)), path
 
 
-def take_commits(
-    project: Project, git_dir: Path, wanted: list[str], known: list[str], secrets: Secrets, most: int
+def copy_commits(
+    project: Project, git_dir: Path, tips: list[str], excluded_commits: list[str], secrets: Secrets, most: int
 ) -> list[str]:
-    """Copy commits the agent made into the user's store; every object's name is computed anew on the way."""
-    with _lent(git_dir) as lent:
-        here = _present(project, wanted, None)
-        there = [sha for sha in _present(project, wanted, lent) if sha not in here]
+    """Copy the agent's commits into burnish's store; `unpack-objects` computes every object's hash again."""
+    with _moved_objects(git_dir) as agent_objects:
+        here = _existing_commits(project, tips, None)
+        there = [sha for sha in _existing_commits(project, tips, agent_objects) if sha not in here]
         if not there:
             return []
-        revs = "".join([*(f"{sha}\n" for sha in there), *(f"^{sha}\n" for sha in known)])
-        large.refuse_commits(project, lent, revs.encode(), most)
-        _refuse_secrets(project, lent, revs, secrets)
+        revs = "".join([*(f"{sha}\n" for sha in there), *(f"^{sha}\n" for sha in excluded_commits)])
+        large.refuse_commits(project, agent_objects, revs.encode(), most)
+        _refuse_secrets(project, agent_objects, revs, secrets)
         packing = ("pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset")
-        pack = project.git(*packing, borrow=lent, stdin=revs.encode()).stdout
+        pack = project.git(*packing, borrow=agent_objects, stdin=revs.encode()).stdout
         project.git("unpack-objects", "-q", "--strict", stdin=pack)
     return there
 
 
 @contextmanager
-def _lent(git_dir: Path) -> Iterator[Path]:
-    """The agent's objects, moved out to be read; if that fails they are put back, for they are to be kept."""
+def _moved_objects(git_dir: Path) -> Iterator[Path]:
+    """Move the agent's objects to a temporary folder; on an error they are moved back, so that none is lost."""
     with tempfile.TemporaryDirectory(dir=git_dir.parent, prefix="objects-") as folder:
-        lent = Path(folder)
-        _plain_objects(git_dir / "objects", lent)
+        objects = Path(folder)
+        _move_plain_objects(git_dir / "objects", objects)
         try:
-            yield lent
+            yield objects
         except BurnishError:
-            for file in lent.glob("*/*"):
-                file.rename(git_dir / "objects" / file.relative_to(lent))
+            for file in objects.glob("*/*"):
+                file.rename(git_dir / "objects" / file.relative_to(objects))
             raise
 
 
-def _refuse_secrets(project: Project, lent: Path, revs: str, secrets: Secrets) -> None:
+def _refuse_secrets(project: Project, agent_objects: Path, revs: str, secrets: Secrets) -> None:
     args = ("log", "--stdin", "-p", "-m", "--format=%B", "--no-color", "--no-ext-diff", "--no-textconv", "-U0")
-    text = project.git(*args, borrow=lent, stdin=revs.encode()).stdout.decode("utf-8", "replace")
-    added = "\n".join(line for line in text.split("\n") if not line.startswith("-"))
-    if secrets.find_new(added):
-        raise SecretFound("Commits that the agent made hold what looks like a secret.")
+    text = project.git(*args, borrow=agent_objects, stdin=revs.encode()).stdout.decode("utf-8", "replace")
+    added_lines = "\n".join(line for line in text.split("\n") if not line.startswith("-"))
+    if secrets.find_new(added_lines):
+        raise SecretFound("Commits made by the agent contain what looks like a secret.")
 
 
-def _present(project: Project, shas: list[str], lent: Path | None) -> list[str]:
-    asked = "".join(f"{sha}\n" for sha in shas).encode()
+def _existing_commits(project: Project, shas: list[str], extra_objects: Path | None) -> list[str]:
+    query = "".join(f"{sha}\n" for sha in shas).encode()
     check = "--batch-check=%(objecttype) %(objectname)"
-    answer = project.git("cat-file", check, borrow=lent, stdin=asked).stdout.decode()
+    answer = project.git("cat-file", check, borrow=extra_objects, stdin=query).stdout.decode()
     return [line.split(" ")[1] for line in answer.split("\n") if line.startswith("commit ")]
 
 
-def _plain_objects(source: Path, into: Path) -> None:
-    """Only loose objects and packs that are real files: no alternates, no pipes that hang, no links out."""
+def _move_plain_objects(source: Path, into: Path) -> None:
+    """Move loose objects and packs that are regular files; skip alternates, pipes and links."""
     (into / "pack").mkdir()
     if not is_real_dir(source):
         return
@@ -205,12 +209,15 @@ def _plain_objects(source: Path, into: Path) -> None:
                 file.rename(into / folder.name / file.name)
 
 
-def keep_whole(project: Project, aside: Path, name: str) -> Path:
-    """When its commits cannot be copied, the git dir itself is kept: nothing an agent made is thrown away."""
+def keep_gitdir(project: Project, aside: Path, name: str) -> Path:
+    """Keep the whole git dir where its commits cannot be copied, so that no work of the agent is lost."""
     for number in range(1, 1000):
         target = project.own / "kept" / f"{name}-{number}"
         if not os.path.lexists(target):
             target.parent.mkdir(exist_ok=True)
             shutil.move(aside, target)
             return target
-    raise BurnishError(f"{project.own / 'kept'} is full of git dirs.", hint="Look through them and remove them.")
+    raise BurnishError(
+        f"{project.own / 'kept'} already holds 1,000 git directories for {name}.",
+        hint="Remove those that you do not need.",
+    )

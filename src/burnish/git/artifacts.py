@@ -1,4 +1,4 @@
-"""Files of the audit trail, committed on a ref of burnish's without a work tree or an index."""
+"""Files of the audit trail, committed to burnish's own refs without a work tree or an index."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _TRIES = 500
 def commit_artifacts(
     project: Project, ref: str, files: Mapping[str, bytes], *, message: str, author: Author = NOBODY
 ) -> str:
-    """Put `files` on top of what the ref holds, in one commit; nothing new makes no commit."""
-    parts = {parts_of(path): data for path, data in files.items()}
+    """Add `files` to the tree of the ref in one commit; returns the tip, also where nothing changed."""
+    parts = {path_parts(path): data for path, data in files.items()}
 
     def make(old: Commit | None) -> str | None:
         tree = put_files(project, old.tree if old else None, parts)
@@ -39,13 +39,16 @@ def commit_artifacts(
             return None
         return write_commit(project, tree, (old.sha,) if old else (), message, author)
 
-    made = on_top(project, ref, make)
-    assert made
-    return made
+    commit = commit_on_top(project, ref, make)
+    assert commit
+    return commit
 
 
-def on_top(project: Project, ref: str, make: Callable[[Commit | None], str | None]) -> str | None:
-    """Move the ref to what is made of its commit, again if somebody else was faster; None leaves it where it is."""
+def commit_on_top(project: Project, ref: str, make: Callable[[Commit | None], str | None]) -> str | None:
+    """Move the ref to the commit that `make` returns for its tip; retries after a concurrent update.
+
+    Where `make` returns None the ref is not moved.
+    """
     for attempt in count(1):
         tip = read_ref(project, ref)
         new = make(read_commit(project, tip) if tip else None)
@@ -56,7 +59,7 @@ def on_top(project: Project, ref: str, make: Callable[[Commit | None], str | Non
         except StaleRef:
             if attempt == _TRIES:
                 raise
-            # Not all at once again: many tasks may write to one ref.
+            # random: many tasks may write to one ref
             time.sleep(random.uniform(0, 0.01 * min(attempt, 20)))
             continue
         return new
@@ -68,7 +71,7 @@ def read_artifact(project: Project, ref: str, path: str) -> bytes | None:
     return read_files(project, tip, [path])[path] if tip else None
 
 
-def parts_of(path: str) -> tuple[bytes, ...]:
+def path_parts(path: str) -> tuple[bytes, ...]:
     parts = tuple(path.encode("utf-8", "surrogateescape").split(b"/"))
     if any(part in (b"", b".", b"..") or part.lower() == b".git" or b"\0" in part for part in parts):
         raise BadInput(f"{path!r} cannot be the name of an artifact.", hint="Use a plain relative path.")
@@ -76,7 +79,7 @@ def parts_of(path: str) -> tuple[bytes, ...]:
 
 
 def put_files(project: Project, tree: str | None, files: Mapping[tuple[bytes, ...], bytes]) -> str:
-    """The tree with the files in it: only the folders on their way are read and written."""
+    """Write the tree with the files added; reads and writes only the folders that lead to them."""
     found = read_objects(project, [tree])[0] if tree else None
     entries: Entries = parse_tree(project, found[1]) if found else {}
     folders: dict[bytes, dict[tuple[bytes, ...], bytes]] = {}

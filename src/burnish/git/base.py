@@ -1,4 +1,4 @@
-"""What a task starts from."""
+"""The base commit of a task."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from burnish.git.project import Project, user_settings
 from burnish.git.publishing import publish
 from burnish.git.refs import name_conflict, read_ref
 from burnish.git.run import git_version
-from burnish.git.staging import look
+from burnish.git.staging import find_dirty_paths
 from burnish.regular_files import read_regular
 
 
 def resolve_base(project: Project, ref: str | None) -> Base:
-    """The commit that `ref` names now; None is what the user's checkout stands on."""
+    """The commit that `ref` names now; None means HEAD of the user's checkout."""
     if ref is None:
         return _head(project)
     if not ref or ref.startswith("-") or re.search(r"[\x00-\x1f]", ref):
         raise BadInput(f"{ref!r} is not a revision.", hint="Name a branch, a tag or a commit.")
-    commit, tree, branch = _names(project, f"{ref}^{{commit}}", f"{ref}^{{tree}}", f"refs/heads/{ref}")
+    commit, tree, branch = _resolve_names(project, f"{ref}^{{commit}}", f"{ref}^{{tree}}", f"refs/heads/{ref}")
     if commit is None or tree is None:
         raise BadInput(f"There is no revision {ref!r} in {project.root}.", hint="`git branch -a` lists the branches.")
     return Base(commit, tree, ref if branch else None)
 
 
 def _head(project: Project) -> Base:
-    commit, tree = _names(project, "HEAD^{commit}", "HEAD^{tree}")
+    commit, tree = _resolve_names(project, "HEAD^{commit}", "HEAD^{tree}")
     if commit is None or tree is None:
         raise no_commits(project)
     where = project.user_git("symbolic-ref", "--quiet", "HEAD", here=True, ok=(0, 1)).stdout
@@ -49,7 +49,7 @@ def no_commits(project: Project) -> BurnishError:
 
 
 def start_problems(project: Project) -> list[BurnishError]:
-    """Why no task of this repository could be run now; read from files, without a process."""
+    """Reasons why no task can run in this repository now; read from files, without a process."""
     found = []
     head = read_regular(project.git_dir / "HEAD", longest=4096, follow=False) or b""
     branch = head.removeprefix(b"ref: ").strip().decode("utf-8", "surrogateescape")
@@ -60,9 +60,9 @@ def start_problems(project: Project) -> list[BurnishError]:
     return found
 
 
-def _names(project: Project, *names: str) -> list[str | None]:
-    asked = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
-    answer = project.user_git("cat-file", "--batch-check=%(objectname)", here=True, stdin=asked).stdout
+def _resolve_names(project: Project, *names: str) -> list[str | None]:
+    query = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
+    answer = project.user_git("cat-file", "--batch-check=%(objectname)", here=True, stdin=query).stdout
     lines = answer.decode("utf-8", "replace").removesuffix("\n").split("\n")
     return [line if re.fullmatch(r"[0-9a-f]{40,64}", line) else None for line in lines]
 
@@ -74,38 +74,38 @@ def merged_base(project: Project, commits: Sequence[str]) -> Base | None:
             "Starting from several branches at once needs git 2.38 or newer.",
             hint="Update git, or let the task depend on one of them only.",
         )
-    merged = commits[0]
+    tip = commits[0]
     for commit in commits[1:]:
-        if is_ancestor(project, commit, merged):
+        if is_ancestor(project, commit, tip):
             continue
-        if is_ancestor(project, merged, commit):
-            merged = commit
+        if is_ancestor(project, tip, commit):
+            tip = commit
             continue
-        done = project.git("merge-tree", "--write-tree", "--no-messages", "-z", merged, commit, ok=(0, 1, 128))
-        if done.exit_code != 0:
+        result = project.git("merge-tree", "--write-tree", "--no-messages", "-z", tip, commit, ok=(0, 1, 128))
+        if result.exit_code != 0:
             return None
-        tree = done.stdout.split(b"\0")[0].decode()
-        merged = write_commit(project, tree, (merged, commit), "Merge what this task depends on", NOBODY)
-    # the task names it as its base, before there is a branch
-    publish(project, merged)
-    return Base(merged, read_commit(project, merged).tree, None)
+        tree = result.stdout.split(b"\0")[0].decode()
+        tip = write_commit(project, tree, (tip, commit), "Merge what this task depends on", NOBODY)
+    # the task refers to it as its base before it has a branch
+    publish(project, tip)
+    return Base(tip, read_commit(project, tip).tree, None)
 
 
 def is_ancestor(project: Project, ancestor: str, commit: str) -> bool:
-    """Is `ancestor` part of `commit`'s history?"""
+    """Whether `ancestor` is part of `commit`'s history."""
     return project.git("merge-base", "--is-ancestor", ancestor, commit, ok=(0, 1)).exit_code == 0
 
 
 def uncommitted(project: Project) -> int:
-    """How many paths of the user's checkout are not in HEAD; a copy of their index is looked at."""
+    """Number of paths in the user's checkout that differ from HEAD; works on a copy of the index."""
     index = project.git_dir / "index"
     with TemporaryDirectory(dir=project.own, prefix="look-") as folder, disk_errors("copying the index"):
         copy = Path(folder) / "index"
         if index.is_file():
             copy_index(index, copy)
-        copy_shared(project)
-        paths = set(look(project, copy, project.root, file_mode=file_mode(project), ours=False).paths)
-        head = _names(project, "HEAD^{tree}")[0]
+        copy_shared_index(project)
+        paths = set(find_dirty_paths(project, copy, project.root, file_mode=file_mode(project), ours=False).paths)
+        head = _resolve_names(project, "HEAD^{tree}")[0]
         if head is not None and index.is_file():
             args = (
                 "diff-index",
@@ -116,13 +116,13 @@ def uncommitted(project: Project) -> int:
                 "-z",
                 head,
             )
-            staged = project.git(*args, index=copy, work_tree=project.root).stdout
-            paths |= {os.fsdecode(name) for name in staged.split(b"\0") if name}
+            output = project.git(*args, index=copy, work_tree=project.root).stdout
+            paths |= {os.fsdecode(name) for name in output.split(b"\0") if name}
     return len(paths)
 
 
-def copy_shared(project: Project) -> None:
-    """The other half of a split index lies beside it, under a name that tells its content."""
+def copy_shared_index(project: Project) -> None:
+    """Copy the shared part of a split index; its name is a hash of its content."""
     current = {part.name: part for part in project.git_dir.glob("sharedindex.*")}
     for old in project.own.glob("sharedindex.*"):
         if old.name not in current:
@@ -138,7 +138,7 @@ def file_mode(project: Project) -> bool:
 
 def identity(project: Project) -> tuple[str, str]:
     """The user's name and address for commits made on their behalf."""
-    known = user_settings(project)
-    name = os.environ.get("GIT_AUTHOR_NAME") or known.get("user.name")
-    email = os.environ.get("GIT_AUTHOR_EMAIL") or known.get("user.email")
+    settings = user_settings(project)
+    name = os.environ.get("GIT_AUTHOR_NAME") or settings.get("user.name")
+    email = os.environ.get("GIT_AUTHOR_EMAIL") or settings.get("user.email")
     return (name or NOBODY[0], email or NOBODY[1])

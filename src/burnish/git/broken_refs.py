@@ -1,4 +1,4 @@
-"""Refs of burnish's own that lead to nothing: with one of them the user's `git gc` and `git log --all` fail."""
+"""burnish's own refs that point to no readable commit: they make the user's `git gc` and `git log --all` fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burnish.proc.folders import sync_folder
 
 @dataclass(frozen=True, slots=True)
 class BrokenRef:
-    """`commit` is where it points, if it names a commit at all."""
+    """`commit` is empty where the ref's file contains no commit hash."""
 
     name: str
     commit: str = ""
@@ -22,45 +22,45 @@ class BrokenRef:
     @property
     def words(self) -> str:
         return (
-            f"leads to {self.commit[:12]}, of which not everything can be read"
+            f"points to {self.commit[:12]}, which cannot be read completely"
             if self.commit
-            else "holds no name of a commit"
+            else "does not contain a commit hash"
         )
 
 
 def find_broken_refs(project: Project, files: OwnRefFiles, *, thorough: bool) -> list[BrokenRef]:
-    """Refs of burnish's whose files hold no name; `thorough`: also those of which not everything can be read."""
-    torn = [BrokenRef(ref) for ref in files.torn]
+    """Refs whose files contain no hash; `thorough`: also refs whose objects cannot all be read."""
+    empty = [BrokenRef(ref) for ref in files.torn]
     if not thorough:
-        return torn
-    known = {ref: sha for prefix in OURS for ref, sha in list_refs(project, prefix).items()}
-    wrong = find_unsound(project, known)
-    return torn + [BrokenRef(ref, sha) for ref, sha in known.items() if ref in wrong]
+        return empty
+    tips = {ref: sha for prefix in OURS for ref, sha in list_refs(project, prefix).items()}
+    unsound = find_unsound(project, tips)
+    return empty + [BrokenRef(ref, sha) for ref, sha in tips.items() if ref in unsound]
 
 
-def remove_broken_ref(project: Project, broken: BrokenRef) -> None:
-    """Take it away; what its file held is kept in burnish's folder."""
-    assert broken.name.startswith(OURS)
-    if not broken.commit:
-        _move_file(project, broken.name)
+def remove_broken_ref(project: Project, ref: BrokenRef) -> None:
+    """Delete the ref; a copy of its file is kept in burnish's own git dir."""
+    assert ref.name.startswith(OURS)
+    if not ref.commit:
+        _move_file(project, ref.name)
         return
     try:
-        project.user_git("update-ref", "--no-deref", "-d", "--", broken.name, broken.commit)
+        project.user_git("update-ref", "--no-deref", "-d", "--", ref.name, ref.commit)
     except PhaseFailed:
-        _move_file(project, broken.name)
-    _remember(project, broken.name, broken.commit.encode())
+        _move_file(project, ref.name)
+    _save_copy(project, ref.name, ref.commit.encode())
 
 
 def _move_file(project: Project, ref: str) -> None:
     path = project.common_dir / ref
     with disk_errors(f"removing the broken ref {ref}"):
-        _remember(project, ref, path.read_bytes())
+        _save_copy(project, ref, path.read_bytes())
         path.unlink()
         sync_folder(path.parent)
 
 
-def _remember(project: Project, ref: str, content: bytes) -> None:
-    with disk_errors(f"noting the broken ref {ref}"):
+def _save_copy(project: Project, ref: str, content: bytes) -> None:
+    with disk_errors(f"saving a copy of the broken ref {ref}"):
         place = project.own / "kept" / "broken-refs"
         place.mkdir(parents=True, exist_ok=True)
         (place / ref.replace("/", "%2F")).write_bytes(content)

@@ -1,4 +1,4 @@
-"""The changed files of a commit in a folder, without the rest of the tree: a large one takes seconds to check out."""
+"""Writes only the changed files of a commit to a folder: checking out a large tree takes seconds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from burnish.proc.folders import private_folder
 _PLAIN = ("100644", "100755")
 
 
-def lay_changed_files(change: Change, read: Callable[[str], bytes | None], root: Path) -> None:
-    """Write the new content of each plain file below `root`, which must not exist yet."""
-    with disk_errors(f"making {root}"):
+def write_changed_files(change: Change, read: Callable[[str], bytes | None], root: Path) -> None:
+    """Write the new content of each regular file below `root`, which must not exist yet."""
+    with disk_errors(f"creating {root}"):
         private_folder(root.parent)
         root.mkdir(mode=0o700)
         for file in change.files:
@@ -32,13 +32,13 @@ def _write(target: Path, data: bytes) -> None:
         with target.open("xb") as file:
             file.write(data)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        return  # two names that are one on a disk that ignores case
+        return  # two names that differ only in case, on a case-insensitive file system
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise
 
 
 def _stays_inside(path: str) -> bool:
-    """A tree can be made to hold names that git itself would not check out."""
+    """Whether the path stays below the folder: a crafted tree can have names that git would not check out."""
     parts = PurePosixPath(path).parts
     return bool(parts) and parts[0] != "/" and not any(part == ".." or part.lower() == ".git" for part in parts)

@@ -1,4 +1,4 @@
-"""The files of a commit for a while."""
+"""Temporary checkouts of a commit."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from burnish.git import agent_gitdir as agentgit
+from burnish.git import agent_gitdir
 from burnish.git.files import disk_errors, remove_tree
-from burnish.git.layout import lay_files
+from burnish.git.layout import check_out_files
 from burnish.git.project import Project
 from burnish.git.task_tree import TaskTree
 from burnish.proc.folders import private_folder
 
 
-def throwaway_index(path: Path) -> Path:
+def temporary_index(path: Path) -> Path:
     return path.with_name(f".{path.name}.index")
 
 
 @contextmanager
-def throwaway(project: Project, commit: str, path: Path, *, reused: TaskTree | None = None) -> Iterator[Path]:
-    """Lay the commit at `path`, where nothing is kept; gone afterwards, whatever happened in it.
+def throwaway(project: Project, commit: str, path: Path, *, clean_tree: TaskTree | None = None) -> Iterator[Path]:
+    """Check out the commit at `path`, replacing what is there, and remove it afterwards.
 
-    `reused`: a clean tree that is moved there first.
+    `clean_tree`: a tree that is moved there first, so that fewer files have to be written.
     """
     path = path.absolute()
-    index = throwaway_index(path)
+    index = temporary_index(path)
     try:
-        with disk_errors(f"making {path}"):
+        with disk_errors(f"creating {path}"):
             remove_tree(path)
             index.unlink(missing_ok=True)
             private_folder(path.parent)
-        if reused:
-            reused.move_to(path, index)
-        with disk_errors(f"making {path}"):
+        if clean_tree:
+            clean_tree.move_to(path, index)
+        with disk_errors(f"creating {path}"):
             path.mkdir(mode=0o700, exist_ok=True)
-        lay_files(project, index, path, commit, everything=True)
-        agentgit.create_agent_gitdir(
-            project, path, index, agentgit.AgentGitDir("refs/heads/burnish/baseline", commit, commit)
+        check_out_files(project, index, path, commit, everything=True)
+        agent_gitdir.create_agent_gitdir(
+            project, path, index, agent_gitdir.AgentGitDir("refs/heads/burnish/baseline", commit, commit)
         )
         yield path
     finally:

@@ -22,23 +22,23 @@ _NOT_ENCODED = frozenset({"unspecified", "unset", "utf-8", "utf8"})
 
 
 def encoded_at_checkout(project: Project, tree: str, paths: Sequence[str]) -> dict[str, str]:
-    """Path → encoding that a checkout of the tree gives it. At most one git process if none is mentioned."""
+    """Path → encoding in a checkout of the tree; at most one git process if no attribute mentions an encoding."""
     if not paths or not _is_mentioned(project, tree, paths):
         return {}
-    asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    query = b"".join(os.fsencode(path) + b"\0" for path in paths)
     with TemporaryDirectory(dir=project.own, prefix="encodings-") as folder, disk_errors("reading attributes"):
         index = Path(folder) / "index"
         project.git("read-tree", tree, index=index)
         # the second git dir has no attributes of our own
         args = ("check-attr", "--cached", "-z", "--stdin", _NAME)
-        answer = project.git(*args, index=index, git_dir=project.own / "attributes", stdin=asked).stdout
+        answer = project.git(*args, index=index, git_dir=project.own / "attributes", stdin=query).stdout
     fields = [os.fsdecode(field) for field in answer.split(b"\0")]
     values = zip(fields[::3], fields[2::3], strict=False)
     return {path: value for path, value in values if value.lower() not in _NOT_ENCODED}
 
 
 def mentions_encoding(data: bytes | None) -> bool:
-    """Can attributes with this content make git re-encode a file?"""
+    """Whether attributes with this content can make git re-encode a file."""
     return data is not None and _NAME.encode() in data
 
 
@@ -49,14 +49,14 @@ def _is_mentioned(project: Project, tree: str, paths: Iterable[str]) -> bool:
     except LookupError:
         pass
     if any("\n" in str(folder) for folder in folders):
-        # a question to cat-file may not span two lines
+        # cat-file reads one name per line
         return True
     names = [f"{tree}:{folder / ATTRIBUTES}" for folder in sorted(folders)]
     return any(answer is not None and mentions_encoding(answer[1]) for answer in read_objects(project, names))
 
 
 def _loose_attributes(project: Project, tree: str, folders: Iterable[PurePosixPath]) -> Iterator[bytes]:
-    """The attribute files of these folders without a process: trees of a new commit are loose. LookupError if not."""
+    """Attribute files of these folders, read without a process; raises LookupError if an object is not loose."""
     kind, data = _loose(project, tree)
     root = _loose(project, data[5 : data.index(b"\n")].decode())[1] if kind == "commit" else data
     trees = {PurePosixPath(): parse_tree(project, root)}

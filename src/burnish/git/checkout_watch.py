@@ -1,4 +1,4 @@
-"""The user's checkouts before and after somebody worked elsewhere: what is different in them. Nothing is written."""
+"""Detects changes in the user's checkouts while an agent works elsewhere. Reads only."""
 
 from __future__ import annotations
 
@@ -13,67 +13,69 @@ from burnish.git.refs import packed_user_refs
 from burnish.git.working_tree import is_secret
 from burnish.git.worktrees import list_checkouts
 
-# The name of a file, a folder or a ref → whatever differs when it was touched.
-Seen = Mapping[str, object]
-# More work trees than that are not looked at: it is done before and after every phase.
+# name of a file, a folder or a ref → a value that differs after a change
+CheckoutState = Mapping[str, object]
+# a limit, because the checkouts are read before and after every phase
 MOST_PLACES = 10
 
 
-def read_checkouts(project: Project, tracked: Collection[str]) -> Seen:
-    """Every folder that holds a tracked file, by `stat` alone: no process, and no look into what is only installed.
+def read_checkouts(project: Project, tracked_paths: Collection[str]) -> CheckoutState:
+    """State of every folder with tracked files, in all work trees, by `stat` alone: without a process.
 
-    The same folders of the repository's other work trees. The index is left out, as every `git status` writes it anew.
+    Folders without tracked files (installed packages) are skipped, and so is the index, which `git status` rewrites.
     """
-    seen: dict[str, object] = {}
-    holding = {os.path.dirname(path) for path in tracked} | {""}  # noqa: PTH120 (thousands of them)
-    for prefix, root in _places(project).items():
+    state: dict[str, object] = {}
+    holding = {os.path.dirname(path) for path in tracked_paths} | {""}  # noqa: PTH120 (thousands of them)
+    for prefix, root in _checkouts_by_prefix(project).items():
         if prefix:
-            seen[prefix] = True
+            state[prefix] = True
         for folder in holding:
-            _folder(root, folder, seen, prefix=prefix)
-    seen[".git/config"] = _content(project.common_dir / "config")
-    seen[".git/HEAD"] = _content(project.git_dir / "HEAD")
-    _folder(project.common_dir, "hooks", seen, prefix=".git/")
-    seen |= {f".git/{ref}": points for ref, points in _user_refs(project).items()}
-    return seen
+            _read_folder(root, folder, state, prefix=prefix)
+    state[".git/config"] = _content(project.common_dir / "config")
+    state[".git/HEAD"] = _content(project.git_dir / "HEAD")
+    _read_folder(project.common_dir, "hooks", state, prefix=".git/")
+    state |= {f".git/{ref}": points for ref, points in _user_refs(project).items()}
+    return state
 
 
 def _user_refs(project: Project) -> dict[str, bytes]:
-    """Where the user's branches and the stash point, wherever that is written: `git gc` moves it into one file."""
+    """Commits of the user's branches and of the stash, from loose and packed refs."""
     loose = {"refs/stash": _content(project.common_dir / "refs" / "stash")}
     for here, folders, names in walk_folders(project.common_dir / "refs" / "heads"):
         folders[:] = [name for name in folders if name != "burnish"]
         for name in names:
-            # a lock is there for a moment, while the user's git works
+            # locks exist for a moment while the user's git works
             if not name.endswith(".lock"):
                 place = Path(here, name)
                 loose[str(place.relative_to(project.common_dir))] = _content(place)
-    # in this order: a ref that is packed meanwhile is seen at one of the two places
+    # packed refs are read last: a ref that is packed meanwhile is found there
     return packed_user_refs(project) | {ref: text.strip() for ref, text in loose.items() if text is not None}
 
 
-def changed_checkouts(project: Project, before: Seen, after: Seen, tracked: Collection[str]) -> list[str]:
-    """What is new, gone or changed, in order; untracked files that git is told to ignore aside."""
+def changed_checkouts(
+    project: Project, before: CheckoutState, after: CheckoutState, tracked_paths: Collection[str]
+) -> list[str]:
+    """Sorted names of what is new, deleted or changed; without ignored untracked files."""
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    # a work tree that was made or taken away meanwhile is one thing, not all that lies in it
+    # a work tree that was added or removed meanwhile counts as one change
     whole = tuple(name for name in names if name.endswith("/"))
     names = [name for name in names if name in whole or not name.startswith(whole)]
-    known = frozenset(tracked)
-    ignored: set[str] = set()
-    for prefix, place in _places(project).items():
+    tracked_set = frozenset(tracked_paths)
+    ignored_names: set[str] = set()
+    for prefix, place in _checkouts_by_prefix(project).items():
         own = [name.removeprefix(prefix) for name in names if name.startswith(prefix) and name not in whole]
-        doubtful = [n for n in own if n not in known and not n.startswith((".git/", "/")) and not is_secret(n)]
-        ignored |= {prefix + name for name in _ignored(project, place, doubtful)} if doubtful else set()
-    return [name for name in names if name not in ignored]
+        doubtful = [n for n in own if n not in tracked_set and not n.startswith((".git/", "/")) and not is_secret(n)]
+        ignored_names |= {prefix + name for name in _ignored(project, place, doubtful)} if doubtful else set()
+    return [name for name in names if name not in ignored_names]
 
 
-def _places(project: Project) -> dict[str, Path]:
-    """What names begin with there → each checkout: the user's own, then the repository's other ones."""
+def _checkouts_by_prefix(project: Project) -> dict[str, Path]:
+    """Prefix of names → checkout: the user's own first, then the other work trees."""
     others = [place for place in list_checkouts(project.common_dir) if place != project.root]
     return {"": project.root} | {f"{place}/": place for place in others[:MOST_PLACES]}
 
 
-def _folder(root: Path, folder: str, seen: dict[str, object], *, prefix: str = "") -> None:
+def _read_folder(root: Path, folder: str, state: dict[str, object], *, prefix: str = "") -> None:
     place = root / folder
     if place.is_symlink():
         return
@@ -85,8 +87,8 @@ def _folder(root: Path, folder: str, seen: dict[str, object], *, prefix: str = "
             with suppress(OSError):
                 facts = entry.stat(follow_symlinks=False)
                 inside = entry.is_dir(follow_symlinks=False)
-                # of a folder only that it is there: its files are looked at, or are not ours to look at
-                seen[prefix + path] = inside or (facts.st_mtime_ns, facts.st_size, facts.st_mode)
+                # for a folder only its existence counts: its files are read by themselves or not at all
+                state[prefix + path] = inside or (facts.st_mtime_ns, facts.st_size, facts.st_mode)
 
 
 def _content(path: Path) -> bytes | None:
@@ -97,8 +99,8 @@ def _content(path: Path) -> bytes | None:
 
 
 def _ignored(project: Project, place: Path, names: list[str]) -> frozenset[str]:
-    # "./" keeps a name like ":(top)" from being read as more than a name.
-    asked = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
+    # "./" keeps git from reading a name like ":(top)" as pathspec magic
+    query = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
     args = ("check-ignore", "-z", "--stdin", "--no-index")
-    told = project.git(*args, work_tree=place, stdin=asked, ok=(0, 1)).stdout.split(b"\0")
-    return frozenset(os.fsdecode(path[2:]) for path in told if path)
+    answer = project.git(*args, work_tree=place, stdin=query, ok=(0, 1)).stdout.split(b"\0")
+    return frozenset(os.fsdecode(path[2:]) for path in answer if path)

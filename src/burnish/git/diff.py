@@ -1,4 +1,4 @@
-"""`git diff-tree` output, raw and patch in one, read into a `Change`."""
+"""Parses the output of `git diff-tree --raw -p` into a `Change`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARGS = (
     "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
     "--ignore-submodules=none", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers",
 )  # fmt: skip
-# git repeats 80 bytes of a line at most, after a blank
+# git cuts the heading of a hunk at 80 bytes, including a blank
 _LONGEST_HEADING = 78
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -37,13 +37,13 @@ def parse(output: bytes, old: str, new: str) -> Change:
     sections = _cut(rest, b"diff --git ")
     files = []
     for raw in raws:
-        # A file that turns into a link is shown as a deletion and a creation.
+        # git prints two sections where a file becomes a link: a deletion and a creation
         count = 2 if raw.old_mode[:3] != raw.new_mode[:3] and "000000" not in (raw.old_mode, raw.new_mode) else 1
         try:
             files.append(_file(raw, [next(sections) for _ in range(count)]))
         except StopIteration:
             raise PhaseFailed(
-                ErrorCode.GIT_ERROR, f"git's diff stops before {raw.path!r}.", hint="Run `burnish doctor`."
+                ErrorCode.GIT_ERROR, f"git's diff has no section for {raw.path!r}.", hint="Run `burnish doctor`."
             ) from None
     return Change(old, new, tuple(files))
 
@@ -62,13 +62,13 @@ def _raw(output: bytes) -> tuple[list[_Raw], bytes]:
         old_path = names[0] if len(names) == 2 else None
         raws.append(_Raw(old_mode, new_mode, old_blob, new_blob, status[0], old_path, names[-1]))
         at = end + 1
-    # One more NUL stands between the two halves.
+    # an additional NUL separates the raw part from the patch
     return raws, output[at:].removeprefix(b"\0")
 
 
 def _cut(data: bytes, start: bytes) -> Iterator[bytes]:
-    """The pieces that begin with a line that starts so, without what stands before the first."""
-    # Lines of content start with a blank, a sign or a backslash: such a line can only be git's own.
+    """Split at lines that begin with `start`; what comes before the first one is dropped."""
+    # lines of content begin with a blank, a sign or a backslash, so they cannot match
     starts = [match.start() for match in re.finditer(b"^" + start, data, re.M)]
     for here, end in pairwise([*starts, len(data)]):
         yield data[here:end]
@@ -102,7 +102,7 @@ def _file(raw: _Raw, sections: list[bytes]) -> ChangedFile:
 
 
 def _heading(rest: bytes) -> bytes:
-    """What follows the numbers: a line of code, which git cuts. Its end could be a part of a secret."""
+    """The heading after the line numbers, without the last word where git cut it: that could be part of a secret."""
     line, end, lines = rest.partition(b"\n")
     return (line.rpartition(b" ")[0] if len(line) >= _LONGEST_HEADING else line) + end + lines
 
@@ -110,8 +110,10 @@ def _heading(rest: bytes) -> bytes:
 def _hunk(block: bytes) -> Hunk:
     match = _HUNK.match(block)
     if match is None:
-        raise PhaseFailed(ErrorCode.GIT_ERROR, f"git's diff has an odd hunk: {block[:60]!r}.", hint="Report this.")
+        raise PhaseFailed(
+            ErrorCode.GIT_ERROR, f"Cannot parse a hunk of git's diff: {block[:60]!r}.", hint="Report this as a bug."
+        )
     block = match[0] + _heading(block[match.end() :])
     start, lines, new_start, new_lines = (int(part) if part else 1 for part in match.groups())
-    # bytes that are no UTF-8 stay recognisable: `file_content` decodes such files
+    # surrogates mark bytes that are not UTF-8: `file_content` decodes such files
     return Hunk(start, lines, new_start, new_lines, block.decode("utf-8", "surrogateescape"))

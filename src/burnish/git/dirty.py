@@ -1,4 +1,4 @@
-"""What is not committed in a workspace."""
+"""Uncommitted paths of a workspace."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from burnish.git.workspace import GitWorkspace
 
 
 def dirty_paths(project: Project, workspace: GitWorkspace) -> list[str]:
-    """Changed, deleted and new paths, ignored ones aside, sorted."""
+    """Changed, deleted and new paths, sorted; without ignored ones."""
     return workspace.dirt().paths

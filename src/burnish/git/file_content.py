@@ -1,7 +1,7 @@
-"""What git's own diff does not show: text in other encodings, binary content, submodules, Git LFS.
+"""Content that git's diff does not show: text in other encodings, binary content, submodules, Git LFS.
 
-A file that git calls binary, or whose changed lines are not UTF-8, is read here, both sides, and decoded.
-What cannot be decoded without doubt is described instead: type, size, hash.
+Files that git calls binary, or whose changed lines are not UTF-8, are read and decoded here, both sides.
+What cannot be decoded unambiguously is described by type, size and hash.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Sides = tuple[bytes | None, bytes | None]
 
 
 def complete(project: Project, change: Change) -> Change:
-    """The change with decoded text where git saw none, and a description where there is no text to show."""
+    """The change with decoded text where git shows none, and a description of content that is not text."""
     files = {file.path: _described(file) for file in change.files}
     odd = [file for file in files.values() if _is_odd(file)]
     plain = [file for file in files.values() if _is_plain_text(file) and not _is_odd(file)]
@@ -69,7 +69,7 @@ def complete(project: Project, change: Change) -> Change:
 
 
 def _encoded_at_checkout(project: Project, tree: str, files: Sequence[ChangedFile]) -> dict[str, ChangedFile]:
-    """Files whose bytes in a checkout are others than in git, and attributes that do this to files in the base."""
+    """Files whose bytes in a checkout differ from those in git, and attribute files that cause this."""
     present = [file for file in files if file.status != "D" and file.new_mode != _SUBMODULE and file.hidden is None]
     encodings = encoded_at_checkout(project, tree, [file.path for file in present if file.new_mode != _LINK])
     kinds = {path: f"text that git writes to a checkout as {name}" for path, name in encodings.items()}
@@ -86,7 +86,7 @@ def _encoded_at_checkout(project: Project, tree: str, files: Sequence[ChangedFil
 
 
 def _printable(file: ChangedFile) -> ChangedFile:
-    """Old text that was not read here, e.g. of a deleted file, may still hold bytes that are not UTF-8."""
+    """Replace bytes that are not UTF-8 in text that was not decoded here, e.g. of a deleted file."""
     if not any(_BROKEN.search(hunk.text) for hunk in file.hunks):
         return file
     texts = [hunk.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for hunk in file.hunks]
@@ -94,7 +94,7 @@ def _printable(file: ChangedFile) -> ChangedFile:
 
 
 def _described(file: ChangedFile) -> ChangedFile:
-    """Submodules: the text that git shows is only a name of the content."""
+    """Describe submodules: git shows only a commit hash instead of their content."""
     if file.new_mode == _SUBMODULE:
         return replace(file, hidden=HiddenContent("commit of another repository (submodule)", None, file.new_blob))
     return file
@@ -107,7 +107,7 @@ def _described_pointer(file: ChangedFile, data: bytes) -> ChangedFile:
 
 
 def _is_odd(file: ChangedFile) -> bool:
-    """Must its content be read to know what can be shown of it?"""
+    """Whether the content must be read to find out what can be shown."""
     if file.status == "D" or file.new_mode == _SUBMODULE:
         return False
     if file.binary or any(_BROKEN.search(hunk.text) for hunk in file.hunks):
@@ -116,7 +116,7 @@ def _is_odd(file: ChangedFile) -> bool:
 
 
 def _becomes_program(file: ChangedFile) -> bool:
-    """Content that was there before can be run now: all of it counts, not only its changed lines."""
+    """Whether an existing file becomes executable: then all of its content matters, not only changed lines."""
     return file.new_mode == _EXECUTABLE and file.old_mode not in (_NO_FILE, _LINK, _SUBMODULE, _EXECUTABLE)
 
 
@@ -131,11 +131,11 @@ def _blobs(file: ChangedFile) -> Iterator[str]:
 
 
 def _sizes(project: Project, blobs: Sequence[str]) -> dict[str, int]:
-    wanted = list(dict.fromkeys(blob for blob in blobs if blob))
-    if not wanted:
+    unique = list(dict.fromkeys(blob for blob in blobs if blob))
+    if not unique:
         return {}
-    asked = "".join(f"{blob}\n" for blob in wanted).encode()
-    answer = project.git("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=asked).stdout.decode()
+    query = "".join(f"{blob}\n" for blob in unique).encode()
+    answer = project.git("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=query).stdout.decode()
     rows = (line.split(" ") for line in answer.splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
@@ -157,27 +157,27 @@ def _in_portions(blobs: Iterable[str], sizes: Mapping[str, int], largest: int) -
 
 
 def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[ChangedFile, bytes | None]]:
-    """The first bytes of each new content: they can make an interpreter or git read the rest in another way.
+    """The first bytes of each new content: they can declare another encoding or a Git LFS pointer.
 
-    None: the content lies in a pack and is too large to be read, or is missing.
+    None where the content is missing, or is in a pack and too large to read.
     """
-    packed: dict[str, list[ChangedFile]] = {}
+    packed_files: dict[str, list[ChangedFile]] = {}
     for file in files:
         head = loose_head(project, file.new_blob, HEAD)
         if head is None:
-            packed.setdefault(file.new_blob, []).append(file)
+            packed_files.setdefault(file.new_blob, []).append(file)
         else:
             yield file, head
     heads: dict[str, bytes] = {}
-    for portion in _in_portions(packed, _sizes(project, list(packed)), LARGEST_READ):
+    for portion in _in_portions(packed_files, _sizes(project, list(packed_files)), LARGEST_READ):
         for blob, answer in zip(portion, read_objects(project, portion), strict=True):
             if answer:
                 heads[blob] = answer[1][:HEAD]
-    yield from ((file, heads.get(blob)) for blob, waiting in packed.items() for file in waiting)
+    yield from ((file, heads.get(blob)) for blob, waiting in packed_files.items() for file in waiting)
 
 
 def _declaring_later(project: Project, files: Sequence[ChangedFile]) -> Iterator[ChangedFile]:
-    """Those that declare another encoding somewhere, and those too large to know."""
+    """Files that declare another encoding anywhere, and those too large to search."""
     by_blob: dict[str, list[ChangedFile]] = {}
     for file in files:
         by_blob.setdefault(file.new_blob, []).append(file)
@@ -193,7 +193,7 @@ def _declaring_later(project: Project, files: Sequence[ChangedFile]) -> Iterator
 def _read(
     project: Project, files: Sequence[ChangedFile], sizes: Mapping[str, int]
 ) -> Iterator[tuple[ChangedFile, Sides]]:
-    """Old and new content of each; None for what is not there or too large to read."""
+    """Old and new content of each file; None where it does not exist or is too large."""
     waiting: list[ChangedFile] = []
     total = 0
     for file in files:
@@ -210,8 +210,8 @@ def _read(
 def _portion(
     project: Project, files: Sequence[ChangedFile], sizes: Mapping[str, int]
 ) -> Iterator[tuple[ChangedFile, Sides]]:
-    wanted = [b for b in dict.fromkeys(b for f in files for b in _blobs(f)) if sizes.get(b, 1 << 60) <= LARGEST_READ]
-    answers = zip(wanted, read_objects(project, wanted), strict=True)
+    readable = [b for b in dict.fromkeys(b for f in files for b in _blobs(f)) if sizes.get(b, 1 << 60) <= LARGEST_READ]
+    answers = zip(readable, read_objects(project, readable), strict=True)
     content = {blob: answer[1] for blob, answer in answers if answer}
     for file in files:
         old = content.get(file.old_blob) if file.old_mode not in (_NO_FILE, _SUBMODULE) else None
@@ -219,7 +219,7 @@ def _portion(
 
 
 def _resolved(file: ChangedFile, sides: Sides, sizes: Mapping[str, int]) -> tuple[ChangedFile, tuple[str, str] | None]:
-    """The file as text, with the two texts to compare; or described."""
+    """The file with both texts to compare, or with a description and None."""
     old, new = sides
     reading = read_text(new) if new is not None else None
     if reading is None:
@@ -242,14 +242,14 @@ def _note(reading: TextReading, before: TextReading | None, *, was_there: bool) 
 def _hidden(file: ChangedFile, sizes: Mapping[str, int], data: bytes | None) -> ChangedFile:
     kind = (known_type(data) if data is not None else "") or "data of unknown type"
     if data is not None and in_doubt(data):
-        kind = "text that declares an encoding which hides what it says"
+        kind = "text that declares an encoding which hides its content"
     name = f"sha256:{hashlib.sha256(data).hexdigest()}" if data is not None else f"git:{file.new_blob}"
     old_size = sizes.get(file.old_blob) if file.old_mode != _NO_FILE else None
     return replace(file, binary=True, hunks=(), hidden=HiddenContent(kind, sizes.get(file.new_blob), name, old_size))
 
 
 def _header(file: ChangedFile) -> str:
-    """git's own lines, without "Binary files differ"."""
+    """git's header lines without "Binary files differ"."""
     lines = [line for line in file.header.split("\n") if not line.startswith("Binary files ")]
     return "\n".join(lines)
 
@@ -257,7 +257,7 @@ def _header(file: ChangedFile) -> str:
 def _differences(
     project: Project, texts: Mapping[str, tuple[str, str]], context: int = 3
 ) -> dict[str, tuple[Hunk, ...]]:
-    """Hunks between decoded texts, by git: difflib takes minutes for a file made to be slow."""
+    """Hunks between decoded texts, computed by git: difflib takes minutes for a maliciously crafted file."""
     if not texts:
         return {}
     paths = list(texts)
@@ -277,9 +277,9 @@ def _differences(
 
 def _whole_files(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[Hunk, ...]]:
     """One hunk for each file, with all of its lines."""
-    changed = {path: pair for path, pair in texts.items() if pair[0] != pair[1]}
-    hunks = _differences(project, changed, context=LONGEST_TEXT)
-    for path in texts.keys() - changed.keys():
+    differing = {path: pair for path, pair in texts.items() if pair[0] != pair[1]}
+    hunks = _differences(project, differing, context=LONGEST_TEXT)
+    for path in texts.keys() - differing.keys():
         lines = texts[path][1].removesuffix("\n").split("\n") if texts[path][1] else []
         heading = f"@@ -1,{len(lines)} +1,{len(lines)} @@\n"
         text = heading + "".join(f" {line}\n" for line in lines)
@@ -298,7 +298,7 @@ def _no_index(project: Project, folder: Path, context: int) -> bytes:
 
 
 def read_blobs(project: Project, blobs: Sequence[str]) -> dict[str, bytes | None]:
-    """Content by blob name; None for what is missing or too large to be read at once."""
+    """Content by blob hash; None where it is missing or too large."""
     sizes = _sizes(project, blobs)
     found: dict[str, bytes | None] = dict.fromkeys(blobs)
     for portion in _in_portions(blobs, sizes, LARGEST_READ):

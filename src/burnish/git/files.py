@@ -1,4 +1,4 @@
-"""Small file work that trusts nothing it finds: no links followed, nothing half written."""
+"""File helpers for directories that agents can write to: they do not follow links, and they write atomically."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def disk_errors(doing: str) -> Iterator[None]:
-    """A full or forbidden disk becomes a failed phase with words."""
+    """Turn an OSError into a PhaseFailed with a hint."""
     try:
         yield
     except OSError as error:
@@ -37,14 +37,14 @@ def disk_errors(doing: str) -> Iterator[None]:
         raise PhaseFailed(
             ErrorCode.GIT_ERROR,
             f"{doing} failed: {error.strerror or error}.",
-            hint=f"Check the rights on {error.filename or 'the burnish home and the repository'}.",
+            hint=f"Check the permissions of {error.filename or 'the burnish home and the repository'}.",
         ) from error
 
 
 def write_whole(
     path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "", durable: bool = True, sync_name: bool = True
 ) -> None:
-    """All of it or nothing, also after a loss of power if it is `durable`: written beside, synced, then renamed.
+    """Write atomically: to a temporary file beside it, synced if `durable`, then renamed.
 
     Without `sync_name` the caller syncs the folder, once for several files.
     """
@@ -79,20 +79,20 @@ def write_if_changed(path: Path, data: bytes) -> None:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """With its time: a copy that looks younger makes git miss a file changed in the same tick to the same size."""
+    """Copy an index with its mtime: with a later one, git misses a file changed in the same tick to the same size."""
     shutil.copy2(source, target)
 
 
 def is_real_dir(path: Path) -> bool:
-    """A directory, not a link to one."""
+    """Whether it is a directory, and not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
         return False
 
 
-def move_off(path: Path) -> Path:
-    """Make room without deleting anything; returns where it is now."""
+def move_out_of_the_way(path: Path) -> Path:
+    """Rename what is at `path` to a free name beside it; returns the new path."""
     for number in itertools.count(1):
         target = path.with_name(f"{path.name}.replaced-{number}")
         if not os.path.lexists(target):
@@ -101,15 +101,15 @@ def move_off(path: Path) -> Path:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove whatever stands there; a link is removed, never followed."""
+    """Remove a file, a link or a directory; links are not followed."""
     if not is_real_dir(path):
         path.unlink(missing_ok=True)
         return
     remove_folder(path)
 
 
-def open_rights(root: Path) -> None:
-    """Give the owner back the right to list and change every directory below (never through a link)."""
+def restore_owner_rights(root: Path) -> None:
+    """Let the owner list and change every directory below; links are not followed."""
     for here, dirs, _files in walk_folders(root):
         for name in dirs:
             target = Path(here) / name
@@ -118,9 +118,9 @@ def open_rights(root: Path) -> None:
 
 
 def disk_usage(folder: Path, *, deadline: float = math.inf) -> int:
-    """What it takes on the disk; links are not followed. After `deadline` (of `time.monotonic`) nothing is counted."""
+    """Bytes on disk; links are not followed. After `deadline` (of `time.monotonic`) counting stops."""
     total, waiting = 0, [folder]
-    # not os.walk: an agent may nest folders deeper than Python calls itself
+    # not os.walk: an agent may nest folders deeper than Python's recursion limit
     while waiting:
         here = waiting.pop()
         try:
@@ -132,5 +132,5 @@ def disk_usage(folder: Path, *, deadline: float = math.inf) -> int:
                     else:
                         total += entry.stat(follow_symlinks=False).st_blocks * 512
         except OSError:
-            continue  # gone in the meantime
+            continue  # removed meanwhile
     return total

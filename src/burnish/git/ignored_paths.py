@@ -1,4 +1,4 @@
-"""Does git ignore a path of the user's checkout?"""
+"""Which paths of the user's checkout git ignores or does not track."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from burnish.git.project import FoundRepository, open_project
 
 
 def is_ignored(found: FoundRepository, path: str) -> bool:
-    """Asked of git with a git dir of our own, as workspaces are; `path` is from the root, a folder ends in /."""
+    """Whether git ignores `path`, with the ignore rules of workspaces; relative to the root, a folder ends in /."""
     with tempfile.TemporaryDirectory(prefix="burnish-ignored-") as place:
         project = open_project(found, home=Path(place).resolve(), key="ignored")
         answer = project.git("check-ignore", "-q", "--no-index", "--", path, work_tree=found.root, ok=(0, 1))
@@ -19,21 +19,21 @@ def is_ignored(found: FoundRepository, path: str) -> bool:
 
 
 def find_uncommittable(found: FoundRepository, paths: Sequence[str]) -> set[str]:
-    """Those of `paths` that git ignores and does not track: no commit has them."""
+    """Those of `paths` that git ignores and does not track."""
     with tempfile.TemporaryDirectory(prefix="burnish-ignored-") as place:
         project = open_project(found, home=Path(place).resolve(), key="ignored")
         args = ("check-ignore", "-z", "--stdin", "--no-index")
         answer = project.git(*args, work_tree=found.root, stdin=_join(paths), ok=(0, 1))
-        ignored = _split(answer.stdout)
-        return ignored - _split(project.user_git("ls-files", "-z", here=True).stdout) if ignored else set()
+        ignored_paths = _split(answer.stdout)
+        return ignored_paths - _split(project.user_git("ls-files", "-z", here=True).stdout) if ignored_paths else set()
 
 
 def find_untracked(found: FoundRepository, paths: Sequence[str]) -> set[str]:
-    """Those of `paths` that git does not track; none where it tracks nothing yet, so that all is about to be added."""
+    """Those of `paths` that git does not track; none in a repository without any tracked file."""
     with tempfile.TemporaryDirectory(prefix="burnish-tracked-") as place:
         project = open_project(found, home=Path(place).resolve(), key="tracked")
-        tracked = _split(project.user_git("ls-files", "-z", here=True).stdout)
-        return set(paths) - tracked if tracked else set()
+        tracked_paths = _split(project.user_git("ls-files", "-z", here=True).stdout)
+        return set(paths) - tracked_paths if tracked_paths else set()
 
 
 def _join(paths: Sequence[str]) -> bytes:

@@ -1,7 +1,7 @@
-"""Files that an agent's instruction files bring in: by `@path` lines, by lists in settings, and by links, transitively.
+"""Files that an agent's instruction files import: by `@path`, by lists in settings, and by links, transitively.
 
-Only the base is read: a reviewer gets the instruction files of the base, so these say what is brought in. A path that
-the base does not have counts too, because a change could add it.
+Only the base is read, because reviewers get the instruction files of the base. A path that does not exist in the base
+counts too, because a change could add it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from burnish.core.project_files import is_named
 from burnish.git.objects import read_objects
 from burnish.git.project import Project
 
-# as deep as links and imports are followed; claude follows imports five deep
+# depth to which links and imports are followed; claude follows imports five deep
 _DEEPEST = 10
 _MOST_FILES = 1000
 _LARGEST = 1_000_000
@@ -31,15 +31,15 @@ _TEXT_FILE = re.compile(r"[^\s\"',\[\]{}]{1,500}\.(?:md|mdc|mdx|txt|rst)\b|\"[^\
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What the instruction files of a commit bring in, by path from the root of the repository."""
+    """Files and folders that the instruction files of a commit import, relative to the root of the repository."""
 
     # `*` and `?` for globs in settings
     files: frozenset[str] = frozenset()
-    # where links that are named as a folder of instructions lead to
+    # targets of links that have the name of an instruction folder
     folders: frozenset[str] = frozenset()
 
     def has(self, path: str) -> bool:
-        """Is it one of them, does it lie in such a folder, or does it take the place of a folder above one?"""
+        """Whether the path is imported, is inside an imported folder, or replaces a folder above an imported one."""
         parts = path.split("/")
         if path in self.files or any("/".join(parts[:count]) in self.folders for count in range(1, len(parts) + 1)):
             return True
@@ -58,9 +58,9 @@ class _Tree:
 
     def load(self, paths: Iterable[str]) -> None:
         """Read many files with one process."""
-        wanted = [path for path in dict.fromkeys(paths) if path in self.entries and path not in self.contents]
-        answers = read_objects(self.project, [self.entries[path][1] for path in wanted]) if wanted else []
-        for path, found in zip(wanted, answers, strict=True):
+        missing = [path for path in dict.fromkeys(paths) if path in self.entries and path not in self.contents]
+        answers = read_objects(self.project, [self.entries[path][1] for path in missing]) if missing else []
+        for path, found in zip(missing, answers, strict=True):
             self.contents[path] = (found[1] if found else b"")[:_LARGEST].decode("utf-8", "surrogateescape")
 
     def mode(self, path: str) -> str:
@@ -71,7 +71,7 @@ class _Tree:
         return self.contents[path]
 
     def steps(self, path: str) -> Iterator[str]:
-        """The path, and what it leads to, one link after the other; nothing outside of the repository."""
+        """The path and the targets of the links on it, one after the other; stops at the border of the repository."""
         for _ in range(_DEEPEST):
             yield path
             parts = path.split("/")
@@ -85,7 +85,7 @@ class _Tree:
 
 
 def imported_paths(project: Project, commit: str, names: Sequence[str]) -> Imported:
-    """Follow imports and links from every file of the commit that one of the patterns names."""
+    """Follow imports and links from every file of the commit that matches one of the patterns."""
     return _imported_paths(project, commit, tuple(names))
 
 
@@ -105,7 +105,7 @@ def _imported_paths(project: Project, commit: str, names: tuple[str, ...]) -> Im
                 folders.add(steps[-1])
                 following += [one for one in tree.entries if one.startswith(f"{steps[-1]}/")]
             if tree.mode(steps[-1]) in _FILE:
-                # programs resolve an import from the link, from the file that it leads to, or from the root
+                # programs resolve an import relative to the link, to its target, or to the root
                 places = {posixpath.dirname(path), posixpath.dirname(steps[-1]), ""}
                 imports = _imports(steps[-1], tree.text(steps[-1]))
                 following += [one for name in imports for at in places if (one := _inside(at, name))]
@@ -115,9 +115,9 @@ def _imported_paths(project: Project, commit: str, names: tuple[str, ...]) -> Im
 
 
 def _entries(project: Project, commit: str) -> dict[str, tuple[str, str]]:
-    listed = project.git("ls-tree", "-r", "-z", commit).stdout
+    output = project.git("ls-tree", "-r", "-z", commit).stdout
     found: dict[str, tuple[str, str]] = {}
-    for entry in listed.split(b"\0"):
+    for entry in output.split(b"\0"):
         head, _, raw = entry.partition(b"\t")
         if raw:
             mode, _, sha = head.decode().split()
@@ -128,13 +128,13 @@ def _entries(project: Project, commit: str) -> dict[str, tuple[str, str]]:
 def _imports(path: str, text: str) -> list[str]:
     if path.endswith(_SETTINGS):
         return [word.strip('"') for word in _TEXT_FILE.findall(text)][:_MOST_FILES]
-    words = (quoted or re.sub(r"\\(.)", r"\1", plain) for quoted, plain in _IMPORT.findall(text))
-    # a sentence may end behind a path
+    words = (in_quotes or re.sub(r"\\(.)", r"\1", plain) for in_quotes, plain in _IMPORT.findall(text))
+    # punctuation may follow a path
     return [name for word in words for name in dict.fromkeys((word, word.rstrip(".,;:!)]}")))][:_MOST_FILES]
 
 
 def _inside(folder: str, name: str) -> str | None:
-    """The path from the root; None where it leads out of the repository."""
+    """The path relative to the root; None outside of the repository."""
     if not name or name.startswith(("/", "~")) or "\0" in name:
         return None
     path = posixpath.normpath(posixpath.join(folder, name))

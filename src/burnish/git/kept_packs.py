@@ -1,8 +1,8 @@
-"""Packs that burnish writes into the user's object store: each has a `.keep`, so that no repack and no prune drops it.
+"""Packs that burnish writes into the user's object store, each with a `.keep` that protects it from repack and prune.
 
-git reads the pack directory by the `.idx` files and leaves a pack alone whose `.keep` is there when a repack begins. So
-the `.keep` is written first and the `.idx` last, and removed in the opposite order: a kill in between leaves files that
-git does not read, and `remove_leftovers` removes them.
+git finds packs by their `.idx` files and skips a pack that has a `.keep` when a repack starts. So the `.keep` is
+written first and the `.idx` last, and they are removed in the opposite order. If burnish is killed in between, git
+does not read the remaining files, and `remove_leftovers` removes them.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ class KeptPack:
             return 0
 
     def has(self, sha: str) -> bool:
-        """Is the object in it? Read from the index by hand: a process would cost more than the answer is worth."""
-        wanted = bytes.fromhex(sha)
+        """Whether the pack contains the object; reads the index without a process."""
+        target = bytes.fromhex(sha)
         try:
             with self.index.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 if data[:8] != b"\xfftOc\0\0\0\2":
                     return False
-                return _find(data, wanted)
+                return _find(data, target)
         except (OSError, ValueError):
             return False
 
 
-def _find(data: mmap.mmap, wanted: bytes) -> bool:
-    first = wanted[0]
+def _find(data: mmap.mmap, target: bytes) -> bool:
+    first = target[0]
     low = _number(data, 8 + 4 * (first - 1)) if first else 0
     high = _number(data, 8 + 4 * first)
-    width = len(wanted)
+    width = len(target)
     while low < high:
         middle = (low + high) // 2
         at = _FANOUT + middle * width
         here = data[at : at + width]
-        if here == wanted:
+        if here == target:
             return True
-        low, high = (middle + 1, high) if here < wanted else (low, middle)
+        low, high = (middle + 1, high) if here < target else (low, middle)
     return False
 
 
@@ -76,7 +76,7 @@ def pack_folder(project: Project) -> Path:
 
 
 def list_packs(project: Project) -> list[KeptPack]:
-    """The packs that burnish wrote and that are complete."""
+    """Complete packs that burnish wrote."""
     return [KeptPack(keep.with_suffix(".idx")) for keep in _own_keeps(project) if keep.with_suffix(".idx").is_file()]
 
 
@@ -91,9 +91,9 @@ def _own_keeps(project: Project) -> Iterator[Path]:
                 yield keep
 
 
-def install(project: Project, made: Path) -> KeptPack:
-    """Copy the one pack in the folder `made` into the user's store, on disk before this returns."""
-    source = next(made.glob("pack-*.idx"))
+def install(project: Project, source_folder: Path) -> KeptPack:
+    """Copy the pack in `source_folder` into the user's store and sync it."""
+    source = next(source_folder.glob("pack-*.idx"))
     folder = pack_folder(project)
     with disk_errors(f"writing to {folder}"):
         folder.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ def install(project: Project, made: Path) -> KeptPack:
 
 
 def _copy(source: Path, folder: Path) -> None:
-    """Under a name that git does not take for a leftover: `git prune` removes `tmp_*`, `git gc` an `.idx` by itself."""
+    """Copy under a temporary name that git does not remove: `git prune` removes `tmp_*`, `git gc` a lone `.idx`."""
     target = folder / source.name
     temporary = folder / f".burnish-{os.getpid()}-{threading.get_ident()}-{source.name}.part"
     try:
@@ -121,13 +121,13 @@ def _copy(source: Path, folder: Path) -> None:
 
 
 def remove_pack(pack: KeptPack) -> None:
-    """Only for a pack whose objects are all in another one. The `.keep` goes last: it tells whose the rest is."""
+    """Remove a pack whose objects are all in another one. The `.keep` goes last: it marks the files as burnish's."""
     for suffix in (".idx", ".rev", ".bitmap", ".pack", ".keep"):
         pack.index.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def remove_leftovers(project: Project) -> None:
-    """Parts of packs that a killed process left; young ones may belong to a process that is at work."""
+    """Remove parts of packs that a killed process left; recent ones may belong to a running process."""
     oldest = time.time() - LEFTOVER_SECONDS
     for keep in _own_keeps(project):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The guard against a large file going into git whole."""
+"""Keeps large files out of commits."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from burnish.git.staging import DirtyPaths
 from burnish.regular_files import read_regular
 
 MEGABYTE = 1024 * 1024
-# `commit.max_file_mb`, where nothing else is said
+# default of `commit.max_file_mb`
 MOST_BYTES = 50 * MEGABYTE
 
 
 def check(project: Project, root: Path, dirt: DirtyPaths) -> None:
-    """Without git-lfs only pointers may be committed where the repository asks for it."""
+    """Refuse to commit the content of a Git LFS file where git-lfs is not installed; pointers are fine."""
     if lfs.program() or not _mentions_lfs(root, dirt):
         return
-    asked = b"".join(path + b"\0" for path in dirt.taken)
+    query = b"".join(path + b"\0" for path in dirt.to_stage)
     args = ("check-attr", "-z", "--stdin", "filter")
-    answer = project.git(*args, work_tree=root, git_dir=project.own / "attributes", stdin=asked).stdout
+    answer = project.git(*args, work_tree=root, git_dir=project.own / "attributes", stdin=query).stdout
     words = answer.split(b"\0")
     for path, value in zip(words[0::3], words[2::3], strict=False):
         file = root / os.fsdecode(path)
@@ -38,9 +38,9 @@ def check(project: Project, root: Path, dirt: DirtyPaths) -> None:
 
 
 def too_large(root: Path, dirt: DirtyPaths, most: int) -> dict[bytes, int]:
-    """The files over `most` bytes that would be committed, with their sizes; links are never followed."""
+    """Size by path of the files over `most` bytes that would be committed; links are not followed."""
     found: dict[bytes, int] = {}
-    for path in dirt.taken:
+    for path in dirt.to_stage:
         try:
             status = os.lstat(os.path.join(os.fsencode(root), path))  # noqa: PTH118 (bytes)
         except OSError:
@@ -51,7 +51,7 @@ def too_large(root: Path, dirt: DirtyPaths, most: int) -> dict[bytes, int]:
 
 
 def refuse(found: Mapping[bytes, int], root: Path, most: int) -> None:
-    """Before git has seen any of it: an object that was written stays in the repository."""
+    """Raise before git writes an object, which would stay in the repository."""
     if not found:
         return
     files = [f"{os.fsdecode(path)!r} ({size / MEGABYTE:,.0f} MB)" for path, size in sorted(found.items())]
@@ -63,18 +63,18 @@ def refuse(found: Mapping[bytes, int], root: Path, most: int) -> None:
     )
 
 
-def refuse_commits(project: Project, lent: Path, revisions: bytes, most: int) -> None:
-    """The same for commits that an agent made itself."""
-    listed = project.git("rev-list", "--objects", "--stdin", borrow=lent, stdin=revisions).stdout
-    names = b"".join(line.split(b" ")[0] + b"\n" for line in listed.split(b"\n") if line)
-    sizes = project.git("cat-file", "--batch-check=%(objectsize)", borrow=lent, stdin=names).stdout.split()
+def refuse_commits(project: Project, agent_objects: Path, revisions: bytes, most: int) -> None:
+    """Refuse commits of the agent that contain a file over `most` bytes."""
+    objects = project.git("rev-list", "--objects", "--stdin", borrow=agent_objects, stdin=revisions).stdout
+    names = b"".join(line.split(b" ")[0] + b"\n" for line in objects.split(b"\n") if line)
+    sizes = project.git("cat-file", "--batch-check=%(objectsize)", borrow=agent_objects, stdin=names).stdout.split()
     if any(size.isdigit() and int(size) > most for size in sizes):
-        raise FileTooLarge("Commits that the agent made hold a file over `commit.max_file_mb`.")
+        raise FileTooLarge("Commits made by the agent contain a file over `commit.max_file_mb`.")
 
 
 def _mentions_lfs(root: Path, dirt: DirtyPaths) -> bool:
     folders = {b""}
-    for path in dirt.taken:
+    for path in dirt.to_stage:
         while (path := path.rpartition(b"/")[0]) not in folders:
             folders.add(path)
     files = (root / os.fsdecode(folder) / ".gitattributes" for folder in folders)

@@ -1,4 +1,4 @@
-"""Laying the files of a commit into a directory: work trees, snapshots, throw-away checkouts."""
+"""Checks out a commit into a directory: for workspaces, snapshots and temporary checkouts."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import time
 from pathlib import Path
 
 from burnish.errors import PhaseFailed
-from burnish.git.files import disk_errors, is_real_dir, open_rights
+from burnish.git.files import disk_errors, is_real_dir, restore_owner_rights
 from burnish.git.project import Project
 
 LOCK_SECONDS = 5.0
 _GITLINK = re.compile(rb"160000 ([0-9a-f]+) \d\t(.*)", re.S)
 
 
-def lay_files(project: Project, index: Path, root: Path, commit: str, *, everything: bool) -> None:
-    """Tracked files exactly as in the commit, no others; ignored ones go only with `everything`."""
-    _settle_lock(index)
+def check_out_files(project: Project, index: Path, root: Path, commit: str, *, everything: bool) -> None:
+    """Write tracked files as in the commit and remove others; ignored ones only with `everything`."""
+    _wait_for_lock(index)
     _read_tree(project, index, root, commit)
     clean = ("clean", "-ffdx" if everything else "-ffd")
     try:
-        removed = project.git(*clean, index=index, work_tree=root).stdout
+        clean_output = project.git(*clean, index=index, work_tree=root).stdout
     except PhaseFailed:
-        # A directory that its owner may not write to holds on to its files.
-        open_rights(root)
-        removed = project.git(*clean, index=index, work_tree=root).stdout
-    if any(line.rstrip(b'"').endswith(b".gitattributes") for line in removed.split(b"\n")):
+        # files in a read-only directory cannot be removed
+        restore_owner_rights(root)
+        clean_output = project.git(*clean, index=index, work_tree=root).stdout
+    if any(line.rstrip(b'"').endswith(b".gitattributes") for line in clean_output.split(b"\n")):
         # git obeyed an untracked .gitattributes while it wrote the files (encoding, line ends): write them again
         index.unlink(missing_ok=True)
         _read_tree(project, index, root, commit)
@@ -35,7 +35,7 @@ def lay_files(project: Project, index: Path, root: Path, commit: str, *, everyth
     if links:
         names = b"".join(path + b"\0" for path in links)
         project.git("update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names)
-        _lay_submodules(project, index, root, commit, links)
+        _check_out_submodules(project, index, root, commit, links)
 
 
 def _read_tree(project: Project, index: Path, root: Path, commit: str) -> None:
@@ -45,14 +45,14 @@ def _read_tree(project: Project, index: Path, root: Path, commit: str) -> None:
     except PhaseFailed as failed:
         if "index" not in failed.what and "ermission" not in failed.what:
             raise
-        # A damaged index (the disk was full once) is no loss: every file is compared anew.
+        # without the damaged index git compares every file again
         index.unlink(missing_ok=True)
-        open_rights(root)
+        restore_owner_rights(root)
         project.git(*args, index=index, work_tree=root)
 
 
-def _settle_lock(index: Path) -> None:
-    """Wait out a git process that a killed runner left behind; only a lock that stands still is removed."""
+def _wait_for_lock(index: Path) -> None:
+    """Wait for a git process that a killed runner left behind; a lock older than LOCK_SECONDS is removed."""
     lock = index.with_name(index.name + ".lock")
     while True:
         try:
@@ -67,7 +67,7 @@ def _settle_lock(index: Path) -> None:
 
 
 def gitlinks(project: Project, index: Path) -> dict[bytes, str]:
-    """Submodule paths and their commits. The bytes of the mode are looked for first: most trees have none."""
+    """Submodule paths and their commits. Searches for the bytes of the mode first: most trees have no submodule."""
     try:
         if b"\0\0\xe0\0" not in index.read_bytes():
             return {}
@@ -78,7 +78,7 @@ def gitlinks(project: Project, index: Path) -> dict[bytes, str]:
     return {match[2]: match[1].decode() for match in found if match}
 
 
-def _lay_submodules(
+def _check_out_submodules(
     project: Project,
     index: Path,
     root: Path,
@@ -89,7 +89,7 @@ def _lay_submodules(
     homes: tuple[Path, ...] = (),
     depth: int = 0,
 ) -> None:
-    """A submodule's files, as plain files, where the user has its objects; else its directory stays empty."""
+    """Write a submodule's files as plain files if the user has its objects; else its directory stays empty."""
     names = _module_names(project, commit, objects)
     homes = homes or (project.git_dir, project.common_dir)
     for path, sha in links.items():
@@ -98,7 +98,7 @@ def _lay_submodules(
         if module is None or not is_real_dir(place) or place.resolve() != root.resolve() / os.fsdecode(path):
             continue
         part = index.with_name(f"{index.name}.sub-{hashlib.sha256(path).hexdigest()[:16]}")
-        _settle_lock(part)
+        _wait_for_lock(part)
         try:
             args = ("read-tree", "--reset", "-u", sha)
             project.git(*args, index=part, work_tree=place, objects=module / "objects")
@@ -108,17 +108,17 @@ def _lay_submodules(
         inner = gitlinks(project, part)
         if inner and depth < 4:
             where = {"objects": module / "objects", "homes": (module,), "depth": depth + 1}
-            _lay_submodules(project, part, place, sha, inner, **where)  # type: ignore[arg-type]
+            _check_out_submodules(project, part, place, sha, inner, **where)  # type: ignore[arg-type]
 
 
 def _module(
     project: Project, homes: tuple[Path, ...], place: Path, name: str | None, path: bytes, depth: int
 ) -> Path | None:
-    wanted = name or os.fsdecode(path)
-    # The name comes from the tree: it must not lead out of the folder of modules.
-    if wanted.startswith(("/", "-")) or ".." in wanted.split("/"):
+    module_name = name or os.fsdecode(path)
+    # the name comes from the tree and must not lead out of the modules folder
+    if module_name.startswith(("/", "-")) or ".." in module_name.split("/"):
         return None
-    options = [home / "modules" / wanted for home in homes]
+    options = [home / "modules" / module_name for home in homes]
     if depth == 0:
         options.append(project.root / os.fsdecode(path) / ".git")
     return next((option for option in options if is_real_dir(option / "objects")), None)
@@ -127,8 +127,8 @@ def _module(
 def _module_names(project: Project, commit: str, objects: Path | None) -> dict[bytes, str]:
     args = ("config", "-z", "--blob", f"{commit}:.gitmodules", "--get-regexp", r"^submodule\..*\.path$")
     try:
-        done = project.git(*args, objects=objects, ok=(0, 1))
+        result = project.git(*args, objects=objects, ok=(0, 1))
     except PhaseFailed:
         return {}
-    pairs = (record.partition(b"\n") for record in done.stdout.split(b"\0") if record)
+    pairs = (record.partition(b"\n") for record in result.stdout.split(b"\0") if record)
     return {path: os.fsdecode(key)[len("submodule.") : -len(".path")] for key, _, path in pairs}

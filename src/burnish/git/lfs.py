@@ -1,4 +1,4 @@
-"""Large files: by the installed git-lfs under its absolute path, and by nothing else."""
+"""Git LFS: burnish runs only the installed git-lfs, by its absolute path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from burnish.proc.own_programs import find_own_program
 
-# A missing large file leaves its pointer in place; nobody is asked over the network.
+# a missing large file leaves its pointer in place; burnish does not download it
 ENV = {"GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1"}
 POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 # git-lfs itself reads 1,024 bytes, with either line end, further `ext-` lines and older names of the format.
@@ -17,7 +17,7 @@ _POINTER_LINES = (re.compile(rb"^oid sha256:", re.MULTILINE), re.compile(rb"^siz
 
 
 def is_pointer(data: bytes) -> bool:
-    """Does git-lfs put another file in the place of one that begins so?"""
+    """Whether git-lfs would replace a file that begins with `data`."""
     if _POINTER_START.match(data):
         return True
     return len(data) < _LARGEST_POINTER and all(pattern.search(data) for pattern in _POINTER_LINES)
@@ -28,7 +28,7 @@ def program() -> str | None:
 
 
 def attributes() -> bytes:
-    """No filter at all without git-lfs; with it, only the one that our own config knows."""
+    """Attributes that disable all filters where git-lfs is not installed."""
     return b"" if program() else b"* -filter\n"
 
 
@@ -45,7 +45,7 @@ def config(common_dir: Path) -> list[str]:
         "\trequired = true",
         "[lfs]",
         f"\tstorage = {_value(str(common_dir / 'lfs'))}",
-        # Set here it wins over a `.lfsconfig` in the tree, which could name any server.
+        # overrides a `.lfsconfig` in the tree, which could name any server
         "\turl = file:///dev/null",
     ]
 

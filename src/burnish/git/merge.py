@@ -1,4 +1,4 @@
-"""Bringing two lines of work together as objects: no ref is read, no file is touched."""
+"""Merges and rebases commits as objects: reads no ref and writes no file."""
 
 from __future__ import annotations
 
@@ -15,51 +15,53 @@ from burnish.git.run import git_version
 
 @dataclass(frozen=True, slots=True)
 class MergeOutcome:
-    """The tree of a merge; with conflicts it is not to be used."""
+    """The tree of a merge; do not use it if there are conflicts."""
 
     tree: str
     conflicts: tuple[str, ...] = ()
 
 
 def merge_commits(project: Project, ours: str, theirs: str) -> MergeOutcome:
-    """What git itself would make of the two commits."""
+    """Merge two commits as `git merge` would."""
     if git_version() < (2, 38):
         raise BurnishError("Merging needs git 2.38 or newer.", hint="Update git, or merge the branch by hand.")
     args = ("merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs)
-    done = project.git(*args, ok=(0, 1))
-    tree, *paths = done.stdout.rstrip(b"\0").split(b"\0")
-    if done.exit_code == 0:
+    result = project.git(*args, ok=(0, 1))
+    tree, *paths = result.stdout.rstrip(b"\0").split(b"\0")
+    if result.exit_code == 0:
         return MergeOutcome(tree.decode())
     names = dict.fromkeys(path.decode("utf-8", "surrogateescape") for path in paths)
-    return MergeOutcome(tree.decode(), tuple(names) or ("a path that git does not name",))
+    return MergeOutcome(tree.decode(), tuple(names) or ("an unknown path",))
 
 
 def merge_trees(project: Project, base: str, ours: str, theirs: str) -> MergeOutcome:
-    """The change from `base` to `theirs`, made to `ours`; all three are trees."""
+    """Apply the change from `base` to `theirs` to `ours`; all three are trees."""
     if base in (ours, theirs) or ours == theirs:
         return MergeOutcome(ours if base == theirs else theirs)
-    # A history made up for the purpose: this git cannot be told the common ancestor otherwise.
+    # temporary commits, because older `git merge-tree` versions take no explicit merge base
     root = write_commit(project, base, (), "base", NOBODY)
     sides = [write_commit(project, tree, (root,), "side", NOBODY) for tree in (ours, theirs)]
     return merge_commits(project, *sides)
 
 
 def merge_base(project: Project, one: str, other: str) -> str | None:
-    """The newest commit that both have in their history."""
+    """The newest common ancestor."""
     found = project.git("merge-base", one, other, ok=(0, 1)).stdout.decode().split()
     return found[0] if found else None
 
 
 def contains(project: Project, target: str, commit: str) -> bool:
-    """Is all the work of `commit` in `target`, by history or by content (squashed, picked, rebased)?"""
+    """Whether `target` contains `commit`, by history or by content (squashed, cherry-picked, rebased)."""
     if is_ancestor(project, commit, target):
         return True
     fork = merge_base(project, target, commit)
     if fork is None:
         return False
-    began, now, theirs = (plain_tree(project, read_commit(project, sha).tree) for sha in (fork, target, commit))
-    merged = merge_trees(project, began, now, theirs)
-    return not merged.conflicts and merged.tree == now
+    old_tree, target_tree, commit_tree = (
+        plain_tree(project, read_commit(project, sha).tree) for sha in (fork, target, commit)
+    )
+    outcome = merge_trees(project, old_tree, target_tree, commit_tree)
+    return not outcome.conflicts and outcome.tree == target_tree
 
 
 def touched(project: Project, old: str, new: str) -> frozenset[str]:
@@ -70,7 +72,7 @@ def touched(project: Project, old: str, new: str) -> frozenset[str]:
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
-    """Paths that both sides touched; a file on one side may be a folder on the other."""
+    """Paths that both sides changed; a file on one side may be a folder on the other."""
     folders = frozenset[str]().union(*map(_parents, other))
     return (one & other) | (one & folders) | {path for path in one if _parents(path) & other}
 
@@ -82,17 +84,17 @@ def _parents(path: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class RebaseOutcome:
-    """The last of the commits that were made anew, or what stood in the way."""
+    """The last rebased commit, and the conflicts that stopped the rebase."""
 
     commit: str
     conflicts: tuple[str, ...] = ()
 
 
 def replay(project: Project, onto: str, base: str, tip: str, committer: Author) -> RebaseOutcome:
-    """The commits from `base` to `tip` one after the other on top of `onto`, with their messages and authors."""
-    listed = project.git("rev-list", "--reverse", "--topo-order", "--no-merges", tip, f"^{base}", f"^{onto}")
+    """Rebase the commits from `base` to `tip` onto `onto`, with their messages and authors."""
+    commits = project.git("rev-list", "--reverse", "--topo-order", "--no-merges", tip, f"^{base}", f"^{onto}")
     head = onto
-    for sha in listed.stdout.decode().split():
+    for sha in commits.stdout.decode().split():
         commit = read_commit(project, sha)
         if not commit.parents:
             raise PhaseFailed(
@@ -103,17 +105,17 @@ def replay(project: Project, onto: str, base: str, tip: str, committer: Author) 
         if commit.parents == (head,):
             head = sha
             continue
-        before, now = read_commit(project, commit.parents[0]).tree, read_commit(project, head).tree
-        merged = merge_trees(project, before, now, commit.tree)
-        if merged.conflicts:
-            return RebaseOutcome(head, merged.conflicts)
-        if merged.tree != now:
-            head = _again(project, sha, merged.tree, head, committer)
+        old_tree, head_tree = read_commit(project, commit.parents[0]).tree, read_commit(project, head).tree
+        outcome = merge_trees(project, old_tree, head_tree, commit.tree)
+        if outcome.conflicts:
+            return RebaseOutcome(head, outcome.conflicts)
+        if outcome.tree != head_tree:
+            head = _copy_commit(project, sha, outcome.tree, head, committer)
     return RebaseOutcome(head)
 
 
-def _again(project: Project, sha: str, tree: str, parent: str, committer: Author) -> str:
-    """The same commit on another parent: message, author and date stay."""
+def _copy_commit(project: Project, sha: str, tree: str, parent: str, committer: Author) -> str:
+    """Write the commit again with another parent and tree; message, author and date stay."""
     fresh = project.git("cat-file", "commit", write_commit(project, tree, (parent,), "x", committer)).stdout
     mark = next(line for line in fresh.split(b"\n") if line.startswith(b"committer "))
     old = project.git("cat-file", "commit", sha).stdout

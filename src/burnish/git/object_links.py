@@ -1,7 +1,7 @@
-"""Names of our own for the object stores that a `.git` of ours borrows from.
+"""Links to the object stores that burnish's git dirs borrow from.
 
-A sandbox mounts another tree at the path of the user's checkout, and with it hides `<checkout>/.git/objects`. So a
-borrowed store is named by a link below burnish's own git dir; a sandbox mounts the store itself at the link's path.
+A sandbox mounts another tree at the path of the user's checkout, which hides `<checkout>/.git/objects`. So alternates
+name a link below burnish's own git dir, and a sandbox mounts the store itself at the link's path.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from burnish.git.project import Project
 from burnish.regular_files import read_regular
 
 MOST_STORES = 16
-# What lies in a folder of objects: loose ones, packs, what git and file managers leave.
+# names in an object store: loose objects, packs, and files that git and file managers leave
 _OF_STORE = re.compile(r"[0-9a-f]{2}|pack|info|tmp_.*|incoming-.*|tmp-objdir-.*|.*\.lock|\.DS_Store|\.nfs.*")
 
 
 def link_objects(project: Project, objects: Path) -> Path:
-    """A path by which the object store can be borrowed, inside a sandbox and outside."""
+    """Create a link to the object store that works inside and outside of a sandbox."""
     folder = project.own / "lent"
     folder.mkdir(exist_ok=True)
     link = folder / hashlib.sha256(os.fsencode(objects)).hexdigest()[:16]
@@ -30,8 +30,8 @@ def link_objects(project: Project, objects: Path) -> Path:
     return link
 
 
-def lent_objects(project: Project) -> tuple[tuple[Path, Path], ...]:
-    """Every store that is borrowed from, as (link, store): the project's, and those that this one borrows from."""
+def borrowed_objects(project: Project) -> tuple[tuple[Path, Path], ...]:
+    """All borrowed stores as (link, store): the project's, and those that its alternates name."""
     stores: dict[Path, None] = {}
     waiting = [project.objects, project.user_objects]
     while waiting and len(stores) < MOST_STORES:
@@ -44,7 +44,7 @@ def lent_objects(project: Project) -> tuple[tuple[Path, Path], ...]:
 
 
 def _is_store(folder: Path) -> bool:
-    """Does it hold objects of git and nothing else? Sandboxes show it, and `alternates` could name any folder."""
+    """Whether the folder has only git objects: sandboxes expose it, and `alternates` could name any folder."""
     try:
         with os.scandir(folder) as entries:
             return all(_OF_STORE.fullmatch(entry.name) for entry in entries)
@@ -54,5 +54,5 @@ def _is_store(folder: Path) -> bool:
 
 def _alternates(objects: Path) -> list[Path]:
     lines = os.fsdecode(read_regular(objects / "info" / "alternates") or b"").split("\n")
-    named = (line for line in lines if line and not line.startswith(("#", '"')))
-    return [Path(os.path.realpath(objects / line)) for line in named]
+    paths = (line for line in lines if line and not line.startswith(("#", '"')))
+    return [Path(os.path.realpath(objects / line)) for line in paths]

@@ -1,4 +1,4 @@
-"""Git objects read and written by hand: a commit or a small tree is not worth a process."""
+"""Reads and writes git objects without a git process."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*): (.*)")
 
 
 def write_object(project: Project, kind: str, data: bytes) -> str:
-    """Put a loose object into burnish's own store, as git itself would; `publish` brings it to the user's.
+    """Write a loose object into burnish's own store; `publish` copies it to the user's.
 
-    It is not synced: the pack in which it is published is, before a ref or an event names it.
+    It is not synced here: the pack that publishes it is, before a ref or an event names it.
     """
     raw = f"{kind} {len(data)}".encode() + b"\0" + data
     sha = hashlib.new(project.object_format, raw, usedforsecurity=False).hexdigest()
     target = project.objects / sha[:2] / sha[2:]
-    # a loss of power may have left an empty file under this name
+    # a power failure may have left an empty file
     if _read_file(target) == (kind, data):
         return sha
     with disk_errors(f"writing to {project.objects}"):
@@ -38,25 +38,25 @@ def write_object(project: Project, kind: str, data: bytes) -> str:
 
 
 def read_objects(project: Project, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
-    """Kind and content of each object, None where there is none; at most one process for all."""
+    """Kind and content of each object, None where it does not exist; at most one process."""
     found = {name: read_loose(project, name) for name in names}
-    rest = [name for name, known in found.items() if known is None]
+    rest = [name for name, content in found.items() if content is None]
     if rest:
-        asked = "".join(f"{name}\n" for name in rest).encode("utf-8", "surrogateescape")
-        answer = project.git("cat-file", "--batch", stdin=asked).stdout
+        query = "".join(f"{name}\n" for name in rest).encode("utf-8", "surrogateescape")
+        answer = project.git("cat-file", "--batch", stdin=query).stdout
         found.update(zip(rest, _batch(answer, len(rest)), strict=True))
     return [found[name] for name in names]
 
 
 def read_loose(project: Project, sha: str) -> tuple[str, bytes] | None:
-    """Kind and content of an object that is not in a pack; without a process."""
+    """Kind and content of a loose object; without a process."""
     if len(sha) != len(project.zero):
         return None
     return next((found for file in _loose_files(project, sha) if (found := _read_file(file))), None)
 
 
 def read_own(project: Project, sha: str, *, longest: int) -> tuple[str, bytes] | None:
-    """Kind and content of an object in burnish's own store; None for one whose file is longer than `longest` bytes."""
+    """Kind and content of a loose object in burnish's own store; None if its file is longer than `longest` bytes."""
     file = project.objects / sha[:2] / sha[2:]
     try:
         return _read_file(file) if file.stat().st_size <= longest else None
@@ -65,7 +65,7 @@ def read_own(project: Project, sha: str, *, longest: int) -> tuple[str, bytes] |
 
 
 def is_own_loose(project: Project, sha: str) -> bool:
-    """Is it in burnish's own store?"""
+    """Whether burnish's own store has it as a loose object."""
     return (project.objects / sha[:2] / sha[2:]).is_file()
 
 
@@ -83,7 +83,7 @@ def _read_file(file: Path) -> tuple[str, bytes] | None:
 
 
 def loose_head(project: Project, sha: str, length: int) -> bytes | None:
-    """The first bytes of a loose object's content, without reading the rest; None where it is in a pack."""
+    """The first bytes of a loose object's content; None where it is not loose."""
     for place in _loose_files(project, sha):
         try:
             with place.open("rb") as file:
@@ -116,7 +116,7 @@ def read_commit(project: Project, sha: str) -> Commit:
         raise PhaseFailed(
             ErrorCode.GIT_ERROR,
             f"The commit {sha} is not in the repository.",
-            hint="Was it pruned? `git fsck` tells.",
+            hint="It may have been pruned: run `git fsck`.",
         )
     head, _, body = found[1].partition(b"\n\n")
     lines = [line.split(b" ", 1) for line in head.split(b"\n")]
@@ -151,7 +151,7 @@ def with_trailers(message: str, trailers: Mapping[str, str]) -> str:
 
 
 def trailers_of(message: str) -> dict[str, str]:
-    """Only the last paragraph counts, and only if all of it is trailers."""
+    """Trailers of the last paragraph, if all its lines are trailers."""
     _subject, _, rest = message.strip("\n").partition("\n")
     last = rest.strip("\n").split("\n\n")[-1].split("\n") if rest.strip() else []
     found = [_TRAILER.fullmatch(line) for line in last]
@@ -172,7 +172,7 @@ def parse_tree(project: Project, data: bytes) -> dict[bytes, tuple[str, str]]:
 
 
 def write_tree(project: Project, entries: Mapping[bytes, tuple[str, str]]) -> str:
-    # Git sorts a directory as if its name ended in a slash.
+    # git sorts a directory as if its name ended in a slash
     order = sorted(entries, key=lambda name: name + b"/" if entries[name][0] == "40000" else name)
     data = b"".join(entries[name][0].encode() + b" " + name + b"\0" + bytes.fromhex(entries[name][1]) for name in order)
     return write_object(project, "tree", data)

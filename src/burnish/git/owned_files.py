@@ -1,6 +1,6 @@
-"""What burnish itself wrote on branches: known by path and content, part of no change, laid in no workspace.
+"""Files that burnish committed to task branches: excluded from changes and workspaces, recognised by path and content.
 
-The record lies in burnish's own git dir, where no agent writes: lines of a sha and a path, and only a sha for a commit.
+The record is in burnish's own git dir, out of reach of agents: one line per file (hash and path) or commit (hash).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from burnish.core.commit import Commit
 from burnish.durability import sync_wanted
-from burnish.git.artifacts import on_top, parts_of, put_files
+from burnish.git.artifacts import commit_on_top, path_parts, put_files
 from burnish.git.files import disk_errors
 from burnish.git.objects import NOBODY, Author, parse_tree, read_commit, read_objects, write_commit, write_object
 from burnish.git.objects import write_tree as write_tree_object
@@ -31,7 +31,7 @@ _TREE, _FILE = "40000", "100644"
 
 
 def last_work(project: Project, tip: str) -> str:
-    """The newest commit that is not one of burnish's own with nothing but artifacts."""
+    """The newest commit that is not one of burnish's artifact commits."""
     ours = _record(project)
     while ours and _line(tip) in ours:
         tip = read_commit(project, tip).parents[0]
@@ -39,7 +39,7 @@ def last_work(project: Project, tip: str) -> str:
 
 
 def plain_tree(project: Project, tree: str) -> str:
-    """The tree without the files that burnish wrote: exactly those, as it wrote them."""
+    """The tree without the files that burnish wrote, if they are unchanged."""
     ours = _record(project)
     if not ours:
         return tree
@@ -47,7 +47,7 @@ def plain_tree(project: Project, tree: str) -> str:
 
 
 def plain_commit(project: Project, sha: str) -> str:
-    """The same commit without the files that burnish wrote; itself where there are none."""
+    """The commit without the files that burnish wrote; the same commit if there are none."""
     if not _record(project):
         return sha
     tree = read_commit(project, sha).tree
@@ -59,8 +59,8 @@ def plain_commit(project: Project, sha: str) -> str:
     return write_object(project, "commit", found[1].replace(tree.encode(), plain.encode(), 1))
 
 
-def lay_trees_anew(project: Project, tip: str, *, most: int = 200) -> bool:
-    """No ref holds the trees without artifacts, so that git may have pruned them; False if there never were any."""
+def rewrite_plain_trees(project: Project, tip: str, *, most: int = 200) -> bool:
+    """Write the trees without artifacts again: no ref protects them from pruning. False if there are no artifacts."""
     for _ in range(most if _record(project) else 0):
         commit = read_commit(project, tip)
         plain_tree(project, commit.tree)
@@ -70,8 +70,8 @@ def lay_trees_anew(project: Project, tip: str, *, most: int = 200) -> bool:
     return bool(_record(project))
 
 
-def grafted(project: Project, tree: str, full: str) -> str:
-    """`tree` with what burnish wrote in `full`, wherever it has nothing of its own."""
+def with_owned_files(project: Project, tree: str, full: str) -> str:
+    """`tree` plus the files that burnish wrote in `full`, except at paths that `tree` already has."""
     ours = _record(project)
     return (_with(project, tree, full, (), ours, mine=False) or tree) if ours else tree
 
@@ -81,10 +81,10 @@ def has_folder(project: Project, ref: str) -> bool:
     return tip is not None and _at(project, read_commit(project, tip).tree, FOLDER) is not None
 
 
-def read_written(project: Project, ref: str, path: str) -> bytes | None:
-    """A file of burnish's own on a branch; what somebody else has put there is not read."""
+def read_owned_file(project: Project, ref: str, path: str) -> bytes | None:
+    """Content of a file that burnish wrote on a branch; None if another author wrote it."""
     tip = read_ref(project, ref)
-    parts = parts_of(path)
+    parts = path_parts(path)
     entry = _at(project, read_commit(project, tip).tree, parts) if tip else None
     if entry is None or _line(entry[1], parts) not in _record(project):
         return None
@@ -95,11 +95,11 @@ def read_written(project: Project, ref: str, path: str) -> bytes | None:
 # -- writing -------------------------------------------------------------------------------------
 
 
-def commit_written(
+def commit_owned_files(
     project: Project, ref: str, files: Mapping[str, bytes], *, message: str, author: Author = NOBODY
 ) -> str | None:
-    """Put `files` on top of a branch, in a commit of their own; what others have put there is left as it is."""
-    parts = {parts_of(path): data for path, data in files.items()}
+    """Commit `files` on top of a branch; paths that others have used are skipped."""
+    parts = {path_parts(path): data for path, data in files.items()}
 
     def make(old: Commit | None) -> str | None:
         if old is None:
@@ -110,39 +110,39 @@ def commit_written(
         if tree == old.tree:
             return None
         new = write_commit(project, tree, (old.sha,), message, author)
-        # before the branch moves: whoever sees the commit must know whose it is, even if we die in between
-        _remember(project, [_line(new), *_lines(project, plain, tree, free)])
+        # before the branch moves, so that the commit is recognised even if burnish is killed in between
+        _append_record(project, [_line(new), *_lines(project, plain, tree, free)])
         return new
 
-    return on_top(project, ref, make)
+    return commit_on_top(project, ref, make)
 
 
 def learn(project: Project, commits: Iterable[Commit]) -> None:
-    """The record anew, from commits that say they are burnish's own and change nothing outside of its folder."""
+    """Rebuild the record from commits with burnish's trailer that change nothing outside of its folder."""
     ours = _record(project)
     for commit in commits:
         if len(commit.parents) != 1 or commit.trailers.get("Burnish-Phase") != PHASE or _line(commit.sha) in ours:
             continue
         before = read_commit(project, commit.parents[0]).tree
         if _outside(project, commit.tree) == _outside(project, before):
-            held, was = (set(_files(project, tree)) for tree in (commit.tree, before))
-            _remember(project, [_line(commit.sha), *sorted(held - was)])
+            new_files, old_files = (set(_files(project, tree)) for tree in (commit.tree, before))
+            _append_record(project, [_line(commit.sha), *sorted(new_files - old_files)])
 
 
 def _outside(project: Project, tree: str) -> Entries:
-    """All of a tree but burnish's folder; of that, nothing is told from a folder without anything else in it."""
+    """Entries of a tree outside of burnish's folder; an otherwise empty parent folder is left out, too."""
     entries = _entries(project, tree)
     mode, sha = entries.pop(FOLDER[0], ("", ""))
     rest = _entries(project, sha) if mode == _TREE else {}
-    gone = rest.pop(FOLDER[1], ("", ""))
-    kept = (mode, sha) if mode not in ("", _TREE) or gone[0] not in ("", _TREE) else None
+    tasks_entry = rest.pop(FOLDER[1], ("", ""))
+    foreign_entry = (mode, sha) if mode not in ("", _TREE) or tasks_entry[0] not in ("", _TREE) else None
     beside = {FOLDER[0] + b"/" + name: entry for name, entry in rest.items()}
-    return {**entries, **beside, **({FOLDER[0]: kept} if kept else {})}
+    return {**entries, **beside, **({FOLDER[0]: foreign_entry} if foreign_entry else {})}
 
 
 def _files(project: Project, tree: str, path: Parts = ()) -> Iterator[bytes]:
     entries = _entries(project, tree)
-    for name in _on_the_way(entries, path):
+    for name in _candidate_names(entries, path):
         mode, sha = entries[name]
         if mode == _TREE:
             yield from _files(project, sha, (*path, name))
@@ -155,17 +155,17 @@ def _lines(project: Project, plain: str, tree: str, files: Mapping[Parts, bytes]
         yield _line(write_object(project, "blob", data), path)
     for folder in {path[: len(FOLDER) + 1] for path in files if len(path) > len(FOLDER) + 1}:
         whole = _at(project, tree, folder)
-        # nobody else has anything in it: it need never be looked into
+        # all of the folder is burnish's, so the folder itself is recorded
         if whole and _at(project, plain, folder) is None:
             yield _line(whole[1], folder)
 
 
-def _remember(project: Project, lines: Iterable[bytes]) -> None:
+def _append_record(project: Project, lines: Iterable[bytes]) -> None:
     file = project.own / "written"
     with disk_errors(f"writing {file}"):
         handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            # the first line end closes a line that was cut
+            # the first newline ends a line that was cut off
             os.write(handle, b"\n" + b"".join(line + b"\n" for line in lines))
             if sync_wanted():
                 os.fsync(handle)
@@ -187,7 +187,7 @@ def _record(project: Project) -> Record:
 
 @lru_cache(maxsize=4)
 def _read(file: Path, size: int, inode: int) -> Record:
-    """It only ever grows, so that its size tells one state from another."""
+    """The record; cached by size, because the file only grows."""
     return frozenset(file.read_bytes()[:size].split(b"\n"))
 
 
@@ -200,28 +200,28 @@ def _entries(project: Project, tree: str | None) -> Entries:
     return parse_tree(project, found[1]) if found else {}
 
 
-def _on_the_way(entries: Entries, path: Parts) -> list[bytes]:
-    """What of a folder's entries may be burnish's, or lead there."""
-    wanted = FOLDER[len(path) : len(path) + 1] or entries
-    return [name for name in wanted if name in entries]
+def _candidate_names(entries: Entries, path: Parts) -> list[bytes]:
+    """Entries of a folder that may be burnish's or contain such entries."""
+    candidates = FOLDER[len(path) : len(path) + 1] or entries
+    return [name for name in candidates if name in entries]
 
 
 def _without(project: Project, tree: str, path: Parts, ours: Record) -> str | None:
-    """None if nothing is left."""
+    """The tree without burnish's files; None if it would be empty."""
     entries = _entries(project, tree)
     before = dict(entries)
-    for name in _on_the_way(entries, path):
+    for name in _candidate_names(entries, path):
         mode, sha = entries[name]
         here = (*path, name)
-        left: str | None = sha
+        remaining: str | None = sha
         if mode in (_TREE, _FILE) and _line(sha, here) in ours:
-            left = None
+            remaining = None
         elif mode == _TREE:
-            left = _without(project, sha, here, ours)
-        if left is None:
+            remaining = _without(project, sha, here, ours)
+        if remaining is None:
             del entries[name]
         else:
-            entries[name] = (mode, left)
+            entries[name] = (mode, remaining)
     if entries == before:
         return tree
     return write_tree_object(project, entries) if entries else None
@@ -229,22 +229,22 @@ def _without(project: Project, tree: str, path: Parts, ours: Record) -> str | No
 
 def _with(project: Project, onto: str | None, full: str, path: Parts, ours: Record, *, mine: bool) -> str | None:
     entries, there = _entries(project, onto), _entries(project, full)
-    for name in _on_the_way(there, path):
+    for name in _candidate_names(there, path):
         mode, sha = there[name]
         here = (*path, name)
         own = mine or _line(sha, here) in ours
-        held = entries.get(name)
-        if held is None and own:
+        own_entry = entries.get(name)
+        if own_entry is None and own:
             entries[name] = (mode, sha)
-        elif mode == _TREE and (held is None or held[0] == _TREE):
-            inner = _with(project, held[1] if held else None, sha, here, ours, mine=own)
+        elif mode == _TREE and (own_entry is None or own_entry[0] == _TREE):
+            inner = _with(project, own_entry[1] if own_entry else None, sha, here, ours, mine=own)
             if inner:
                 entries[name] = (_TREE, inner)
     return write_tree_object(project, entries) if entries else None
 
 
 def _at(project: Project, tree: str, path: Parts) -> tuple[str, str] | None:
-    """Mode and sha of what lies there."""
+    """Mode and hash of the entry at `path`."""
     entry: tuple[str, str] | None = (_TREE, tree)
     for name in path:
         entry = _entries(project, entry[1]).get(name) if entry and entry[0] == _TREE else None
@@ -252,6 +252,6 @@ def _at(project: Project, tree: str, path: Parts) -> tuple[str, str] | None:
 
 
 def _is_free(project: Project, plain: str, path: Parts) -> bool:
-    """Nobody else has a file there, or one where a folder on the way would have to be."""
+    """Whether no other author's file is at `path` or in the place of one of its parent folders."""
     above = (_at(project, plain, path[:n]) for n in range(1, len(path)))
     return _at(project, plain, path) is None and all(entry is None or entry[0] == _TREE for entry in above)

@@ -1,6 +1,6 @@
-"""A small pack written by hand: a handful of objects is not worth a git process.
+"""Writes small packs without a git process.
 
-The format: https://git-scm.com/docs/gitformat-pack. Objects are whole (no deltas), the index is version 2.
+Format: https://git-scm.com/docs/gitformat-pack. Objects are stored without deltas; the index is version 2.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Entries = Mapping[bytes, tuple[str, str]]
 
 
 class TooMuch(Exception):
-    """It takes git itself: too many objects, or one whose whereabouts only git can tell."""
+    """Too many objects, or one that is not loose: git has to write the pack."""
 
 
 def new_objects(project: Project, commit: str) -> Objects | None:
-    """The commit and all that it adds to its parents, from burnish's own store; None where git has to find out.
+    """The commit and the objects that it adds to its parents, from burnish's store; None where git has to do it.
 
-    What the commit shares with a parent is in the user's repository. Anything else must be in our own store: an object
-    that the user's store happens to have may be there without a ref.
+    Objects that the commit shares with a parent are in the user's repository. All others must be in burnish's store:
+    an object in the user's store may be unreferenced, and pruned later.
     """
     found: Objects = {}
     try:
@@ -52,43 +52,43 @@ def _take_commit(project: Project, commit: str, found: Objects) -> None:
 
 
 def _tree_of(project: Project, commit: str) -> str:
-    known = read_loose(project, commit)
-    if known is None or known[0] != "commit":
+    content = read_loose(project, commit)
+    if content is None or content[0] != "commit":
         raise TooMuch
-    return known[1].split(b"\n", 1)[0].removeprefix(b"tree ").decode()
+    return content[1].split(b"\n", 1)[0].removeprefix(b"tree ").decode()
 
 
 def _entries(project: Project, tree: str) -> Entries:
-    known = read_loose(project, tree)
-    if known is None:
+    content = read_loose(project, tree)
+    if content is None:
         raise TooMuch
-    return parse_tree(project, known[1])
+    return parse_tree(project, content[1])
 
 
 def _take_tree(project: Project, tree: str, before: list[Entries], found: Objects) -> None:
     for name, (mode, sha) in parse_tree(project, _take(project, tree, found)).items():
-        shared = [entries[name] for entries in before if name in entries]
-        if sha in found or mode == _LINK or any(entry[1] == sha for entry in shared):
+        parent_entries = [entries[name] for entries in before if name in entries]
+        if sha in found or mode == _LINK or any(entry[1] == sha for entry in parent_entries):
             continue
         if mode == _TREE:
-            below = [_entries(project, entry[1]) for entry in shared if entry[0] == _TREE]
+            below = [_entries(project, entry[1]) for entry in parent_entries if entry[0] == _TREE]
             _take_tree(project, sha, below, found)
         else:
             _take(project, sha, found)
 
 
 def _take(project: Project, sha: str, found: Objects) -> bytes:
-    known = read_own(project, sha, longest=MOST_BYTES)
-    if known is None or len(found) >= MOST_OBJECTS:
+    content = read_own(project, sha, longest=MOST_BYTES)
+    if content is None or len(found) >= MOST_OBJECTS:
         raise TooMuch
-    found[sha] = known
+    found[sha] = content
     if sum(len(data) for _, data in found.values()) > MOST_BYTES:
         raise TooMuch
-    return known[1]
+    return content[1]
 
 
 def write_pack(project: Project, objects: Objects, folder: Path) -> None:
-    """`pack-<name>.pack` and its index, in the folder."""
+    """Write `pack-<name>.pack` and its index into the folder."""
     records: dict[bytes, tuple[int, int]] = {}
     pack = bytearray(struct.pack(">4s2I", b"PACK", 2, len(objects)))
     for sha, (kind, data) in objects.items():
@@ -102,7 +102,7 @@ def write_pack(project: Project, objects: Objects, folder: Path) -> None:
 
 
 def _head(kind: int, size: int) -> bytes:
-    """Kind and size: four bits of the size in the first byte, then seven in each, lowest first."""
+    """Encode kind and size: four bits of the size in the first byte, seven in each further one, lowest first."""
     out = bytearray([kind << 4 | size & 0x0F])
     size >>= 4
     while size:

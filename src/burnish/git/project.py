@@ -22,21 +22,21 @@ from burnish.proc.folders import private_folder
 from burnish.proc.own_programs import record_checkout
 from burnish.regular_files import read_below, read_regular
 
-# Our own git dir has no branch: what is in its HEAD only says that it is one.
+# burnish's git dir has no branch; git requires a HEAD to recognise a git dir
 _HEADS = ("attributes/HEAD", "HEAD")
-# What git reads of its own folder, whatever it is asked.
+# files of a git dir that every git command reads
 _GIT_FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
 )
-# Of these: where an error of git repeats a line of the file.
+# those of them that git quotes in error messages
 _QUOTED_FILES = ("packed-refs", "shallow", "info/grafts", "objects/info/alternates")
-# of git's settings: what the user wrote for every repository
+# scopes of git settings that the user wrote for all repositories
 _USER_SCOPES = ("system", "global")
 _NO_BRANCH = b"ref: refs/heads/none\n"
-# seconds after which it is asked what git waits for
+# seconds after which burnish checks what a git process waits for
 SLOW_GIT = 5.0
-# `add -A` by a machine must not sweep these in; a tracked one stays tracked.
+# never committed automatically; a tracked file stays tracked
 SECRETS = """\
 .env
 .env.*
@@ -59,7 +59,7 @@ id_ed25519
 
 @dataclass(frozen=True, slots=True)
 class FoundRepository:
-    """Where the user's repository is."""
+    """Paths of the user's repository."""
 
     root: Path
     git_dir: Path
@@ -76,12 +76,12 @@ class Project:
     git_dir: Path
     own: Path
     object_format: str = "sha1"
-    # where objects go that are never published; it borrows from the user's store
+    # a separate store for objects that are never published; it borrows from the user's
     store: Path | None = None
 
     @property
     def objects(self) -> Path:
-        """Where burnish writes objects: its own store, which no `git gc` of the user's knows of."""
+        """burnish's own object store, which the user's `git gc` does not touch."""
         return self.store or self.own / "objects"
 
     @property
@@ -105,15 +105,15 @@ class Project:
         durable: bool = True,
         alone: bool = False,
     ) -> Captured:
-        """git with our own git dir, writing to our own objects and reading the user's too; `borrow` lends it more.
+        """Run git with burnish's git dir: it writes to burnish's store and reads the user's, and `borrow` if given.
 
-        `alone`: git writes every object that it is given, also one that the user's store happens to have, unprotected.
+        `alone`: without the user's store, so that git also writes objects that exist there without a ref.
         """
         env = bare_env(self.own) | {
             "GIT_DIR": str(git_dir or self.own),
             "GIT_OBJECT_DIRECTORY": str(objects or self.objects),
         }
-        # Never git's own choice: `index` in there is our folder of them.
+        # always set: the default, `index` in the git dir, is a folder here
         slow = None
         env["GIT_INDEX_FILE"] = str(index or self.own / "no-index")
         if work_tree is not None:
@@ -134,7 +134,7 @@ class Project:
         )
 
     def user_git(self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)) -> Captured:
-        """git on the user's refs: reading names and `update-ref`, nothing that looks at files."""
+        """Run git in the user's git dir, to read and update refs only: nothing that reads work tree files."""
         env = bare_env(self.own) | {"GIT_DIR": str(self.git_dir if here else self.common_dir)}
         slow = (SLOW_GIT, functools.partial(_refuse_special_refs, self.common_dir))
         return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok, slow=slow)
@@ -143,7 +143,7 @@ class Project:
 def _refuse_special_files(
     folder: Path, names: Sequence[str] = (".gitignore", ".gitattributes"), *, follow: bool = False
 ) -> None:
-    """git opens these itself, and would wait for the writer of a pipe. `follow`: also where links lead to."""
+    """Refuse pipes and devices, on which git would hang. `follow`: also targets of links."""
     for name in names:
         try:
             mode = (folder / name).stat(follow_symlinks=follow).st_mode
@@ -151,13 +151,13 @@ def _refuse_special_files(
             continue
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise BadInput(
-                f"{folder / name} is a pipe or a device, and git would wait for it.",
+                f"{folder / name} is a pipe or a device, on which git would hang.",
                 hint="Remove it, and try again.",
             )
 
 
 def _refuse_special_files_below(work_tree: Path) -> None:
-    """The same in every folder: looked for once git has been slow, because that takes as long as git itself."""
+    """The same in every folder; only done when git is slow, because it takes as long as git itself."""
     for folder, names, _ in walk_folders(work_tree):
         if ".git" in names:
             names.remove(".git")
@@ -165,23 +165,23 @@ def _refuse_special_files_below(work_tree: Path) -> None:
 
 
 def _refuse_special_refs(common_dir: Path) -> None:
-    """A ref is a file as well: looked for once git has been slow."""
+    """The same for files of refs; only done when git is slow."""
     for folder, _, names in walk_folders(common_dir / "refs"):
         _refuse_special_files(Path(folder), names, follow=True)
 
 
 def _refuse_foreign_files(git_dir: Path) -> None:
-    """git quotes what it cannot read in these. A link to the same file of another git folder is in use, no other."""
+    """Refuse links to other files, because git quotes their content in errors. A link to another git dir is fine."""
     for name in _QUOTED_FILES:
         real = (git_dir / name).resolve()
         if real.name != Path(name).name:
             raise BadInput(
-                f"{git_dir / name} is a link to {real}, which is not a file of git.", hint="Remove it, and try again."
+                f"{git_dir / name} is a link to {real}, which is not a git file.", hint="Remove it, and try again."
             )
 
 
 def quoted(path: Path) -> str:
-    """A path as git's lists of directories want it: in C quotes if it has a separator in it."""
+    """A path for git's lists of directories: in C quotes if it contains a separator."""
     text = str(path)
     if not set(text) & set('":\n#\\'):
         return text
@@ -189,27 +189,27 @@ def quoted(path: Path) -> str:
 
 
 def discover(start: Path) -> FoundRepository:
-    """The checkout that `start` lies in, found by reading files: git itself is not asked."""
+    """The checkout that contains `start`, found without running git."""
     start = start.resolve()
     for folder in (start, *start.parents):
         dot_git = folder / ".git"
         if os.path.lexists(dot_git):
             record_checkout(folder)
         if dot_git.is_dir() and _is_git_dir(dot_git):
-            return _found(folder, dot_git.resolve())
+            return _found_repository(folder, dot_git.resolve())
         if dot_git.is_file():
-            return _found(folder, _pointed_at(dot_git))
+            return _found_repository(folder, _read_pointer(dot_git))
         if _is_git_dir(folder):
             raise BadInput(
-                f"{folder} is a bare repository or the inside of one: there is no checkout here.",
-                hint="Go to a checkout of it (`git clone` or `git worktree add`) and try again.",
+                f"{folder} is a bare repository or a git directory, not a checkout.",
+                hint="Change to a checkout of it (`git clone` or `git worktree add`) and try again.",
             )
     raise BadInput(
-        f"{start} is not inside a git repository.", hint="Go to your repository, or make one with `git init`."
+        f"{start} is not inside a git repository.", hint="Change to your repository, or create one with `git init`."
     )
 
 
-def _found(root: Path, git_dir: Path) -> FoundRepository:
+def _found_repository(root: Path, git_dir: Path) -> FoundRepository:
     _refuse_special_files(git_dir, _GIT_FILES, follow=True)
     _refuse_foreign_files(git_dir)
     pointer = git_dir / "commondir"
@@ -222,7 +222,7 @@ def _found(root: Path, git_dir: Path) -> FoundRepository:
     return FoundRepository(root, git_dir, common)
 
 
-def _pointed_at(dot_git: Path) -> Path:
+def _read_pointer(dot_git: Path) -> Path:
     text = os.fsdecode(dot_git.read_bytes())
     if not text.startswith("gitdir:"):
         raise BadInput(f"{dot_git} does not name a git directory.", hint="Repair it with `git worktree repair`.")
@@ -246,9 +246,9 @@ def _is_git_dir(folder: Path) -> bool:
 def open_project(
     found: FoundRepository, *, home: Path, key: str, exclude: Sequence[str] = (), reading: bool = False
 ) -> Project:
-    """Make or refresh our own git dir; several processes may do so at once. `exclude` is never staged.
+    """Create or refresh burnish's own git dir; safe in several processes. `exclude` is never staged.
 
-    `reading`: a git dir that cannot be refreshed is good enough to look at commits.
+    `reading`: ignore a failed refresh, because an old git dir can still read commits.
     """
     settings = (read_regular(found.common_dir / "config") or b"").decode(errors="replace")
     sha256 = re.search(r"^\s*objectformat\s*=\s*sha256\b", settings, re.I | re.M)
@@ -265,7 +265,7 @@ def open_project(
 def _refresh(project: Project, found: FoundRepository, exclude: Sequence[str]) -> None:
     own = project.own
     with disk_errors(f"preparing {own}"):
-        _make(own)
+        _create_own_git_dir(own)
         write_if_changed(own / "config", _config(project))
         write_if_changed(own / "attributes" / "config", _config(project))
         write_if_changed(own / "info" / "attributes", lfs.attributes())
@@ -277,14 +277,14 @@ def _refresh(project: Project, found: FoundRepository, exclude: Sequence[str]) -
             (own / "shallow").unlink(missing_ok=True)
 
 
-def _make(own: Path) -> None:
+def _create_own_git_dir(own: Path) -> None:
     if (own / "HEAD").is_file():
         _repair(own)
         return
     private_folder(own.parent)
     fresh = Path(tempfile.mkdtemp(dir=own.parent, prefix=".git-"))
     try:
-        # `attributes` is a second one, without our info/attributes: it tells what the tree itself says.
+        # `attributes` is a second git dir without our info/attributes, to read the attributes of the tree
         for name in (
             "info",
             "index",
@@ -297,7 +297,7 @@ def _make(own: Path) -> None:
         try:
             fresh.rename(own)
         except OSError:
-            # Somebody else was first: theirs is as good as ours.
+            # another process was faster
             if not (own / "HEAD").is_file():
                 raise
     finally:
@@ -305,7 +305,7 @@ def _make(own: Path) -> None:
 
 
 def _repair(own: Path) -> None:
-    """A loss of power may have left empty files: without these two git does not take the folder for a repository."""
+    """Restore the HEAD files, which a power failure may have emptied: without them git rejects the git dir."""
     for name in _HEADS:
         write_if_changed(own / name, _NO_BRANCH)
 
@@ -338,27 +338,27 @@ def _config(project: Project) -> bytes:
 
 
 def _excludes(project: Project, more: Sequence[str]) -> bytes:
-    """The user's own ignore lists, which a fresh git dir would not know, and what is secret."""
-    # agents get this list as well: what `.git` links to or names elsewhere could be any file of the user's
+    """The user's ignore rules, which burnish's git dir does not have, and names of secret files."""
+    # agents can read this list, so links to arbitrary files of the user are not followed
     parts = [read_below(project.common_dir, PurePath("info/exclude")) or b""]
-    named = user_settings(project).get("core.excludesfile")
+    excludes_file = user_settings(project).get("core.excludesfile")
     config_home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    own = _named_path(project, named) if named else Path(config_home) / "git" / "ignore"
+    own = _named_path(project, excludes_file) if excludes_file else Path(config_home) / "git" / "ignore"
     parts.append(read_regular(own) or b"")
     parts += [b"/" + os.fsencode(name.strip("/")) for name in more]
     return b"\n".join([*(part.rstrip(b"\n") for part in parts if part), SECRETS.encode()])
 
 
 def user_settings(project: Project) -> dict[str, str]:
-    """The few settings of the user's that matter to us. `git config` starts no program."""
+    """The user's git settings that burnish needs. `git config` starts no other program."""
     env = bare_env(project.own) | {"GIT_DIR": str(project.git_dir), "HOME": str(Path.home())}
     for name in ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"):
         env.pop(name, None)
         if name in os.environ:
             env[name] = os.environ[name]
-    wanted = r"^(user\.(name|email)|core\.(excludesfile|filemode|autocrlf))$"
-    done = git("config", "-z", "--show-scope", "--get-regexp", wanted, cwd=project.own, env=env, ok=(0, 1))
-    words = os.fsdecode(done.stdout).split("\0")
+    pattern = r"^(user\.(name|email)|core\.(excludesfile|filemode|autocrlf))$"
+    result = git("config", "-z", "--show-scope", "--get-regexp", pattern, cwd=project.own, env=env, ok=(0, 1))
+    words = os.fsdecode(result.stdout).split("\0")
     found = {}
     for scope, record in zip(words[::2], words[1::2], strict=False):
         name, _, value = record.partition("\n")

@@ -1,8 +1,8 @@
-"""Objects from burnish's own store into the user's repository, safe from the user's `git gc` before a ref names them.
+"""Copies objects from burnish's own store to the user's repository, protected from the user's `git gc`.
 
-burnish writes objects into its own store, which borrows the user's. Before a ref of the user's repository is moved to a
-commit, all that the commit adds is put there as one pack with a `.keep`. Loose objects would not do, not even after the
-ref: `git gc --prune=now` looks at the refs first and deletes later, also what has come in between.
+burnish writes objects into its own store, which borrows from the user's. Before a ref of the user's repository moves to
+a commit, the objects that it adds are copied as one pack with a `.keep`. Loose objects would be unsafe, even with a
+ref: `git gc --prune=now` reads the refs first and deletes later, including objects that were written in between.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from burnish.git.pack_writing import new_objects, write_pack
 from burnish.git.project import Project
 from burnish.proc.slots import try_lock
 
-# more packs than this are merged; each one costs git a little time on every look for an object
+# more packs than this are merged, because each one slows down the lookup of objects
 MOST_PACKS = 16
-# own loose objects are only copies once they are published: they save a process while a task is worked on
+# published loose objects are only a cache: they save git processes while a task runs
 MOST_LOOSE_FILES = 4_000
 LOOSE_SECONDS = 3600.0
-# trees without burnish's own files have no ref, and an agent may work on top of them
+# trees without burnish's own files have no ref, but workspaces may be based on them
 UNPUBLISHED_SECONDS = 30 * 86400.0
 
 
 def publish(project: Project, commit: str, *, always: bool = False) -> None:
-    """Put the commit and all that it adds to its parents into the user's repository.
+    """Copy the commit and the objects that it adds to its parents into the user's repository.
 
-    `always`: also where the commit is in the user's store already, because it may be there without a ref.
+    `always`: also if the user's store has the commit, because it may be there without a ref.
     """
     if project.store is not None:
         return
@@ -43,67 +43,67 @@ def publish(project: Project, commit: str, *, always: bool = False) -> None:
     packs = list_packs(project)
     if any(pack.has(commit) for pack in packs):
         return
-    known = _known_ancestors(project, commit, packs)
-    if not _pack_by_hand(project, commit, known):
-        wanted = "\n".join([commit, *(f"^{sha}" for sha in known), ""])
-        _pack(project, ("--revs",), wanted.encode())
+    ancestors = _known_ancestors(project, commit, packs)
+    if not _pack_by_hand(project, commit, ancestors):
+        revisions = "\n".join([commit, *(f"^{sha}" for sha in ancestors), ""])
+        _pack(project, ("--revs",), revisions.encode())
     if len(packs) >= MOST_PACKS:
         maintain(project)
 
 
 def publish_object(project: Project, sha: str) -> None:
-    """Put one object that is not a commit into the user's repository."""
+    """Copy one object that is not a commit into the user's repository."""
     if not any(pack.has(sha) for pack in list_packs(project)):
         _pack(project, (), f"{sha}\n".encode())
 
 
 def _known_ancestors(project: Project, commit: str, packs: list[KeptPack]) -> list[str]:
-    """The nearest ancestors that are in the user's repository already."""
-    known: dict[str, None] = {}
-    seen, waiting = {commit}, [commit]
+    """The nearest ancestors that the user's repository already has."""
+    ancestors: dict[str, None] = {}
+    visited_commits, waiting = {commit}, [commit]
     while waiting:
         for parent in read_commit(project, waiting.pop()).parents:
-            if parent in seen:
+            if parent in visited_commits:
                 continue
-            seen.add(parent)
+            visited_commits.add(parent)
             if is_own_loose(project, parent) and not any(pack.has(parent) for pack in packs):
                 waiting.append(parent)
             else:
-                known[parent] = None
-    return list(known)
+                ancestors[parent] = None
+    return list(ancestors)
 
 
-def _pack_by_hand(project: Project, commit: str, known: list[str]) -> bool:
-    """False where it takes git: a large commit, or parents that are not in the user's repository yet."""
+def _pack_by_hand(project: Project, commit: str, ancestors: list[str]) -> bool:
+    """Write the pack without git; False for a large commit, or one with unpublished parents."""
     parents = read_commit(project, commit).parents
-    objects = new_objects(project, commit) if set(parents) <= set(known) else None
+    objects = new_objects(project, commit) if set(parents) <= set(ancestors) else None
     if objects is None:
         return False
-    with _folder(project) as made, disk_errors(f"writing to {made}"):
-        write_pack(project, objects, made)
-        install(project, made)
+    with _folder(project) as folder, disk_errors(f"writing to {folder}"):
+        write_pack(project, objects, folder)
+        install(project, folder)
     return True
 
 
 def _pack(project: Project, options: tuple[str, ...], stdin: bytes) -> KeptPack:
-    with _folder(project) as made:
-        args = ("pack-objects", "-q", "--delta-base-offset", *options, str(made / "pack"))
+    with _folder(project) as folder:
+        args = ("pack-objects", "-q", "--delta-base-offset", *options, str(folder / "pack"))
         project.git(*args, stdin=stdin, durable=False)
-        return install(project, made)
+        return install(project, folder)
 
 
 @contextmanager
 def _folder(project: Project) -> Iterator[Path]:
     with disk_errors(f"making a folder in {project.own}"):
-        made = Path(tempfile.mkdtemp(dir=project.own, prefix="packing-"))
+        folder = Path(tempfile.mkdtemp(dir=project.own, prefix="packing-"))
     try:
-        yield made
+        yield folder
     finally:
-        remove_tree(made)
+        remove_tree(folder)
 
 
 def maintain(project: Project) -> None:
-    """Merge packs that burnish wrote, and drop own copies of what they hold. One process at a time; others go on."""
+    """Merge burnish's packs and remove own copies of their objects. Returns at once if another process does it."""
     with disk_errors(f"locking {project.own}"):
         lock = try_lock(project.own / "packs.lock")
     if lock is None:
@@ -118,43 +118,43 @@ def maintain(project: Project) -> None:
 
 
 def _merge(project: Project) -> None:
-    chosen = _to_merge(project)
-    if len(chosen) < 2:
+    packs = _to_merge(project)
+    if len(packs) < 2:
         return
-    names = "".join(f"{pack.index.stem}.pack\n" for pack in chosen).encode()
+    names = "".join(f"{pack.index.stem}.pack\n" for pack in packs).encode()
     try:
-        merged = _pack(project, ("--stdin-packs",), names)
+        new_pack = _pack(project, ("--stdin-packs",), names)
     except PhaseFailed:
-        # the packs stay as they are; reading a damaged object reports it
+        # the packs stay unchanged; a damaged object is reported when it is read
         return
-    for pack in chosen:
-        if pack.index.name != merged.index.name:
+    for pack in packs:
+        if pack.index.name != new_pack.index.name:
             remove_pack(pack)
 
 
 def _to_merge(project: Project) -> list[KeptPack]:
-    """The small ones: each pack is copied only when as much has come after it, so that copying stays cheap."""
+    """The smallest packs; a pack is included only if the smaller ones together reach its size, to limit copying."""
     folder = pack_folder(project)
     if (folder / "multi-pack-index.d").exists():
         return []
     try:
-        named = (folder / "multi-pack-index").read_bytes()
+        multi_pack_index = (folder / "multi-pack-index").read_bytes()
     except OSError:
-        named = b""
-    # git would miss a pack that the user's multi-pack-index names
-    free = [pack for pack in list_packs(project) if pack.index.name.encode() not in named]
-    chosen: list[KeptPack] = []
+        multi_pack_index = b""
+    # git fails if a pack in the user's multi-pack-index is missing
+    free = [pack for pack in list_packs(project) if pack.index.name.encode() not in multi_pack_index]
+    packs: list[KeptPack] = []
     total = 0
     for pack in sorted(free, key=lambda one: one.size):
-        if len(chosen) >= MOST_PACKS // 2 and pack.size > total:
+        if len(packs) >= MOST_PACKS // 2 and pack.size > total:
             break
-        chosen.append(pack)
+        packs.append(pack)
         total += pack.size
-    return chosen
+    return packs
 
 
 def _drop_own_copies(project: Project) -> None:
-    """Loose objects that are published, an hour later; others when they cannot be of use any more."""
+    """Remove loose objects: published ones after LOOSE_SECONDS, others after UNPUBLISHED_SECONDS."""
     files = [file for file in project.objects.glob("??/*") if len(file.parent.name) == 2]
     if len(files) < MOST_LOOSE_FILES:
         return

@@ -1,4 +1,4 @@
-"""Names and contents of a commit's files."""
+"""Lists and reads the files of a commit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_HELD = 32 * 1024 * 1024
 
 
 class Contents:
-    """The files of a commit one after the other, fetched by the hundred: a process for each would take minutes."""
+    """Reads files of a commit in batches of 100: a process for each would take minutes."""
 
     def __init__(self, project: Project, commit: str, paths: Sequence[str]) -> None:
         self._project, self._commit, self._paths = project, commit, paths
@@ -31,10 +31,10 @@ class Contents:
             self._held[path] = None
             return
         near = [path] if start is None else self._paths[start // 100 * 100 : start // 100 * 100 + 100]
-        wanted = [name for name in near if name not in self._held]
+        missing = [name for name in near if name not in self._held]
         if sum(len(data or b"") for data in self._held.values()) > MOST_HELD:
             self._held.clear()
-        self._held |= read_files(self._project, self._commit, wanted)
+        self._held |= read_files(self._project, self._commit, missing)
 
     def _is_there(self, path: str) -> bool:
         if self._all is None:
@@ -47,11 +47,11 @@ def list_files(project: Project, commit: str) -> list[str]:
 
 
 def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
-    """What each path holds in the commit; None where there is no file. One process."""
-    # git takes a leading ./ or ../ as relative to a working tree, and ends where there is none; no tree has such a path
+    """Content of each path in the commit, None where there is no file; at most two processes."""
+    # git resolves a leading ./ or ../ against a working tree, and fails without one; no tree has such a path
     names = {path: f"{commit}:{path}" for path in dict.fromkeys(paths) if path and not path.startswith(("./", "../"))}
     if any("\n" in path for path in names):
-        # A question may not span two lines: such a path is asked for by its blob.
+        # cat-file reads one name per line, so such a path is read by its blob hash
         blobs = dict(_tree(project, commit))
         names = {path: blobs.get(path, project.zero) if "\n" in path else name for path, name in names.items()}
     found = dict(zip(names, read_objects(project, list(names.values())), strict=True))
@@ -59,7 +59,7 @@ def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str,
 
 
 def list_links(project: Project, tree: str) -> dict[str, str]:
-    """Each path of a tree with the target of its link, "" for a plain file, "/" for a submodule."""
+    """Path → target of the link, "" for a regular file, "/" for a submodule."""
     entries = list(_entries(project, tree))
     links = [sha for mode, sha, _path in entries if mode == "120000"]
     contents = dict(zip(links, read_objects(project, links), strict=True)) if links else {}

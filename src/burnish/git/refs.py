@@ -1,4 +1,4 @@
-"""burnish's own refs in the user's repository, moved only by compare-and-swap."""
+"""burnish's own refs in the user's repository, updated only by compare-and-swap."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from burnish.git.files import disk_errors
 from burnish.git.project import Project
 from burnish.git.publishing import publish
 from burnish.git.stale_locks import PACKED_REFS_LOCK, remove_stale_locks
-from burnish.git.worktrees import linked_at
+from burnish.git.worktrees import worktree_of
 from burnish.proc.folders import sync_folder
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SHA_FILE = re.compile(rb"\s*([0-9a-f]{40}(?:[0-9a-f]{24})?)\s*")
-# what no ref may have in its name
-UNFIT = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|/-")
+# matches names that git does not allow for refs
+INVALID_REF_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|/-")
 
 
 class StaleRef(Refused):
-    """The ref is not where the caller thought: somebody else moved it."""
+    """The ref does not point to the expected commit: another process moved it."""
 
 
 def read_ref(project: Project, ref: str) -> str | None:
-    """Where a ref points, read from the files; git is asked only where the files do not say."""
+    """The commit that a ref points to; runs git only for symbolic refs and reftables."""
     if _by_files(project):
         try:
             text = _read_small_file(f"{project.common_dir}/{ref}").strip().decode("ascii", "replace")
@@ -38,33 +38,35 @@ def read_ref(project: Project, ref: str) -> str | None:
             return _packed(project, ref)
         if _SHA.fullmatch(text):
             return text
-    done = project.user_git("rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1))
-    return done.stdout.decode().strip() or None
+    result = project.user_git("rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1))
+    return result.stdout.decode().strip() or None
 
 
-def read_refs(project: Project, refs: Sequence[str], known: Mapping[str, str] | None = None) -> dict[str, str | None]:
-    """Where each of them points; the file of packed refs is read once for all. `known`: what was read already."""
+def read_refs(
+    project: Project, refs: Sequence[str], known_tips: Mapping[str, str] | None = None
+) -> dict[str, str | None]:
+    """The commit of each ref; reads packed refs once. `known_tips`: commits that were read before."""
     if not _by_files(project):
         return {ref: read_ref(project, ref) for ref in refs}
-    known = known or {}
-    found = {ref: known.get(ref) or _loose(project, ref) for ref in refs}
+    known_tips = known_tips or {}
+    found = {ref: known_tips.get(ref) or _loose(project, ref) for ref in refs}
     if any(sha == "" for sha in found.values()):
-        packed = _all_packed(project)
-        found = {ref: packed.get(ref) if sha == "" else sha for ref, sha in found.items()}
+        packed_tips = _all_packed(project)
+        found = {ref: packed_tips.get(ref) if sha == "" else sha for ref, sha in found.items()}
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRefFiles:
-    """The files below burnish's folders of refs, of which there may be thousands: each is read once."""
+    """Files of burnish's refs, which may be thousands: each is read once."""
 
     tips: dict[str, str] = field(default_factory=dict)
-    torn: list[str] = field(default_factory=list)  # those that name nothing
+    torn: list[str] = field(default_factory=list)  # files without a commit hash
     locks: list[str] = field(default_factory=list)
 
 
 def read_own_refs(project: Project) -> OwnRefFiles:
-    """All that lie in files of their own; with reftable there are none."""
+    """All loose refs of burnish; none with reftables."""
     found = OwnRefFiles()
     if _by_files(project):
         for prefix in OURS:
@@ -94,7 +96,7 @@ def _read_below(project: Project, folder: str, found: OwnRefFiles) -> None:
 
 
 def _loose(project: Project, ref: str) -> str | None:
-    """What the file of the ref says: "" where there is none, None where it names no commit."""
+    """The commit in the file of the ref: "" without a file, None if the file contains no hash."""
     try:
         data = _read_small_file(f"{project.common_dir}/{ref}")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -105,7 +107,7 @@ def _loose(project: Project, ref: str) -> str | None:
 
 
 def _read_small_file(path: str) -> bytes:
-    """The first bytes of a file. There may be thousands of refs: a file object for each costs five times as much."""
+    """The first bytes of a file. With thousands of refs, file objects would take five times as long."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         return os.read(descriptor, 4096)
@@ -114,7 +116,7 @@ def _read_small_file(path: str) -> bytes:
 
 
 def _packed_refs(project: Project) -> bytes:
-    """The file of packed refs; empty where there is none, or a pipe or device, which could be read without end."""
+    """Content of `packed-refs`; empty if it is missing, a pipe or a device, which could be endless."""
     try:
         descriptor = os.open(project.common_dir / "packed-refs", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -130,13 +132,13 @@ def _all_packed(project: Project) -> dict[str, str]:
 
 
 def packed_user_refs(project: Project) -> dict[str, bytes]:
-    """The user's own branches and stash in the file of packed refs, where `git gc` puts them."""
+    """The user's branches and stash in `packed-refs`, where `git gc` moves them."""
     pattern = rb"^([0-9a-f]{40,64}) (refs/(?:heads/(?!burnish/)\S+|stash))$"
     return {os.fsdecode(name): sha for sha, name in re.findall(pattern, _packed_refs(project), re.M)}
 
 
 def find_torn(project: Project, refs: Iterable[str]) -> list[str]:
-    """Those of which there is a file that names nothing: a loss of power, a full disk or a damaged one."""
+    """Refs whose file contains no hash, e.g. after a power failure or with a full disk."""
     return [ref for ref in refs if _loose(project, ref) is None] if _by_files(project) else []
 
 
@@ -151,18 +153,18 @@ def _packed(project: Project, ref: str) -> str | None:
 
 
 def list_refs(project: Project, prefix: str) -> dict[str, str]:
-    """Every ref below `prefix` and where it points."""
-    done = project.user_git("for-each-ref", "--format=%(objectname) %(refname)", "--", prefix.rstrip("/"))
-    lines = done.stdout.decode("utf-8", "surrogateescape").split("\n")
+    """All refs below `prefix` with their commits."""
+    result = project.user_git("for-each-ref", "--format=%(objectname) %(refname)", "--", prefix.rstrip("/"))
+    lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
     return {name: sha for sha, _, name in (line.partition(" ") for line in lines if line)}
 
 
 def update_ref(project: Project, ref: str, new: str, old: str) -> None:
-    """Move `ref` from `old` to `new` (all zeros: it must not exist yet), or refuse and change nothing."""
+    """Move `ref` from `old` to `new`; raises StaleRef if it is not at `old` (all zeros: it must not exist)."""
     _check_ours(project, ref)
     refuse_if_checked_out(project, ref)
     publish(project, new)
-    # --no-deref: a symbolic ref planted under our name must not lead us to a branch of the user's.
+    # --no-deref: a planted symbolic ref must not redirect the update to a branch of the user
     _swap(project, ref, ("update-ref", "--no-deref", "--", ref, new, old), old)
 
 
@@ -183,64 +185,64 @@ def _swap(project: Project, ref: str, args: tuple[str, ...], old: str) -> None:
         if (now or project.zero) == old:
             raise
         raise StaleRef(
-            f"{ref} is at {(now or 'nothing')[:12]}, not at {old[:12]}: somebody else moved it.",
+            f"{ref} is at {(now or 'nothing')[:12]}, not at {old[:12]}: another process moved it.",
             hint="Look at it with `git log`, then run the command again.",
         ) from None
 
 
 def _missing_folders(project: Project, ref: str) -> int:
-    """How many folders git has to make for the file of this ref."""
+    """Number of folders that git has to create for the file of this ref."""
     return sum(not folder.is_dir() for folder in (project.common_dir / ref).parents)
 
 
 def _sync_names(project: Project, ref: str, missing: int) -> None:
-    """git syncs what is in a ref's file; its name and the names of new folders above it are synced here."""
+    """Sync the folders of a ref: git syncs only the content of its file."""
     if not _by_files(project):
         return
     with disk_errors(f"writing {ref}"):
         for folder in (project.common_dir / ref).parents[: missing + 1]:
-            # git removes folders that it has emptied, also the user's git at this moment
+            # the user's git may remove empty folders at the same time
             with suppress(FileNotFoundError, NotADirectoryError):
                 sync_folder(folder)
 
 
 def _check_ours(project: Project, ref: str) -> None:
-    if not ref.startswith(OURS) or UNFIT.search(ref):
-        raise Refused(f"{ref!r} is not a ref of burnish's.", hint="Only refs/heads/burnish/ and refs/burnish/ are.")
+    if not ref.startswith(OURS) or INVALID_REF_NAME.search(ref):
+        raise Refused(f"{ref!r} is not a ref of burnish.", hint="Use refs below refs/heads/burnish/ or refs/burnish/.")
     if problem := name_conflict(project, (ref,)):
         raise problem
 
 
 def name_conflict(project: Project, refs: tuple[str, ...] = OURS) -> BurnishError | None:
-    """A ref of the user's that leaves no room for these, because they lie below its name."""
+    """The error if a ref of the user has the name of a folder of burnish's refs."""
     for blocker in ("refs/heads/burnish", "refs/burnish"):
         if any(ref.startswith(blocker + "/") for ref in refs) and read_ref(project, blocker):
             return BurnishError(
-                f"A branch called {blocker.removeprefix('refs/heads/')!r} is in the way of burnish's own.",
+                f"The branch {blocker.removeprefix('refs/heads/')!r} conflicts with burnish's own branches.",
                 hint="Rename it: `git branch -m burnish another-name`.",
             )
     return None
 
 
 def refuse_if_checked_out(project: Project, ref: str) -> None:
-    """A branch that a checkout of the user's holds is not moved: its files would seem to be changed."""
+    """Refuse to move a branch that the user has checked out: its files would appear as changed."""
     if not ref.startswith("refs/heads/"):
         return
     for place, head in heads(project):
         if head == ref:
             raise Refused(
-                f"Your checkout {place} has {ref.removeprefix('refs/heads/')} checked out, so it is not moved.",
-                hint=f"Switch it away: git -C {place} switch -",
+                f"{ref.removeprefix('refs/heads/')} is checked out in {place}, so burnish does not move it.",
+                hint=f"Switch to another branch: git -C {place} switch -",
             )
 
 
 def heads(project: Project) -> Iterator[tuple[Path, str]]:
-    """Each checkout of the repository and the branch that it holds, also in the middle of a rebase."""
+    """Each checkout of the repository with its branch, also during a rebase."""
     if not _by_files(project):
         yield from _heads_by_git(project)
         return
-    linked = project.common_dir / "worktrees"
-    for git_dir in (project.common_dir, *(sorted(linked.iterdir()) if linked.is_dir() else ())):
+    worktrees = project.common_dir / "worktrees"
+    for git_dir in (project.common_dir, *(sorted(worktrees.iterdir()) if worktrees.is_dir() else ())):
         for name in ("HEAD", "rebase-merge/head-name", "rebase-apply/head-name"):
             try:
                 text = (git_dir / name).read_text().strip()
@@ -263,4 +265,4 @@ def _heads_by_git(project: Project) -> Iterator[tuple[Path, str]]:
 def _checkout_of(project: Project, git_dir: Path) -> Path:
     if git_dir == project.git_dir:
         return project.root
-    return linked_at(git_dir) or git_dir.parent
+    return worktree_of(git_dir) or git_dir.parent

@@ -1,7 +1,7 @@
-"""A repository's own id, by which it is known again after it was moved: what `refs/burnish/local/id` points at.
+"""The id of a repository, which identifies it after it was moved: the hash that `refs/burnish/local/id` points to.
 
-The ref names a small object of random content, so that its name alone is the id and no object has to be read. burnish
-never pushes or fetches it.
+The ref points to a small object with random content, so the id is known without reading an object. burnish never
+pushes or fetches this ref.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def read_id(common_dir: Path) -> str | None:
-    """The id of the repository with this git directory; None where it has none. git is asked for reftables only."""
+    """The id of the repository with this git directory, or None. Runs git for reftables only."""
     if (common_dir / "reftable").exists():
         return _ask_git(common_dir)
     text = _read(common_dir / ID_REF).strip()
     if _SHA.fullmatch(text):
         return text.decode()
-    # searched for as text: a large file of refs has hundred thousands of lines
+    # a text search: the file may have hundreds of thousands of lines
     before, found, _ = _read(common_dir / "packed-refs").partition(f" {ID_REF}\n".encode())
     sha = before.rpartition(b"\n")[2]
     return sha.decode() if found and _SHA.fullmatch(sha) else None
 
 
 def write_new_id(project: Project, old: str | None) -> str:
-    """Give the repository an id of its own, in place of `old`."""
-    # here and not above: reading commands start without them
+    """Give the repository a new id, in place of `old`."""
+    # imported here, so that commands that only read start faster
     from burnish.git.objects import write_object
     from burnish.git.publishing import publish_object
     from burnish.git.refs import update_ref
@@ -47,9 +47,9 @@ def write_new_id(project: Project, old: str | None) -> str:
 
 
 def restore_id(project: Project) -> None:
-    """Where the object of the id is lost, the user's `git gc` fails: written again from burnish's copy, or removed.
+    """Restore a lost id object from burnish's copy, or remove the ref: else the user's `git gc` fails.
 
-    A repository without an id gets a new one with the next command that writes.
+    The next command that writes gives a new id to a repository without one.
     """
     from burnish.git.broken_refs import BrokenRef, remove_broken_ref
     from burnish.git.publishing import publish_object
@@ -64,8 +64,8 @@ def restore_id(project: Project) -> None:
         remove_broken_ref(project, BrokenRef(ID_REF, current))
 
 
-def repoint_lent_objects(own: Path, old_common_dir: Path, new_common_dir: Path) -> None:
-    """Let the links in burnish's own git dir, by which workspaces borrow objects, lead to the new place."""
+def repoint_object_links(own: Path, old_common_dir: Path, new_common_dir: Path) -> None:
+    """Update the links by which workspaces borrow objects after the repository was moved."""
     folder = own / "lent"
     for link in folder.iterdir() if folder.is_dir() else ():
         target = link.readlink() if link.is_symlink() else None
@@ -79,10 +79,10 @@ def repoint_lent_objects(own: Path, old_common_dir: Path, new_common_dir: Path) 
 def _ask_git(common_dir: Path) -> str | None:
     env = bare_env(common_dir) | {"GIT_DIR": str(common_dir)}
     try:
-        done = git("rev-parse", "--verify", "--quiet", "--end-of-options", ID_REF, cwd=common_dir, env=env, ok=(0, 1))
+        result = git("rev-parse", "--verify", "--quiet", "--end-of-options", ID_REF, cwd=common_dir, env=env, ok=(0, 1))
     except BurnishError:
         return None  # not a repository that this git can read
-    return done.stdout.decode().strip() or None
+    return result.stdout.decode().strip() or None
 
 
 def _read(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Rescue refs: whatever would otherwise be lost is kept under `refs/burnish/rescue/`, and nothing there is moved."""
+"""Rescue refs: work that would otherwise be lost is kept under `refs/burnish/rescue/`. They are never moved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from burnish.core.secrets import Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
-from burnish.git import agent_gitdir as agentgit
+from burnish.git import agent_gitdir
 from burnish.git.files import remove_tree
 from burnish.git.objects import Author, read_commit, write_commit
 from burnish.git.project import Project
@@ -22,8 +22,8 @@ ARTIFACTS = "refs/burnish/artifacts/"
 
 
 def keep(project: Project, label: str, sha: str) -> str:
-    """A ref of that label for the commit; a number is added if the name is taken by another."""
-    for ref, there in _taken(project, label):
+    """Create a rescue ref for the commit; a number is added to the label if it is in use. Returns the ref."""
+    for ref, there in _numbered_refs(project, label):
         if there == sha:
             return ref
         if there is None:
@@ -34,13 +34,13 @@ def keep(project: Project, label: str, sha: str) -> str:
                 continue
             return ref
     raise PhaseFailed(
-        ErrorCode.GIT_ERROR, f"There are 1,000 rescue refs for {label}.", hint="Look at them: `burnish clean`."
+        ErrorCode.GIT_ERROR, f"There are 1,000 rescue refs for {label}.", hint="Remove some: `burnish clean`."
     )
 
 
 def keep_tree(project: Project, label: str, tree: str, parent: str, message: str, author: Author) -> str:
-    """A commit of the tree under a rescue ref; the same rescue, with the same message, twice is one ref."""
-    for ref, there in _taken(project, label):
+    """Commit the tree and create a rescue ref; an equal commit, with the same message, keeps its ref."""
+    for ref, there in _numbered_refs(project, label):
         if there is None:
             break
         old = read_commit(project, there)
@@ -50,32 +50,36 @@ def keep_tree(project: Project, label: str, tree: str, parent: str, message: str
 
 
 def kept_refs(project: Project, number: int, name: str) -> list[str]:
-    """Refs with rescued work and artifacts of one task that can be read, newest rescue first."""
-    known = list_refs(project, PREFIX) | list_refs(project, ARTIFACTS)
+    """Readable refs with rescued work and artifacts of one task, newest rescue first."""
+    all_refs = list_refs(project, PREFIX) | list_refs(project, ARTIFACTS)
     own = re.compile(f"(?:{PREFIX}{number}-|{ARTIFACTS}{re.escape(name)}$)")
-    wanted = {ref: sha for ref, sha in known.items() if own.match(ref)}
-    wrong = find_unreadable(project, list(wanted.values()), with_trees=True)
-    return sorted((ref for ref, sha in wanted.items() if sha not in wrong), reverse=True)
+    task_refs = {ref: sha for ref, sha in all_refs.items() if own.match(ref)}
+    unreadable = find_unreadable(project, list(task_refs.values()), with_trees=True)
+    return sorted((ref for ref, sha in task_refs.items() if sha not in unreadable), reverse=True)
 
 
-def _taken(project: Project, label: str) -> Iterator[tuple[str, str | None]]:
+def _numbered_refs(project: Project, label: str) -> Iterator[tuple[str, str | None]]:
     for number in range(1, 1000):
         ref = PREFIX + (label if number == 1 else f"{label}-{number}")
         yield ref, read_ref(project, ref)
 
 
-def take_git(project: Project, root: Path, label: str, laid: list[str], *, secrets: Secrets, most: int) -> str | None:
-    """Move the agent's `.git` away; commits of its own go to rescue refs, the first of which is returned."""
-    kept: list[str] = []
-    for aside in agentgit.take_aside(root):
-        theirs = [sha for sha in agentgit.tips(aside / "git") if sha not in laid]
+def take_agent_gitdir(
+    project: Project, root: Path, label: str, own_commits: list[str], *, secrets: Secrets, most: int
+) -> str | None:
+    """Remove the agent's `.git`; its own commits are kept under rescue refs, the first of which is returned."""
+    rescue_refs: list[str] = []
+    for aside in agent_gitdir.move_gitdir_aside(root):
+        theirs = [sha for sha in agent_gitdir.read_tips(aside / "git") if sha not in own_commits]
         try:
-            made = agentgit.take_commits(project, aside / "git", theirs, laid, secrets, most) if theirs else []
+            copied_commits = (
+                agent_gitdir.copy_commits(project, aside / "git", theirs, own_commits, secrets, most) if theirs else []
+            )
         except PhaseFailed as failed:
             if failed.code == ErrorCode.DISK_FULL:
                 raise
-            agentgit.keep_whole(project, aside, label)
+            agent_gitdir.keep_gitdir(project, aside, label)
             continue
-        kept += [keep(project, f"{label}-git", sha) for sha in made]
+        rescue_refs += [keep(project, f"{label}-git", sha) for sha in copied_commits]
         remove_tree(aside)
-    return kept[0] if kept else None
+    return rescue_refs[0] if rescue_refs else None

@@ -1,4 +1,4 @@
-"""A rescue of which not everything can be read: what is left of it, as a commit that can."""
+"""Recovers the readable part of a damaged rescue commit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _Entries = dict[bytes, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ReadableRescue:
-    """A new commit, in burnish's own store, and the paths that are not in it as they were; a folder ends in a slash.
+    """A new commit in burnish's own store, and the paths that could not be recovered; a folder ends in a slash.
 
-    `has_base`: it stands on the commit that the work began with, as other rescues do.
+    `has_base`: its parent is the commit that the work started from, as for other rescues.
     """
 
     commit: str
@@ -28,10 +28,9 @@ class ReadableRescue:
 
 
 def write_readable(project: Project, commit: str) -> ReadableRescue | None:
-    """What can be read of a rescued commit; None where that is nothing.
+    """Write the readable part of a rescue commit as a new commit; None if nothing is readable.
 
-    In place of an unreadable file there is the version that the work began with, if it had one: else the difference
-    between the two commits would delete it.
+    An unreadable file is replaced by its version in the base, if any: else the new commit would delete it.
     """
     try:
         old = read_commit(project, commit)
@@ -44,7 +43,7 @@ def write_readable(project: Project, commit: str) -> ReadableRescue | None:
     if tree is None or tree == base:
         return None
     names = tuple(name.decode("utf-8", "backslashreplace") for name in reader.unreadable)
-    message = f"{old.message.rstrip()}\n\nNot readable any more: {', '.join(names)}\n"
+    message = f"{old.message.rstrip()}\n\nNo longer readable: {', '.join(names)}\n"
     return ReadableRescue(write_commit(project, tree, parents, message, NOBODY), bool(parents), names)
 
 
@@ -54,25 +53,25 @@ class _Reader:
         self.unreadable: list[bytes] = []
 
     def readable_tree(self, tree: str, base: str | None, folder: bytes) -> str | None:
-        """The tree without what cannot be read; None where it cannot be read itself."""
-        entries, known = self._entries(tree), self._entries(base) or {}
+        """The tree without unreadable entries; None if the tree itself is unreadable."""
+        entries, base_entries = self._entries(tree), self._entries(base) or {}
         if entries is None:
             self.unreadable.append(folder or b"/")
             return None
         found: _Entries = {}
         for name, (mode, sha) in entries.items():
-            before = known.get(name)
-            sound: str | None = sha
+            before = base_entries.get(name)
+            readable: str | None = sha
             if before == (mode, sha) or mode == _SUBMODULE:
-                pass  # nothing to read: it is in the commit that the work began with
+                pass  # unchanged since the base
             elif mode == _FOLDER:
                 below = before[1] if before and before[0] == _FOLDER else None
-                sound = self.readable_tree(sha, below, folder + name + b"/")
+                readable = self.readable_tree(sha, below, folder + name + b"/")
             elif self._read("blob", sha) is None:
                 self.unreadable.append(folder + name)
-                sound = None
-            if sound:
-                found[name] = (mode, sound)
+                readable = None
+            if readable:
+                found[name] = (mode, readable)
             elif before:
                 found[name] = before
         return write_tree(self._project, found)
@@ -82,12 +81,12 @@ class _Reader:
         return None if data is None else parse_tree(self._project, data)
 
     def _read(self, kind: str, sha: str) -> bytes | None:
-        """The content, if it is what its name says."""
+        """The content, if it matches its hash."""
         loose = read_loose(self._project, sha)
         if loose and loose[0] == kind and self._is(sha, kind, loose[1]):
             return loose[1]
-        done = self._project.git("cat-file", kind, sha, ok=(0, 1, *READ_FAILED))
-        return done.stdout if not done.exit_code and self._is(sha, kind, done.stdout) else None
+        result = self._project.git("cat-file", kind, sha, ok=(0, 1, *READ_FAILED))
+        return result.stdout if not result.exit_code and self._is(sha, kind, result.stdout) else None
 
     def _is(self, sha: str, kind: str, data: bytes) -> bool:
         raw = f"{kind} {len(data)}".encode() + b"\0" + data

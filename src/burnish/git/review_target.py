@@ -1,4 +1,4 @@
-"""Which two trees a review without a task compares: as asked for, or the sensible thing."""
+"""Chooses the two commits that a review without a task compares."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from burnish.git.objects import read_commit, read_objects, write_commit, write_t
 from burnish.git.project import Project
 from burnish.git.working_tree import UserTree, checkout_tree, index_tree
 
-# Where branches usually come from and go to.
+# usual names of the main branch
 USUAL = ("origin/main", "origin/master", "main", "master")
 _RANGE = re.compile(r"(.*?)(\.{2,3})(?!\.)(.*)", re.S)
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewTarget:
-    """What somebody asked to have reviewed. `kind`: auto, dirty, staged, rev (also a range)."""
+    """The requested target of a review. `kind`: auto, dirty, staged, rev (also a range)."""
 
     kind: str = "auto"
     rev: str = ""
@@ -31,36 +31,36 @@ class ReviewTarget:
 
 @dataclass(frozen=True, slots=True)
 class CommitRange:
-    """Two commits, and how to speak of them. What is not committed has one in a store of our own."""
+    """Two commits and their descriptions. Uncommitted work is a commit in burnish's own store."""
 
     old: Commit
     new: Commit
     what: str
     against: str
-    # what was made a tree of, if it is not a commit, and what was left out of that
+    # the tree of uncommitted work, and what was left out of it
     taken: UserTree | None = None
-    # something the person may not expect
+    # a hint about a choice that the user may not expect
     note: str = ""
-    # `new` is what lies in the user's checkout, or was staged or committed there
+    # `new` is the user's checkout, index or HEAD
     checked_out: bool = False
-    # new files and folders that belong to what is compared, and that no tree has because of their names
+    # new files and folders that were left out of the tree because of their names
     left_out: tuple[str, ...] = ()
 
 
-def choose(project: Project, wish: ReviewTarget) -> CommitRange:
-    """Reads the repository, writes only to the project's own store."""
-    match wish.kind:
+def choose(project: Project, target: ReviewTarget) -> CommitRange:
+    """The commits to compare; writes only to the project's own store."""
+    match target.kind:
         case "dirty":
             head = _head(project)
-            taken = checkout_tree(project, head.sha if head else None)
-            return _uncommitted(project, "the working tree", taken, wish.base)
+            user_tree = checkout_tree(project, head.sha if head else None)
+            return _uncommitted(project, "the working tree", user_tree, target.base)
         case "staged":
-            return _uncommitted(project, "what is staged", index_tree(project), wish.base)
-        case "rev" if ".." in wish.rev:
-            return _range(project, wish.rev)
+            return _uncommitted(project, "what is staged", index_tree(project), target.base)
+        case "rev" if ".." in target.rev:
+            return _range(project, target.rev)
         case "rev":
-            return _revision(project, wish.rev, wish.base)
-    return _sensible(project, wish.base)
+            return _revision(project, target.rev, target.base)
+    return _default_range(project, target.base)
 
 
 def changes(project: Project, pair: CommitRange) -> Change:
@@ -69,23 +69,23 @@ def changes(project: Project, pair: CommitRange) -> Change:
 
 
 def messages(project: Project, pair: CommitRange) -> str:
-    """What the authors say of the commits in between, newest first; a few."""
+    """Messages of the newest 20 commits in the range, up to 5,000 characters."""
     args = ("log", "--format=%h %B", "--max-count=20", f"{pair.old.sha}..{pair.new.sha}")
-    said = project.git(*args, ok=(0, 128)).stdout.decode("utf-8", "replace").strip()
-    return said[:5000]
+    text = project.git(*args, ok=(0, 128)).stdout.decode("utf-8", "replace").strip()
+    return text[:5000]
 
 
-def _sensible(project: Project, base: str | None) -> CommitRange:
+def _default_range(project: Project, base: str | None) -> CommitRange:
     """Uncommitted work if there is any, else the branch, else the last commit."""
     head = _head(project)
-    taken = checkout_tree(project, head.sha if head else None)
-    if head is None or taken.tree != head.tree:
-        return _uncommitted(project, "the working tree", taken, base)
-    if taken.staged:
+    user_tree = checkout_tree(project, head.sha if head else None)
+    if head is None or user_tree.tree != head.tree:
+        return _uncommitted(project, "the working tree", user_tree, base)
+    if user_tree.staged:
         return _uncommitted(project, "what is staged", index_tree(project), base)
     found = _base_of_branch(project, head, base)
     if found is None:
-        return _revision(project, "HEAD", None, note="There is nothing uncommitted, and no branch to compare with.")
+        return _revision(project, "HEAD", None, note="There are no uncommitted changes, and no branch to compare with.")
     name, start = found
     branch = _branch_name(project, "HEAD") or f"HEAD ({_short(head)})"
     count = _commits_between(project, start.sha, head.sha)
@@ -94,25 +94,25 @@ def _sensible(project: Project, base: str | None) -> CommitRange:
         start,
         head,
         f"branch {branch}, {commits}",
-        _left(name, start),
-        taken,
+        _start_text(name, start),
+        user_tree,
         checked_out=True,
     )
 
 
-def _uncommitted(project: Project, what: str, taken: UserTree, base: str | None) -> CommitRange:
+def _uncommitted(project: Project, what: str, user_tree: UserTree, base: str | None) -> CommitRange:
     head = _head(project)
-    old, against = head, f"HEAD, {_title(head)}" if head else "nothing: there is no commit yet"
+    old, against = head, f"HEAD, {_title(head)}" if head else "the empty tree: there is no commit yet"
     if base is not None:
         start, name = _start(project, base, head)
-        old, against = start, _left(name, start)
-    old = old or _nothing(project)
+        old, against = start, _start_text(name, start)
+    old = old or _empty_commit(project)
     message = f"{what[0].upper()}{what[1:]}\n"
     parents = ((head or old).sha,)
-    sha = write_commit(project, taken.tree, parents, message)
-    new = Commit(sha, taken.tree, parents, message)
-    left_out = (*taken.secrets, *taken.nested, *taken.installed)
-    return CommitRange(old, new, what, against, taken, checked_out=True, left_out=left_out)
+    sha = write_commit(project, user_tree.tree, parents, message)
+    new = Commit(sha, user_tree.tree, parents, message)
+    left_out = (*user_tree.secrets, *user_tree.nested, *user_tree.installed)
+    return CommitRange(old, new, what, against, user_tree, checked_out=True, left_out=left_out)
 
 
 def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -> CommitRange:
@@ -120,12 +120,12 @@ def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -
     own = _is_head(project, commit)
     if base is not None:
         start, name = _start(project, base, commit)
-        return CommitRange(start, commit, f"{rev}, {_title(commit)}", _left(name, start), checked_out=own)
+        return CommitRange(start, commit, f"{rev}, {_title(commit)}", _start_text(name, start), checked_out=own)
     is_sha = len(rev) >= 7 and commit.sha.startswith(rev)
     what = f"commit {_title(commit)}" if rev == "HEAD" or is_sha else f"{rev}, {_title(commit)}"
     if not commit.parents:
-        first = "nothing: it is the first commit"
-        return CommitRange(_nothing(project), commit, what, first, note=note, checked_out=own)
+        first = "the empty tree: it is the first commit"
+        return CommitRange(_empty_commit(project), commit, what, first, note=note, checked_out=own)
     if read_objects(project, [commit.parents[0]])[0] is None:
         raise BurnishError(
             f"The parent of {_short(commit)} is not in this repository: it is a shallow or partial clone.",
@@ -138,7 +138,7 @@ def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -
 
 
 def _whole_branch(project: Project, rev: str, commit: Commit) -> str:
-    """A branch's name as a revision is its last commit: said, since many would expect the whole."""
+    """A note that a branch name means only its last commit; "" where that is the whole branch."""
     base = resolve_base(project, rev)
     found = _base_of_branch(project, commit, None, branch=rev) if base.target else None
     if found is None or found[1].sha in commit.parents:
@@ -148,39 +148,41 @@ def _whole_branch(project: Project, rev: str, commit: Commit) -> str:
 
 def _range(project: Project, text: str) -> CommitRange:
     match = _RANGE.fullmatch(text)
-    left, dots, right = match.groups() if match else ("", "", "")
-    if not (left or right):
-        raise BadInput(f"{text!r} is not a range.", hint="Write A..B, or A...B for what B did since it left A.")
-    one, other = _resolve(project, left or "HEAD"), _resolve(project, right or "HEAD")
-    what, own = f"{right or 'HEAD'}, {_title(other)}", _is_head(project, other)
+    old, dots, new = match.groups() if match else ("", "", "")
+    if not (old or new):
+        raise BadInput(
+            f"{text!r} is not a range.", hint="Use A..B, or A...B for the changes of B since its merge base."
+        )
+    one, other = _resolve(project, old or "HEAD"), _resolve(project, new or "HEAD")
+    what, own = f"{new or 'HEAD'}, {_title(other)}", _is_head(project, other)
     if dots == "...":
-        start, name = _start(project, left or "HEAD", other)
-        return CommitRange(start, other, what, _left(name, start), checked_out=own)
-    return CommitRange(one, other, what, f"{left or 'HEAD'}, {_title(one)}", checked_out=own)
+        start, name = _start(project, old or "HEAD", other)
+        return CommitRange(start, other, what, _start_text(name, start), checked_out=own)
+    return CommitRange(one, other, what, f"{old or 'HEAD'}, {_title(one)}", checked_out=own)
 
 
 def _start(project: Project, base: str, commit: Commit | None) -> tuple[Commit, str]:
-    """Where `commit` left `base`; base itself where they have nothing in common."""
+    """The merge base of `commit` and `base`; base itself where they have no common history."""
     other = _resolve(project, base)
-    shared = _merge_base(project, other.sha, commit.sha) if commit else None
-    return (read_commit(project, shared), base) if shared else (other, base)
+    fork = _merge_base(project, other.sha, commit.sha) if commit else None
+    return (read_commit(project, fork), base) if fork else (other, base)
 
 
 def _base_of_branch(
     project: Project, head: Commit, base: str | None, *, branch: str | None = None
 ) -> tuple[str, Commit] | None:
-    """The nearest place where the branch left another; None if it has nothing of its own."""
+    """The nearest merge base with another branch; None if the branch has no commits of its own."""
     if base is not None:
         start, name = _start(project, base, head)
         return None if start.sha == head.sha else (name, start)
     found: list[tuple[int, str, str]] = []
     for name in _candidates(project, branch or _branch_name(project, "HEAD")):
-        tip = _known(project, name)
-        shared = _merge_base(project, tip.commit, head.sha) if tip else None
-        if shared == head.sha:
-            return None  # it is part of that branch already
-        if shared:
-            found.append((_commits_between(project, shared, head.sha), name, shared))
+        tip = _try_resolve(project, name)
+        fork = _merge_base(project, tip.commit, head.sha) if tip else None
+        if fork == head.sha:
+            return None  # that branch contains it
+        if fork:
+            found.append((_commits_between(project, fork, head.sha), name, fork))
     if not found:
         return None
     _, name, start_sha = min(found, key=lambda entry: entry[0])
@@ -188,7 +190,7 @@ def _base_of_branch(
 
 
 def _candidates(project: Project, own: str | None) -> list[str]:
-    """The branches that `own` may have left; a default branch leaves only what was pushed of it."""
+    """Branches that `own` may start from; a default branch is compared with its pushed state only."""
     default = _branch_name(project, "refs/remotes/origin/HEAD")
     names = [default, *USUAL] if default else [*USUAL]
     if own in names or f"origin/{own}" in names:
@@ -197,16 +199,16 @@ def _candidates(project: Project, own: str | None) -> list[str]:
 
 
 def _head(project: Project) -> Commit | None:
-    found = _known(project, "HEAD")
+    found = _try_resolve(project, "HEAD")
     return read_commit(project, found.commit) if found else None
 
 
 def _is_head(project: Project, commit: Commit) -> bool:
-    head = _known(project, "HEAD")
+    head = _try_resolve(project, "HEAD")
     return head is not None and head.commit == commit.sha
 
 
-def _known(project: Project, name: str) -> Base | None:
+def _try_resolve(project: Project, name: str) -> Base | None:
     try:
         return resolve_base(project, name)
     except BadInput:
@@ -214,15 +216,15 @@ def _known(project: Project, name: str) -> Base | None:
 
 
 def _resolve(project: Project, rev: str) -> Commit:
-    if rev == "HEAD" and _known(project, rev) is None:
+    if rev == "HEAD" and _try_resolve(project, rev) is None:
         raise BadInput(
             f"{project.root} has no commits yet.", hint="`burnish review --dirty` reviews the files that are there."
         )
     return read_commit(project, resolve_base(project, rev).commit)
 
 
-def _nothing(project: Project) -> Commit:
-    """A commit without files, in the store of our own."""
+def _empty_commit(project: Project) -> Commit:
+    """Write a commit without files to burnish's own store."""
     tree = write_tree(project, {})
     message = "Nothing\n"
     return Commit(write_commit(project, tree, (), message), tree, (), message)
@@ -233,9 +235,9 @@ def _merge_base(project: Project, one: str, other: str) -> str | None:
 
 
 def _branch_name(project: Project, ref: str) -> str | None:
-    """What HEAD or origin/HEAD points to, in the short form people use."""
-    done = project.user_git("symbolic-ref", "--quiet", "--short", ref, here=True, ok=(0, 1, 128))
-    return done.stdout.decode("utf-8", "surrogateescape").strip() or None
+    """The short name of the branch that HEAD or origin/HEAD points to."""
+    result = project.user_git("symbolic-ref", "--quiet", "--short", ref, here=True, ok=(0, 1, 128))
+    return result.stdout.decode("utf-8", "surrogateescape").strip() or None
 
 
 def _commits_between(project: Project, old: str, new: str) -> int:
@@ -251,5 +253,5 @@ def _title(commit: Commit) -> str:
     return f"{_short(commit)} {first[:60]}".strip()
 
 
-def _left(name: str, start: Commit) -> str:
+def _start_text(name: str, start: Commit) -> str:
     return f"{name} at {_title(start)}"

@@ -1,4 +1,4 @@
-"""The only door to git. Nothing of the caller's environment, no settings but ours, no programs but git."""
+"""Runs git, with a clean environment, burnish's own settings, and without hooks or other programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burnish.proc.capture import Captured, capture
 from burnish.proc.full_disk import FULL_WORDS, is_full
 from burnish.proc.own_programs import find_own_program, own_path
 
-# Said on every call, in case a git dir's own config says otherwise.
+# on every call, to override the config of a git dir
 HARDENED = (
     "-c", "core.hooksPath=/dev/null",
     "-c", "core.fsmonitor=false",
@@ -30,7 +30,7 @@ HARDENED = (
     "-c", "submodule.recurse=false",
     "-c", "gc.auto=0",
 )  # fmt: skip
-# What git writes is on the disk when it ends: an event may rely on it.
+# git syncs what it writes before it exits: events rely on it
 _DURABLE = ("-c", "core.fsync=objects,derived-metadata,reference,index")
 # before git 2.36; a newer one warns about it
 _DURABLE_OLD = ("-c", "core.fsyncObjectFiles=true")
@@ -42,12 +42,12 @@ _READING = frozenset(
 
 _FULL_WORDS = (*FULL_WORDS, "File too large")
 _PLACES = ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE", "GIT_WORK_TREE")
-# how git ends where it cannot read an object
+# exit codes of git when it cannot read an object
 READ_FAILED = (128,)
 
 
 class Calls:
-    """How many git processes were started; benchmarks read it."""
+    """Counts git processes, for benchmarks."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,11 +71,11 @@ calls = Calls()
 
 @functools.lru_cache(maxsize=8)
 def _program(path: str) -> str:
-    """`path` has no entry of a checkout: git runs inside directories that an agent fills."""
+    """The absolute path of git. `path` must have no folder that an agent can write to."""
     found = find_own_program("git", path)
     if found is None:
         raise BurnishError(
-            "git is not installed.", hint="Install git 2.34 or newer outside of the repository and try again."
+            "git is not installed.", hint="Install git 2.34 or newer, outside of the repository, and try again."
         )
     return found
 
@@ -88,7 +88,7 @@ def git_version() -> tuple[int, int]:
 
 
 def _durability(command: str, *, durable: bool) -> tuple[str, ...]:
-    """Options that have git sync what it writes; reading commands do without, and without asking for the version."""
+    """Options that make git sync what it writes; none for commands that only read, which saves a version query."""
     if command in _READING:
         return ()
     if not durable or not sync_wanted():
@@ -97,7 +97,7 @@ def _durability(command: str, *, durable: bool) -> tuple[str, ...]:
 
 
 def bare_env(home: Path) -> dict[str, str]:
-    """What every git process sees: no `GIT_*`, no settings of the person or the machine."""
+    """Environment of every git process: no inherited `GIT_*`, no user or system settings."""
     env = {
         "PATH": own_path(),
         "HOME": str(home),
@@ -127,35 +127,35 @@ def git(
     slow: tuple[float, Callable[[], None]] | None = None,
     durable: bool = True,
 ) -> Captured:
-    """One git process in an environment of `bare_env`; an exit code outside `ok` fails the phase with git's words."""
+    """Run git with an environment from `bare_env`; raises PhaseFailed with git's message if the exit code is not ok."""
     command = args[2] if args[0] == "-c" else args[0]
     calls.count(command)
     options = (*HARDENED, *_durability(command, durable=durable))
     argv = [os.fsencode(arg) for arg in (_program(env["PATH"]), *options, *args)]
-    done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
-    if done.exit_code not in ok:
+    result = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
+    if result.exit_code not in ok:
         folders = [cwd, *(Path(env[name]) for name in _PLACES if name in env)]
-        raise failure(command, done, folders=folders)
-    return done
+        raise failure(command, result, folders=folders)
+    return result
 
 
-def failure(command: str, done: Captured, *, folders: Sequence[Path] = ()) -> PhaseFailed:
-    """`folders`: where git wrote. It often says only that it could not write, and not that the disk is full."""
-    said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    last = said[-1].strip() if said else f"exit code {done.exit_code}"
-    if any(words in line for line in said for words in _FULL_WORDS) or any(map(is_full, folders)):
+def failure(command: str, result: Captured, *, folders: Sequence[Path] = ()) -> PhaseFailed:
+    """The error for a failed git call. `folders`: where git wrote; they are checked for a full disk."""
+    lines = [line for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
+    last = lines[-1].strip() if lines else f"exit code {result.exit_code}"
+    if any(words in line for line in lines for words in _FULL_WORDS) or any(map(is_full, folders)):
         return PhaseFailed(
             ErrorCode.DISK_FULL,
             f"The disk is full: git {command}.",
             hint="Free some space, then `burnish retry`.",
         )
-    return PhaseFailed(ErrorCode.GIT_ERROR, f"git {command} failed: {last}", hint=_hint(said))
+    return PhaseFailed(ErrorCode.GIT_ERROR, f"git {command} failed: {last}", hint=_hint(lines))
 
 
-def _hint(said: list[str]) -> str:
-    text = "\n".join(said)
+def _hint(lines: list[str]) -> str:
+    text = "\n".join(lines)
     if ("missing" in text and "object" in text) or "unable to read" in text or "promisor" in text:
         return "Some objects are not in the repository; a partial clone needs `git fetch --refetch --no-filter`."
     if "Permission denied" in text or "insufficient permission" in text:
-        return "Check that you may write to the repository's .git and to the burnish home."
+        return "Check that you have write permission for the repository's .git and the burnish home."
     return "Run `burnish doctor`; then `burnish retry`."

@@ -1,4 +1,4 @@
-"""The files of one commit for a reviewer to read: kept, put right each time, and looked over afterwards."""
+"""Snapshots of a commit for reviewers: reused between reviews, reset before each and checked for changes after it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from burnish.core.commit import Base
 from burnish.core.project_files import is_named
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
-from burnish.git import agent_gitdir as agentgit
+from burnish.git import agent_gitdir
 from burnish.git.files import disk_errors, is_real_dir, remove_tree
 from burnish.git.instruction_imports import Imported, imported_paths
-from burnish.git.layout import lay_files
+from burnish.git.layout import check_out_files
 from burnish.git.project import Project
-from burnish.git.staging import look
+from burnish.git.staging import find_dirty_paths
 from burnish.git.task_tree import TaskTree
 from burnish.git.workspace import GitWorkspace
 from burnish.proc.folders import private_folder
 
-# Names the repositories that git would fetch into submodules.
+# names the repositories that git would fetch into submodules
 GIT_FILES = (".gitmodules",)
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFolder:
-    """A directory with one commit's files, and the index that says what they should be."""
+    """A directory with one commit's files, and the index to compare them with."""
 
     path: Path
     project: Project
@@ -38,14 +38,14 @@ class SnapshotFolder:
     inode: int
 
     def breaches(self) -> list[str]:
-        """Paths that were written or deleted since it was laid, ignored ones too."""
+        """Paths that were written or deleted since it was created, including ignored ones."""
         try:
             here = self.path.lstat()
         except OSError:
             return ["."]
         if not is_real_dir(self.path) or (here.st_dev, here.st_ino) != (self.device, self.inode):
             return ["."]
-        return look(self.project, self.index, self.path, ignored=True).paths
+        return find_dirty_paths(self.project, self.index, self.path, with_ignored=True).paths
 
 
 @contextmanager
@@ -59,72 +59,79 @@ def snapshot(
     trusted: bool = True,
     brief: Mapping[str, str] | None = None,
 ) -> Iterator[SnapshotFolder]:
-    """Lay `commit` at `path`, with what `from_base` names as the base has it: files that instruct agents.
+    """Check out `commit` at `path`, with files that match `from_base` (agents' instructions) as in the base.
 
-    Of a repository that is not trusted, without those files, and without links that lead out of it.
+    In an untrusted repository these files, and links out of the repository, are left out.
     """
     project, commit = workspace.project, workspace.plain(commit)
     tree = TaskTree.of(project, workspace.name, path)
     path, index = tree.path, tree.index
-    with disk_errors(f"making {path}"):
+    with disk_errors(f"creating {path}"):
         if not is_real_dir(path):
             path.unlink(missing_ok=True)
             private_folder(path.parent)
             path.mkdir(mode=0o700)
         here = path.lstat()
-    lay_files(project, index, path, commit, everything=True)
+    check_out_files(project, index, path, commit, everything=True)
     if trusted:
-        _from_base(workspace, index, path, base, commit, from_base)
+        _restore_from_base(workspace, index, path, base, commit, from_base)
     else:
         _leave_out(project, index, path, from_base)
     files = tuple((name, workspace.secrets.redact(text)) for name, text in (brief or {}).items())
-    laid = agentgit.AgentGitDir(
+    contents = agent_gitdir.AgentGitDir(
         workspace.ref, commit, workspace.plain(base.commit), base.target, workspace.author, files=files
     )
-    agentgit.create_agent_gitdir(project, path, index, laid)
+    agent_gitdir.create_agent_gitdir(project, path, index, contents)
     yield SnapshotFolder(path, project, index, here.st_dev, here.st_ino)
 
 
-def _from_base(workspace: GitWorkspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]) -> None:
-    wanted = (*GIT_FILES, *names)
-    changed = workspace.changes(workspace.plain(base.commit), commit).files
-    if not changed:
+def _restore_from_base(
+    workspace: GitWorkspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]
+) -> None:
+    patterns = (*GIT_FILES, *names)
+    changed_files = workspace.changes(workspace.plain(base.commit), commit).files
+    if not changed_files:
         return
-    imported = imported_paths(workspace.project, workspace.plain(base.commit), names)
-    # a folder that became a link goes before what was in it
-    files = sorted((f for f in changed if _named(f, wanted) or _brought_in(f, imported)), key=lambda f: f.path)
+    imports = imported_paths(workspace.project, workspace.plain(base.commit), names)
+    # sorted, so that a link that replaced a folder is removed before the files of the folder
+    files = sorted(
+        (f for f in changed_files if _is_instruction_file(f, patterns) or _is_imported(f, imports)),
+        key=lambda f: f.path,
+    )
     if not files:
         return
     zero = workspace.project.zero
     lines = [f"0 {zero}\t{file.path}\0" for file in files]
-    back = [file for file in files if file.old_mode not in ("000000", "160000")]
-    lines += [f"{file.old_mode} {file.old_blob}\t{file.old_path or file.path}\0" for file in back]
+    base_files = [file for file in files if file.old_mode not in ("000000", "160000")]
+    lines += [f"{file.old_mode} {file.old_blob}\t{file.old_path or file.path}\0" for file in base_files]
     stdin = "".join(lines).encode("utf-8", "surrogateescape")
     project = workspace.project
     project.git("update-index", "-z", "--index-info", index=index, work_tree=path, stdin=stdin)
     for file in files:
         _remove_inside(path, file.path)
-    restored = "".join(f"{file.old_path or file.path}\0" for file in back).encode("utf-8", "surrogateescape")
-    if restored:
+    names_from_base = "".join(f"{file.old_path or file.path}\0" for file in base_files).encode(
+        "utf-8", "surrogateescape"
+    )
+    if names_from_base:
         args = ("checkout-index", "-f", "-u", "-z", "--stdin")
-        project.git(*args, index=index, work_tree=path, stdin=restored)
+        project.git(*args, index=index, work_tree=path, stdin=names_from_base)
 
 
 def _leave_out(project: Project, index: Path, path: Path, names: Sequence[str]) -> None:
-    """Remove the agents' settings and every link out of the tree, from the files and from the index."""
-    listed = project.git("ls-files", "-z", "--stage", index=index, work_tree=path).stdout
-    entries = [entry.partition(b"\t") for entry in listed.split(b"\0") if entry]
-    removed = []
+    """Remove agents' instruction files and links out of the tree, from the directory and the index."""
+    output = project.git("ls-files", "-z", "--stage", index=index, work_tree=path).stdout
+    entries = [entry.partition(b"\t") for entry in output.split(b"\0") if entry]
+    excluded_names = []
     for head, _, raw in entries:
         name = os.fsdecode(raw)
         is_link = head.startswith(b"120000")
         if is_named(name, names) or (is_link and _leads_out(path, path / name)):
-            removed.append(name)
-    if not removed:
+            excluded_names.append(name)
+    if not excluded_names:
         return
-    stdin = b"".join(f"0 {project.zero}\t".encode() + os.fsencode(name) + b"\0" for name in removed)
+    stdin = b"".join(f"0 {project.zero}\t".encode() + os.fsencode(name) + b"\0" for name in excluded_names)
     project.git("update-index", "-z", "--index-info", index=index, work_tree=path, stdin=stdin)
-    for name in removed:
+    for name in excluded_names:
         _remove_inside(path, name)
 
 
@@ -135,22 +142,22 @@ def _leads_out(root: Path, link: Path) -> bool:
         return True
 
 
-def _named(file: ChangedFile, patterns: Sequence[str]) -> bool:
+def _is_instruction_file(file: ChangedFile, patterns: Sequence[str]) -> bool:
     return any(is_named(path, patterns) for path in (file.path, file.old_path or file.path))
 
 
-def _brought_in(file: ChangedFile, imported: Imported) -> bool:
-    return imported.has(file.path) or (file.old_path is not None and imported.has(file.old_path))
+def _is_imported(file: ChangedFile, imports: Imported) -> bool:
+    return imports.has(file.path) or (file.old_path is not None and imports.has(file.old_path))
 
 
 def _remove_inside(root: Path, name: str) -> None:
-    """Delete one file below `root`, and folders that it leaves empty; never through a link."""
+    """Delete a file below `root` and folders that become empty; links are not followed."""
     target = root / os.fsdecode(name.encode("utf-8", "surrogateescape"))
     if target.parent.resolve() != root.resolve() / target.parent.relative_to(root):
-        raise PhaseFailed(ErrorCode.GIT_ERROR, f"{name!r} lies behind a link.", hint="Review it by hand.")
+        raise PhaseFailed(ErrorCode.GIT_ERROR, f"{name!r} is behind a symbolic link.", hint="Review it by hand.")
     remove_tree(target)
     for folder in target.relative_to(root).parents:
-        # Gone already (git removed it with its last file) is as good as empty.
+        # git may already have removed an empty folder
         if folder == Path() or (is_real_dir(root / folder) and any((root / folder).iterdir())):
             break
         remove_tree(root / folder)

@@ -1,4 +1,4 @@
-"""Copies of files that an agent left: holes stay holes, so that a copy is never larger on the disk than its source."""
+"""Copies sparse files with their holes, so that a copy never takes more space on disk than its source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PIECE = 1024 * 1024
 
 
 def copy_sparse(source: Path, target: Path) -> None:
-    """Copy a regular file, for its owner only, or a symbolic link as a link. A pipe, socket or device is left out."""
+    """Copy a regular file (readable by its owner only) or a symbolic link; pipes, sockets and devices are skipped."""
     with suppress(OSError):
         target.symlink_to(source.readlink())
         return
@@ -34,7 +34,7 @@ def copy_sparse(source: Path, target: Path) -> None:
 
 
 def _data_ranges(handle: int, size: int) -> Iterator[tuple[int, int]]:
-    """Where the file has content; all of it on a file system that does not know of holes."""
+    """Ranges of the file that are not holes; the whole file where the file system does not support holes."""
     end = 0
     while end < size:
         try:

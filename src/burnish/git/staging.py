@@ -1,4 +1,4 @@
-"""What is different in a work tree, and taking it into an index without running anything it contains."""
+"""Finds changed paths in a work tree, and stages them without running any program from it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
-from burnish.git.files import open_rights
+from burnish.git.files import restore_owner_rights
 from burnish.git.project import Project
 
-# Names that git refuses as some file system would take them for `.git`.
+# names that git refuses, because some file systems treat them as `.git`
 _FORBIDDEN = re.compile(rb"(?:^|/)(?:\.git|git~1)(?:[ .:\\][^/]*)?(?:/|$)", re.I)
 
 
@@ -22,72 +22,75 @@ _FORBIDDEN = re.compile(rb"(?:^|/)(?:\.git|git~1)(?:[ .:\\][^/]*)?(?:/|$)", re.I
 class DirtyPaths:
     """Paths, as bytes, that differ from the index."""
 
-    # to be taken as they are on disk (changed, new, or deleted)
-    taken: tuple[bytes, ...] = ()
-    # tracked, but hidden behind a link or no longer a file: to be dropped
-    dropped: tuple[bytes, ...] = ()
-    # among `taken`: not tracked before
+    # changed, new or deleted on disk
+    to_stage: tuple[bytes, ...] = ()
+    # tracked, but behind a link or no longer a regular file
+    to_drop: tuple[bytes, ...] = ()
+    # those of `to_stage` that were not tracked before
     new: frozenset[bytes] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.taken or self.dropped)
+        return bool(self.to_stage or self.to_drop)
 
     @property
     def paths(self) -> list[str]:
-        return [os.fsdecode(path) for path in sorted({*self.taken, *self.dropped})]
+        return [os.fsdecode(path) for path in sorted({*self.to_stage, *self.to_drop})]
 
     def without(self, prefix: str) -> DirtyPaths:
         start = os.fsencode(prefix.rstrip("/")) + b"/"
         return DirtyPaths(
-            tuple(p for p in self.taken if not p.startswith(start)),
-            tuple(p for p in self.dropped if not p.startswith(start)),
+            tuple(p for p in self.to_stage if not p.startswith(start)),
+            tuple(p for p in self.to_drop if not p.startswith(start)),
             frozenset(p for p in self.new if not p.startswith(start)),
         )
 
 
-def look(
-    project: Project, index: Path, root: Path, *, file_mode: bool = True, ignored: bool = False, ours: bool = True
+def find_dirty_paths(
+    project: Project, index: Path, root: Path, *, file_mode: bool = True, with_ignored: bool = False, ours: bool = True
 ) -> DirtyPaths:
-    """One process: what changed, what is gone, what is new (with `ignored` that too). Only in `ours` rights change."""
+    """Changed, deleted and new paths, with one process; ignored ones only if `with_ignored`.
+
+    `ours`: the directory belongs to burnish, so permissions may be restored where git is denied access.
+    """
     args = ["-c", f"core.fileMode={str(file_mode).lower()}", "ls-files", "-z", "-t", "-m", "-o"]
-    args += [] if ignored else ["--exclude-standard"]
-    done = project.git(*args, index=index, work_tree=root)
-    if ours and b"ermission denied" in done.stderr:
-        open_rights(root)
-        done = project.git(*args, index=index, work_tree=root)
+    args += [] if with_ignored else ["--exclude-standard"]
+    result = project.git(*args, index=index, work_tree=root)
+    if ours and b"ermission denied" in result.stderr:
+        restore_owner_rights(root)
+        result = project.git(*args, index=index, work_tree=root)
     base = os.fsencode(root)
     links: dict[bytes, bool] = {}
-    taken: list[bytes] = []
-    dropped: list[bytes] = []
-    nested: list[bytes] = []
-    for record in done.stdout.split(b"\0"):
+    to_stage: list[bytes] = []
+    to_drop: list[bytes] = []
+    nested_repositories: list[bytes] = []
+    for record in result.stdout.split(b"\0"):
         tag, path = record[:2], record[2:]
         if not path or _FORBIDDEN.search(path):
             continue
         if tag == b"? ":
-            (nested if path.endswith(b"/") else taken).append(path)
+            (nested_repositories if path.endswith(b"/") else to_stage).append(path)
         elif _behind_link(base, path, links) or _is_special(base, path):
-            dropped.append(path)
+            to_drop.append(path)
         else:
-            taken.append(path)
-    tracked = {r[2:] for r in done.stdout.split(b"\0") if r[:2] != b"? "}
-    taken += _nested_files(project, root, nested, ignored=ignored)
-    unique = tuple(dict.fromkeys(taken))
-    return DirtyPaths(unique, tuple(dict.fromkeys(dropped)), frozenset(unique) - tracked)
+            to_stage.append(path)
+    tracked_paths = {r[2:] for r in result.stdout.split(b"\0") if r[:2] != b"? "}
+    to_stage += _nested_files(project, root, nested_repositories, with_ignored=with_ignored)
+    unique = tuple(dict.fromkeys(to_stage))
+    return DirtyPaths(unique, tuple(dict.fromkeys(to_drop)), frozenset(unique) - tracked_paths)
 
 
-def _behind_link(base: bytes, path: bytes, seen: dict[bytes, bool]) -> bool:
-    """Is a directory on the way to `path` a link? git would refuse such a path."""
+def _behind_link(base: bytes, path: bytes, is_link: dict[bytes, bool]) -> bool:
+    """Whether a parent directory of `path` is a link: git refuses such paths."""
     folder = os.path.dirname(path)  # noqa: PTH120 (bytes)
     if not folder:
         return False
-    if folder not in seen:
-        seen[folder] = os.path.islink(os.path.join(base, folder)) or _behind_link(base, folder, seen)  # noqa: PTH114, PTH118
-    return seen[folder]
+    if folder not in is_link:
+        is_link[folder] = os.path.islink(os.path.join(base, folder)) or _behind_link(base, folder, is_link)  # noqa: PTH114, PTH118
+    return is_link[folder]
 
 
 def _is_special(base: bytes, path: bytes) -> bool:
-    """A pipe, socket or device where a tracked file was."""
+    """Whether the path is a pipe, socket or device."""
     try:
         mode = os.lstat(os.path.join(base, path)).st_mode  # noqa: PTH118
     except OSError:
@@ -95,16 +98,16 @@ def _is_special(base: bytes, path: bytes) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
-def _nested_files(project: Project, root: Path, folders: Iterable[bytes], *, ignored: bool) -> list[bytes]:
-    """The files of repositories inside the work tree, as files: `git add` would lose them or die."""
+def _nested_files(project: Project, root: Path, folders: Iterable[bytes], *, with_ignored: bool) -> list[bytes]:
+    """The files of nested repositories, which `git add` would skip or fail on."""
     base = os.fsencode(root)
     paths = [path for folder in folders for path in _walk(base, folder.rstrip(b"/"))]
-    if not paths or ignored:
+    if not paths or with_ignored:
         return paths
-    # "./" keeps a name like ":(top)" from being read as more than a name.
-    asked = b"".join(b"./" + path + b"\0" for path in paths)
+    # "./" keeps git from reading a name like ":(top)" as pathspec magic
+    query = b"".join(b"./" + path + b"\0" for path in paths)
     args = ("check-ignore", "-z", "--stdin", "--no-index")
-    left_out = set(project.git(*args, work_tree=root, stdin=asked, ok=(0, 1)).stdout.split(b"\0"))
+    left_out = set(project.git(*args, work_tree=root, stdin=query, ok=(0, 1)).stdout.split(b"\0"))
     return [path for path in paths if b"./" + path not in left_out]
 
 
@@ -124,28 +127,28 @@ def _walk(base: bytes, folder: bytes) -> Iterable[bytes]:
 
 
 def stage(project: Project, index: Path, root: Path, dirt: DirtyPaths, *, any_encoding: bool = False) -> None:
-    """Take the dirt into the index, file by file: nothing that `git add` would run is run.
+    """Stage the paths one by one, without the programs that `git add` may run.
 
-    With `any_encoding`, a file whose content does not fit its `working-tree-encoding` is taken byte by byte: that is
-    for keeping work, not for committing it, because git would write another content when it is checked out.
+    With `any_encoding`, a file whose content does not match its `working-tree-encoding` is staged unconverted. This is
+    for rescues only: a checkout of such a commit would have different content.
     """
-    if dirt.dropped:
-        gone = b"".join(path + b"\0" for path in dirt.dropped)
-        project.git("update-index", "--force-remove", "-z", "--stdin", index=index, work_tree=root, stdin=gone)
-    if dirt.taken:
-        _make_readable(os.fsencode(root), dirt.taken)
-        # Gone first: a directory that became a file must make room for it.
-        order = sorted(dirt.taken, key=lambda path: path in dirt.new)
+    if dirt.to_drop:
+        names = b"".join(path + b"\0" for path in dirt.to_drop)
+        project.git("update-index", "--force-remove", "-z", "--stdin", index=index, work_tree=root, stdin=names)
+    if dirt.to_stage:
+        _make_readable(os.fsencode(root), dirt.to_stage)
+        # tracked paths first: a deleted directory must be removed before a file of that name is added
+        order = sorted(dirt.to_stage, key=lambda path: path in dirt.new)
         try:
             _update_index(project, index, root, order)
         except PhaseFailed as failed:
-            encoded = _encoded(project, root, order)
-            if not encoded:
+            encodings = _encoded(project, root, order)
+            if not encodings:
                 raise
             if not any_encoding:
-                raise _encoding_failure(failed, encoded) from failed
-            _update_index(project, index, root, [path for path in order if path not in encoded])
-            _stage_bytes(project, index, root, encoded)
+                raise _encoding_failure(failed, encodings) from failed
+            _update_index(project, index, root, [path for path in order if path not in encodings])
+            _stage_bytes(project, index, root, encodings)
 
 
 def _update_index(project: Project, index: Path, root: Path, paths: Iterable[bytes]) -> None:
@@ -155,22 +158,22 @@ def _update_index(project: Project, index: Path, root: Path, paths: Iterable[byt
 
 
 def _encoded(project: Project, root: Path, paths: Iterable[bytes]) -> dict[bytes, str]:
-    """The paths that have a `working-tree-encoding`, and which one."""
-    asked = b"".join(path + b"\0" for path in paths)
-    answer = project.git("check-attr", "-z", "--stdin", "working-tree-encoding", work_tree=root, stdin=asked).stdout
+    """Path → its `working-tree-encoding`, for paths that have one."""
+    query = b"".join(path + b"\0" for path in paths)
+    answer = project.git("check-attr", "-z", "--stdin", "working-tree-encoding", work_tree=root, stdin=query).stdout
     words = answer.split(b"\0")
     found = zip(words[0::3], words[2::3], strict=False)
     return {path: value.decode(errors="replace") for path, value in found if value not in (b"unspecified", b"unset")}
 
 
-def _encoding_failure(failed: PhaseFailed, encoded: Mapping[bytes, str]) -> PhaseFailed:
-    # git names the file in its message; else any of them may be the one
-    named = [path for path in encoded if f"'{os.fsdecode(path)}'" in failed.what] or sorted(encoded)
-    path, encoding = os.fsdecode(named[0]), encoded[named[0]]
+def _encoding_failure(error: PhaseFailed, encodings: Mapping[bytes, str]) -> PhaseFailed:
+    # git usually names the file in its message
+    candidates = [path for path in encodings if f"'{os.fsdecode(path)}'" in error.what] or sorted(encodings)
+    path, encoding = os.fsdecode(candidates[0]), encodings[candidates[0]]
     return PhaseFailed(
         ErrorCode.GIT_ERROR,
         f"{path} cannot be committed: .gitattributes sets working-tree-encoding={encoding} for it, and its content is "
-        f"not in that encoding ({failed.what}).",
+        f"not in that encoding ({error.what}).",
         hint="`burnish retry` asks the agent again; the work is kept under a rescue ref.",
     )
 

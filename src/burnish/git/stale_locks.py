@@ -1,4 +1,4 @@
-"""Lock files of refs that a git process left when the power was cut: removed on the proof that their owner is dead."""
+"""Removes lock files of refs that are older than the last boot: their owner cannot be running."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterable
 from burnish.git.project import Project
 from burnish.proc.identity import boot_time
 
-# git takes this one to delete a ref
+# git locks this file to delete a ref
 PACKED_REFS_LOCK = "packed-refs.lock"
 
 
 def remove_stale_locks(project: Project, names: Iterable[str]) -> list[str]:
-    """Remove those that are older than the start of this machine; names are relative to the git directory."""
-    removed = []
+    """Remove locks that are older than the last boot; names are relative to the git directory. Returns the removed."""
+    removed_names = []
     for name in names:
         path = project.common_dir / name
         try:
             if path.stat().st_mtime < min(boot_time(), time.time()):
                 path.unlink()
-                removed.append(name)
+                removed_names.append(name)
         except (FileNotFoundError, NotADirectoryError):
             continue
-    return removed
+    return removed_names

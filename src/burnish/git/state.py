@@ -1,4 +1,4 @@
-"""What burnish knows of one workspace between calls: kept beside its index, out of the agent's sight."""
+"""State of a workspace between calls: stored beside its index, out of the agent's reach."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from burnish.git.files import disk_errors, write_whole
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """The directory by its inode, the commit its index holds, and what its `.git` was laid with."""
+    """Inode of the directory, commit of its index, and base and target of its `.git`."""
 
     inode: int = 0
     commit: str = ""
@@ -21,11 +21,11 @@ class WorkspaceState:
 
 def load(path: Path) -> WorkspaceState | None:
     try:
-        known = json.loads(path.read_text())
-        known.pop("device", None)  # written by earlier versions
-        return WorkspaceState(**known)
+        fields = json.loads(path.read_text())
+        fields.pop("device", None)  # written by earlier versions
+        return WorkspaceState(**fields)
     except (FileNotFoundError, ValueError, TypeError, AttributeError):
-        # A damaged file is as good as none: the workspace is then put right from its commit.
+        # a damaged file counts as missing: the workspace is then reset to its commit
         return None
 
 

@@ -1,4 +1,4 @@
-"""The clean tree of one task, which its checks and its reviewers use in turn."""
+"""The clean checkout of a task, used in turn by its checks and its reviewers."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from burnish.proc.folders import private_folder
 
 @dataclass(frozen=True, slots=True)
 class TaskTree:
-    """Where the tree lies between two phases, and the index that names what its files should be."""
+    """Path of the checkout between two phases, and its index."""
 
     path: Path
     index: Path
 
     @classmethod
     def of(cls, project: Project, name: str, path: Path) -> TaskTree:
-        """`name` is the task's; a task may have trees at several places."""
+        """The checkout of the task `name` at `path`; a task may have several."""
         path = path.absolute()
         place = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
         return cls(path, project.own / "index" / f"{name}.snapshot-{place}")
 
     def move_to(self, files: Path, index: Path) -> None:
-        """Move it to `files`, where nothing may be, so that only what differs has to be written there."""
+        """Move it to `files`, which must not exist, so that only changed files have to be written there."""
         if not is_real_dir(self.path) or not self.index.is_file():
             self.remove()
             return
@@ -38,12 +38,12 @@ class TaskTree:
             self._remove_indexes()
 
     def take(self, files: Path, index: Path) -> None:
-        """Have the tree at `files` from now on."""
+        """Replace it with the checkout at `files`."""
         self.remove()
         with disk_errors(f"moving {files}"):
             private_folder(self.path.parent)
             self.index.parent.mkdir(exist_ok=True)
-            # the index first: files that it names and that are missing are written again
+            # the index first: missing files that it lists are written again
             copy_index(index, self.index)
             files.rename(self.path)
 
@@ -53,6 +53,6 @@ class TaskTree:
             self._remove_indexes()
 
     def _remove_indexes(self) -> None:
-        """Its own, and those of submodules, whose files are written in full the next time."""
+        """Remove its index and those of submodules."""
         for file in self.index.parent.glob(f"{self.index.name}*"):
             file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Objects and packs whose files are empty, cut or overwritten: put aside, so that they can be written again."""
+"""Moves damaged objects and packs (empty, truncated or overwritten) aside, so that they can be written again."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ _CHUNK = 1 << 20
 
 
 def find_torn_objects(project: Project) -> list[str]:
-    """Every loose object is read and compared with its name; only after damage was seen, for that takes time."""
+    """Loose objects that do not match their hash. Slow: reads all of them, so call it only after other damage."""
     return [sha for sha, path in _loose_objects(project.user_objects) if not _is_sound(project, sha, path)]
 
 
-def put_torn_aside(project: Project) -> list[str]:
-    """Move torn objects out of the user's store into burnish's folder, unless the user's own history needs them.
+def move_torn_objects_aside(project: Project) -> list[str]:
+    """Move damaged objects from the user's store to burnish's git dir, unless the user's own history needs them.
 
-    git does not write an object again while a file of that name lies there, empty or not.
+    git does not write an object again while a file of that name exists, even if it is empty.
     """
     _drop_torn_copies(project)
-    moved = _put_packs_aside(project)
-    torn = find_torn_objects(project)
-    theirs = _needed_by_user(project) if torn else None
-    for sha in torn:
-        if theirs is None or sha in theirs:
+    moved_names = _move_torn_packs_aside(project)
+    damaged_objects = find_torn_objects(project)
+    needed_objects = _needed_by_user(project) if damaged_objects else None
+    for sha in damaged_objects:
+        if needed_objects is None or sha in needed_objects:
             continue
         with disk_errors(f"moving the damaged object {sha}"):
             place = project.own / "kept" / "torn-objects"
             place.mkdir(parents=True, exist_ok=True)
             source = project.user_objects / sha[:2] / sha[2:]
-            # the home may lie on another file system
+            # the home may be on another file system
             (place / sha).write_bytes(source.read_bytes())
             source.unlink()
-        moved.append(sha)
-    return moved
+        moved_names.append(sha)
+    return moved_names
 
 
 def find_torn_packs(project: Project) -> list[KeptPack]:
-    """Packs that burnish wrote and that do not end with the hash of what is in them."""
+    """burnish's packs that do not end with the hash of their content."""
     parts = ((pack, pack.index.with_suffix(suffix)) for pack in list_packs(project) for suffix in (".pack", ".idx"))
     return list(dict.fromkeys(pack for pack, part in parts if not _ends_with_hash(project, part)))
 
 
-def _put_packs_aside(project: Project) -> list[str]:
-    moved = []
+def _move_torn_packs_aside(project: Project) -> list[str]:
+    moved_names = []
     for pack in find_torn_packs(project):
         with disk_errors(f"moving the damaged pack {pack.index.stem}"):
             place = project.own / "kept" / "torn-objects"
@@ -64,8 +64,8 @@ def _put_packs_aside(project: Project) -> list[str]:
                 if source.is_file():
                     (place / source.name).write_bytes(source.read_bytes())
             remove_pack(pack)
-        moved.append(pack.index.stem)
-    return moved
+        moved_names.append(pack.index.stem)
+    return moved_names
 
 
 def _ends_with_hash(project: Project, file: Path) -> bool:
@@ -79,7 +79,7 @@ def _ends_with_hash(project: Project, file: Path) -> bool:
 
 
 def _drop_torn_copies(project: Project) -> None:
-    """In burnish's own store: what is published is in the user's, and the rest is written again when it is needed."""
+    """Remove damaged objects from burnish's own store: published ones have copies, others are written again."""
     for sha, path in list(_loose_objects(project.objects)):
         if not _is_sound(project, sha, path):
             with disk_errors(f"removing the damaged {path}"):
@@ -109,11 +109,11 @@ def _is_sound(project: Project, sha: str, path: Path) -> bool:
 
 
 def _needed_by_user(project: Project) -> set[str] | None:
-    """What refs, reflogs and indexes of the user's lead to; None where that cannot be told."""
-    excluded = [f"--exclude={prefix}*" for prefix in OURS]
-    args = ("rev-list", "--objects", "--no-object-names", *excluded, "--all", "--reflog", "--indexed-objects")
+    """Objects that the user's refs, reflogs and indexes reach; None where git cannot list them."""
+    exclusions = [f"--exclude={prefix}*" for prefix in OURS]
+    args = ("rev-list", "--objects", "--no-object-names", *exclusions, "--all", "--reflog", "--indexed-objects")
     try:
-        done = project.user_git(*args, here=True)
+        result = project.user_git(*args, here=True)
     except PhaseFailed:
         return None
-    return set(done.stdout.decode().split())
+    return set(result.stdout.decode().split())

@@ -1,4 +1,4 @@
-"""Taking a workspace away for good. Whatever is not committed goes under a rescue ref first."""
+"""Removes a workspace; uncommitted work is first saved under a rescue ref."""
 
 from __future__ import annotations
 
@@ -8,63 +8,65 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.errors import Refused
-from burnish.git.files import is_real_dir, move_off
+from burnish.git.files import is_real_dir, move_out_of_the_way
 from burnish.git.refs import delete_ref, read_ref, update_ref
-from burnish.git.secret_scan import left_out_by_name, put_beside
+from burnish.git.secret_scan import copy_beside, left_out_by_name
 from burnish.git.soundness import find_unreadable
 from burnish.git.workspace import GitWorkspace
 
 
 @dataclass(frozen=True, slots=True)
 class RescuedWork:
-    """Where what was unsaved is now: a ref, and a folder for what must not come into git."""
+    """Where uncommitted work was saved: a ref, and a folder for files that must not be committed."""
 
     rescue: str | None = None
     withheld: Path | None = None
     names: tuple[str, ...] = ()
-    # the whole directory, if it was not the one that burnish made
+    # the whole directory, if burnish did not create it
     folder: Path | None = None
 
     @property
-    def told(self) -> str:
-        """For people: what is not under a ref, and where it is now."""
+    def note(self) -> str:
+        """A message about files that are not under a ref."""
         if self.folder:
-            return f"It is not known what in the workspace is saved, so all of it was kept; it is now {self.folder}"
+            return f"burnish cannot tell which files of the workspace are saved, so it moved all to {self.folder}"
         names = ", ".join(map(repr, self.names[:5])) + (f" and {len(self.names) - 5} more" if self.names[5:] else "")
-        return f"Never committed because of the name, copies are in {self.withheld}: {names}" if self.withheld else ""
+        return (
+            f"Files never committed because of their names, copied to {self.withheld}: {names}" if self.withheld else ""
+        )
 
 
 def _is_incomparable(workspace: GitWorkspace, commit: str) -> bool:
-    """The commit that the files were laid from is gone, so it cannot be told what in them is saved."""
+    """Whether the commit of the files is lost, so that uncommitted changes cannot be determined."""
     return bool(find_unreadable(workspace.project, [commit], with_trees=True))
 
 
 def remove_workspace(workspace: GitWorkspace, label: str, *, copies: Collection[str] = ()) -> RescuedWork:
-    """Save, then remove. `copies` came from the user's checkout and are still there."""
+    """Save uncommitted work, then remove the workspace. `copies`: files that the user's checkout still has."""
     if not is_real_dir(workspace.path):
         workspace.remove()
         return RescuedWork()
     at = workspace.checked_out_commit()
     if at is None:
         raise Refused(
-            f"{workspace.path} was not laid by burnish, so it is not known what in it is saved.",
-            hint="Look at it, and remove it by hand.",
+            f"burnish did not create {workspace.path}, so it cannot tell which files are saved.",
+            hint="Check its content, and remove it by hand.",
         )
     if not workspace.is_own() or _is_incomparable(workspace, at):
-        folder = move_off(workspace.path)
+        folder = move_out_of_the_way(workspace.path)
         workspace.remove()
         return RescuedWork(folder=folder)
     branch = read_ref(workspace.project, workspace.ref)
     if branch is None:
-        # Its branch is gone: what is unsaved is told by the commit that the files were laid from.
+        # the branch was deleted: compare with the commit that the files were reset to
         update_ref(workspace.project, workspace.ref, at, workspace.project.zero)
     try:
-        own = workspace.after_phase(label)
-        kept = workspace.rescue(label)
+        agent_ref = workspace.collect_agent_git(label)
+        rescue_ref = workspace.rescue(label)
     finally:
         if branch is None:
             delete_ref(workspace.project, workspace.ref, at)
-    secret = sorted(left_out_by_name(workspace.project, workspace.index, workspace.path, copies))
-    place = put_beside(secret, workspace.path, label) if secret else None
+    secret_paths = sorted(left_out_by_name(workspace.project, workspace.index, workspace.path, copies))
+    place = copy_beside(secret_paths, workspace.path, label) if secret_paths else None
     workspace.remove()
-    return RescuedWork(kept or own, place, tuple(map(os.fsdecode, secret)))
+    return RescuedWork(rescue_ref or agent_ref, place, tuple(map(os.fsdecode, secret_paths)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError, Refused
 from burnish.git.project import FoundRepository, Project
-from burnish.git.repository_id import read_id, repoint_lent_objects, write_new_id
+from burnish.git.repository_id import read_id, repoint_object_links, write_new_id
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 
@@ -66,7 +66,7 @@ def link(store: Store, row: ProjectRow, found: FoundRepository, home: Path) -> P
     """Let the project be at this place from now on, and the workspaces of its tasks borrow from there."""
     linked = store.relink(row, found.common_dir, found.root)
     with suppress(OSError):  # laid again by the next run
-        repoint_lent_objects(home / "projects" / row.key / "git", row.common_dir, linked.common_dir)
+        repoint_object_links(home / "projects" / row.key / "git", row.common_dir, linked.common_dir)
     return linked
 
 

@@ -16,7 +16,7 @@ from burnish.adapters.checks.environments import CheckEnvironment
 from burnish.checks.environment import named_files
 from burnish.checks.installed import EnvironmentFolder
 from burnish.checks.placement import Placement
-from burnish.git.checkout import throwaway, throwaway_index
+from burnish.git.checkout import temporary_index, throwaway
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Project
 from burnish.git.task_tree import TaskTree
@@ -195,7 +195,7 @@ def check_tree(
     if task_tree and not reused:
         # not used: its files are older than the layer, or programs may have written to it
         task_tree.remove()
-    with throwaway(project, commit, place, reused=reused) as files:
+    with throwaway(project, commit, place, clean_tree=reused) as files:
         try:
             with disk_errors(f"making {scratch}"):
                 remove_tree(scratch)
@@ -212,7 +212,7 @@ def check_tree(
                 _copy_environment(environment, files)
             yield tree
             if overlays and task_tree:
-                task_tree.take(files, throwaway_index(files))
+                task_tree.take(files, temporary_index(files))
         finally:
             remove_tree(scratch)
 

@@ -183,7 +183,7 @@ def _clean(app: App, weight: FolderSize) -> CleanReport:
         return CleanReport(weight, error=error)
     if kept.folder:
         weight = replace(weight, workspace=0)  # it was put aside, which frees nothing
-    return CleanReport(weight, rescue=kept.rescue, withheld=kept.withheld, note=kept.told)
+    return CleanReport(weight, rescue=kept.rescue, withheld=kept.withheld, note=kept.note)
 
 
 @contextmanager

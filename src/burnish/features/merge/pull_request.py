@@ -13,7 +13,7 @@ from burnish.features.merge.plan import fit_to_merge
 from burnish.features.merge.pull_request_text import body
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
-from burnish.git.target_branch import ELSEWHERE, user_git
+from burnish.git.target_branch import LOCATION_VARIABLES, user_git
 from burnish.proc.capture import Captured, capture
 from burnish.proc.own_programs import find_own_program, own_path
 from burnish.runtime.reader import refuse_inside_phase
@@ -130,7 +130,7 @@ def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool)
 
 
 def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
-    env = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+    env = {name: value for name, value in os.environ.items() if name not in LOCATION_VARIABLES}
     env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1", "PATH": own_path()}
     stdin = text.encode("utf-8", "replace")
     return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=app.repo.root, env=env, stdin=stdin, timeout=120)

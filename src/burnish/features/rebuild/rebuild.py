@@ -20,7 +20,7 @@ from burnish.features.rebuild.event_file import DamagedEventFile, as_far_as_show
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
 from burnish.git.objects import read_commit
-from burnish.git.owned_files import PHASE, has_folder, learn, plain_tree, read_written
+from burnish.git.owned_files import PHASE, has_folder, learn, plain_tree, read_owned_file
 from burnish.git.refs import list_refs, read_ref
 from burnish.review.artifact import MalformedArtifact, cycle_of, parse_artifact
 from burnish.runtime.reader import refuse_inside_phase
@@ -171,7 +171,7 @@ def _in_git(app: App, name: str) -> tuple[str, bytes | None]:
         learn(app.repo, _commits(app, name))
     on_ref = read_artifact(app.repo, own, f"{name}/events.jsonl")
     path = f".burnish/tasks/{name}/events.jsonl"
-    on_branch = read_written(app.repo, branch, path)
+    on_branch = read_owned_file(app.repo, branch, path)
     if on_branch is not None and len(on_branch) > len(on_ref or b""):
         return f"{branch}:{path}", on_branch
     return f"{own}:{name}/events.jsonl", on_ref

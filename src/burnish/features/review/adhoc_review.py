@@ -44,7 +44,7 @@ from burnish.features.review.adhoc_checks import (
     wants_whole_tree,
 )
 from burnish.git.base import identity
-from burnish.git.changed_files import lay_changed_files
+from burnish.git.changed_files import write_changed_files
 from burnish.git.file_content import read_blobs
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Project, discover
@@ -262,7 +262,7 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
             breaches = files.breaches()
     else:
         files_read = ReviewedFiles(ground.place / "files" / "changed", whole_tree=False)
-        lay_changed_files(change, Contents(ground.project, pair.new.sha, change.paths).get, files_read.path)
+        write_changed_files(change, Contents(ground.project, pair.new.sha, change.paths).get, files_read.path)
         hearing = _hearing(ground, pair, subject, files_read)
         heard, breaches = run_reviewers(hearing), []
     panel = panel_of(hearing, heard)

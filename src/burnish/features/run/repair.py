@@ -18,7 +18,7 @@ from burnish.git.rescue import PREFIX as RESCUES
 from burnish.git.rescue_repair import ReadableRescue, write_readable
 from burnish.git.soundness import find_unsound
 from burnish.git.stale_locks import PACKED_REFS_LOCK, remove_stale_locks
-from burnish.git.torn_objects import put_torn_aside
+from burnish.git.torn_objects import move_torn_objects_aside
 from burnish.proc.identity import boot_id
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def heal(app: App, *, thorough: bool = False) -> RepairReport:
     files = read_own_refs(app.repo)
     healed, stale = RepairReport(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
     healed.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
-    torn = put_torn_aside(app.repo) if is_restarted else []
+    torn = move_torn_objects_aside(app.repo) if is_restarted else []
     if torn:
         healed.notes.append(
             f"{len(torn)} damaged git objects of burnish were moved to {_kept(app.repo, 'torn-objects')}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from burnish.errors import BadInput, NotFound
 from burnish.features.tasks.changes import change_of
 from burnish.git.artifacts import read_artifact
-from burnish.git.owned_files import read_written
+from burnish.git.owned_files import read_owned_file
 from burnish.regular_files import read_below
 from burnish.runtime.app import App
 
@@ -32,7 +32,7 @@ def artifact(app: App, task_id: int, name: str) -> bytes:
     content = read_artifact(app.repo, f"refs/burnish/artifacts/{task.name}", f"{task.name}/{Path(name).name}")
     if content is None and task.branch:
         path = f".burnish/tasks/{task.name}/{Path(name).name}"
-        content = read_written(app.repo, f"refs/heads/{task.branch}", path)
+        content = read_owned_file(app.repo, f"refs/heads/{task.branch}", path)
     if content is None:
         raise NotFound(f"Task {task_id} has no artifact {name!r}.", hint=f"`burnish show {task_id}` lists them.")
     return content
