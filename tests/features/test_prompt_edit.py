@@ -9,7 +9,7 @@ import pytest
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.prompts.edit import PromptScope, all_kept, kept, reset, save, switch, try_on
 from burnish.review.templates import LONGEST
-from burnish.review.variable_docs import meanings
+from burnish.review.variable_docs import variable_descriptions
 from burnish.runtime import open_app
 from burnish.runtime.app import App
 from burnish.runtime.prompts import NAMES, variables
@@ -33,8 +33,8 @@ def again(app: App) -> App:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_variable_has_a_meaning_and_no_meaning_lacks_its_variable(name: str) -> None:
-    assert set(meanings(name)) == variables(name)
-    assert all(meanings(name).values())
+    assert set(variable_descriptions(name)) == variables(name)
+    assert all(variable_descriptions(name).values())
 
 
 def test_the_projects_text_wins_and_both_places_are_told(app: App) -> None:

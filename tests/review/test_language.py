@@ -57,9 +57,9 @@ def test_what_cannot_be_filled_in_is_known_before_it_is_kept() -> None:
 
 
 def test_the_shipped_prompts_say_no_more_than_anybody_may() -> None:
-    from burnish.review.template_sandbox import parsed
+    from burnish.review.template_sandbox import parse_template
 
-    assert all(parsed(shipped(name)) for name in NAMES)
+    assert all(parse_template(shipped(name)) for name in NAMES)
 
 
 def test_a_broken_commit_message_names_no_prompt_to_reset() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.review import Review, RulingState, Unreadable, Verdict
 from burnish.review.external.lines import rulings
-from burnish.review.external.reader import in_person, page_of, read_contract, read_markdown, says_nothing
+from burnish.review.external.reader import complete_approval, is_without_reason, page_of, read_contract, read_markdown
 from burnish.review.reading import Expect
 
 ADA = Expect(cycle=2, prior_ids=("F1", "F2"), criteria=("rejects empty passwords",), source="user:ada")
@@ -163,10 +163,10 @@ def test_earlier_findings_are_ruled_on_by_id() -> None:
 
 
 def test_changes_without_a_word_about_them_say_nothing() -> None:
-    assert says_nothing(good("Verdict: changes requested\n"))
-    assert says_nothing(good("## Verdict\n\nRejected\n"))
-    assert not says_nothing(good("Verdict: approved\n"))
-    assert not says_nothing(good("Verdict: changes requested\n\n- F1: open\n", ADA))
+    assert is_without_reason(good("Verdict: changes requested\n"))
+    assert is_without_reason(good("## Verdict\n\nRejected\n"))
+    assert not is_without_reason(good("Verdict: approved\n"))
+    assert not is_without_reason(good("Verdict: changes requested\n\n- F1: open\n", ADA))
 
 
 CONTRACT = {"verdict": "approved", "summary": "ok", "inspected": [], "findings": [], "prior": [], "compliance": []}
@@ -198,10 +198,10 @@ def finding(id: str, category: Category = Category.CODE, source: str = "judge") 
 def test_a_persons_approval_is_of_the_whole_but_not_against_checks_guards_or_an_earlier_rejection() -> None:
     findings = (finding("F1"), finding("F2", Category.GUARD), finding("F3", source="check:test"))
     said = good("Verdict: approved\n")
-    whole = in_person(said, findings=findings, criteria=("a", "b"), by="user:ada", anew=True)
+    whole = complete_approval(said, findings=findings, criteria=("a", "b"), by="user:ada", is_new_tree=True)
     assert [(r.id, r.state) for r in whole.rulings] == [("F1", RulingState.RESOLVED)]
     assert [(c.item, c.met) for c in whole.compliance] == [("a", True), ("b", True)]
-    assert in_person(said, findings=findings, criteria=(), by="user:ada", anew=False).rulings == ()
+    assert complete_approval(said, findings=findings, criteria=(), by="user:ada", is_new_tree=False).rulings == ()
 
 
 @given(st.text(alphabet="Verdict: aproved#*`>-\n[]_F1<!|'", max_size=300))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.change import Change, ChangedFile, HiddenContent
-from burnish.review.context import ReviewPrompt, coverage, together
+from burnish.review.context import ReviewPrompt, coverage, merge_prompts
 from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
 from burnish.review.path_quoting import quoted, unquoted
 from testing.changes import added, binary, change, deleted, modified, renamed
@@ -209,5 +209,5 @@ def test_a_path_with_characters_that_cannot_be_seen_is_written_with_escapes() ->
 def test_passes_taken_together_cover_what_each_showed_whole() -> None:
     one = ReviewPrompt("", ("a.py", "b.py"), ("c.py",), ("x.lock",))
     two = ReviewPrompt("", ("c.py", "d.py"), ("b.py",), ())
-    both = together([one, two])
+    both = merge_prompts([one, two])
     assert (both.shown, both.not_shown, both.covered_by_summary) == (("a.py", "d.py"), ("b.py", "c.py"), ("x.lock",))

@@ -4,7 +4,7 @@ import pytest
 
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Review, ReviewerResult, Ruling, RulingState, Unreadable, Verdict
-from burnish.review.panel import combine, joined_remarks, same_remark
+from burnish.review.panel import combine, merge_remarks, same_remark
 
 YES = Review(Verdict.APPROVED, "good")
 NO = Review(Verdict.CHANGES_REQUESTED, "The lock is never released. See below.")
@@ -57,27 +57,27 @@ A, C, D, R = Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSI
     ],
 )
 def test_the_quorum_counts_the_configured(quorum: str, said: tuple[Review], verdict: Verdict | None) -> None:
-    panel = combine(voices(*said), quorum=quorum, configured=max(1, len(said)))
+    panel = combine(voices(*said), quorum=quorum, reviewer_count=max(1, len(said)))
     assert panel.verdict == verdict
     assert bool(panel.why) == (verdict is None)
 
 
 def test_one_that_never_answered_is_not_averaged_away() -> None:
-    assert combine(voices(YES), quorum="all", configured=2).verdict is None
-    assert combine(voices(YES), quorum="majority", configured=3).verdict is None
-    assert combine(voices(YES, YES), quorum="majority", configured=3).verdict == Verdict.APPROVED
+    assert combine(voices(YES), quorum="all", reviewer_count=2).verdict is None
+    assert combine(voices(YES), quorum="majority", reviewer_count=3).verdict is None
+    assert combine(voices(YES, YES), quorum="majority", reviewer_count=3).verdict == Verdict.APPROVED
 
 
 def test_a_blocking_voice_blocks_the_panel() -> None:
-    assert combine(voices(YES, STOP), quorum="any", configured=2).blocking
+    assert combine(voices(YES, STOP), quorum="any", reviewer_count=2).blocking
 
 
 def test_the_same_remark_from_two_is_one_with_both_as_source() -> None:
     one = Review(C, "x", remarks=(remark("No error handling in the API call", 45),))
     two = Review(C, "y", remarks=(remark("No error handling in API call!", 47), remark("Unused import", 1)))
-    panel = combine(voices(one, two), quorum="all", configured=2)
+    panel = combine(voices(one, two), quorum="all", reviewer_count=2)
     assert [r.source for r in panel.remarks] == ["agent0", "agent1", "agent1"]  # nothing is lost before the ledger
-    assert [(r.title, r.source) for r in joined_remarks(panel.remarks)] == [
+    assert [(r.title, r.source) for r in merge_remarks(panel.remarks)] == [
         ("No error handling in the API call", "agent0, agent1"),
         ("Unused import", "agent1"),
     ]
@@ -86,8 +86,10 @@ def test_the_same_remark_from_two_is_one_with_both_as_source() -> None:
 def test_merging_keeps_the_worse_severity_and_the_longer_words() -> None:
     mild = Remark(Category.CODE, Severity.INFO, "Bug", "short", file="a.py", line=3, suggestion="do")
     bad = Remark(Category.CODE, Severity.ERROR, "Bug", "longer words", file="a.py", line=3, quote="x")
-    panel = combine(voices(Review(C, "", remarks=(mild,)), Review(C, "", remarks=(bad,))), quorum="all", configured=2)
-    (merged,) = joined_remarks(panel.remarks)
+    panel = combine(
+        voices(Review(C, "", remarks=(mild,)), Review(C, "", remarks=(bad,))), quorum="all", reviewer_count=2
+    )
+    (merged,) = merge_remarks(panel.remarks)
     assert (merged.severity, merged.description, merged.suggestion, merged.quote) == (
         Severity.ERROR,
         "longer words",
@@ -104,12 +106,12 @@ def test_remarks_elsewhere_or_about_something_else_stay_apart() -> None:
 
 
 def test_two_remarks_of_one_voice_are_never_merged() -> None:
-    panel = combine(voices(Review(C, "x", remarks=(remark(), remark()))), quorum="all", configured=1)
-    assert len(joined_remarks(panel.remarks)) == 2
+    panel = combine(voices(Review(C, "x", remarks=(remark(), remark()))), quorum="all", reviewer_count=1)
+    assert len(merge_remarks(panel.remarks)) == 2
 
 
 def test_changes_requested_without_a_finding_becomes_one() -> None:
-    panel = combine(voices(NO, YES), quorum="all", configured=2)
+    panel = combine(voices(NO, YES), quorum="all", reviewer_count=2)
     (made,) = panel.remarks
     assert made.title == "The lock is never released." and made.severity == Severity.ERROR
     assert made.source == "agent0"
@@ -117,28 +119,28 @@ def test_changes_requested_without_a_finding_becomes_one() -> None:
 
 def test_no_finding_is_made_up_where_an_earlier_one_is_open() -> None:
     review = Review(C, "still", rulings=(Ruling("F1", RulingState.OPEN),))
-    assert combine(voices(review), quorum="all", configured=1).remarks == ()
+    assert combine(voices(review), quorum="all", reviewer_count=1).remarks == ()
 
 
 def test_an_earlier_finding_is_open_if_anyone_says_so() -> None:
     one = Review(A, "", rulings=(Ruling("F1", RulingState.RESOLVED), Ruling("F2", RulingState.RESOLVED)))
     two = Review(A, "", rulings=(Ruling("F1", RulingState.OPEN, "no"),))
-    panel = combine(voices(one, two), quorum="all", configured=2)
+    panel = combine(voices(one, two), quorum="all", reviewer_count=2)
     assert {r.id: r.state for r in panel.rulings} == {"F1": RulingState.OPEN, "F2": RulingState.RESOLVED}
 
 
 def test_a_criterion_is_unmet_if_anyone_says_so() -> None:
     one = Review(A, "", compliance=(Compliance("works", True), Compliance("fast", None)))
     two = Review(A, "", compliance=(Compliance("Works.", False), Compliance("fast", True)))
-    panel = combine(voices(one, two), quorum="all", configured=2)
+    panel = combine(voices(one, two), quorum="all", reviewer_count=2)
     assert [c.met for c in panel.compliance] == [False, True]
 
 
 def test_an_unsigned_voice_makes_the_panel_unsigned() -> None:
-    assert not combine(voices(YES, Review(A, "", signed=False)), quorum="all", configured=2).signed
+    assert not combine(voices(YES, Review(A, "", signed=False)), quorum="all", reviewer_count=2).signed
 
 
 def test_two_voices_of_one_agent_have_names_of_their_own() -> None:
     made = [ReviewerResult("claude", model, NO, "", "") for model in ("opus", "sonnet", None)]
-    panel = combine(made, quorum="all", configured=3)
+    panel = combine(made, quorum="all", reviewer_count=3)
     assert "claude/opus: " in panel.summary and panel.remarks[2].source == "claude"

@@ -8,7 +8,7 @@ from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Review, Verdict
-from burnish.review.static.files import FileScan, look
+from burnish.review.static.files import FileScan, scan_file
 from burnish.review.static.review import conclude, elsewhere
 from burnish.review.static.untested_lines import ranges, unrun_remark
 from testing.defects import changed_file
@@ -18,7 +18,7 @@ AFTER = "one\nTWO\nthree\nfour\nFIVE\nSIX\n"
 
 
 def looked(path: str = "a.py", after: str = AFTER, before: str | None = BEFORE) -> FileScan:
-    file = look(changed_file(path, before, after), after.encode(), lambda _: before)
+    file = scan_file(changed_file(path, before, after), after.encode(), lambda _: before)
     assert file is not None
     return file
 
@@ -78,7 +78,7 @@ def test_every_path_was_inspected_and_no_criterion_was_judged() -> None:
     gone = changed_file("gone.py", "x\n", "")
     review = conclude(Change("0", "1", (looked().file, gone)), {"a.py": looked()}, ())
     assert review.inspected == ("a.py", "gone.py") and review.compliance == ()
-    assert review.verdict is Verdict.APPROVED and "Nothing found in 2 changed files" in review.summary
+    assert review.verdict is Verdict.APPROVED and "No findings in 2 changed files" in review.summary
 
 
 def test_a_missing_name_is_said_once_with_every_place_it_is_used() -> None:
@@ -102,7 +102,7 @@ def test_errors_elsewhere_in_a_changed_file_are_looked_into() -> None:
 
 
 def test_what_a_change_broke_elsewhere_is_said_of_the_file() -> None:
-    review = judged(caused=(said(1),))
+    review = judged(caused_remarks=(said(1),))
     (remark,) = review.remarks
     assert remark.line is None and remark.file == "a.py" and "line 1" in remark.description
 

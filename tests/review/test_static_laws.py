@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Verdict
-from burnish.review.static.files import look
+from burnish.review.static.files import scan_file
 from burnish.review.static.review import conclude, elsewhere
 from testing.long_forms import examples
 
@@ -59,10 +59,10 @@ def remarks(draw: st.DrawFn, paths: list[str]) -> Remark:
 def test_every_finding_stands_on_a_changed_line(data: st.DataObject) -> None:
     parts = data.draw(st.lists(changed(), max_size=4, unique_by=lambda part: part[0].path))
     change = Change("0", "1", tuple(file for file, _, _ in parts))
-    files = {f.path: seen for f, d, base in parts if (seen := look(f, d, lambda _, base=base: base)) is not None}
+    files = {f.path: seen for f, d, base in parts if (seen := scan_file(f, d, lambda _, base=base: base)) is not None}
     found = data.draw(st.lists(remarks([f.path for f in change.files]), max_size=8))
 
-    review = conclude(change, files, found, caused=elsewhere(files, found))
+    review = conclude(change, files, found, caused_remarks=elsewhere(files, found))
 
     assert review.inspected == tuple(p for p in change.paths if p not in files or files[p].lines)
     for remark in review.remarks:

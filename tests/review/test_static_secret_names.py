@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.finding import Severity
-from burnish.review.static.files import look
+from burnish.review.static.files import scan_file
 from burnish.review.static.secrets import Secret, secrets
 from testing.defects import changed_file
 
@@ -14,7 +14,7 @@ KEY = f"-----BEGIN PRIVATE KEY-----\n{BODY}\n-----END PRIVATE KEY-----\n"
 
 
 def found(path: str, text: str) -> list[Secret]:
-    file = look(changed_file(path, None, text), text.encode(), lambda _: None)
+    file = scan_file(changed_file(path, None, text), text.encode(), lambda _: None)
     assert file is not None
     return list(secrets(file))
 

@@ -10,7 +10,7 @@ import pytest
 
 from burnish.core.finding import Remark, Severity
 from burnish.core.secrets import NO_SECRETS
-from burnish.review.static.files import FileScan, look
+from burnish.review.static.files import FileScan, scan_file
 from burnish.review.static.lines import line_remarks
 from burnish.review.static.secrets import AROUND, _lines_to_search, secrets
 from burnish.review.static.syntax import syntax_remarks
@@ -23,7 +23,7 @@ TOKEN = "gh" + "p_" + "a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17"
 
 
 def looked(path: str, after: str, before: str | None = None) -> FileScan:
-    file = look(changed_file(path, before, after), after.encode(), lambda _: before)
+    file = scan_file(changed_file(path, before, after), after.encode(), lambda _: before)
     assert file is not None
     return file
 
@@ -125,13 +125,13 @@ def test_large_files_are_named_but_not_generated_ones(path: str, size: int, larg
 
 def test_a_large_binary_is_named_sooner() -> None:
     for size, large in ((600_000, True), (400_000, False)):
-        file = look(binary("logo.png"), b"\0" * size, lambda _: None)
+        file = scan_file(binary("logo.png"), b"\0" * size, lambda _: None)
         assert file is not None
         assert [remark.rule for remark in line_remarks(file, reads=False)] == ["large-file"] * large
 
 
 def test_what_is_not_there_to_read_is_not_looked_at() -> None:
-    assert look(changed_file("a", "x\n", ""), None, lambda _: None) is None
+    assert scan_file(changed_file("a", "x\n", ""), None, lambda _: None) is None
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from burnish.core.policy import CheckSpec
 from burnish.core.review import Review
 from burnish.proc.stop import StopToken
 from burnish.review.packing import SOURCE, TEST, kind
-from burnish.review.static.files import FileScan, look
+from burnish.review.static.files import FileScan, scan_file
 from burnish.review.static.review import SYNTAX, conclude, elsewhere
 from burnish.review.static.stored import stored_secrets
 from burnish.review.static.untested_lines import unrun_remark
@@ -80,7 +80,7 @@ def static_review(
         change,
         looked,
         scanned,
-        caused=caused,
+        caused_remarks=caused,
         unrun=(
             *unrun,
             *stored_secrets(change, looked, base_text, new_text),
@@ -142,7 +142,7 @@ def _looked(
     change: Change, base_text: Callable[[str], str | None], new_text: Callable[[str], bytes | None]
 ) -> dict[str, FileScan]:
     found = (
-        (file, look(file, new_text(file.path) if file.status != "D" else None, base_text)) for file in change.files
+        (file, scan_file(file, new_text(file.path) if file.status != "D" else None, base_text)) for file in change.files
     )
     return {file.path: seen for file, seen in found if seen is not None}
 

@@ -21,13 +21,13 @@ from burnish.engine.ports import CallDir
 from burnish.engine.review_input import ReviewInput
 from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract
-from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
+from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, merge_prompts
 from burnish.review.external.reader import has_block
 from burnish.review.other_messages import rejecting_message, rejecting_text
-from burnish.review.packing import batches, hidden_words, passes
+from burnish.review.packing import batches, describe_hidden, passes
 from burnish.review.panel import combine, merge_compliance
 from burnish.review.prose import prose_of
-from burnish.review.slash import through
+from burnish.review.slash import wrap_in_command
 from burnish.review.unsigned import read_unsigned
 
 MOST_FILES = 200
@@ -155,7 +155,7 @@ def _unheard(hearing: ReviewSession, seat: PanelSlot, failure: PhaseFailed) -> R
 def panel_of(hearing: ReviewSession, heard: tuple[ReviewerReply, ...]) -> PanelResult:
     """What was said, put together."""
     policy = hearing.policy
-    panel = combine(tuple(h.voice for h in heard), quorum=policy.quorum, configured=len(policy.reviewers))
+    panel = combine(tuple(h.voice for h in heard), quorum=policy.quorum, reviewer_count=len(policy.reviewers))
     # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
     missing = [{*h.uncovered, *h.redacted} for h in _approving(heard)]
     unseen = unseen_files(hearing.subject.change, heard)
@@ -180,7 +180,7 @@ def unseen_files(change: Change, heard: Sequence[ReviewerReply]) -> tuple[Unseen
     unseen = set.intersection(*missing) if missing else set[str]()
     redacted = unseen.intersection(path for h in counted for path in h.redacted)
     return tuple(
-        UnseenFile(file.path, hidden_words(file) if file.hidden else _REDACTED)
+        UnseenFile(file.path, describe_hidden(file) if file.hidden else _REDACTED)
         for file in change.files
         if file.hidden or file.path in redacted
     )
@@ -215,7 +215,7 @@ def _hear(hearing: ReviewSession, seat: PanelSlot) -> ReviewerReply:
         answer, prompt = _hear_part(hearing, seat, part, label, (number, len(parts)), answers)
         answers.append(answer)
         prompts.append(prompt)
-    whole, seen = reduce(_both, answers), together(prompts)
+    whole, seen = reduce(_both, answers), merge_prompts(prompts)
     # asking once more would not show them
     redacted = () if seat.spec.reads_files else seen.redacted
     uncovered = _without(_uncovered(hearing.subject, seat.spec, seen, whole.reading), redacted)
@@ -318,7 +318,7 @@ def _again(
     )
     if (command := hearing.subject.prompts.get("command:parse")) is not None:
         form = contract.ask(call.number(), prior_ids=context.open_ids, criteria=context.judged)
-        prompt = through(command, prompt, last=form)
+        prompt = wrap_in_command(command, prompt, last=form)
     spec, policy = seat.spec, hearing.policy
     if policy.parse_agent:
         spec = replace(spec, agent=policy.parse_agent, model=policy.parse_model)

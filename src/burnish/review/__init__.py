@@ -1,1 +1,1 @@
-"""Text in, text out: what a reviewer is asked, how the answer is read, what is written down."""
+"""Prompts for authors and reviewers, the readers of their replies, and review artifacts. Pure text functions."""

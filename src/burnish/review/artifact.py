@@ -1,4 +1,4 @@
-"""`review-cycle-N.md`: facts as front matter, a body that a person likes to read."""
+"""`review-cycle-N.md`: facts as YAML front matter, and a Markdown body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burnish.review.reading import clean
 
 LIMIT = 10 * 1024
 SMALLEST_BODY = 2048
-# what a cycle may have come to, besides a verdict
+# verdicts, and results of a cycle without a verdict
 VERDICTS = frozenset({*(verdict.value for verdict in Verdict), "unreadable", "skipped"})
 
 _WORDS = ("commit", "tree", "base", "diff", "reproduction_command")
@@ -26,19 +26,19 @@ _KEYS = (
 
 
 class MalformedArtifact(BurnishError):
-    """An artifact that cannot be read; never an approval."""
+    """An artifact that cannot be read. It never counts as an approval."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(
             f"{name} is damaged: {why}.",
-            hint="Nothing is decided by it: the event log is the authority. `burnish show` has the cycle.",
+            hint="No decision depends on it: the event log is authoritative. `burnish show` shows the cycle.",
         )
         self.name = name
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactReviewer:
-    """One voice, as the front matter keeps it."""
+    """One reviewer in the front matter."""
 
     agent: str
     model: str | None = None
@@ -49,7 +49,7 @@ class ArtifactReviewer:
     blocking: bool = False
     summary: str = ""
     raw_sha256: str = ""
-    # of the pipeline: `review` or the step's name; "" without one
+    # step of the pipeline: `review` or the step's name; "" without a pipeline
     step: str = ""
 
 
@@ -62,7 +62,7 @@ class AffectedFile:
 
 @dataclass(frozen=True, slots=True)
 class ReviewArtifact:
-    """Everything that is in one `review-cycle-N.md`."""
+    """The content of one `review-cycle-N.md`."""
 
     task: str
     cycle: int
@@ -71,7 +71,7 @@ class ReviewArtifact:
     commit: str = ""
     tree: str = ""
     base: str = ""
-    # where the reviewed diff is stored
+    # path of the stored diff
     diff: str = ""
     affected_files: tuple[AffectedFile, ...] = ()
     reproduction_command: str = ""
@@ -85,13 +85,13 @@ def file_name(cycle: int) -> str:
 
 
 def cycle_of(name: str) -> int | None:
-    """The cycle that a file name speaks of, if it is one of ours."""
+    """The cycle in the name of an artifact; None for other files."""
     match = re.fullmatch(r"review-cycle-([1-9][0-9]{0,5})\.md", name)
     return int(match[1]) if match else None
 
 
 def render_artifact(artifact: ReviewArtifact, *, link: str = "", limit: int = LIMIT) -> str:
-    """The file's text; over the limit the body is cut, with a link to the whole."""
+    """The text of the file; a body over the limit is cut, with a link to the full text."""
     head = f"---\n{emit(_facts(artifact))}---\n\n"
     body = _text(artifact.body)
     room = max(SMALLEST_BODY, limit - len(head.encode()))
@@ -107,23 +107,23 @@ def _facts(artifact: ReviewArtifact) -> dict[str, Any]:
 
 
 def _text(body: str) -> str:
-    """Text that is the same after any trip through a file."""
+    """Normalised text, which stays the same when it is written and read again."""
     whole = clean(body)
     return whole if whole.endswith("\n") or not whole else whole + "\n"
 
 
 def cut(text: str, limit: int = LIMIT, link: str = "") -> str:
-    """At most `limit` bytes, ending in where the whole text is."""
+    """At most `limit` bytes, with a link to the full text at the end."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= limit:
         return text
     where = f"\n\n[Cut here: {len(raw):,} bytes in all. Full text: {link}]\n"
-    kept = raw[: max(0, limit - len(where.encode()))].decode("utf-8", "ignore")
-    return kept + where
+    head = raw[: max(0, limit - len(where.encode()))].decode("utf-8", "ignore")
+    return head + where
 
 
 def parse_artifact(text: str, name: str) -> ReviewArtifact:
-    """The artifact again, or `MalformedArtifact`; `name` is the file to report."""
+    """Parse an artifact; raises `MalformedArtifact`. `name` is the file name for the error."""
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     parts = re.match(r"---\n(.*?\n)---\n\n?(.*)", text, re.DOTALL)
     if not parts:

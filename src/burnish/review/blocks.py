@@ -1,4 +1,4 @@
-"""Finding the one fenced block that counts, by the rules of Markdown rather than by lines that look alike."""
+"""Finds the verdict block in a reply with a Markdown parser, so that quoted or nested blocks do not count."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LONGEST_REPLY = 1_000_000
 
 _CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
-# what quotes and lists put before a line
+# prefix of lines in quotes and lists
 _MARGIN = re.compile(r"[>\s]*")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -28,52 +28,52 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class NoBlock:
-    """Why there is no block that counts. `missing`: there was nothing like it at all."""
+    """Why no block counts. `missing`: there was no similar block either."""
 
     why: str
     missing: bool = False
 
 
 def only_block(text: str, word: str, number: str) -> str | NoBlock:
-    """What stands in the one block ```` ```word number ````."""
+    """The content of the only block ```` ```word number ````."""
     if len(text) > LONGEST_REPLY:
         return NoBlock(f"the reply is longer than {LONGEST_REPLY:,} characters")
     if "\0" in text:
         return NoBlock("the reply contains a NUL byte")
-    # the parser, too, ends lines at \r alone: both must count the same lines
+    # the parser treats a lone \r as a line end, so line numbers must do so, too
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     if word not in text:
         return NoBlock(f"there is no {word} block", missing=True)
     lines = text.split("\n")
     tokens = _tokens(text)
-    # another spelling of the name is not a block that counts, but a second block all the same
+    # another spelling of the name does not count, but makes the reply ambiguous
     like = re.compile(rf"\s*{word.replace('-', '[-_]?')}(?![\w-])")
-    named = [t for t in tokens if t.type == "fence" and like.match(skeleton(t.info))]
-    outer = [t for t in named if t.level == 0]
-    if not outer:
-        return NoBlock(f"there is no {word} block that stands by itself", missing=not named)
-    if len(outer) > 1 or _alike(lines, word, number) > 1:
+    named_fences = [t for t in tokens if t.type == "fence" and like.match(skeleton(t.info))]
+    top_level = [t for t in named_fences if t.level == 0]
+    if not top_level:
+        return NoBlock(f"there is no {word} block outside of quotes and lists", missing=not named_fences)
+    if len(top_level) > 1 or _count_openings(lines, word, number) > 1:
         return NoBlock(f"there is more than one {word} block")
-    return _inside(outer[0], tokens, lines, word, number)
+    return _content_of(top_level[0], tokens, lines, word, number)
 
 
-def _inside(fence: Token, tokens: Sequence[Token], lines: list[str], word: str, number: str) -> str | NoBlock:
+def _content_of(fence: Token, tokens: Sequence[Token], lines: list[str], word: str, number: str) -> str | NoBlock:
     if not number or _words(fence.info) != [word, number]:
-        return NoBlock(f"the {word} block does not carry this call's number")
+        return NoBlock(f"the {word} block does not have this call's number")
     start = (fence.map or [0])[0]
-    if not _closed(fence, lines):
+    if not _is_closed(fence, lines):
         return NoBlock(f"the {word} block is not closed")
-    if any(not _closed(other, lines) for other in tokens if other.type == "fence" and (other.map or [0])[0] < start):
-        return NoBlock(f"an unclosed fence stands before the {word} block")
+    if any(not _is_closed(other, lines) for other in tokens if other.type == "fence" and (other.map or [0])[0] < start):
+        return NoBlock(f"there is an unclosed fence before the {word} block")
     if wrapper := wrapper_before(tokens, start):
-        return NoBlock(f"the {word} block stands inside {wrapper}")
+        return NoBlock(f"the {word} block is inside {wrapper}")
     if delimiter := delimiter_around(_without_code(tokens, lines)[:start], lines[start:]):
-        return NoBlock(f"the {word} block stands between {delimiter}")
+        return NoBlock(f"the {word} block is between {delimiter}")
     return fence.content
 
 
-def _closed(fence: Token, lines: list[str]) -> bool:
-    """An unclosed fence runs to the end of what it stands in, and the parser does not tell."""
+def _is_closed(fence: Token, lines: list[str]) -> bool:
+    """Whether the fence has an end line: the parser closes an open fence at the end of its container."""
     start, end = fence.map or [0, 0]
     if end - start < 2:
         return False
@@ -86,16 +86,16 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark")
-    # block structure is all we need: inline parsing of hostile text takes seconds
+    # block structure only: inline parsing of hostile text takes seconds
     parser.core.ruler.enableOnly(["normalize", "block"])
-    # its tables are filled on first use, and not under a lock: fill them before a second thread looks
+    # the parser fills its tables on first use without a lock, so do it before another thread uses it
     parser.parse("")
     return parser
 
 
 @lru_cache(maxsize=2)
 def _tokens(text: str) -> tuple[Token, ...]:
-    """The block structure; one reply is looked at several times, and parsing is what takes the time."""
+    """The block structure; cached, because a reply is read several times and parsing is slow."""
     return tuple(_parser().parse(text))
 
 
@@ -103,14 +103,14 @@ def _words(info: str) -> list[str]:
     return [word for word in re.split(r"[ \t]+", info) if word]
 
 
-def _alike(lines: list[str], word: str, number: str) -> int:
-    """Lines that open such a block anywhere, quotes, lists, comments and other fences included."""
+def _count_openings(lines: list[str], word: str, number: str) -> int:
+    """Number of lines that open such a block, also in quotes, lists, comments and other fences."""
     opening = re.compile(rf"[\s>*+\-0-9.)(]*(?:`{{3,}}|~{{3,}})[ \t]*{re.escape(word)}[ \t]+{re.escape(number)}\s*")
     return sum(opening.fullmatch(skeleton(line)) is not None for line in lines if "``" in line or "~~" in line)
 
 
 def prose_around(text: str, word: str) -> tuple[list[str], list[str]]:
-    """The prose before and after the one block ```` ```word … ````, line by line."""
+    """The lines before and after the block ```` ```word … ````, without quotes and code."""
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     fences = [t for t in _tokens(text) if t.type == "fence" and t.level == 0 and _words(t.info)[:1] == [word]]
     start, end = (fences[0].map if fences else None) or (0, 0)
@@ -119,7 +119,7 @@ def prose_around(text: str, word: str) -> tuple[list[str], list[str]]:
 
 
 def code_after(text: str, word: str) -> list[str]:
-    """What stands in the code blocks behind the one block ```` ```word … ````, quotes and lists included."""
+    """Contents of the code blocks after the block ```` ```word … ````, also in quotes and lists."""
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     code = [token for token in _tokens(text) if token.type in ("fence", "code_block")]
     for number, token in enumerate(code):
@@ -129,13 +129,13 @@ def code_after(text: str, word: str) -> list[str]:
 
 
 def named_blocks(text: str, word: str) -> list[str]:
-    """What stands in the blocks ```` ```word … ````, with any number or none, outside of quotes and lists."""
+    """Contents of the blocks ```` ```word … ````, with any number or none, outside of quotes and lists."""
     fences = (token for token in _tokens(text) if token.type == "fence" and token.level == 0)
     return [token.content for token in fences if _words(skeleton(token.info))[:1] == [word]]
 
 
 def without_blocks(text: str, word: str) -> str:
-    """The text without its blocks ```` ```word … ````, whatever number they carry."""
+    """The text without its blocks ```` ```word … ````, with any number."""
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     if len(text) > LONGEST_REPLY or word not in text:
         return text
@@ -147,25 +147,25 @@ def without_blocks(text: str, word: str) -> str:
 
 
 def shown_lines(text: str) -> list[str]:
-    """The lines outside quotes and code blocks. HTML stays: its text is shown."""
-    return _blanked(text, ("fence", "code_block", "blockquote_open"))
+    """The lines outside quotes and code blocks; HTML is kept, because browsers show its text."""
+    return _blank_blocks(text, ("fence", "code_block", "blockquote_open"))
 
 
 def prose_lines(text: str) -> list[str]:
     """The lines outside quotes, code blocks and raw HTML; those inside are blank."""
-    return _blanked(text, ("fence", "code_block", "html_block", "blockquote_open"))
+    return _blank_blocks(text, ("fence", "code_block", "html_block", "blockquote_open"))
 
 
 def own_lines(text: str) -> list[str]:
-    """The lines in the speaker's own voice: list items, code spans and comments are blank as well."""
+    """The lines outside quotes, code, HTML, lists, code spans and comments; the others are blank."""
     inside = ("fence", "code_block", "html_block", "blockquote_open", "bullet_list_open", "ordered_list_open")
-    rest = "\n".join(_blanked(text, inside))
-    for hidden in (_CODE_SPAN, _COMMENT):
-        rest = hidden.sub(lambda found: "\n" * found[0].count("\n"), rest)
+    rest = "\n".join(_blank_blocks(text, inside))
+    for pattern in (_CODE_SPAN, _COMMENT):
+        rest = pattern.sub(lambda found: "\n" * found[0].count("\n"), rest)
     return rest.split("\n")
 
 
-def _blanked(text: str, inside: tuple[str, ...]) -> list[str]:
+def _blank_blocks(text: str, inside: tuple[str, ...]) -> list[str]:
     return _without(_tokens(text), text.split("\n"), inside)
 
 

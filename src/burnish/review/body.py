@@ -1,4 +1,4 @@
-"""The part of a review artifact that people read: summary, compliance, findings, what to do."""
+"""The body of a review artifact: summary, compliance, findings, required action."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from burnish.review.markdown_escape import line, prose
 from burnish.review.path_quoting import quoted
 from burnish.sanitize import clean_text
 
-# opens the last section of every body
+# heading of the last section
 ACTION = "## Action Required\n\n"
-# what `core.override.in_words` begins with
+# start of the text of `core.override.in_words`
 _OVERRIDDEN = ", overridden by "
 _STATUS = {
     "approved": "✅ APPROVED",
@@ -34,7 +34,7 @@ _CATEGORY = {
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What one cycle's artifact is made of."""
+    """Input for the artifact of one cycle."""
 
     task: str
     title: str
@@ -49,12 +49,12 @@ class Cycle:
     diff: str = ""
     reproduction_command: str = ""
     change: Change | None = None
-    # the verdict after contradictions were weighed; else the panel's own
+    # the effective verdict; the panel's own if None
     verdict: Verdict | None = None
     block_on: Severity = Severity.ERROR
-    # what the reviewer changed in the code by itself, before this review
+    # fixes that the reviewer made before this review
     fixed: str = ""
-    # what a reader must not mistake for a clean result
+    # reasons why the result is not clean
     warnings: tuple[str, ...] = ()
 
 
@@ -84,7 +84,7 @@ def _reviewers(panel: PanelResult | None) -> tuple[ArtifactReviewer, ...]:
 
 def _reviewer(voice: ReviewerResult) -> ArtifactReviewer:
     reading = voice.reading
-    heard = reading if isinstance(reading, Review) else None
+    review = reading if isinstance(reading, Review) else None
     words = reading.summary if isinstance(reading, Review) else reading.why
     return ArtifactReviewer(
         agent=voice.agent,
@@ -92,8 +92,8 @@ def _reviewer(voice: ReviewerResult) -> ArtifactReviewer:
         provider=voice.provider,
         command=voice.command,
         reviewed_at=voice.reviewed_at,
-        verdict=heard.verdict.value if heard else "unreadable",
-        blocking=heard.blocking if heard else False,
+        verdict=review.verdict.value if review else "unreadable",
+        blocking=review.blocking if review else False,
         summary=one_line(clean_text(words), longest=500),
         raw_sha256=voice.raw_sha256,
         step=voice.step,
@@ -101,7 +101,7 @@ def _reviewer(voice: ReviewerResult) -> ArtifactReviewer:
 
 
 def _affected(cycle: Cycle) -> tuple[AffectedFile, ...]:
-    """The places the open findings speak of, each once."""
+    """The places of open findings, without duplicates."""
     remarks = [finding.remark for finding in cycle.findings if finding.alive]
     places = dict.fromkeys((r.file, r.line, r.end_line or r.line) for r in remarks)
     return tuple(AffectedFile(path, start, end) for path, start, end in places if path)
@@ -112,46 +112,46 @@ def render_body(cycle: Cycle, verdict: str) -> str:
         f"# Code Review: {line(cycle.title)}\n",
         f"**Cycle {_number(cycle)}**\n",
         f"**Status**: {_STATUS[verdict]}\n",
-        _by(cycle.panel),
+        _reviewer_lines(cycle.panel),
         "".join(f"> **Note**: {line(warning)}\n" for warning in cycle.warnings),
         f"## Overall Summary\n\n{_summary(cycle.panel)}\n",
         f"## Changed by the Reviewer\n\n{prose(cycle.fixed)}\n" if cycle.fixed else "",
         _comments(cycle.panel),
         _compliance(cycle.panel.compliance if cycle.panel else ()),
         _findings(cycle.findings),
-        f"{ACTION}{_undecided(cycle)}\n",
+        f"{ACTION}{_initial_action(cycle)}\n",
     ]
     return "\n".join(part for part in parts if part)
 
 
 def _number(cycle: Cycle) -> str:
-    """`2 of 3`; a cycle that a person asked for past the maximum is `4 (max 3)`."""
+    """`2 of 3`; beyond the maximum (requested by a person) `4 (max 3)`."""
     past = cycle.cycle > cycle.max_cycles
     return f"{cycle.cycle} (max {cycle.max_cycles})" if past else f"{cycle.cycle} of {cycle.max_cycles}"
 
 
 def with_action(body: str, action: str) -> str:
-    """The body with another text under its last heading, which says what happens next."""
+    """The body with another text in its last section, which states the next action."""
     before, heading, _ = body.rpartition(ACTION)
     return f"{before}{heading}{prose(action)}\n" if heading else body
 
 
 def with_override(body: str, words: str) -> str:
-    """The body with the newest override behind its status, which stays what the review concluded."""
+    """The body with the newest override after its status; the verdict of the review stays."""
     before, status, rest = body.partition("**Status**: ")
-    concluded, newline, after = rest.partition("\n")
+    conclusion, newline, after = rest.partition("\n")
     if not status:
         return f"{line(words, longest=2000)}\n\n{body}"
-    return f"{before}{status}{concluded.partition(_OVERRIDDEN)[0]}, {line(words, longest=2000)}{newline}{after}"
+    return f"{before}{status}{conclusion.partition(_OVERRIDDEN)[0]}, {line(words, longest=2000)}{newline}{after}"
 
 
-def _by(panel: PanelResult | None) -> str:
+def _reviewer_lines(panel: PanelResult | None) -> str:
     voices = panel.voices if panel else ()
-    return "\n".join(f"**Reviewed By**: {_named(voice)}, {line(voice.reviewed_at)}\n" for voice in voices)
+    return "\n".join(f"**Reviewed By**: {_reviewer_name(voice)}, {line(voice.reviewed_at)}\n" for voice in voices)
 
 
-def _named(voice: ReviewerResult) -> str:
-    """The agent with its step of the pipeline and its model, as far as there are any."""
+def _reviewer_name(voice: ReviewerResult) -> str:
+    """The agent, with its step of the pipeline and its model if there are any."""
     more = [line(word) for word in (voice.step, voice.model) if word]
     return line(voice.agent) + (f" ({', '.join(more)})" if more else "")
 
@@ -162,14 +162,14 @@ def _summary(panel: PanelResult | None) -> str:
     words = prose(panel.summary) or prose(panel.why) or "No summary was given."
     reason = prose(panel.rejection_reason)
     words += f"\n\nReason for the rejection: {reason}" if reason and reason != prose(panel.summary) else ""
-    left = [f"- `{line(quoted(path))}`" for path in panel.uncovered]
-    hidden = [f"- `{line(quoted(file.path))}`: {line(file.description)}" for file in panel.unseen_files]
-    words += "\n\nNobody looked at:\n\n" + "\n".join(left) if left else ""
-    return words + ("\n\nNot seen by any reviewer, a person decides:\n\n" + "\n".join(hidden) if hidden else "")
+    uncovered_rows = [f"- `{line(quoted(path))}`" for path in panel.uncovered]
+    unseen = [f"- `{line(quoted(file.path))}`: {line(file.description)}" for file in panel.unseen_files]
+    words += "\n\nNobody looked at:\n\n" + "\n".join(uncovered_rows) if uncovered_rows else ""
+    return words + ("\n\nNot seen by any reviewer, a person decides:\n\n" + "\n".join(unseen) if unseen else "")
 
 
 def _comments(panel: PanelResult | None) -> str:
-    """What the reviewers wrote beside their verdicts, quoted: their headings are not those of this file."""
+    """The reviewers' prose, as quotes, so that their headings do not become headings of this file."""
     voices = [voice for voice in (panel.voices if panel else ()) if voice.prose.strip()]
     if not voices:
         return ""
@@ -187,8 +187,8 @@ def _compliance(entries: Sequence[Compliance]) -> str:
         return ""
     groups = (("✓ Compliant", True), ("❌ Non-Compliant / Incomplete", False), ("Not Judged", None))
     parts = ["## Compliance Review\n"]
-    for title, met in groups:
-        rows = [f"- {line(e.item, longest=2000)}{_note(e.note)}\n" for e in entries if e.met is met]
+    for title, is_met in groups:
+        rows = [f"- {line(e.item, longest=2000)}{_note(e.note)}\n" for e in entries if e.met is is_met]
         if rows:
             parts.append(f"### {title}\n\n{''.join(rows)}")
     return "\n".join(parts)
@@ -231,7 +231,7 @@ def _ticks(text: str) -> str:
     return ticks
 
 
-def _undecided(cycle: Cycle) -> str:
-    """Until the decision on the cycle is made, which writes what happens next."""
+def _initial_action(cycle: Cycle) -> str:
+    """The text of the last section until the cycle is decided."""
     blockers = [f.id for f in worst_first(cycle.findings) if blocks(f, cycle.block_on)]
     return f"Not decided yet.{f' Open and blocking: {listed(blockers)}.' if blockers else ''}"

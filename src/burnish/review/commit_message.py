@@ -1,4 +1,4 @@
-"""`commit.message`: the subject of a task's commits in the user's own words, with the variables of prompts."""
+"""`commit.message`: the user's template for the subject of a task's commits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHOSE, NAME = "commit.message", "commit.message"
 def commit_variables(
     spec: Spec, *, task: int, cycle: int, max_cycles: int, phase: str, subject: str
 ) -> dict[str, object]:
-    """As in prompts, each on one line; `task` is the number, `subject` what burnish would write."""
+    """The variables of the template, each on one line; `task` is the number, `subject` burnish's default."""
     criteria = "; ".join(spec.criteria)
     words = {
         "title": spec.title,
@@ -35,6 +35,6 @@ def commit_subject(template: str, variables: Mapping[str, object]) -> str:
 
 
 def check_commit_message(template: str) -> None:
-    """Refuse an unknown variable before an agent is paid."""
-    known = commit_variables(Spec("x"), task=1, cycle=1, max_cycles=3, phase="implement", subject="feat: x")
-    check(template, known, whose=WHOSE, name=NAME)
+    """Raise BadInput for an invalid template, before any agent is called."""
+    variables = commit_variables(Spec("x"), task=1, cycle=1, max_cycles=3, phase="implement", subject="feat: x")
+    check(template, variables, whose=WHOSE, name=NAME)

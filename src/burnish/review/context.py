@@ -1,4 +1,4 @@
-"""The review prompt: everything a reviewer is given, under the headings people rely on."""
+"""Builds the review prompt."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from burnish.review import prompt_sections as sections
 from burnish.review.contract import Expect, ask, preface
 from burnish.review.fence import cut_text
 from burnish.review.finding_list import FindingList, list_earlier
-from burnish.review.packing import Packed, pack, redacted_paths
+from burnish.review.packing import Packed, find_redacted_paths, pack
 from burnish.review.path_quoting import quoted, unquoted
-from burnish.review.slash import through
+from burnish.review.slash import wrap_in_command
 from burnish.review.templates import render
 
 SWITCHES = frozenset(
@@ -29,7 +29,7 @@ OFF = "Not given.\n"
 
 @dataclass(frozen=True, slots=True)
 class ReviewContext:
-    """What is known when a review begins."""
+    """Input of a review prompt."""
 
     task: Spec
     number: str
@@ -38,7 +38,7 @@ class ReviewContext:
     max_cycles: int = 3
     # since the last review; None in cycle 1
     delta: Change | None = None
-    # earlier findings, whatever their state
+    # all earlier findings, in any state
     findings: tuple[Finding, ...] = ()
     checks: tuple[Comparison, ...] = ()
     auto_fixed: int | None = None
@@ -49,32 +49,32 @@ class ReviewContext:
     session_log: str = ""
     limits: Limits = field(default_factory=Limits)
     switches: frozenset[str] = SWITCHES
-    # the user's own texts; a reviewer's own `prompt` takes the place of `review.system`
+    # the user's own templates; a reviewer's `prompt` replaces `review.system`
     system: str | None = None
     template: str | None = None
     reviewer_prompt: str | None = None
-    # look only at these, if any
+    # restrict the review to these, if any
     categories: tuple[str, ...] = ()
     reads_files: bool = True
-    # part n of m, where a long change is reviewed in several passes
+    # part n of m of a long change
     part: tuple[int, int] = (1, 1)
-    # review.may_fix: what it fixes is committed, checked and reviewed again
+    # review.may_fix: fixes are committed, checked and reviewed again
     may_edit: bool = False
-    # the text of a slash command that the whole is put into
+    # the text of a slash command that wraps the prompt
     command: str | None = None
-    # random; marks what is data
+    # random; marks untrusted text
     tag: str = ""
 
     @property
     def open_ids(self) -> tuple[str, ...]:
-        """The earlier findings that this review must rule on."""
+        """Earlier findings that this review must rule on."""
         if "prior_findings" not in self.switches:
             return ()
-        listed = set(self.listed_findings("").ids)
-        return tuple(f.id for f in self.findings if f.alive and f.id in listed)
+        listed_ids = set(self.listed_findings("").ids)
+        return tuple(f.id for f in self.findings if f.alive and f.id in listed_ids)
 
     def listed_findings(self, tag: str) -> FindingList:
-        """The earlier findings within the limit: open ones in full, the others by title."""
+        """Earlier findings within the size limit: open ones in full, others by title."""
         return list_earlier(self.findings, self.limits.findings_kb * 1024, tag)
 
     @property
@@ -83,63 +83,65 @@ class ReviewContext:
         return (*self.task.criteria, *(item.text for item in self.task.checklist))
 
     def expect(self, source: str = "") -> Expect:
-        """What the reader of the answer must look for."""
-        closed = tuple(finding.id for finding in self.findings if finding.id not in self.open_ids)
-        return Expect(self.cycle, self.open_ids, self.judged, source, closed)
+        """Expectations for the reader of the reply."""
+        closed_ids = tuple(finding.id for finding in self.findings if finding.id not in self.open_ids)
+        return Expect(self.cycle, self.open_ids, self.judged, source, closed_ids)
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewPrompt:
-    """The prompt, and what a reviewer has seen who read no more than that."""
+    """The prompt, and which paths it shows."""
 
     text: str
     shown: tuple[str, ...]
     not_shown: tuple[str, ...]
     covered_by_summary: tuple[str, ...]
-    # those of `not_shown` whose text redaction takes out
+    # those of `not_shown` whose text is redacted
     redacted: tuple[str, ...] = ()
 
 
 def build_review_prompt(context: ReviewContext) -> ReviewPrompt:
-    """Secrets are redacted in every prompt that is sent: text that this removes does not count as shown."""
+    """Build the prompt. Text that redaction will remove before sending does not count as shown."""
     prompt = _build(context, ())
-    redacted = redacted_paths(context.change, prompt.shown, prompt.text)
-    return _build(context, redacted) if redacted else prompt
+    redacted_paths = find_redacted_paths(context.change, prompt.shown, prompt.text)
+    return _build(context, redacted_paths) if redacted_paths else prompt
 
 
-def _build(context: ReviewContext, redacted: Sequence[str]) -> ReviewPrompt:
+def _build(context: ReviewContext, redacted_paths: Sequence[str]) -> ReviewPrompt:
     tag = context.tag or hashlib.sha256(context.number.encode()).hexdigest()[:8]
-    packed = _packed(context, tag, redacted)
+    packed_change = _pack_change(context, tag, redacted_paths)
     output = ask(context.number, prior_ids=context.open_ids, criteria=context.judged)
-    variables = _variables(context, packed, tag) | {"output": output}
+    variables = _variables(context, packed_change, tag) | {"output": output}
     own = context.reviewer_prompt if context.reviewer_prompt is not None else context.system
     system = render("review.system", variables, own)
     body = render("review.template", variables, context.template)
     parts = [preface(context.number), system, _focus(context), body]
-    said = "\n".join(parts)
-    parts += [f"## {title}\n\n{part}" for title, part in _needed(context, variables) if part not in said]
-    if output not in said:
+    body_text = "\n".join(parts)
+    parts += [f"## {title}\n\n{part}" for title, part in _needed(context, variables) if part not in body_text]
+    if output not in body_text:
         parts.append(output)
     text = "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
     if context.command is not None:
-        text = through(context.command, text, last=output)
-    return ReviewPrompt(text, packed.shown, packed.not_shown, packed.covered_by_summary, tuple(redacted))
+        text = wrap_in_command(context.command, text, last=output)
+    return ReviewPrompt(
+        text, packed_change.shown, packed_change.not_shown, packed_change.covered_by_summary, tuple(redacted_paths)
+    )
 
 
 def _needed(context: ReviewContext, variables: Mapping[str, object]) -> list[tuple[str, str]]:
-    """What the answer must speak of: a template of the user's may leave out anything but this."""
-    needed = {
+    """Sections that the reply must cover; they are added if the user's template lacks them."""
+    names = {
         "Acceptance Criteria": "acceptance_criteria" if context.task.criteria else "",
         "Task Checklist": "task_checklist" if context.task.checklist else "",
         "Earlier Findings": "earlier_findings" if context.open_ids else "",
         "Code Changes (git diff)": "code_changes",
     }
-    return [(title, str(variables[name])) for title, name in needed.items() if name]
+    return [(title, str(variables[name])) for title, name in names.items() if name]
 
 
-def _packed(context: ReviewContext, tag: str, redacted: Sequence[str] = ()) -> Packed:
+def _pack_change(context: ReviewContext, tag: str, redacted_paths: Sequence[str] = ()) -> Packed:
     limit = context.limits.diff_kb * 1024 if "git_diff" in context.switches else 0
-    return pack(context.change, limit, tag=tag, reads_files=context.reads_files, redacted=redacted)
+    return pack(context.change, limit, tag=tag, reads_files=context.reads_files, redacted_paths=redacted_paths)
 
 
 def _focus(context: ReviewContext) -> str:
@@ -162,7 +164,7 @@ def _focus(context: ReviewContext) -> str:
     return "\n".join(lines)
 
 
-def _variables(context: ReviewContext, packed: Packed, tag: str) -> dict[str, object]:
+def _variables(context: ReviewContext, packed_change: Packed, tag: str) -> dict[str, object]:
     task = context.task
     plan = "\n\n".join(text for text in (task.plan, context.plan) if text.strip())
     found = {name: text if on else OFF for name, (on, text) in _parts(context, plan, tag).items()}
@@ -174,23 +176,23 @@ def _variables(context: ReviewContext, packed: Packed, tag: str) -> dict[str, ob
         "title": sections.task_title(task) if task.follows else task.title,
         "description": task.description,
         "acceptance_criteria": sections.criteria_text(task),
-        "code_changes": packed.text,
-        "git_diff": packed.text,
+        "code_changes": packed_change.text,
+        "git_diff": packed_change.text,
         "featureTitle": sections.task_title(task) if task.follows else task.title,
         "featureDescription": task.description,
-        "gitDiff": packed.text,
+        "gitDiff": packed_change.text,
         "featureSpec": plan or task.description,
     }
 
 
 def variable_names() -> frozenset[str]:
-    """What `review.system`, `review.template` and a reviewer's own prompt may ask for."""
+    """Variables of `review.system`, `review.template` and a reviewer's own prompt."""
     nothing = ReviewContext(task=Spec(title=""), number="0", change=Change("", "", ()))
-    return frozenset({*_variables(nothing, _packed(nothing, ""), ""), "output"})
+    return frozenset({*_variables(nothing, _pack_change(nothing, ""), ""), "output"})
 
 
 def _parts(context: ReviewContext, plan: str, tag: str) -> dict[str, tuple[bool, str]]:
-    """Every section that a switch governs: is it on, and its text."""
+    """Each section that has a switch: whether it is on, and its text."""
     task, limits, checks, on = context.task, context.limits, context.checks, context.switches
     files, test_bytes = context.project_context, limits.test_kb * 1024
     error = cut_text(context.previous_error, limits.error_kb * 1024)
@@ -223,32 +225,34 @@ def _delta(context: ReviewContext, tag: str) -> str:
     return pack(context.delta, context.limits.diff_kb * 1024, tag=tag, reads_files=context.reads_files).text
 
 
-def together(prompts: Sequence[ReviewPrompt]) -> ReviewPrompt:
-    """What someone has seen who was given all of these: the passes or batches of one review."""
-    missed = {path for prompt in prompts for path in prompt.not_shown}
-    shown = dict.fromkeys(path for prompt in prompts for path in prompt.shown if path not in missed)
-    summarised = dict.fromkeys(path for prompt in prompts for path in prompt.covered_by_summary)
+def merge_prompts(prompts: Sequence[ReviewPrompt]) -> ReviewPrompt:
+    """Merge the prompts of one review's passes or batches; a path counts as shown if all of them show it."""
+    not_shown = {path for prompt in prompts for path in prompt.not_shown}
+    shown_paths = dict.fromkeys(path for prompt in prompts for path in prompt.shown if path not in not_shown)
+    summarised_paths = dict.fromkeys(path for prompt in prompts for path in prompt.covered_by_summary)
     text = "\n".join(prompt.text for prompt in prompts)
-    redacted = dict.fromkeys(path for prompt in prompts for path in prompt.redacted)
-    return ReviewPrompt(text, tuple(shown), tuple(sorted(missed)), tuple(summarised), tuple(redacted))
+    redacted_paths = dict.fromkeys(path for prompt in prompts for path in prompt.redacted)
+    return ReviewPrompt(
+        text, tuple(shown_paths), tuple(sorted(not_shown)), tuple(summarised_paths), tuple(redacted_paths)
+    )
 
 
 def coverage(
-    change: Change, prompt: ReviewPrompt, inspected: Sequence[str], *, reads_files: bool = True
+    change: Change, prompt: ReviewPrompt, inspected_paths: Sequence[str], *, reads_files: bool = True
 ) -> tuple[str, ...]:
-    """The changed paths whose text the reviewer was not shown whole and did not read itself.
+    """Changed paths that were not shown in full and that the reviewer did not read itself.
 
-    What a reviewer that cannot read files lists in `inspected` covers nothing. Content that cannot be shown at all
-    (`ChangedFile.hidden`) is not part of this: it waits for a person whatever a reviewer lists.
+    `inspected_paths` is ignored for a reviewer that cannot read files. Content that cannot be shown at all
+    (`ChangedFile.hidden`) is handled elsewhere: it always needs a person.
     """
-    seen = {*prompt.shown, *prompt.covered_by_summary}
+    covered_paths = {*prompt.shown, *prompt.covered_by_summary}
     if reads_files:
-        seen |= set(_paths_meant(change.paths, inspected))
-    return tuple(path for path in change.paths if path not in seen)
+        covered_paths |= set(_resolve_paths(change.paths, inspected_paths))
+    return tuple(path for path in change.paths if path not in covered_paths)
 
 
-def _paths_meant(paths: Sequence[str], names: Sequence[str]) -> Iterator[str]:
-    """One path for each name: a file whose own name has quotes must not stand for the one that is named inside them."""
-    # the spelling of the prompt wins over a file that is really called so
-    known = {path: path for path in paths} | {quoted(path): path for path in paths}
-    return (known.get(name, unquoted(name)) for name in names)
+def _resolve_paths(paths: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """The path for each name. A file whose name contains quotes must not be confused with a quoted path."""
+    # the spelling in the prompt takes precedence over a file with such a name
+    path_by_name = {path: path for path in paths} | {quoted(path): path for path in paths}
+    return (path_by_name.get(name, unquoted(name)) for name in names)

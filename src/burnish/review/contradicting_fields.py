@@ -1,4 +1,4 @@
-"""A verdict block that approves in `verdict` and rejects in another of its fields."""
+"""Finds fields of an approving verdict block that reject the change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OTHER_VERDICTS = frozenset(
     "rejected|reject|disapproved|not approved|changes requested|request changes|needs revision|needs discussion"
     "|do not merge".split("|")
 )
-# names under which models put what belongs into `findings`
+# names that models use instead of `findings`
 _PROBLEM_LISTS = frozenset(
     "issues|problems|bugs|defects|vulnerabilities|blockers|errors|blocking issues|must fix|required changes"
     "|security issues|critical issues|blocking findings|critical".split("|")
@@ -26,10 +26,10 @@ _NONE = frozenset("|none|no|nothing|n a|na|null|0|not applicable|none found".spl
 _DEEPEST = 8
 
 
-def contradicting_field(block: dict[str, Any], known: frozenset[str]) -> str:
-    """The field of an approving block that rejects, as `name: text`; else empty."""
+def contradicting_field(block: dict[str, Any], known_keys: frozenset[str]) -> str:
+    """The field of an approving block that rejects, as `name: text`; "" if there is none."""
     for key, value in block.items():
-        if key not in known:
+        if key not in known_keys:
             if other := _other_verdict(key, value):
                 return other
             for text in _texts(value):
@@ -46,29 +46,29 @@ def _known_texts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "summary", block["summary"]
     for key, fields in (("findings", ("title", "description")), ("compliance", ("note",)), ("prior", ("note",))):
         for entry in block.get(key) or ():
-            # what is called an error beside an approval is weighed with the ledger: a person may have waived it
+            # errors beside an approval are compared with the ledger later: a person may have waived them
             if isinstance(entry, dict) and str(entry.get("severity")).strip().lower() not in _GRAVE:
                 yield from ((f"{key}.{name}", entry[name]) for name in fields if isinstance(entry.get(name), str))
 
 
 def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
-    """A field outside of the contract that is a verdict or a grave finding by its name and value."""
+    """A field outside of the contract whose name and value state a rejection or a serious problem."""
     name = re.sub(r"[\W_]+", " ", key.casefold()).strip()
-    shown = f"{key[:40]}: {json.dumps(value, ensure_ascii=False, default=str)[:60]}"
+    excerpt = f"{key[:40]}: {json.dumps(value, ensure_ascii=False, default=str)[:60]}"
     if name in _PROBLEM_LISTS and isinstance(value, list | dict) and value:
-        return shown
+        return excerpt
     approves = re.search(r"approv|mergeable|merge|lgtm|pass|accept|safe|^ok$", name)
     if isinstance(value, bool):
         rejects = re.search(r"reject|block|veto|fail|unsafe|malicious", name)
-        return shown if (approves and not value) or (rejects and value) else ""
+        return excerpt if (approves and not value) or (rejects and value) else ""
     if isinstance(value, str):
         words = re.sub(r"[\W_]+", " ", visible(value).casefold()).strip()
-        grave = name in ("severity", "priority", "level", "risk") and words in _GRAVE
-        denied = words in _DENIALS and (approves or name in _VERDICT_NAMES)
-        listed = name in _PROBLEM_LISTS and words not in _NONE
-        return shown if grave or denied or listed or words in _OTHER_VERDICTS else ""
+        is_grave = name in ("severity", "priority", "level", "risk") and words in _GRAVE
+        is_denial = words in _DENIALS and (approves or name in _VERDICT_NAMES)
+        is_problem = name in _PROBLEM_LISTS and words not in _NONE
+        return excerpt if is_grave or is_denial or is_problem or words in _OTHER_VERDICTS else ""
     if approves and isinstance(value, int | float) and not value and not name.startswith(("merge c", "pass")):
-        return shown
+        return excerpt
     if depth >= _DEEPEST:
         return ""
     entries: list[tuple[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The text around an approving verdict block that rejects."""
+"""Finds text around an approving verdict block that rejects the change."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from burnish.review.rejecting_lines import is_rejecting_line
 from burnish.sanitize import without_escapes
 
 _VERDICT_FIELD = re.compile(r"""^\W*verdict["']?[ ]*[:=][ ]*["']?(?:reject|changes|needs)\w*""", re.I | re.M)
-# A line that does not go on with the sentence before it
+# a line that starts a new sentence
 _NEW_SENTENCE = re.compile(r"\s*(?:$|[-*+|#]|\d+[.)])")
 
 
 def contradicting_text(reply: str, word: str) -> str:
-    """The text around an approving block that rejects; else empty. Colours are not part of the words."""
+    """The text around an approving block that rejects; "" if there is none. Terminal escapes are ignored."""
     reply = without_escapes(reply)
     for content in code_after(reply, word):
         if other := other_object(content):
@@ -31,7 +31,7 @@ def contradicting_text(reply: str, word: str) -> str:
 
 
 def rejecting_words(text: str, *, is_after: bool) -> str:
-    """The words that reject in text before or after an approval; else empty."""
+    """The words that reject in text before or after an approval; "" if there are none."""
     lines = shown_lines(text)
     return other_object(text) or (_rejection_after(lines) if is_after else _rejection(lines, refuses))
 
@@ -50,7 +50,7 @@ def _rejection(lines: list[str], is_rejection: Callable[[str], bool]) -> str:
 
 
 def other_object(content: str) -> str:
-    """A JSON object in another code block that is a verdict of its own."""
+    """The verdict of a JSON object in another code block, if it does not approve."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):

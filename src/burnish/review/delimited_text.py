@@ -1,7 +1,7 @@
-"""Is a place in Markdown between delimiters of an extension that may show it as something else, or not at all?
+"""Finds delimiters of Markdown extensions around a position, which may hide the text or show it differently.
 
-Formulas (`$$`), comments (`%%`, `{% comment %}`, `{/* */}`), shortcodes and tags of forums. CommonMark
-knows none of them, so that a block between them is a block to the parser; a reader of the page sees another thing.
+Formulas (`$$`), comments (`%%`, `{% comment %}`, `{/* */}`), shortcodes and forum tags. CommonMark does not know
+them, so the parser sees a block where a reader of the rendered page may not.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.{1,500}?)(?<!`)\1(?!`)|\\[$%]", re.DOTALL)
-# the same sign opens and closes: formulas and comments anywhere, others as a line of their own
+# delimiters that are the same at both ends: formulas and comments anywhere, others on a line of their own
 _INLINE_MARKS = re.compile(r"(?<![\w$])\$\$(?!\$)|(?<=[^\s$])\$\$(?![$\w])|(?<![\w%])%%(?!%)|(?<=[^\s%])%%(?![%\w])")
 _LINE_MARK = re.compile(
     r"^[ \t]*((?P<sign>[|+/^@&!?;])(?P=sign)+)[ \t]*$|^[ \t]*(?P<named>/{3,}|\+{3,})[ \t]+\w", re.MULTILINE
 )
-# pairs whose end repeats the name, or is the mirrored sign
+# pairs whose end repeats the name, or mirrors the start
 _PAIRS = (
     (re.compile(r"\{%-?[ \t]*(?!end)(\w+)"), r"\{{%-?[ \t]*end{name}\b"),
     (re.compile(r"\{\{[<%][ \t]*(\w[\w-]*)"), r"\{{\{{[<%][ \t]*/[ \t]*{name}\b"),
@@ -28,12 +28,12 @@ _PAIRS = (
     (re.compile(r"^[ \t]*(/\*)", re.MULTILINE), r"\*/"),
 )
 
-# each costs two searches of the reply
+# each takes two searches of the reply
 _MOST_NAMES = 100
 
 
 def delimiter_around(before: Sequence[str], rest: Sequence[str]) -> str:
-    """The delimiter that is open at the end of the lines `before`; else empty. Pairs must end in the `rest`."""
+    """The delimiter that is open after the lines `before`; "" if there is none. Pairs must end in `rest`."""
     text, following = _CODE_SPAN.sub("", "\n".join(before)), "\n".join(rest)
     inline = [found[0] for found in _INLINE_MARKS.finditer(text)]
     lines = [found[1] or found["named"] for found in _LINE_MARK.finditer(text)]
@@ -45,7 +45,7 @@ def delimiter_around(before: Sequence[str], rest: Sequence[str]) -> str:
 
 def _open_pair(text: str, following: str) -> str:
     for opening, form in _PAIRS:
-        # the last one of each name: whether an earlier one is closed does not matter here
+        # only the last one of each name matters
         last = {found[1].lower(): found for found in opening.finditer(text)}
         if len(last) > _MOST_NAMES:
             return "too many tags"

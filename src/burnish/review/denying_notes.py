@@ -1,6 +1,6 @@
-"""Notes that deny what stands beside them: `{"state": "resolved", "note": "The bug is still there."}`.
+"""Finds notes that contradict their state: `{"state": "resolved", "note": "The bug is still there."}`.
 
-A net for clear words in English. A note that tells what was wrong before ("did not handle None, now it does") agrees.
+A heuristic for clear English phrases. A note about the past ("did not handle None, now it does") does not contradict.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _ANYWHERE = _any(
     r"\b(?:will|would|should|needs? to|has to|to) be (?:fixed|resolved|addressed|implemented|solved)\b",
     r"\bnever (?:been )?(?:fixed|resolved|met|addressed|implemented)\b|(?:->|\u2192) ?(?:re)?open",
 )
-# what was wrong, told beside what is right now
+# words that describe the past beside the present
 _BEFORE = _any(
     r"\b(?:now|no longer|any ?more|previous(?:ly)?|earlier|before|old|used to|formerly|originally|in cycle \d+)\b",
     r"\b(?:was|were|has been) (?:added|removed|replaced|corrected)\b",
 )
-# of a finding that is withdrawn: the code may well be as it was
+# for a withdrawn finding: the code may be unchanged
 _UPHELD = _any(
     r"no|nope|false|(?:still )?open|(?:I )?disagree|(?:it is |still )*valid|not (?:invalid|withdrawn)",
     r"(?:it|this|the (?:bug|finding|problem|issue)) is (?:still )?(?:valid|real|correct|there|present)",
@@ -60,7 +60,7 @@ _UPHELD = _any(
 
 
 def denies(note: str, *, withdrawn: bool = False) -> bool:
-    """Does the note say that nothing is settled? `withdrawn`: beside `invalid`, which settles without a fix."""
+    """Whether the note denies that the finding is settled. `withdrawn`: the state is `invalid`, without a fix."""
     text = plain_line(note)
     bare = text.strip(" .!;,")
     if withdrawn:

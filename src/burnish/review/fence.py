@@ -1,4 +1,4 @@
-"""Untrusted text as data: a fence that the text cannot contain."""
+"""Marks untrusted text as data, with a fence that does not occur in the text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 
 def fenced(text: str, info: str = "", *, tag: str = "") -> str:
-    """The text between tag lines and backticks, neither of which occurs in it."""
+    """The text between tag lines and backticks that do not occur in it."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     tag = _free_tag(text, tag)
     # four at least: a reply that quotes the prompt with three cannot close it by accident
@@ -24,16 +24,16 @@ def _free_tag(text: str, tag: str) -> str:
 
 
 def one_line(text: str, *, longest: int = 300) -> str:
-    """Text made fit for a heading or list: one line, no control characters."""
+    """Text for a heading or list: one line, without control characters."""
     plain = " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", text).split()).encode("utf-8", "replace").decode("utf-8")
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
 def cut_text(text: str, limit: int, *, keep: str = "head") -> str:
-    """At most `limit` bytes of it, and a line that says what was left out."""
+    """At most `limit` bytes of the text, and a note about the rest."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= limit:
         return text
     left_out = f"[… {len(raw) - limit:,} bytes left out …]"
-    kept = (raw[:limit] if keep == "head" else raw[-limit:]).decode("utf-8", "ignore")
-    return f"{kept}\n{left_out}" if keep == "head" else f"{left_out}\n{kept}"
+    part = (raw[:limit] if keep == "head" else raw[-limit:]).decode("utf-8", "ignore")
+    return f"{part}\n{left_out}" if keep == "head" else f"{left_out}\n{part}"

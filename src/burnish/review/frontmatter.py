@@ -1,4 +1,4 @@
-"""YAML front matter, written by hand so that the same facts are always the same bytes."""
+"""YAML front matter with a deterministic writer: equal facts give equal bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHORT = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
 def emit(facts: Mapping[str, Any]) -> str:
-    """Block style: scalars, lists of scalars, lists of mappings, mappings of scalars."""
+    """Write YAML in block style: scalars, lists of scalars or mappings, mappings of scalars."""
     return "".join(f"{key}:{_value(value)}" for key, value in facts.items())
 
 
@@ -50,7 +50,7 @@ def _char(char: str) -> str:
     if char in _SHORT:
         return _SHORT[char]
     code = ord(char)
-    # what YAML calls printable, and on one line
+    # printable characters of YAML, without line separators
     if 0x20 <= code <= 0x7E or (0xA0 <= code <= 0xD7FF and code not in (0x2028, 0x2029)):
         return char
     if 0xE000 <= code <= 0xFFFD and code != 0xFEFF:
@@ -59,13 +59,13 @@ def _char(char: str) -> str:
 
 
 def load(text: str) -> dict[str, Any]:
-    """The facts; `ValueError` says why there are none."""
+    """Parse front matter; raises `ValueError` with the reason."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
         facts = YAML(typ="safe", pure=True).load(text)
-    # the parser meets damaged text with more than its own errors
+    # the parser raises other errors, too, for damaged text
     except (YAMLError, *_PARSER_SLIPS) as why:
         raise ValueError(str(why).split("\n")[0]) from None
     if not isinstance(facts, dict):

@@ -1,4 +1,4 @@
-"""Is a place in Markdown inside of an element that may hide it? Decided by exact tokens; in doubt the answer is yes."""
+"""Finds markup around a position in Markdown that may hide it. In doubt the text counts as hidden."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _TICKS = re.compile(r"`+")
 _STRIKE = re.compile(r"(?<!~)~~(?!~)")
 
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-# An open one of these shows what it holds, if it has none but plain attributes.
+# these elements show their content, if they have only plain attributes
 _PLAIN = frozenset(
     "a abbr article b big body center div em figure font footer h1 h2 h3 h4 h5 h6 header html i ins li main mark ol p"
     " section small span strong sub sup table tbody td th thead tr u ul".split()
 )
 _PLAIN_ATTRIBUTES = frozenset("align alt color dir height href id lang name rel src start title valign width".split())
 _HIDING_ATTRIBUTES = frozenset("aria-hidden class hidden inert popover slot style".split())
-# Elements that quote, strike out, fold away, replace or do not show what they hold.
+# elements that quote, strike out, fold, replace or hide their content
 _HIDING = frozenset(
     "address applet aside audio bdi bdo blockquote button canvas caption cite code colgroup data datalist dd del"
     " details dfn dialog dl dt fieldset figcaption form frame frameset head hgroup kbd label legend map menu meter nav"
     " object optgroup option output picture pre progress q rp rt ruby s samp search select slot strike summary time tt"
     " var video".split()
 )
-# What stands in these is not markup, or is parsed by other rules.
+# elements whose content is not markup, or is parsed by other rules
 _FOREIGN = frozenset(
     "iframe listing math noembed noframes noscript plaintext script style svg template textarea title xmp".split()
 )
-# `Promise<object>` names a type. Without attributes each of these shows what it holds.
+# `Promise<object>` is a type; without attributes these elements show their content
 _TYPE_NAMES = frozenset("button data form label map object option output time var".split())
 _GENERIC = re.compile(r"\b(?:[A-Z][A-Za-z0-9_]+|(?:std::)?(?:vector|optional|unique_ptr|shared_ptr|list|set))\Z")
 # `:::details` of VitePress, Docusaurus and Pandoc
 _CONTAINER = re.compile(r"^[ ]{0,3}:{3,}[ \t]*(?P<name>[^\s:].*)?$", re.M)
 _BROKEN_TAG = re.compile(r"<(?P<name>[a-z][a-z0-9]+)(?:[\s/][^<>]*)?>", re.I)
-# a review has a few; the time to close them grows with their square
+# a review has few; the time to close them is quadratic
 _MOST_OPEN = 200
 _CONTAINER_TEXT = "a ::: container"
 _END_TAG = re.compile(r"</([a-z][a-z0-9:-]*)", re.I)
@@ -54,7 +54,7 @@ _END_IS_OPTIONAL = frozenset("dd dt li option p rp rt tbody td th thead tr".spli
 
 
 class _Doubtful(Exception):
-    """The text names the markup that cannot be judged."""
+    """Markup that cannot be judged; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class _Element:
 
 
 def wrapper_before(tokens: Sequence[Token], line: int) -> str:
-    """The element, comment or strike-out that is open before this line, or the markup that is in doubt; else empty."""
-    opened: list[_Element] = []
+    """The element, comment or strike-out that is open before this line, or doubtful markup; "" if there is none."""
+    open_elements: list[_Element] = []
     strikes = containers = 0
-    closed = frozenset(name.lower() for token in tokens for name in _END_TAG.findall(token.content))
+    end_tags = frozenset(name.lower() for token in tokens for name in _END_TAG.findall(token.content))
     try:
         for token in tokens:
             if token.type in ("inline", "html_block") and token.map and token.map[0] < line:
@@ -76,10 +76,10 @@ def wrapper_before(tokens: Sequence[Token], line: int) -> str:
                         strikes += len(_STRIKE.findall(piece))
                         containers += sum(1 if found["name"] else -1 for found in _CONTAINER.finditer(piece))
                     else:
-                        _apply(piece, opened, closed)
+                        _apply(piece, open_elements, end_tags)
     except _Doubtful as doubt:
         return str(doubt)
-    hiding = next((element for element in opened if element.hides), None)
+    hiding = next((element for element in open_elements if element.hides), None)
     return (
         f"<{hiding.name}>"
         if hiding
@@ -92,7 +92,7 @@ def wrapper_before(tokens: Sequence[Token], line: int) -> str:
 
 
 def _pieces(text: str, *, raw: bool) -> Iterator[str | re.Match[str]]:
-    """The tags, and the text between them, of one paragraph or one block of HTML. `raw`: HTML, without code spans."""
+    """The tags and the text between them, of one paragraph or HTML block. `raw`: HTML, without code spans."""
     ticks = set() if raw else {len(run) for run in _TICKS.findall(text)}
     at = begin = 0
     while at < len(text):
@@ -102,8 +102,8 @@ def _pieces(text: str, *, raw: bool) -> Iterator[str | re.Match[str]]:
         elif not raw and char == "`":
             run = len(_TICKS.match(text, at)[0])  # type: ignore[index]
             end = _span_end(text, at, run, ticks)
-        elif char == "<" and (skipped := None if raw else _ADDRESS.match(text, at)):
-            end = skipped.end()
+        elif char == "<" and (address := None if raw else _ADDRESS.match(text, at)):
+            end = address.end()
         elif char == "<" and (tag := _TAG.match(text, at)):
             yield text[begin:at]
             yield tag
@@ -120,18 +120,18 @@ def _pieces(text: str, *, raw: bool) -> Iterator[str | re.Match[str]]:
 
 
 def _span_end(text: str, at: int, run: int, ticks: set[int]) -> int:
-    """The end of the code span that begins here; where none does, the end of the backticks."""
+    """The end of the code span that begins here; without one, the end of the backticks."""
     if run in ticks:
         closing = re.compile(rf"(?<!`)`{{{run}}}(?!`)").search(text, at + run)
         if closing:
             return closing.end()
-        # no other run of this length follows: do not look for it again
+        # no other run of this length follows, so do not search again
         ticks.discard(run)
     return at + run
 
 
 def _other_markup(text: str, at: int, *, raw: bool) -> int:
-    """Behind a comment or a `<` that begins no tag."""
+    """The position after a comment, or after a `<` that does not begin a tag."""
     if comment := _COMMENT.match(text, at):
         if "--!>" in comment[1]:
             raise _Doubtful("a comment")
@@ -140,43 +140,43 @@ def _other_markup(text: str, at: int, *, raw: bool) -> int:
         raise _Doubtful("a comment")
     if text.startswith(("<!", "<?"), at) or (raw and re.match(r"</?[a-z]", text[at : at + 3], re.I)):
         raise _Doubtful("markup that cannot be read")
-    # other renderers than CommonMark's take it for a tag
-    if not raw and (broken := _BROKEN_TAG.match(text, at)) and broken["name"].lower() in _HIDING | _FOREIGN:
-        raise _Doubtful(f"<{broken['name'].lower()}>")
+    # renderers other than CommonMark treat it as a tag
+    if not raw and (broken_tag := _BROKEN_TAG.match(text, at)) and broken_tag["name"].lower() in _HIDING | _FOREIGN:
+        raise _Doubtful(f"<{broken_tag['name'].lower()}>")
     return at + 1
 
 
-def _apply(tag: re.Match[str], opened: list[_Element], closed: frozenset[str]) -> None:
+def _apply(tag: re.Match[str], open_elements: list[_Element], end_tags: frozenset[str]) -> None:
     name = tag["name"].lower()
     if name in _FOREIGN:
         raise _Doubtful(f"or after <{name}>")
     if tag["end"]:
-        _close(name, tag, opened)
-    elif name not in _VOID and not _is_type(name, tag, closed):
-        opened.append(_Element(name, _hides(name, tag["rest"])))
-    if len(opened) > _MOST_OPEN:
+        _close(name, tag, open_elements)
+    elif name not in _VOID and not _is_type(name, tag, end_tags):
+        open_elements.append(_Element(name, _hides(name, tag["rest"])))
+    if len(open_elements) > _MOST_OPEN:
         raise _Doubtful("too many open elements")
 
 
-def _close(name: str, tag: re.Match[str], opened: list[_Element]) -> None:
+def _close(name: str, tag: re.Match[str], open_elements: list[_Element]) -> None:
     if tag["rest"].strip():
         raise _Doubtful("markup that cannot be read")
-    known = _PLAIN | _HIDING
-    for at in range(len(opened) - 1, -1, -1):
-        element = opened[at]
+    standard_elements = _PLAIN | _HIDING
+    for at in range(len(open_elements) - 1, -1, -1):
+        element = open_elements[at]
         if element.name == name:
-            del opened[at:]
+            del open_elements[at:]
             return
-        # browsers ignore or move an end tag that stands inside of another element
-        if element.hides or (element.name in known and element.name not in _END_IS_OPTIONAL):
-            if any(other.name == name for other in opened[:at]):
+        # browsers ignore or move an end tag inside of another element
+        if element.hides or (element.name in standard_elements and element.name not in _END_IS_OPTIONAL):
+            if any(other.name == name for other in open_elements[:at]):
                 raise _Doubtful(f"<{element.name}>")
             return
 
 
-def _is_type(name: str, tag: re.Match[str], closed: frozenset[str]) -> bool:
-    """A type parameter in prose: behind a generic's name, without attributes, and with no end tag anywhere."""
-    if name not in _TYPE_NAMES or tag["rest"] or name in closed:
+def _is_type(name: str, tag: re.Match[str], end_tags: frozenset[str]) -> bool:
+    """Whether it is a type parameter in prose: after the name of a generic, without attributes or end tag."""
+    if name not in _TYPE_NAMES or tag["rest"] or name in end_tags:
         return False
     return _GENERIC.search(tag.string[max(0, tag.start() - 100) : tag.start()]) is not None
 

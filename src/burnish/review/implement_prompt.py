@@ -1,4 +1,4 @@
-"""What the agent is told that does the work, or plans it."""
+"""Builds the prompts of the implement and plan phases."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RULES = """\
 
 @dataclass(frozen=True, slots=True)
 class ImplementContext:
-    """What is known when work on a task begins."""
+    """Input of an implement or plan prompt."""
 
     task: Spec
     # plan text of the tasks it depends on
     plan: str = ""
     project_context: tuple[tuple[str, str], ...] = ()
-    # what a cut phase left behind: where it is, and its diff marked as data
+    # work of an interrupted phase: its place, and its diff marked as data
     rescued: str = ""
     previous_error: str = ""
     # the commands that will be run, as the user wrote them
@@ -51,13 +51,13 @@ def build_plan_prompt(context: ImplementContext) -> str:
 
 
 def variable_names() -> frozenset[str]:
-    """What `implement.template` may ask for."""
+    """Variables of `implement.template`."""
     return frozenset({*_variables(ImplementContext(task=Spec(title=""))), "judging", "rules"})
 
 
-def judging(checks: Sequence[str], reviewed: bool) -> str:
+def judging(checks: Sequence[str], has_review: bool) -> str:
     lines = [f"- These checks will be run, and nothing new may fail: `{one_line(command)}`\n" for command in checks]
-    if reviewed:
+    if has_review:
         lines.append(
             "- A reviewer compares the whole change with the task: every criterion and checklist item first,"
             " then code, tests, architecture, performance, security. Findings come back to you to be fixed.\n"

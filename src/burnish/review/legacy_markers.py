@@ -1,6 +1,6 @@
-"""Old markers, for reviewers that cannot be asked for a block: one whole line, outside quotes and code.
+"""Verdict lines of older tools, for reviewers that cannot write a block: a whole line, outside quotes and code.
 
-Read only where the user said `review.accept_unsigned: true`; such an approval still goes to a person.
+Read only with `review.accept_unsigned: true`; such an approval still needs a person.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _BRACKET = re.compile(r"(?:\*\*)?\[(APPROVED|REJECTED)\](?:\*\*)?")
 # automaker's prompt writes `**[APPROVED]** - words`
 _REMARK = re.compile(r"(?P<verdict>.{1,60}?[\]*A-Z])[ \t]+[-\u2013\u2014][ \t]+(?P<words>\S.*)")
 _STATUS = re.compile(r"REVIEW_(PASSED|FIXED|FAILED)")
-# a line that speaks of a verdict without being one
+# a line that mentions a verdict
 HINT = re.compile(r"\bVerdict\b\s{0,9}:|\[(APPROVED|REJECTED)\]|\bREVIEW_(PASSED|FIXED|FAILED)\b", re.IGNORECASE)
 
-# a longer line is no list entry, and costs the patterns below too much
+# longer lines are not list entries, and would slow down the patterns below
 LONGEST_LINE = 1000
 
 _PLACE = r"(?:[ \t]*\((?P<file>[^()\s:][^():]*?)(?::(?P<line>\d{1,7})(?:-(?P<end>\d{1,7}))?)?\))?"
@@ -52,7 +52,7 @@ _DETAIL = re.compile(r"[-*]?[ \t]*(?:\*\*)?(Description|File|Line|Suggestion)(?:
 
 
 def verdict_of(line: str, may_fix: bool = False) -> Verdict | None:
-    """The verdict of a line that is nothing else, or that goes on with ` - words` which do not take it back."""
+    """The verdict of a line that contains nothing else, or continues with ` - words` that do not contradict it."""
     line = line.strip(" \t")
     if match := _REMARK.fullmatch(line[:LONGEST_LINE]):
         verdict = _bare_verdict(match["verdict"], may_fix)
@@ -67,25 +67,25 @@ def _agrees(words: str) -> bool:
 
 def _bare_verdict(line: str, may_fix: bool) -> Verdict | None:
     if match := _VERDICT.fullmatch(line):
-        # an unknown word after `Verdict:` is a verdict, and not a good one
+        # an unknown word after `Verdict:` does not approve
         return _WORDS.get(match[1], Verdict.CHANGES_REQUESTED)
     if match := _BRACKET.fullmatch(line):
         return _BRACKETS[match[1]]
     if match := _STATUS.fullmatch(line):
-        fixed = may_fix and match[1] == "FIXED"
-        return Verdict.APPROVED if fixed else _RUNNER[match[1]]
+        is_fixed = may_fix and match[1] == "FIXED"
+        return Verdict.APPROVED if is_fixed else _RUNNER[match[1]]
     return None
 
 
 def summary_in(lines: list[str]) -> str:
-    """The paragraph under a heading `Summary`, else the prose without the verdict."""
+    """The paragraph below a heading `Summary`, else the prose without the verdict."""
     for at, line in enumerate(lines):
         if re.fullmatch(r"#{1,4}[ \t]+(Overall )?Summary\b.*", line.strip(), re.IGNORECASE):
             under = "\n".join(lines[at + 1 :]).strip()
             return clean(re.split(r"\n\s*\n|\n#", under, maxsplit=1)[0])[:2000]
     rest = [_words_after(line) for line in lines]
     if not any(line.strip() and not line.lstrip().startswith("#") for line in rest):
-        return ""  # headings alone, such as the title of a file, are not a summary
+        return ""  # only headings
     return clean("\n".join(rest)).strip()[:2000]
 
 
@@ -98,9 +98,9 @@ def _words_after(line: str) -> str:
 
 
 def remarks_in(lines: list[str]) -> list[Remark]:
-    """The finding lists of the older tools, from lines of prose."""
+    """Findings in the list formats of older tools."""
     found: list[Remark] = []
-    here = False  # does the line belong to the last finding?
+    here = False  # whether the line belongs to the last finding
     for line in (line.strip() for line in lines if len(line) <= LONGEST_LINE):
         if match := next((m for pattern in _PATTERNS if (m := pattern.fullmatch(line))), None):
             found.append(_remark(match))
@@ -140,5 +140,5 @@ def _with_detail(remark: Remark, key: str, value: str) -> Remark:
 
 
 def short_lines(lines: Sequence[str]) -> list[str]:
-    """Stripped; a line too long to be read by a pattern counts as blank."""
+    """The lines stripped; a line over LONGEST_LINE becomes blank."""
     return [line.strip() if len(line) <= LONGEST_LINE else "" for line in lines]

@@ -1,10 +1,10 @@
-"""Lock files of uv, poetry, cargo, npm and pnpm: what changed in them, in a form that a reviewer can judge.
+"""Digests of changed lock files (uv, poetry, cargo, npm, pnpm), short enough for a reviewer.
 
-A digest is made only if it tells everything. Both files are parsed into packages with fields; every field that
-differs is printed, except values that say nothing more to a reader: hashes, sizes and upload times of a version
-that is new, and addresses that follow from the package's name, version and registry. A hash is printed if the same
-version has another one elsewhere in the old or the new file. What a parser hides (a repeated key, a key that could be
-mistaken for another entry, floats, anchors) makes the file be shown as text instead.
+A digest is complete, or the file is shown as text. Both files are parsed into packages with fields; every field that
+differs is printed, except values without information for a reader: hashes, sizes and upload times of a new version,
+and addresses that follow from the package's name, version and registry. A hash is printed if the same version has
+another one elsewhere in the old or the new file. A file with content that a parser hides (a repeated key, a key that
+could be mistaken for another entry, floats, anchors) gets no digest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from burnish.review.lock_parsing import (
     read_uv,
 )
 
-# By file name; other lock files are shown as text.
+# by file name; other lock files are shown as text
 READERS: Mapping[str, Callable[[str], LockFile]] = {
     "uv.lock": read_uv,
     "poetry.lock": read_poetry,
@@ -41,7 +41,7 @@ READERS: Mapping[str, Callable[[str], LockFile]] = {
 }
 _HASH = re.compile(r"(sha(256|384|512):[0-9a-f]{64,128}|sha(1|256|384|512)-[A-Za-z0-9+/]{27,88}={0,2}|[0-9a-f]{64})")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)")
-# Python package indexes keep files in folders named after their hash, npm registries below the package's name.
+# Python package indexes store files in folders named after their hash
 _HASH_FOLDER = re.compile(r"(https://[\w.:-]+/packages/)[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{60}/")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\"']*", re.IGNORECASE)
 # Build number, Python, ABI and platform of a wheel. One with other tags is printed.
@@ -55,16 +55,16 @@ _PLATFORM_TAG = (
 _WHEEL_TAGS = r"(?:-\d{1,6})?" + "".join(rf"-{tag}(?:\.{tag}){{0,9}}" for tag in (_PYTHON_TAG, _ABI_TAG, _PLATFORM_TAG))
 _ABSENT = object()
 _FILE_LABEL = "(lock file)"
-# Other field names are quoted, so that a line of the digest has one meaning.
+# other field names are quoted, so that lines of the digest are unambiguous
 _PLAIN_FIELD = re.compile(r"[A-Za-z0-9_.@/$+~-]+")
-# Longer lock files are shown as text: reading them takes seconds.
+# larger lock files are shown as text, because parsing them takes seconds
 LARGEST = 8 * 1024 * 1024
 
 ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes | None]]
 
 
 def with_lock_digests(change: Change, read: ReadBlobs) -> Change:
-    """The change with a digest for each lock file that one explains completely."""
+    """The change with a digest for each lock file that a digest describes completely."""
     locks = [file for file in change.files if _is_lock(file)]
     if not locks:
         return change
@@ -75,7 +75,7 @@ def with_lock_digests(change: Change, read: ReadBlobs) -> Change:
 
 def _is_lock(file: ChangedFile) -> bool:
     plain = file.status in ("A", "M", "R") and not file.binary and not file.is_symlink and not file.hidden
-    # a program is not a lock file, whatever its name
+    # an executable file is not a lock file, whatever its name
     return plain and not file.is_executable and bool(file.hunks) and PurePosixPath(file.path).name in READERS
 
 
@@ -87,7 +87,7 @@ def _digest_of(file: ChangedFile, blobs: Mapping[str, bytes | None]) -> tuple[st
 
 
 def digest(name: str, old: bytes, new: bytes) -> tuple[str, ...] | None:
-    """Every difference between two versions of a lock file, line by line; None if it is to be shown as text."""
+    """All differences between two versions of a lock file, as lines; None if it must be shown as text."""
     reader = READERS.get(name)
     if reader is None or max(len(old), len(new)) > LARGEST:
         return None
@@ -112,17 +112,17 @@ def _lines(before: LockFile, after: LockFile) -> Iterator[str]:
     yield from _fields(_FILE_LABEL, before.rest, after.rest)
     if before.comments != after.comments:
         yield from _difference("comments", list(before.comments), list(after.comments))
-    added = sorted(after.packages.keys() - before.packages.keys())
-    removed = sorted(before.packages.keys() - after.packages.keys())
-    names = {_name(before, key) for key in removed}
-    for key in removed:
+    added_keys = sorted(after.packages.keys() - before.packages.keys())
+    removed_keys = sorted(before.packages.keys() - after.packages.keys())
+    names = {_name(before, key) for key in removed_keys}
+    for key in removed_keys:
         yield f"- removed {key}"
-    for key in added:
+    for key in added_keys:
         word = "version" if _name(after, key) in names else "package"
-        yield f"+ new {word} {key}: {_told(key, after.packages[key])}"
+        yield f"+ new {word} {key}: {_describe_package(key, after.packages[key])}"
     yield from _other_hashes(before, after)
     for key in sorted(before.packages.keys() & after.packages.keys()):
-        yield from _changed(key, before.packages[key], after.packages[key])
+        yield from _package_changes(key, before.packages[key], after.packages[key])
 
 
 def _name(lock: LockFile, key: str) -> str:
@@ -130,26 +130,28 @@ def _name(lock: LockFile, key: str) -> str:
 
 
 def _name_of(key: str, package: Mapping[str, Any]) -> str:
-    """npm names a package by where it stands."""
+    """The name of a package; npm derives it from the path."""
     return str(package.get("name", key.rpartition("node_modules/")[2].rpartition(" > ")[2]))
 
 
 def _other_hashes(before: LockFile, after: LockFile) -> Iterator[str]:
-    """Hashes of a version in a new place, where the old file, or another place in the new one, has others."""
+    """Hashes of a version that differ from those in the old file or elsewhere in the new one."""
     old_hashes, new_hashes = _hashes_by_identity(before), _hashes_by_identity(after)
     for key in sorted(after.packages):
         old = before.packages.get(key)
         if old is not None and _canonical(old.get("version")) == _canonical(after.packages[key].get("version")):
-            continue  # every changed field of it is printed
-        identity, own = after.identities[key], _hashes(after.packages[key])
-        known = old_hashes.get(identity) or new_hashes.get(identity, set())
-        # what is bundled comes with the package around it, and is printed as bundled
-        bundled = True in (after.packages[key].get("inBundle"), after.packages[key].get("bundled"))
-        if own - known or (known and not own and not bundled):
-            word = "other hash" if own else "hash missing"
-            yield f"! same version, {word}: {key}: {_joined(own - known)}, known: {_joined(known - own)}"
-        elif own and known - own and identity not in old_hashes:
-            yield f"! same version, other hash: {key}: {_joined(own)}, elsewhere in this file: {_joined(known - own)}"
+            continue  # all its changed fields are printed
+        identity, own_hashes = after.identities[key], _hashes(after.packages[key])
+        known_hashes = old_hashes.get(identity) or new_hashes.get(identity, set())
+        # a bundled package has no hash of its own, and is printed as bundled
+        is_bundled = True in (after.packages[key].get("inBundle"), after.packages[key].get("bundled"))
+        if own_hashes - known_hashes or (known_hashes and not own_hashes and not is_bundled):
+            word = "other hash" if own_hashes else "hash missing"
+            new_text, old_text = _join_hashes(own_hashes - known_hashes), _join_hashes(known_hashes - own_hashes)
+            yield f"! same version, {word}: {key}: {new_text}, known: {old_text}"
+        elif own_hashes and known_hashes - own_hashes and identity not in old_hashes:
+            others = _join_hashes(known_hashes - own_hashes)
+            yield f"! same version, other hash: {key}: {_join_hashes(own_hashes)}, elsewhere in this file: {others}"
 
 
 def _hashes_by_identity(lock: LockFile) -> dict[str, set[str]]:
@@ -163,20 +165,20 @@ def _hashes(package: Mapping[str, Any]) -> set[str]:
     return {match[0] for match in _HASH.finditer(_canonical(package))}
 
 
-def _joined(hashes: set[str]) -> str:
+def _join_hashes(hashes: set[str]) -> str:
     return ", ".join(sorted(hashes)) or "none"
 
 
-def _changed(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def _package_changes(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     if _canonical(old) == _canonical(new):
         return
     versions = [_short(side.get("version", _ABSENT)) for side in (old, new)]
     if versions[0] != versions[1]:
-        # where a package stands, not its version, is its key: npm
-        yield f"~ {key}: version {' -> '.join(versions)}; now {_told(key, new)}"
-        gone = sorted(old.keys() - new.keys())
-        if gone:
-            yield f"~ {key}: no longer has {', '.join(map(_field_name, gone))}"
+        # npm: the key is the path of the package, without its version
+        yield f"~ {key}: version {' -> '.join(versions)}; now {_describe_package(key, new)}"
+        removed_fields = sorted(old.keys() - new.keys())
+        if removed_fields:
+            yield f"~ {key}: no longer has {', '.join(map(_field_name, removed_fields))}"
         return
     hashes = [sorted(match[0] for match in _HASH.finditer(_canonical(side))) for side in (old, new)]
     for line in _fields(key, old, new):
@@ -185,7 +187,7 @@ def _changed(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
 
 
 def _fields(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """Every field that differs, both values in full."""
+    """All fields that differ, with both values in full."""
     for name in sorted(old.keys() | new.keys()):
         one, other = old.get(name, _ABSENT), new.get(name, _ABSENT)
         if _canonical(one) != _canonical(other):
@@ -201,12 +203,12 @@ def _difference(place: str, old: Any, new: Any) -> Iterator[str]:
         yield from _fields(place, old, new)
     elif isinstance(old, list) and isinstance(new, list):
         before, after = [_canonical(one) for one in old], [_canonical(one) for one in new]
-        gone, more = Counter(before) - Counter(after), Counter(after) - Counter(before)
-        for text in gone.elements():
+        removed_counts, added_counts = Counter(before) - Counter(after), Counter(after) - Counter(before)
+        for text in removed_counts.elements():
             yield f"~ {place}: - {text}"
-        for text in more.elements():
+        for text in added_counts.elements():
             yield f"~ {place}: + {text}"
-        if _leaving_out(before, gone) != _leaving_out(after, more):
+        if _leaving_out(before, removed_counts) != _leaving_out(after, added_counts):
             yield f"~ {place}: other order, {json.dumps(after, ensure_ascii=False)}"
     else:
         yield f"~ {place}: {_short(old)} -> {_short(new)}"
@@ -222,8 +224,8 @@ def _leaving_out(elements: list[str], left_out: Counter[str]) -> list[str]:
     return rest
 
 
-def _told(key: str, package: Mapping[str, Any]) -> str:
-    """A new package or version: everything about it, without what says nothing to a reader."""
+def _describe_package(key: str, package: Mapping[str, Any]) -> str:
+    """Describe a new package or version, without values that carry no information."""
     name, version = _name_of(key, package), str(package.get("version", ""))
     parts = []
     if package.get("hasInstallScript") is True or package.get("requiresBuild") is True:
@@ -246,21 +248,21 @@ def _told(key: str, package: Mapping[str, Any]) -> str:
 
 
 def _fields_in_key(key: str, package: Mapping[str, Any]) -> set[str]:
-    """Name and version, where the key has them in their own places. npm: another name is an alias, and printed."""
+    """Fields that the key contains: name and version. npm: an alias has another name, which is printed."""
     if f"{key} ".startswith(f"{package.get('name')} {package.get('version')} "):
         return {"name", "version"}
     return {"name"} if key != ROOT_LABEL and package.get("name") == _name_of(key, {}) else set()
 
 
 def _registry(address: Any, name: str, version: str) -> str:
-    """The registry, where the address is the one that npm makes of name and version; else empty."""
+    """The registry, if npm derives the address from name and version; else ""."""
     end = f"/{name}/-/{name.rpartition('/')[2]}-{version}.tgz"
     registry = address.removesuffix(end) if isinstance(address, str) and address.endswith(end) else ""
     return registry if re.fullmatch(r"https://[\w.:-]+", registry, re.ASCII) else ""
 
 
 def _files(value: Any, name: str, version: str) -> str | None:
-    """`12 files from https://…`, if each is named after the package and has a hash; None to print all of them."""
+    """`12 files from https://…`, if each is named after the package and has a hash; else None."""
     entries = value if isinstance(value, list) else [value]
     if not entries:
         return None
@@ -270,12 +272,12 @@ def _files(value: Any, name: str, version: str) -> str | None:
         if place is None:
             return None
         places[place] = places.get(place, 0) + 1
-    counted = [f"{number} from {place}" if place else f"{number}" for place, number in sorted(places.items())]
-    return f"{', '.join(counted)}, each with its hash"
+    counts = [f"{number} from {place}" if place else f"{number}" for place, number in sorted(places.items())]
+    return f"{', '.join(counts)}, each with its hash"
 
 
 def _place(entry: Any, name: str, version: str) -> str | None:
-    """The folder that a distribution file comes from, empty if none is named; None if something about it is unusual."""
+    """The folder of a distribution file, "" if it has none; None if something about it is unusual."""
     if not isinstance(entry, dict) or not entry.keys() <= {"url", "file", "hash", "size", "upload-time"}:
         return None
     digest, size, time = entry.get("hash"), entry.get("size", 0), entry.get("upload-time", "")
@@ -293,14 +295,14 @@ def _place(entry: Any, name: str, version: str) -> str | None:
 
 
 def _is_named_after(file: str, name: str, version: str) -> bool:
-    """`some_name-1.0-py3-none-any.whl` or `some.name-1.0.tar.gz`, of this package and version."""
+    """Whether the file is `some_name-1.0-py3-none-any.whl` or `some.name-1.0.tar.gz` of this package and version."""
     stem = re.escape(re.sub(r"[-_.]+", "-", name)).replace(r"\-", "[-_.]+")
     pattern = rf"{stem}-{re.escape(version)}({_WHEEL_TAGS}\.whl|\.tar\.gz|\.zip|\.tar\.bz2|\.tgz|\.egg)"
     return bool(version) and re.fullmatch(pattern, file, re.IGNORECASE | re.ASCII) is not None
 
 
 def _sources(before: LockFile, after: LockFile) -> Iterator[str]:
-    """Registries, repositories and hosts that the lock file did not name before."""
+    """Registries, repositories and hosts that are new or no longer used."""
     old, new = _origins(before), _origins(after)
     for origin in sorted(new - old):
         yield f"! new source: {origin}"
@@ -313,7 +315,7 @@ def _origins(lock: LockFile) -> set[str]:
 
 
 def _origin(address: str) -> str:
-    """Scheme and host; of git and other sources the whole address, because the repository is what matters."""
+    """Scheme and host of an address; for git and other sources the whole address, which names the repository."""
     match = re.match(r"(?:registry\+|sparse\+)?https?://[^/]*", address)
     return match[0] if match and not address.startswith("git") else address.partition("#")[0]
 
@@ -335,5 +337,5 @@ def _short(value: Any) -> str:
 
 
 def _canonical(value: Any) -> str:
-    """JSON text: unlike `==`, it tells 1, 1.0 and true apart."""
+    """The value as JSON text, which distinguishes 1, 1.0 and true, unlike `==`."""
     return "absent" if value is _ABSENT else json.dumps(value, sort_keys=True, ensure_ascii=False)

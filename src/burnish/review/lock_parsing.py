@@ -1,4 +1,4 @@
-"""Lock files parsed into packages. Whatever a parser would hide is refused, so that the text is shown instead."""
+"""Parses lock files into packages. Content that a parser would hide is refused, so that the text is shown instead."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Any
 
 
 class NotExplained(Exception):
-    """Something in the file that packages and fields do not show."""
+    """The file has content that packages and fields do not show."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockFile:
-    """Packages by a key that tells them apart, and everything else."""
+    """Packages by a unique key, and all other content."""
 
     packages: Mapping[str, Mapping[str, Any]]
     rest: Mapping[str, Any]
-    # in the order of the file; a comment is not part of what a program reads, so it must not change unseen
+    # in the order of the file; programs ignore comments, but reviewers must see changes in them
     comments: tuple[str, ...] = ()
-    # name and version by key: one version has the same hashes wherever it stands
+    # name and version by key: one version has the same hashes everywhere
     identities: Mapping[str, str] = field(default_factory=dict)
 
 
-# Labels with parentheses and spaces, which no name or path below can contain.
+# labels with parentheses and spaces, which names and paths cannot contain
 ROOT_LABEL = "(this project)"
 _NO_VERSION = "(no version)"
 _NESTED = " > "
-# TOML allows hexadecimal numbers of any length, which Python refuses to print.
+# TOML allows hexadecimal numbers of any length, which Python refuses to print
 _LARGEST_NUMBER = 2**64
-# Other names could look like a part of the digest.
+# other names could be mistaken for a part of the digest
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.+!-]+")
 _NPM_NAME = re.compile(r"(?:@[A-Za-z0-9_.~-]+/)?[A-Za-z0-9_.~-]+")
 _NPM_PATH_PART = re.compile(r"(?!\.\.?$)[A-Za-z0-9_.~@+-]+")
@@ -52,7 +52,7 @@ def read_cargo(text: str) -> LockFile:
 
 
 def _toml(text: str, source_type: type) -> LockFile:
-    document = _plain(tomllib.loads(text, parse_float=_refused))
+    document = _json_value(tomllib.loads(text, parse_float=_refuse_number))
     packages: dict[str, Mapping[str, Any]] = {}
     identities: dict[str, str] = {}
     entries = document.pop("package", None)
@@ -61,14 +61,14 @@ def _toml(text: str, source_type: type) -> LockFile:
     for package in entries or ():
         key = _toml_key(package, source_type)
         _add(packages, key, package)
-        # package indexes take these spellings of a name for the same
+        # package indexes treat these spellings of a name as equal
         name = re.sub(r"[-_.]+", "-", package["name"]).lower()
         identities[key] = f"{name} {package.get('version', _NO_VERSION)}"
     return LockFile(packages, document, tuple(_toml_comments(text)), identities)
 
 
 def _toml_key(package: Any, source_type: type) -> str:
-    """Name, version and source, each in its own place: no two packages have the same key."""
+    """Unique key of a package: name, version and source."""
     if not isinstance(package, dict) or not _is_plain(package.get("name")):
         raise NotExplained("a package without a name, or with an odd one")
     if not _is_plain(package.get("version", "0")):
@@ -86,22 +86,22 @@ def _is_plain(name: object) -> bool:
 
 
 def _add(packages: dict[str, Mapping[str, Any]], key: str, package: Mapping[str, Any]) -> None:
-    """Every reader adds packages here: a second one with the same key would hide the first."""
+    """Add a package; raises NotExplained if another one has the same key."""
     if key in packages:
         raise NotExplained(f"two packages with one key: {key[:80]}")
     packages[key] = package
 
 
-def _refused(number: str) -> Any:
+def _refuse_number(number: str) -> Any:
     raise NotExplained(f"a number with a fraction: {number}")
 
 
-def _plain(value: Any) -> Any:
-    """JSON types only: a date has several spellings."""
+def _json_value(value: Any) -> Any:
+    """The value with JSON types only; raises NotExplained for others, e.g. dates."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _json_value(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_json_value(one) for one in value]
     if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
         raise NotExplained("a huge number")
     if value is None or isinstance(value, str | int | bool):
@@ -121,23 +121,25 @@ def _toml_comments(text: str) -> Iterator[str]:
 
 
 def read_npm(text: str) -> LockFile:
-    """`packages` of version 2 and 3, by path; `dependencies` of version 1 and 2, by the path of names."""
-    document = json.loads(text, object_pairs_hook=_once, parse_float=_refused, parse_constant=_refused)
+    """Read `packages` (lock file versions 2 and 3) by path, and `dependencies` (1 and 2) by the path of names."""
+    document = json.loads(
+        text, object_pairs_hook=_unique_keys, parse_float=_refuse_number, parse_constant=_refuse_number
+    )
     if not isinstance(document, dict):
         raise NotExplained("not an object")
     packages: dict[str, Mapping[str, Any]] = {}
     identities: dict[str, str] = {}
-    for path, package in _objects(_taken(document, "packages"), _is_npm_path):
+    for path, package in _objects(_pop_section(document, "packages"), _is_npm_path):
         _add(packages, path or ROOT_LABEL, package)
         identities[path or ROOT_LABEL] = _npm_identity(path.rpartition("node_modules/")[2], package)
-    for key, package in _nested(_taken(document, "dependencies"), "dependencies"):
+    for key, package in _nested(_pop_section(document, "dependencies"), "dependencies"):
         _add(packages, key, package)
         identities[key] = _npm_identity(key.rpartition(_NESTED)[2], package)
     return LockFile(packages, document, identities=identities)
 
 
 def _is_npm_path(path: str) -> bool:
-    """Empty for the project itself; no second spelling of a path, which npm would take for the same place."""
+    """Whether it is "" (the project itself) or a normalised path, so that no two spellings mean one place."""
     return not path or all(_NPM_PATH_PART.fullmatch(part) for part in path.split("/"))
 
 
@@ -145,16 +147,16 @@ def _npm_identity(name: str, package: Mapping[str, Any]) -> str:
     return json.dumps([package.get("name", name), package.get("version")])
 
 
-def _taken(document: dict[str, Any], key: str) -> Any:
-    """What is below the key, taken out unless it is empty: that it is there must not vanish."""
+def _pop_section(document: dict[str, Any], key: str) -> Any:
+    """Remove and return the section; an empty one stays in the document, so that it is not lost."""
     return document.pop(key) if document.get(key) else {}
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise NotExplained("a key stands there twice")
-    return made
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise NotExplained("a repeated key")
+    return result
 
 
 def _objects(value: Any, is_key: Callable[[str], object]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -169,7 +171,7 @@ def _objects(value: Any, is_key: Callable[[str], object]) -> Iterator[tuple[str,
 def _nested(value: Any, above: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, package in _objects(value, _NPM_NAME.fullmatch):
         key = f"{above}{_NESTED}{name}"
-        inside = _taken(package, "dependencies")
+        inside = _pop_section(package, "dependencies")
         yield key, package
         yield from _nested(inside, key)
 
@@ -179,7 +181,7 @@ def read_pnpm(text: str) -> LockFile:
     packages: dict[str, Mapping[str, Any]] = {}
     identities: dict[str, str] = {}
     for section in ("packages", "snapshots"):
-        for name, package in _objects(_taken(document, section), _PNPM_KEY.fullmatch):
+        for name, package in _objects(_pop_section(document, section), _PNPM_KEY.fullmatch):
             key = f"{section} {name}"
             _add(packages, key, package)
             # without the peers, which do not change what is installed
@@ -191,7 +193,7 @@ _BARE = r"[A-Za-z0-9_./@^~<>=(+][^#\[\]{},&*!%`\"'\n]*?"
 _KEY = re.compile(rf"^( *)('[^'\n]*'|{_BARE}):(?: (.*))?$")
 _ITEM = re.compile(r"^( *)- (.*)$")
 _SCALAR = re.compile(rf"'((?:[^'\n]|'')*)'|({_BARE})")
-# Bare words that YAML readers take for something else than text. A version with two dots is text.
+# bare words that YAML readers do not treat as text; a version with two dots is text
 _ODD_WORD = re.compile(
     r"~|(?i:null|y|n|yes|no|on|off|true|false|\.inf|\.nan)|<<|="
     r"|[-+.]?[0-9][0-9a-fA-FxXoO_:+-]*\.?[0-9eE_+-]*"
@@ -199,7 +201,7 @@ _ODD_WORD = re.compile(
 
 
 def _yaml(text: str) -> dict[str, Any]:
-    """The part of YAML that pnpm writes: nested mappings, lists of scalars, flow mappings of one line. No more."""
+    """Parse the part of YAML that pnpm writes: nested mappings, lists of scalars, flow mappings on one line."""
     if re.search(r"[^\S \r\n]", text):
         raise NotExplained("white space that YAML readers disagree about")
     lines = [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
@@ -212,33 +214,33 @@ def _yaml(text: str) -> dict[str, Any]:
 
 
 def _block(lines: list[str], at: int, indent: int) -> tuple[Any, int]:
-    """The mapping or list that begins at this line, and the line after it."""
+    """The mapping or list that begins at this line, and the number of the line after it."""
     if at < len(lines) and _ITEM.match(lines[at]):
         return _items(lines, at, indent)
-    made: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     while at < len(lines) and _depth(lines[at]) == indent:
         match = _KEY.match(lines[at])
         if match is None:
             raise NotExplained(f"not a line that pnpm writes: {lines[at][:40]}")
-        key = _new_key(match[2], made)
+        key = _new_key(match[2], mapping)
         at += 1
         if match[3]:
-            made[key] = _value(match[3])
+            mapping[key] = _value(match[3])
         elif at < len(lines) and _depth(lines[at]) > indent:
-            made[key], at = _block(lines, at, _depth(lines[at]))
+            mapping[key], at = _block(lines, at, _depth(lines[at]))
         else:
-            made[key] = None
+            mapping[key] = None
     if at < len(lines) and _depth(lines[at]) > indent:
         raise NotExplained("a line is indented further than its place allows")
-    return made, at
+    return mapping, at
 
 
 def _items(lines: list[str], at: int, indent: int) -> tuple[list[Any], int]:
-    made = []
+    items = []
     while at < len(lines) and _depth(lines[at]) == indent and (match := _ITEM.match(lines[at])):
-        made.append(_scalar(match[2]))
+        items.append(_scalar(match[2]))
         at += 1
-    return made, at
+    return items, at
 
 
 def _depth(line: str) -> int:
@@ -249,22 +251,22 @@ def _value(text: str) -> Any:
     if text == "{}":
         return {}
     if text.startswith("{") and text.endswith("}"):
-        made: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for part in text[1:-1].split(", "):
             key, colon, value = part.partition(": ")
             if not colon:
                 raise NotExplained("an odd flow mapping")
-            made[_new_key(key, made)] = _scalar(value)
-        return made
+            mapping[_new_key(key, mapping)] = _scalar(value)
+        return mapping
     if text.startswith("[") and text.endswith("]"):
         return [_scalar(part) for part in text[1:-1].split(", ")] if text != "[]" else []
     return _scalar(text)
 
 
-def _new_key(text: str, made: Mapping[str, Any]) -> str:
-    """The key without its quotes, as YAML compares keys."""
+def _new_key(text: str, mapping: Mapping[str, Any]) -> str:
+    """The key without its quotes; raises NotExplained if it is repeated."""
     key = _scalar(text)
-    if not isinstance(key, str) or key in made:
+    if not isinstance(key, str) or key in mapping:
         raise NotExplained("a repeated key, or one that is not text")
     return key
 
@@ -280,5 +282,5 @@ def _scalar(text: str) -> Any:
         return word == "true"
     if word != word.strip() or ": " in word or word.endswith(":"):
         raise NotExplained(f"a word with several meanings: {word[:40]}")
-    # a number and the same digits in quotes are not the same to a program
+    # programs distinguish a number from the same digits in quotes
     return {"bare": word} if _ODD_WORD.fullmatch(word) else word

@@ -1,4 +1,4 @@
-"""Reviewers' words in a page of Markdown: they may say anything, and do nothing."""
+"""Escapes reviewers' text for Markdown pages, so that it has no effect on the page."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def line(text: str, *, longest: int = 300) -> str:
 
 
 def prose(text: str) -> str:
-    """Paragraphs: no HTML, no direction marks, and no code block that would swallow what comes after."""
-    # In code too: where a span of code ends, no two readers of Markdown agree.
+    """Paragraphs without HTML, direction marks or unclosed code blocks."""
+    # in code spans, too, because Markdown implementations disagree about where they end
     words = _TAG.sub("&lt;", clean_text(text)).strip()
     fence = _open_fence(words)
     return f"{words}\n{fence}" if fence else words
 
 
 def _open_fence(text: str) -> str:
-    """The marks that close the code block which the text leaves open, or nothing."""
+    """The fence that closes an open code block; "" if none is open."""
     fence = ""
     for row in text.split("\n"):
         match = _FENCE.match(row)

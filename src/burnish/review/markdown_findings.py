@@ -1,4 +1,4 @@
-"""Every finding of a review in Markdown, whatever the shape of its list: one reader for all reviews without a block."""
+"""Reads the findings of a Markdown review without a verdict block, in any list format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from burnish.core.finding import Remark
 from burnish.review.blocks import prose_lines
 from burnish.review.external.findings import listed_findings
-from burnish.review.external.lines import bullets, marked, sections, without_bullets
+from burnish.review.external.lines import bullet_remarks, marked_remarks, sections, without_bullets
 from burnish.review.legacy_markers import remarks_in
 from burnish.review.reading import clean
 
@@ -17,14 +17,14 @@ LONGEST_PROSE = 8000
 
 
 def findings_in(body: str, *, approving: bool) -> tuple[Remark, ...]:
-    """`approving`: a place or a number without a level is evidence, and no finding of either list is dropped."""
+    """The findings of both readers. `approving`: a place or number without a level is evidence, not a finding."""
     rest = without_bullets(body)
-    headed = _with_whole_text(rest, tuple(remarks_in(prose_lines(rest))))
-    remarks = (*headed, *bullets(body, approving=approving), *marked(body))
-    structured = listed_findings(body, approving=approving)
-    if len(structured) <= len(remarks):
+    heading_remarks = _with_whole_text(rest, tuple(remarks_in(prose_lines(rest))))
+    remarks = (*heading_remarks, *bullet_remarks(body, approving=approving), *marked_remarks(body))
+    listed_remarks = listed_findings(body, approving=approving)
+    if len(listed_remarks) <= len(remarks):
         return remarks
-    return (*structured, *_missing(remarks, structured)) if approving else structured
+    return (*listed_remarks, *_missing(remarks, listed_remarks)) if approving else listed_remarks
 
 
 def _missing(remarks: Sequence[Remark], beside: Sequence[Remark]) -> tuple[Remark, ...]:
@@ -33,7 +33,7 @@ def _missing(remarks: Sequence[Remark], beside: Sequence[Remark]) -> tuple[Remar
 
 
 def _with_whole_text(body: str, remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
-    """Under a heading of its own a finding has code and all: taken as it was written."""
+    """Use the whole text below a finding's heading, including code, as its description."""
     texts = sections(body)
     if len(texts) != len(remarks):
         return remarks
@@ -44,7 +44,7 @@ def _with_whole_text(body: str, remarks: tuple[Remark, ...]) -> tuple[Remark, ..
 
 
 def _without_suggestion(text: str, remark: Remark) -> str:
-    """A suggestion that was read as one is not also part of the description."""
+    """The description without the line that was read as the suggestion."""
     label = re.compile(
         rf"(?:[-*][ \t]+)?\*{{0,2}}Suggestion\*{{0,2}}:\*{{0,2}}[ \t]*{re.escape(remark.suggestion or '')}"
     )

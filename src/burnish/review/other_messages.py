@@ -1,9 +1,8 @@
-"""Messages of a reviewer beside its answer.
+"""Checks messages of a reviewer other than its final one.
 
-The final message is the answer: all that a reviewer writes after its last use of a tool. What it writes before that (a
-suspicion, a list of problems, "I cannot approve this yet") is not its verdict, and no list of phrases could tell the
-two apart. An earlier message counts only where it decides in a form that burnish reads as a verdict: a verdict block,
-an object with a verdict, a marker line.
+The final message is all that a reviewer writes after its last use of a tool. Earlier text (a suspicion, a list of
+problems, "I cannot approve this yet") is not its verdict, and phrases cannot distinguish the two. An earlier message
+counts only if it has a form that burnish reads as a verdict: a verdict block, an object with a verdict, a marker line.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
 
 
 def rejecting_message(messages: Iterable[str]) -> str:
-    """The verdict of a message that does not approve; else empty."""
+    """The first verdict in the messages that does not approve; "" if there is none."""
     return next((verdict for message in messages if (verdict := _other_verdict(message))), "")
 
 
 def rejecting_text(before: Iterable[str], after: Iterable[str]) -> str:
-    """The words that reject in the rest of the final message, read as the text around a verdict block is read."""
+    """The words that reject in the rest of the final message, by the rules for text around a verdict block."""
     found = (
         rejecting_words(_plain(text), is_after=is_after)
         for is_after in (False, True)

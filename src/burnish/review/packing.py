@@ -1,6 +1,6 @@
-"""What of a change fits into a prompt: whole hunks, the important first, and nothing left out silently.
+"""Fits a change into a prompt: whole hunks, the most important first; what is left out is listed.
 
-A name covers nothing: generated and minified files come last, but they are shown like any other text.
+Generated and minified files come last, but they are not skipped because of their names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from burnish.core.text_encoding import escape_invisible
 from burnish.review.fence import fenced
 from burnish.review.path_quoting import quoted
 
-# Characters of a divided line that stand in both pieces.
+# characters that two pieces of a divided line have in common
 OVERLAP = 200
 SOURCE, TEST, DOCS, GENERATED = range(4)
 
@@ -43,7 +43,7 @@ _DIGEST = (
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The text of a change for a prompt, and which path went where: each is in exactly one list."""
+    """The text of a change for a prompt. Each path is in exactly one of the lists."""
 
     text: str
     shown: tuple[str, ...]
@@ -56,7 +56,7 @@ def is_lock_name(path: str) -> bool:
 
 
 def kind(path: str) -> int:
-    """What a path is, by its name: source, test, docs or generated."""
+    """Kind of a path by its name: source, test, docs or generated."""
     if is_lock_name(path) or _GENERATED.search(path):
         return GENERATED
     if _TEST.search(path):
@@ -65,49 +65,60 @@ def kind(path: str) -> int:
 
 
 def pack(
-    change: Change, limit: int, *, tag: str = "", reads_files: bool = True, redacted: Collection[str] = ()
+    change: Change, limit: int, *, tag: str = "", reads_files: bool = True, redacted_paths: Collection[str] = ()
 ) -> Packed:
-    """At most `limit` bytes of hunks; the rest is named. The text of a path in `redacted` does not count as shown."""
+    """At most `limit` bytes of hunks; other paths are listed. Paths in `redacted_paths` do not count as shown."""
     files = [as_shown(file) for file in change.files]
-    summarised = [file for file in files if _folded(file)]
-    rest = sorted((file for file in files if not _folded(file)), key=lambda file: kind(file.path))
+    summarised_files = [file for file in files if _is_summarised(file)]
+    rest = sorted((file for file in files if not _is_summarised(file)), key=lambda file: kind(file.path))
     whole, part = _choose(rest, limit)
     diff = "".join(_diff(file, part.get(file.path)) for file in rest if file.path in whole or file.path in part)
-    whole -= set(redacted)
+    whole -= set(redacted_paths)
     left_out = [file for file in rest if file.path not in whole]
-    hidden = [_description(file) for file in files if file.hidden]
+    hidden_descriptions = [_description(file) for file in files if file.hidden]
     blocks = [
         fenced(diff, "diff", tag=tag) if diff else "",
         _names("Shown whole", [_count(file) for file in rest if file.path in whole], tag),
-        _names("Deleted or renamed without a change", [_summary(f) for f in summarised if not f.hidden], tag),
-        _names("Content that cannot be shown (described only; a person is asked to look at it)", hidden, tag),
-        _names(_left_out_words(reads_files), [_left(file, part.get(file.path), redacted) for file in left_out], tag),
+        _names("Deleted or renamed without a change", [_summary(f) for f in summarised_files if not f.hidden], tag),
+        _names(
+            "Content that cannot be shown (described only; a person is asked to look at it)", hidden_descriptions, tag
+        ),
+        _names(
+            _left_out_words(reads_files),
+            [_left_out_line(file, part.get(file.path), redacted_paths) for file in left_out],
+            tag,
+        ),
     ]
     return Packed(
         text="\n".join(block for block in blocks if block) or "Nothing was changed.\n",
         shown=tuple(file.path for file in rest if file.path in whole),
         not_shown=tuple(file.path for file in left_out),
-        covered_by_summary=tuple(file.path for file in summarised),
+        covered_by_summary=tuple(file.path for file in summarised_files),
     )
 
 
-def redacted_paths(change: Change, paths: Iterable[str], prompt: str) -> tuple[str, ...]:
-    """Those of `paths` of which redaction takes new text out of the prompt.
+def find_redacted_paths(change: Change, paths: Iterable[str], prompt: str) -> tuple[str, ...]:
+    """Those of `paths` whose new text is changed by redaction.
 
-    The author of a change chooses what looks like a secret. A value of the environment is none of its choice.
+    Only patterns count, because an author could hide text by making it look like a secret. Authors cannot choose
+    values of the environment.
     """
-    sent = NO_SECRETS.redact(prompt)
-    if sent == prompt:
+    redacted_prompt = NO_SECRETS.redact(prompt)
+    if redacted_prompt == prompt:
         return ()
-    wanted = set(paths)
-    return tuple(file.path for file in change.files if file.path in wanted and not _is_sent_whole(file, sent))
+    path_set = set(paths)
+    return tuple(
+        file.path for file in change.files if file.path in path_set and not _is_sent_whole(file, redacted_prompt)
+    )
 
 
-def _is_sent_whole(file: ChangedFile, sent: str) -> bool:
-    """Is the new text in the redacted prompt? A redaction may begin in one file and end in another."""
+def _is_sent_whole(file: ChangedFile, redacted_prompt: str) -> bool:
+    """Whether the redacted prompt contains all new text; a redaction may span two files."""
     text = _diff(as_shown(file), None)
-    left = NO_SECRETS.redact(text)
-    return left in sent and (left == text or (not file.digest and _new_lines(left) == _new_lines(text)))
+    redacted_text = NO_SECRETS.redact(text)
+    return redacted_text in redacted_prompt and (
+        redacted_text == text or (not file.digest and _new_lines(redacted_text) == _new_lines(text))
+    )
 
 
 def _new_lines(diff: str) -> list[str]:
@@ -115,7 +126,7 @@ def _new_lines(diff: str) -> list[str]:
 
 
 def as_shown(file: ChangedFile) -> ChangedFile:
-    """The file as a reviewer sees it: nothing invisible in it, and a lock file as its digest."""
+    """The file as shown to reviewers: invisible characters escaped, a lock file as its digest."""
     notes = [file.note] if file.note else []
     hunks = file.hunks
     if file.digest:
@@ -135,39 +146,39 @@ def batches(change: Change, *, files: int = 200) -> tuple[Change, ...]:
 
 
 def passes(change: Change, limit: int, *, files: int = 200) -> tuple[Change, ...]:
-    """The change in parts that each fit, for an agent that cannot read files. Too long hunks are divided."""
-    done: list[Change] = []
-    now: list[ChangedFile] = []
+    """The change in parts that each fit, for an agent that cannot read files. Long hunks are divided."""
+    parts: list[Change] = []
+    current: list[ChangedFile] = []
     room = limit
     for file in sorted(map(as_shown, change.files), key=lambda file: kind(file.path)):
-        for piece in [file] if _folded(file) else _pieces(file, limit):
-            size = 0 if _folded(piece) else _size(piece)
-            if now and (size > room or len(now) >= files):
-                done.append(replace(change, files=tuple(now)))
-                now, room = [], limit
-            now.append(piece)
+        for piece in [file] if _is_summarised(file) else _pieces(file, limit):
+            size = 0 if _is_summarised(piece) else _size(piece)
+            if current and (size > room or len(current) >= files):
+                parts.append(replace(change, files=tuple(current)))
+                current, room = [], limit
+            current.append(piece)
             room -= size
-    return (*done, replace(change, files=tuple(now)))
+    return (*parts, replace(change, files=tuple(current)))
 
 
 def only(change: Change, paths: Iterable[str]) -> Change:
     """The part of the change that touches these paths."""
-    wanted = set(paths)
-    return replace(change, files=tuple(file for file in change.files if file.path in wanted))
+    path_set = set(paths)
+    return replace(change, files=tuple(file for file in change.files if file.path in path_set))
 
 
-def _folded(file: ChangedFile) -> bool:
-    """One line says all that can be said: gone, renamed without a change, or not text."""
+def _is_summarised(file: ChangedFile) -> bool:
+    """Whether one line describes the file: deleted, renamed without a change, or not text."""
     if file.binary:
         return True
     if file.is_symlink or file.is_submodule:
         return False
-    moved = file.status == "R" and not file.hunks and file.old_mode == file.new_mode
-    return file.status == "D" or moved
+    is_pure_rename = file.status == "R" and not file.hunks and file.old_mode == file.new_mode
+    return file.status == "D" or is_pure_rename
 
 
 def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[str, int]]:
-    """Paths shown whole, and for others how many of their first hunks."""
+    """Paths to show in full, and for others the number of their first hunks."""
     whole: set[str] = set()
     part: dict[str, int] = {}
     room = limit
@@ -178,63 +189,63 @@ def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[st
     for file in files:
         if file.path in whole or room < limit // 20:
             continue
-        count, used = 0, len(_header(file))
+        count, total = 0, len(_header(file))
         for hunk in file.hunks:
-            if used + _bytes(hunk.text) > room:
+            if total + _bytes(hunk.text) > room:
                 break
-            count, used = count + 1, used + _bytes(hunk.text)
+            count, total = count + 1, total + _bytes(hunk.text)
         if count:
             part[file.path] = count
-            room -= used
+            room -= total
     return whole, part
 
 
 def _pieces(file: ChangedFile, limit: int) -> list[ChangedFile]:
-    """The file as several, each with as many hunks as fit."""
+    """The file in pieces, each with as many hunks as fit."""
     if _size(file) <= limit:
         return [file]
     room = max(limit - len(_header(file)), 400)
     groups: list[list[Hunk]] = [[]]
-    used = 0
+    total = 0
     for hunk in (part for long in file.hunks for part in _divide(long, room)):
-        if groups[-1] and used + _bytes(hunk.text) > room:
+        if groups[-1] and total + _bytes(hunk.text) > room:
             groups.append([])
-            used = 0
+            total = 0
         groups[-1].append(hunk)
-        used += _bytes(hunk.text)
+        total += _bytes(hunk.text)
     return [replace(file, hunks=tuple(group)) for group in groups]
 
 
 def _divide(hunk: Hunk, room: int) -> list[Hunk]:
     if _bytes(hunk.text) <= room:
         return [hunk]
-    done: list[Hunk] = []
+    parts: list[Hunk] = []
     old, new = hunk.old_start, hunk.new_start
     lines: list[str] = []
-    used = 0
+    total = 0
     # 60 bytes for the heading of each part
     pieces = [piece for line in hunk.text.split("\n")[1:] for piece in _line_pieces(line, room - 62)]
     for line in [*pieces, None]:
-        if lines and (line is None or used + _bytes(line) + 61 > room):
+        if lines and (line is None or total + _bytes(line) + 61 > room):
             olds, news = (sum(text[:1] in (" ", mark) for text in lines) for mark in "-+")
             heading = f"@@ -{old},{olds} +{new},{news} @@ part of a longer hunk\n"
-            done.append(Hunk(old, olds, new, news, heading + "\n".join(lines) + "\n"))
-            old, new, lines, used = old + olds, new + news, [], 0
+            parts.append(Hunk(old, olds, new, news, heading + "\n".join(lines) + "\n"))
+            old, new, lines, total = old + olds, new + news, [], 0
         if line:
             lines.append(line)
-            used += _bytes(line) + 1
-    return done
+            total += _bytes(line) + 1
+    return parts
 
 
 def _line_pieces(line: str, room: int) -> Iterator[str]:
-    """A line too long for one part, e.g. of a minified file. Further pieces begin with `\\`, as git's own notes do."""
+    """Divide a line that is too long for one part. Further pieces begin with `\\`, as git's own notes do."""
     if _bytes(line) <= room:
         yield line
         return
     # four bytes for each character at most
     length = max(room // 4 if not line.isascii() else room, 64) - 16
-    # the end of a piece is repeated in the next, so that no word is cut between two prompts; and pieces begin and end
-    # between words where they can: of a secret that is cut, redaction would leave the part
+    # pieces overlap, so that no word is cut in all of them, and begin and end between words if possible: redaction
+    # does not recognise a part of a secret
     overlap = min(OVERLAP, length // 5)
     start, end = 0, 0
     while end < len(line):
@@ -244,7 +255,7 @@ def _line_pieces(line: str, room: int) -> Iterator[str]:
 
 
 def _gap(line: str, place: int, most: int) -> int:
-    """The nearest place between two words, at most so many characters before this one; else this one."""
+    """The last position between two words, at most `most` characters before `place`; else `place`."""
     found = [match.end() for match in _BETWEEN_WORDS.finditer(line, place - most, place)]
     return found[-1] if found else place
 
@@ -262,8 +273,8 @@ def _header(file: ChangedFile) -> str:
 
 
 def _diff(file: ChangedFile, hunks: int | None) -> str:
-    shown = file.hunks if hunks is None else file.hunks[:hunks]
-    return _header(file) + "".join(hunk.text for hunk in shown)
+    hunks_shown = file.hunks if hunks is None else file.hunks[:hunks]
+    return _header(file) + "".join(hunk.text for hunk in hunks_shown)
 
 
 def _names(title: str, lines: list[str], tag: str) -> str:
@@ -281,27 +292,27 @@ def _count(file: ChangedFile) -> str:
     return f"+{file.added} -{file.removed}  {quoted(file.path)}"
 
 
-def _left(file: ChangedFile, hunks: int | None, redacted: Collection[str]) -> str:
-    seen = f"(only {hunks} of {len(file.hunks)} hunks above) " if hunks else ""
-    if file.path in redacted:
-        seen = "(redacted above, because it looks like a secret) "
-    return seen + _count(file)
+def _left_out_line(file: ChangedFile, hunks: int | None, redacted_paths: Collection[str]) -> str:
+    note = f"(only {hunks} of {len(file.hunks)} hunks above) " if hunks else ""
+    if file.path in redacted_paths:
+        note = "(redacted above, because it looks like a secret) "
+    return note + _count(file)
 
 
 def _summary(file: ChangedFile) -> str:
-    moved = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
+    origin = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
     what = f"deleted, {file.removed} lines" if file.status == "D" else "renamed unchanged"
     if file.status == "D" and file.binary:
         what = "deleted, binary"
-    return f"{what}{moved}: {quoted(file.path)}"
+    return f"{what}{origin}: {quoted(file.path)}"
 
 
 def _description(file: ChangedFile) -> str:
-    moved = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
-    return f"{hidden_words(file)}{moved}: {quoted(file.path)}"
+    origin = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
+    return f"{describe_hidden(file)}{origin}: {quoted(file.path)}"
 
 
-def hidden_words(file: ChangedFile) -> str:
+def describe_hidden(file: ChangedFile) -> str:
     """Type, size, executable bit and hash of content that cannot be shown."""
     content = file.hidden
     if content is None:

@@ -1,4 +1,4 @@
-"""Several voices, one result. Nobody who failed is averaged away, and nothing that was said is dropped."""
+"""Combines the results of several reviewers. Failed reviewers count, and no remark is dropped."""
 
 from __future__ import annotations
 
@@ -27,80 +27,80 @@ NEAR = 3
 LONGEST_TITLE = 500
 
 
-def combine(voices: Sequence[ReviewerResult], *, quorum: str, configured: int) -> PanelResult:
-    """What the voices come to. Coverage (`uncovered`) and contradictions are judged later.
+def combine(voices: Sequence[ReviewerResult], *, quorum: str, reviewer_count: int) -> PanelResult:
+    """The combined result. Coverage (`uncovered`) and contradictions are checked later.
 
-    Remarks stay one per voice: the ledger joins them by place. Where there is none, `joined_remarks` does.
+    Remarks are not merged here: the ledger merges them by place; without a ledger, `merge_remarks` does.
     """
     names = _names(voices)
-    named = list(zip(names, voices, strict=True))
-    reviews = [(name, _with_remark(v.reading, v.prose)) for name, v in named if isinstance(v.reading, Review)]
-    verdict, why = _verdict(voices, [review for _, review in reviews], quorum, configured)
+    named_voices = list(zip(names, voices, strict=True))
+    reviews = [(name, _with_remark(v.reading, v.prose)) for name, v in named_voices if isinstance(v.reading, Review)]
+    verdict, why = _verdict(voices, [review for _, review in reviews], quorum, reviewer_count)
     reasons = [(name, review.rejection_reason) for name, review in reviews if review.rejection_reason]
     return PanelResult(
         voices=tuple(voices),
         verdict=verdict,
-        summary=_joined([(name, review.summary) for name, review in reviews]),
+        summary=_join_texts([(name, review.summary) for name, review in reviews]),
         why=why,
         blocking=any(review.blocking for _, review in reviews),
-        rejection_reason=_joined(reasons),
+        rejection_reason=_join_texts(reasons),
         compliance=merge_compliance(review.compliance for _, review in reviews),
         rulings=_rulings(reviews),
-        remarks=tuple(_bounded(remark, name) for name, review in reviews for remark in review.remarks),
+        remarks=tuple(_limit_lengths(remark, name) for name, review in reviews for remark in review.remarks),
         signed=all(review.signed for _, review in reviews),
         notes=tuple(f"{name}: {note}" for name, review in reviews for note in review.notes),
     )
 
 
-def _bounded(remark: Remark, source: str) -> Remark:
-    """A remark that fits into an event, whatever its reviewer wrote."""
+def _limit_lengths(remark: Remark, source: str) -> Remark:
+    """The remark with texts short enough for an event."""
     return replace(
         remark,
         source=source,
         title=remark.title[:LONGEST_TITLE],
         description=cut_text(remark.description, LONGEST_PROSE),
         suggestion=cut_text(remark.suggestion, LONGEST_PROSE),
-        # not marked as cut: it is looked for in the code
+        # without a note that it was cut, because the code is searched for it
         quote=remark.quote[:LONGEST_PROSE],
     )
 
 
 def _verdict(
-    voices: Sequence[ReviewerResult], reviews: list[Review], quorum: str, configured: int
+    voices: Sequence[ReviewerResult], reviews: list[Review], quorum: str, reviewer_count: int
 ) -> tuple[Verdict | None, str]:
-    said = [review.verdict for review in reviews]
+    verdicts = [review.verdict for review in reviews]
     for stop in (Verdict.REJECTED, Verdict.NEEDS_DISCUSSION):
-        if stop in said:
+        if stop in verdicts:
             return stop, ""
     if any(review.blocking for review in reviews):
         return Verdict.CHANGES_REQUESTED, ""
-    lost = [f"{v.agent}: {v.reading.why}" for v in voices if isinstance(v.reading, Unreadable)]
-    if len(voices) < configured:
-        lost.append(f"{configured - len(voices)} of {configured} reviewers did not answer")
-    approvals = said.count(Verdict.APPROVED)
-    needed = needed_approvals(quorum, configured)
-    if lost and quorum not in ("any", "majority"):
-        return None, "; ".join(lost)
-    if approvals >= needed:
+    unread = [f"{v.agent}: {v.reading.why}" for v in voices if isinstance(v.reading, Unreadable)]
+    if len(voices) < reviewer_count:
+        unread.append(f"{reviewer_count - len(voices)} of {reviewer_count} reviewers did not answer")
+    approvals = verdicts.count(Verdict.APPROVED)
+    required_count = needed_approvals(quorum, reviewer_count)
+    if unread and quorum not in ("any", "majority"):
+        return None, "; ".join(unread)
+    if approvals >= required_count:
         return Verdict.APPROVED, ""
     if len(reviews) > approvals:
         return Verdict.CHANGES_REQUESTED, ""
-    return None, "; ".join(lost) or f"{approvals} of {needed} approvals"
+    return None, "; ".join(unread) or f"{approvals} of {required_count} approvals"
 
 
 def _names(voices: Sequence[ReviewerResult]) -> list[str]:
-    """What to call each: the agent, and where two are the same, the model or a count."""
+    """Unique names: the agent, and for equal agents also the model or a number."""
     agents = [voice.agent for voice in voices]
     long = [f"{v.agent}/{v.model}" if v.model and agents.count(v.agent) > 1 else v.agent for v in voices]
     return [name if long.count(name) == 1 else f"{name}#{at + 1}" for at, name in enumerate(long)]
 
 
-def _joined(said: list[tuple[str, str]]) -> str:
-    return said[0][1] if len(said) == 1 else "\n".join(f"{name}: {text}" for name, text in said)
+def _join_texts(texts: list[tuple[str, str]]) -> str:
+    return texts[0][1] if len(texts) == 1 else "\n".join(f"{name}: {text}" for name, text in texts)
 
 
 def _with_remark(review: Review, prose: str) -> Review:
-    """Changes requested without a finding: the prose becomes one, so that it can be fixed and followed."""
+    """If changes are requested without a finding, make one of the prose, so that it can be fixed and tracked."""
     still_open = any(ruling.state == RulingState.OPEN for ruling in review.rulings)
     unmet = any(entry.met is False for entry in review.compliance)
     if review.verdict != Verdict.CHANGES_REQUESTED or review.remarks or still_open or unmet:
@@ -112,52 +112,54 @@ def _with_remark(review: Review, prose: str) -> Review:
 
 def merge_compliance(judgements: Iterable[Iterable[Compliance]]) -> tuple[Compliance, ...]:
     """One entry for each criterion: unmet if any judgement is, else met if any is, else not judged."""
-    merged: dict[str, Compliance] = {}
+    by_criterion: dict[str, Compliance] = {}
     for entry in (entry for entries in judgements for entry in entries):
-        before = merged.get(key := criterion_key(entry.item))
+        before = by_criterion.get(key := criterion_key(entry.item))
         if before is not None and before.met is False and entry.met is False:
-            merged[key] = replace(entry, note=_both_notes(before.note, entry.note))
+            by_criterion[key] = replace(entry, note=_both_notes(before.note, entry.note))
         elif before is None or entry.met is False or (before.met is None and entry.met is not None):
-            merged[key] = entry
-    return tuple(merged.values())
+            by_criterion[key] = entry
+    return tuple(by_criterion.values())
 
 
 def _both_notes(first: str, second: str) -> str:
-    """What two reviewers say about one unmet criterion; the same words once."""
+    """The notes of two reviewers on one unmet criterion, without repetition."""
     if plain(second) in plain(first):
         return first
     return second if plain(first) in plain(second) else f"{first}\n{second}"
 
 
 def _rulings(reviews: list[tuple[str, Review]]) -> tuple[Ruling, ...]:
-    """Open if anyone says so."""
+    """One ruling per finding; open if any reviewer says so."""
     order = (RulingState.OPEN, RulingState.INVALID, RulingState.RESOLVED)
-    merged: dict[str, Ruling] = {}
+    by_id: dict[str, Ruling] = {}
     for name, review in reviews:
         for ruling in review.rulings:
-            named = replace(ruling, note=f"{name}: {ruling.note}") if len(reviews) > 1 and ruling.note else ruling
-            before = merged.get(ruling.id)
-            if before is None or order.index(named.state) < order.index(before.state):
-                merged[ruling.id] = named
-    return tuple(merged.values())
+            labelled_ruling = (
+                replace(ruling, note=f"{name}: {ruling.note}") if len(reviews) > 1 and ruling.note else ruling
+            )
+            before = by_id.get(ruling.id)
+            if before is None or order.index(labelled_ruling.state) < order.index(before.state):
+                by_id[ruling.id] = labelled_ruling
+    return tuple(by_id.values())
 
 
-def joined_remarks(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
-    """The same remark from two voices as one, with both as its source (`claude, codex`)."""
-    merged: list[Remark] = []
+def merge_remarks(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    """Merge equal remarks of two reviewers, with both as the source (`claude, codex`)."""
+    unique: list[Remark] = []
     for remark in remarks:
-        # only what others said is compared: one voice's two remarks are two
-        others = [at for at, other in enumerate(merged) if remark.source not in other.source.split(", ")]
-        twin = next((at for at in others if same_remark(merged[at], remark)), None)
+        # two remarks of one reviewer are never merged
+        others = [at for at, other in enumerate(unique) if remark.source not in other.source.split(", ")]
+        twin = next((at for at in others if same_remark(unique[at], remark)), None)
         if twin is None:
-            merged.append(remark)
+            unique.append(remark)
         else:
-            merged[twin] = _merge(merged[twin], remark)
-    return tuple(merged)
+            unique[twin] = _merge(unique[twin], remark)
+    return tuple(unique)
 
 
 def same_remark(one: Remark, other: Remark) -> bool:
-    """Same file, near line, similar words."""
+    """Whether both have the same file, a near line and a similar title."""
     if one.file != other.file:
         return False
     if one.line and other.line and abs(one.line - other.line) > NEAR:

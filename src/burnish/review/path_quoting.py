@@ -1,4 +1,4 @@
-"""Paths in prompts and replies: odd names the way git quotes them."""
+"""Quotes unusual paths in prompts and replies as git does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
 
 
 def quoted(path: str) -> str:
-    """The path on one line: as it is, or C-quoted if it has quotes, broken bytes or characters that cannot be seen."""
+    """The path on one line: unchanged, or C-quoted if it has quotes, invalid bytes or invisible characters."""
     if not _ODD.search(path) and not has_invisible(path):
         return path
     return '"' + "".join(_quoted_char(char) for char in path) + '"'
@@ -28,7 +28,7 @@ def _quoted_char(char: str) -> str:
 
 
 def unquoted(name: str) -> str:
-    """The path that git's quoting stands for; anything else unchanged."""
+    """Undo git's quoting; a name without quotes is returned unchanged."""
     if len(name) < 2 or not (name.startswith('"') and name.endswith('"')):
         return name
     out, at, body = bytearray(), 0, name[1:-1]
@@ -47,5 +47,5 @@ def _raw(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # no name that a file system gave us, but a reply may hold anything
+        # not a path from a file system, but a reply may contain anything
         return text.encode("utf-8", "surrogatepass")

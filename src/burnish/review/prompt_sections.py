@@ -1,4 +1,4 @@
-"""The parts that several prompts share: task, criteria, findings, checks. Each ends in a newline."""
+"""Sections that several prompts share: task, criteria, findings, checks. Each ends with a newline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_FINDING = 4096
 
 
 def task_title(task: Spec) -> str:
-    """One line for a heading. The title of a follow-up task is a reviewer's text and is shown as data instead."""
+    """The title for a heading. A follow-up task's title is a reviewer's text, so it is shown as data instead."""
     if not task.follows:
         return one_line(task.title)
     place, _, finding = task.follows.partition(" ")
@@ -24,7 +24,7 @@ def task_title(task: Spec) -> str:
 
 
 def task_order(task: Spec) -> str:
-    """What the author is to do. The user's own words are not fenced: they are the order."""
+    """The task for the author. The user's own text is not fenced: it is the instruction."""
     words = task.description.rstrip() + "\n" if task.description.strip() else ""
     return f"Title of this task, as data:\n\n{fenced(one_line(task.title))}\n{words}" if task.follows else words
 
@@ -62,7 +62,7 @@ def _chars(text: str, limit: int) -> str:
 
 
 def finding_text(finding: Finding, tag: str, *, full: bool = True) -> str:
-    """One finding, verbatim and fenced: its words come from an agent."""
+    """One finding, fenced, because its text comes from an agent."""
     remark = finding.remark
     head = f"### {finding.id} [{remark.severity}] {remark.category} ({finding.state})"
     words = cut_text(remark_words(remark), LONGEST_FINDING) if full else f"{one_line(remark.title)}{place(remark)}"
@@ -72,7 +72,7 @@ def finding_text(finding: Finding, tag: str, *, full: bool = True) -> str:
     if finding.state == FindingState.REOPENED and finding.note:
         notes.append(f"Reopened: {finding.note}")
     if finding.state == FindingState.OPEN and finding.note:
-        # why it still stands, or why the author's dispute was not accepted
+        # why it is still open, or why the author's dispute was not accepted
         notes.append(f"The last review on it: {finding.note}")
     body = fenced("\n".join([words, *notes]), tag=tag)
     return f"{head}\n\n{body}\n"
@@ -111,9 +111,9 @@ def _result(report: CheckReport, limit: int, tag: str) -> str:
     words = "\n".join(failure_line(failure) for failure in report.failures) or report.tail
     if not words.strip() or (report.status == CheckStatus.PASSED and report.counts):
         return head
-    # what a runner prints matters most at its end
-    shown = cut_text(words, limit, keep="head" if report.failures else "tail")
-    return f"{head}\n{fenced(shown, tag=tag)}\n"
+    # the end of a test runner's output is the most useful part
+    excerpt = cut_text(words, limit, keep="head" if report.failures else "tail")
+    return f"{head}\n{fenced(excerpt, tag=tag)}\n"
 
 
 def _outcome(report: CheckReport) -> str:
@@ -154,7 +154,7 @@ def _against_base(check: Comparison, limit: int, tag: str) -> str:
 
 
 def _both_outputs(check: Comparison, limit: int, tag: str) -> str:
-    """Where burnish cannot compare case by case, the reviewer compares what was printed."""
+    """Both outputs, for the reviewer to compare where burnish cannot compare single cases."""
     base = check.baseline.tail if check.baseline else ""
     return (
         f"\nNote: {one_line(check.uncountable)}, so {CANNOT_TELL}. Compare the two outputs yourself.\n"
@@ -172,16 +172,16 @@ def _are(count: int) -> str:
 
 
 def lint_text(checks: Sequence[Comparison], auto_fixed: int | None, limit: int, tag: str) -> str:
-    fixed = f"auto-fixed {auto_fixed} issue{'' if auto_fixed == 1 else 's'}" if auto_fixed else ""
+    fix_note = f"auto-fixed {auto_fixed} issue{'' if auto_fixed == 1 else 's'}" if auto_fixed else ""
     lint = next((check for check in checks if check.report.name == "lint"), None)
     if lint is None:
-        return f"{fixed or 'Unknown: no lint check is configured'}.\n"
+        return f"{fix_note or 'Unknown: no lint check is configured'}.\n"
     if lint.report.status == CheckStatus.ERROR:
         return f"Unknown: lint could not be run ({one_line(lint.report.error) or 'no reason given'}).\n"
     if lint.report.status == CheckStatus.PASSED:
-        return f"{fixed or 'Clean'}\n"
+        return f"{fix_note or 'Clean'}\n"
     output = lint.report.tail or "\n".join(f"{one_line(r.title)}{place(r)}" for r in lint.report.remarks)
-    known = " Nothing of it is new." if lint.clean and not lint.uncountable else ""
-    head = f"Failed (exit code {lint.report.exit_code}).{known} {fixed}".rstrip()
+    new_note = " Nothing of it is new." if lint.clean and not lint.uncountable else ""
+    head = f"Failed (exit code {lint.report.exit_code}).{new_note} {fix_note}".rstrip()
     both = _both_outputs(lint, limit, tag) if lint.uncountable else ""
     return f"{head}\n\n{fenced(_chars(output, limit), tag=tag)}{both}"

@@ -1,4 +1,4 @@
-"""What a reviewer wrote around its verdict block: the text that people and authors read."""
+"""Extracts the prose of replies: the text around the verdict block."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from burnish.review.fence import cut_text
 from burnish.review.legacy_markers import verdict_of
 from burnish.review.reading import clean
 
-# as much as one artifact can hold beside its findings
+# bytes that fit into an artifact beside its findings
 LONGEST_PROSE = 8 * 1024
-# `review_findings` in JSON, and what an event stores of one reviewer
+# bytes in `review_findings` (JSON) and in an event, per reviewer
 STORED_PROSE = 2 * 1024
-# of an author's last message, in its event
+# bytes of an author's last message in its event
 LAST_WORDS = 2 * 1024
 
-# a `_` inside of a word is part of a name
+# without a `_` inside of a word, which is part of a name
 _MARKS = re.compile(r"^[\s#>*+\-]+|[*`]{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)")
 
 
@@ -31,7 +31,7 @@ def prose_of(reply: str) -> str:
 
 
 def last_words(reply: str) -> str:
-    """The end of what an author wrote when it stopped: often why it changed nothing, or what is left to do."""
+    """The end of an author's final message, which often explains why it changed nothing or what is left to do."""
     text = re.sub(r"\n{3,}", "\n\n", clean(without_blocks(reply.strip(), DISPUTES))).strip()
     if text == "(no output)":
         return ""  # written by an adapter, not by the agent
@@ -39,7 +39,7 @@ def last_words(reply: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """A title for the text: its first sentence that is neither a heading nor a verdict, without Markdown marks."""
+    """A title for the text: the first sentence that is not a heading or a verdict, without Markdown marks."""
     lines = [line for line in text.split("\n") if line.strip()]
     words = [line for line in lines if verdict_of(line) is None] or lines
     body = [line for line in words if not line.lstrip().startswith("#")] or words

@@ -1,4 +1,4 @@
-"""From the JSON of a review to a `Review`: strict where it decides, tolerant where it does not."""
+"""Converts the JSON of a review to a `Review`: strict for fields that decide, tolerant for others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KNOWN_FINDING = frozenset(
     {"category", "severity", "title", "description", "suggestion", "file", "line", "end_line", "quote"}
     | {"rule", "confidence"}
 )
-# What models write where a schema wants the key
+# values that models write where a schema requires the key
 _NO_REASON = ("", "none", "n a", "na", "null", "not applicable")
 _VERDICTS = {word.value: word for word in Verdict}
 _RULINGS = {word.value: word for word in RulingState}
@@ -34,7 +34,7 @@ _SCALES = {
     "info": "info information informational low trivial nit nitpick note suggestion p3 p4 could style",
 }
 _SEVERITIES = {word: Severity(name) for name, words in _SCALES.items() for word in words.split()}
-# Markdown and punctuation around a word; nothing is taken out of its middle.
+# Markdown and punctuation to strip around a word
 _AROUND_WORDS = " \t\r\n*_`'\"[](){}<>:;,.!"
 _CATEGORIES = {word.value: word for word in Category} | {
     "quality": Category.CODE,
@@ -52,27 +52,27 @@ _CATEGORIES = {word.value: word for word in Category} | {
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """What this review was asked about, so that what is missing is noticed."""
+    """What the review must cover, to detect missing parts."""
 
     cycle: int = 1
     # ids of earlier findings that must be ruled on
     prior_ids: tuple[str, ...] = ()
     # acceptance criteria and checklist items
     criteria: tuple[str, ...] = ()
-    # who is speaking: becomes `Remark.source`
+    # the reviewer: becomes `Remark.source`
     source: str = ""
-    # earlier findings that are closed: they may be ruled on, and so reopened
+    # closed earlier findings, which a ruling may reopen
     closed_ids: tuple[str, ...] = ()
-    # False: `prior` and `compliance` may be left out
+    # whether `prior` and `compliance` must be present
     required: bool = True
 
 
 class _Wrong(Exception):
-    """The object breaks the contract; the text says how."""
+    """The object breaks the contract; the message says how."""
 
 
 def review_of(value: Any, reply: str, expect: Expect) -> Review | Unreadable:
-    """Never raises."""
+    """Convert a parsed verdict object. Never raises."""
     notes: list[str] = []
     try:
         return _review(value, expect, notes)
@@ -84,7 +84,7 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
     top = _mapping(value, "the block")
     _note_extra(top, _KNOWN, "", notes)
     verdict = _verdict(_word(top, "verdict"), notes)
-    # what a rejection leaves out stays open; only an approval must account for everything it was asked
+    # only an approval must cover everything; what a rejection leaves out stays open
     if verdict != Verdict.APPROVED:
         expect = replace(expect, required=False)
     blocking = top.get("blocking")
@@ -105,9 +105,9 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
         rejection_reason=reason,
         notes=tuple(dict.fromkeys(notes)),
     )
-    # last, when every field is known to have its shape
+    # last, because it needs fields of valid types
     if verdict == Verdict.APPROVED and (field := contradicting_field(top, _KNOWN)):
-        raise _Wrong(f"the block approves, and its field {clean(field)!r} does not")
+        raise _Wrong(f"the block approves, but its field {clean(field)!r} does not")
     return review
 
 
@@ -160,28 +160,28 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
         if expect.criteria and expect.required:
             raise _Wrong("`compliance` is missing, and there are criteria to judge")
         return tuple(Compliance(item, None) for item in expect.criteria)
-    judged: dict[str, Compliance] = {}
+    found: dict[str, Compliance] = {}
     for entry in _list(top, "compliance"):
         one = _mapping(entry, "an entry of `compliance`")
         _note_extra(one, frozenset({"item", "met", "note"}), "compliance: ", notes)
-        met = one.get("met")
-        if met is not None and not isinstance(met, bool):
+        is_met = one.get("met")
+        if is_met is not None and not isinstance(is_met, bool):
             raise _Wrong("`met` is neither true nor false")
         item = asked_criterion(_text(one, "item"), expect.criteria)
         key = criterion_key(item)
-        if key in judged and judged[key].met is False:
+        if key in found and found[key].met is False:
             continue
         note = _optional(one, "note", notes)
-        if met and denies(note):
+        if is_met and denies(note):
             notes.append(f"met with the note {note[:40]!r} counts as not met")
-            met = False
-        # a note tells an answer that judges nothing from a criterion that was left out
-        judged[key] = Compliance(item, met, note if met is not None else note or "not judged")
+            is_met = False
+        # the note distinguishes a reply without a judgement from a criterion that was left out
+        found[key] = Compliance(item, is_met, note if is_met is not None else note or "not judged")
     for item in expect.criteria:
-        if (key := criterion_key(item)) not in judged:
+        if (key := criterion_key(item)) not in found:
             notes.append(f"not judged: {item[:80]}")
-            judged[key] = Compliance(item, None, "")
-    return tuple(judged.values())
+            found[key] = Compliance(item, None, "")
+    return tuple(found.values())
 
 
 def remark(entry: Any, source: str, notes: list[str]) -> Remark:
@@ -210,20 +210,20 @@ def remark(entry: Any, source: str, notes: list[str]) -> Remark:
 
 
 def severity(word: str, notes: list[str]) -> Severity:
-    """Our scale, or another one mapped to it; an unknown word is an error."""
+    """The severity of a word on any known scale; an unknown word is an error."""
     plain_word = word.strip(_AROUND_WORDS).lower()
-    mapped = _SEVERITIES.get(plain_word, Severity.ERROR)
-    if plain_word != mapped:
-        notes.append(f"severity {clean(word)[:40]!r} counts as {mapped}")
-    return mapped
+    level = _SEVERITIES.get(plain_word, Severity.ERROR)
+    if plain_word != level:
+        notes.append(f"severity {clean(word)[:40]!r} counts as {level}")
+    return level
 
 
 def category(word: str, notes: list[str]) -> Category:
     plain_word = re.sub(r"[^a-z]", "", word.lower())
-    mapped = _CATEGORIES.get(plain_word, Category.CODE)
-    if plain_word != mapped:
-        notes.append(f"category {word[:40]!r} counts as {mapped}")
-    return mapped
+    result = _CATEGORIES.get(plain_word, Category.CODE)
+    if plain_word != result:
+        notes.append(f"category {word[:40]!r} counts as {result}")
+    return result
 
 
 def _lines(one: dict[str, Any], notes: list[str]) -> tuple[int | None, int | None]:
@@ -260,20 +260,20 @@ def _confidence(one: dict[str, Any], notes: list[str]) -> float | None:
 
 
 def plain(text: str) -> str:
-    """Text with everything taken off in which two copies of the same words may differ."""
+    """Normalised text for comparison: case-folded words without punctuation."""
     return re.sub(r"[\W_]+", " ", text.casefold()).strip()
 
 
 def clean(text: str) -> str:
-    """Text that can be stored and shown: no lone surrogates, no control characters but newline and tab."""
+    """Text that can be stored and shown: without lone surrogates and control characters, except newline and tab."""
     whole = without_escapes(text.encode("utf-8", "replace").decode("utf-8"))
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", re.sub(r"\r\n?", "\n", whole))
 
 
-def _note_extra(one: dict[str, Any], known: frozenset[str], where: str, notes: list[str]) -> None:
-    extra = [clean(key)[:40] for key in one if key not in known][:10]
-    names = {_letters(name) for name in known}
-    if twin := next((key for key in one if key not in known and _letters(key) in names), None):
+def _note_extra(one: dict[str, Any], known_keys: frozenset[str], where: str, notes: list[str]) -> None:
+    extra = [clean(key)[:40] for key in one if key not in known_keys][:10]
+    names = {_letters(name) for name in known_keys}
+    if twin := next((key for key in one if key not in known_keys and _letters(key) in names), None):
         raise _Wrong(f"{where}the key {clean(twin)[:40]!r} is another spelling of a key of the contract")
     if extra:
         notes.append(f"{where}unknown keys ignored: {', '.join(extra)}")
@@ -306,7 +306,7 @@ def _text(one: dict[str, Any], key: str) -> str:
 
 
 def _word(one: dict[str, Any], key: str) -> str:
-    """A word that decides something, before any cleaning: `appr\\x1b[0moved` is not `approved`."""
+    """A deciding word, not cleaned: `appr\\x1b[0moved` must not become `approved`."""
     value = one.get(key)
     if not isinstance(value, str):
         raise _Wrong(f"`{key}` is missing or not text")

@@ -1,4 +1,4 @@
-"""`task.json` and `baseline-tests.json`, for people and other tools."""
+"""Writes `task.json` and `baseline-tests.json`, for people and other tools."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from burnish.review.artifact import file_name
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One cycle's review, as `task.json` keeps it."""
+    """One cycle's review in `task.json`."""
 
     cycle: int
     commit: str
-    # where the stored diff lies, beside the file
+    # path of the stored diff, relative to the file
     diff: str
     panel: PanelResult | None
     findings: tuple[Finding, ...] = ()
-    # the verdict after contradictions were weighed; else the panel's own
+    # the effective verdict; the panel's own if None
     verdict: Verdict | None = None
-    # of a review that could not be carried out: when, by which agent, and why
+    # of a failed review: when, by which agent, and why
     failed_at: str = ""
     failed_agent: str = ""
     error: str = ""
@@ -68,7 +68,7 @@ def render_task_json(task: Task, iterations: Sequence[Iteration] = (), *, approv
 def _spec_status(task: Task, iterations: Sequence[Iteration], *, approval_void: bool) -> str:
     last = _status(iterations[-1]) if iterations else "pending"
     if last == "approved" and approval_void:
-        # what was approved is not what is there, or is not judged by these rules any more
+        # the approved tree or the approval criteria have changed
         return "pending"
     if task.status == Status.CODE_REVIEW and not task.waits_for and last != "failed":
         return "reviewing"
@@ -120,7 +120,7 @@ def _finding(remark: Remark) -> dict[str, Any]:
 
 
 def render_baseline_json(commit: str, tree: str, report: CheckReport, captured_at: str) -> str:
-    """The checks at the base; what could not be run is -1 and the reason, never zero."""
+    """The checks at the base; a check that could not be run has -1 failures and a reason, never zero."""
     counts = report.counts
     facts: dict[str, Any] = {
         "commit": commit,

@@ -1,9 +1,9 @@
-"""Does English text refuse a change? The last net, behind what the structure of a reply shows.
+"""Detects English text that rejects a change: a last check, after the structure of a reply.
 
-Two readings, because a false alarm costs another call of the reviewer. `refuses` is for text in which a reviewer
-describes and weighs (before the block, in its summary): there a sentence must speak of this change or of the reviewer.
-`takes_back` is for text after an approving block, where there is no reason to speak of a decision again: every clause
-that decides must agree with the approval.
+There are two levels, because a false alarm costs another reviewer call. `refuses` is for text in which a reviewer
+describes and discusses (before the block, in its summary): a sentence must mention this change or the reviewer.
+`takes_back` is for text after an approving block, which has no reason to mention a decision again: every clause that
+decides must agree with the approval.
 """
 
 from __future__ import annotations
@@ -77,17 +77,17 @@ _WORDS = re.compile(
     rf"|(?P<agrees>\b(?:{_AGREES})\b)",
     re.I | re.X,
 )
-# what was wrong once, and is told to be in order
+# words about problems of the past
 _SETTLED = re.compile(
     r"\b(?:earlier|previous(?:ly)?|resolved|addressed|settled|(?:are|were|is|was)[ ](?:now[ ])?fixed)\b", re.I
 )
 _CLAUSE_END = re.compile(r"(?<=[.!?])[ ]+|[;:]|[ ](?:but|however|although)[ ]")
-# how far a negation reaches, in characters; an absence (`no approval`) one word
+# range of a negation in characters; an absence (`no approval`) applies to the next word only
 _REACH = 40
 _ALONE = re.compile(r"[\W_]*(?:rejected|not approved|disapproved|do not merge)[\W_]*", re.I)
 _ANOTHER_VERDICT = re.compile(r"\bverdict[ ]{0,3}[:=](?!\W{0,6}approved\b)", re.I)
 
-# what limits an approval, unless it is denied: `no reservations`
+# words that limit an approval, unless they are negated: `no reservations`
 _CONDITION = re.compile(
     r"\b(?:mostly|partly|partially|in part|largely|almost|tentative(?:ly)?|provisional(?:ly)?|in principle"
     r"|reservations?|concerns?|if|once|until|unless|pending|provided|providing|conditional(?:ly)?|conditions?|contingent|except"
@@ -102,9 +102,9 @@ _CONDITION_DENIED = re.compile(
 
 
 def plain_line(text: str) -> str:
-    """One line without markup and invisible characters, with the apostrophe of a keyboard."""
-    shown = _MARKUP.sub("", visible(text[:20_000]).replace("\u2019", "'"))
-    return " ".join(shown.split())
+    """The text as one line, without markup and invisible characters, with ASCII apostrophes."""
+    text_shown = _MARKUP.sub("", visible(text[:20_000]).replace("\u2019", "'"))
+    return " ".join(text_shown.split())
 
 
 def refuses(text: str) -> bool:
@@ -120,7 +120,7 @@ def takes_back(text: str) -> bool:
 
 
 def _decides_otherwise(clause: str) -> bool:
-    settled = _SETTLED.search(clause) is not None
+    is_about_past = _SETTLED.search(clause) is not None
     negation = absence = -_REACH - 1
     for found in _WORDS.finditer(clause):
         if found["negation"]:
@@ -130,7 +130,7 @@ def _decides_otherwise(clause: str) -> bool:
         elif found["agrees"]:
             if found.start() - negation <= _REACH or 0 <= found.start() - absence <= 1:
                 return True
-        elif settled or negation >= 0 or absence >= 0:
+        elif is_about_past or negation >= 0 or absence >= 0:
             # `does not block`, `no changes requested`
             negation = absence = -_REACH - 1
         else:

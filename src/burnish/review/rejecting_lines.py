@@ -1,4 +1,4 @@
-"""Lines that are a verdict of their own and reject: `Decision: REJECTED`, `**Abgelehnt**`, `| Verdict | reject |`."""
+"""Detects lines that reject as a verdict: `Decision: REJECTED`, `**Abgelehnt**`, `| Verdict | reject |`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from burnish.core.lookalikes import skeleton
 
-# the same word in other languages, as a whole line or behind a label
+# the same word in other languages, as a whole line or after a label
 _FOREIGN = (
     "abgelehnt|zurückgewiesen|nicht genehmigt|nicht freigegeben|rechazado|rechazada|no aprobado|rejeté|rejetée|refusé"
     "|non approuvé|rejeitado|reprovado|respinto|rifiutato|afgekeurd|odrzucone|отклонено|отклонён|отказано"
@@ -51,7 +51,7 @@ _APPROVES = re.compile(
 
 
 def is_rejecting_line(line: str) -> bool:
-    """Is the line another verdict than an approval? One about an earlier round is not."""
+    """Whether the line is a verdict other than an approval; a line about an earlier cycle is not."""
     text = plain_text(line)
     if not text or _EARLIER.search(text):
         return False
@@ -64,6 +64,6 @@ def is_rejecting_line(line: str) -> bool:
 
 
 def plain_text(line: str) -> str:
-    """The text that a reader sees, without markup; letters of other alphabets as the Latin ones that they look like."""
-    shown = re.sub(r"</?[a-z][^<>]{0,200}>|[*`]+|(?<!\w)_+|_+(?!\w)", "", line[:4000], flags=re.IGNORECASE)
-    return skeleton(shown).strip()
+    """The visible text without markup; look-alike letters of other alphabets become Latin."""
+    visible = re.sub(r"</?[a-z][^<>]{0,200}>|[*`]+|(?<!\w)_+|_+(?!\w)", "", line[:4000], flags=re.IGNORECASE)
+    return skeleton(visible).strip()

@@ -1,4 +1,4 @@
-"""A slash command's text around what is asked of a reviewer (`review.slash_command`)."""
+"""Wraps a review prompt in the text of a slash command (`review.slash_command`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _HEAD = re.compile(r"\A---\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 PLACE = "$ARGUMENTS"
 
 
-def through(command: str, request: str, *, last: str) -> str:
-    """The command as its program would put it: the request in its place. How to answer (`last`) is said last.
+def wrap_in_command(command: str, request: str, *, last: str) -> str:
+    """The command's text with the request in place of `$ARGUMENTS`; the answer format (`last`) comes last.
 
-    Only the one placeholder is filled in; what would run a command or bring a file stays as it is written.
+    Other placeholders, which would run a command or include a file, are not replaced.
     """
     text = _HEAD.sub("", command).strip("\n")
     before, place, after = text.partition(PLACE)
@@ -19,5 +19,5 @@ def through(command: str, request: str, *, last: str) -> str:
         return f"{text}\n\n{request}" if text else request
     after = after.replace(PLACE, "the request above").strip("\n")
     whole = f"{before}{request.strip(chr(10))}\n\n{after}".rstrip("\n") + "\n"
-    # whatever the command says of the form of the answer, this review's own form holds
+    # repeated at the end, because the command may describe another answer format
     return f"{whole}\n{last}" if after else whole

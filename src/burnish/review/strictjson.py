@@ -1,4 +1,4 @@
-"""JSON from strangers: no duplicate keys, no NaN, no bottomless nesting, no surprises as exceptions."""
+"""A strict JSON parser for untrusted text: no duplicate keys, no NaN, limited nesting, one exception type."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _TOKEN = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 
 
 class BadJson(ValueError):
-    """Why the text is not the JSON we asked for."""
+    """The text is not valid JSON; the message says why."""
 
 
 def loads(text: str) -> Any:
-    """The value, or `BadJson`; nothing else is ever raised."""
+    """Parse JSON; raises only `BadJson`."""
     if len(text) > LONGEST:
         raise BadJson(f"the JSON is longer than {LONGEST:,} characters")
     if _depth(text) > DEEPEST:
         raise BadJson(f"the JSON is nested deeper than {DEEPEST}")
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except BadJson:
         raise
     except (ValueError, RecursionError) as why:
@@ -44,7 +44,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

@@ -1,7 +1,7 @@
-"""What a prompt may be written in: variables, conditions, a few filters. Nothing that repeats, grows or calls.
+"""A safe subset of Jinja2 for prompts: variables, conditions and a few filters, without loops or calls.
 
-A prompt may come with a repository that a stranger wrote, so a text is judged before Jinja2 compiles it (which would
-work out what is constant), and what is left takes time and room in proportion to the text and its variables.
+A prompt may come from an untrusted repository. So templates are checked before Jinja2 compiles them (which evaluates
+constants), and rendering takes time and memory in proportion to the text and its variables.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# as long as one may become, beyond what it is given
+# longest result, in addition to the template and its variables
 LARGEST = 4_000_000
-# variables, conditions and filters: each may read a whole change
+# most variables, conditions and filters: each may read a whole change
 MOST_STEPS = 500
-# and each level within another doubles the work of the compiler, or nearly so
+# each level of nesting nearly doubles the work of the compiler
 DEEPEST = 20
 FILTERS = ("capitalize", "default", "length", "lower", "trim", "truncate", "upper")
 TESTS = ("defined", "false", "none", "true", "undefined")
@@ -47,7 +47,7 @@ _NAMES: dict[type[nodes.Node], str] = {
     nodes.Add: "arithmetic",
     nodes.Concat: "~",
 }
-# what reading, compiling or filling in a text can end in; MemoryError and SyntaxError: Python's own, of deep nesting
+# exceptions of parsing, compiling and rendering; deep nesting causes MemoryError and SyntaxError
 MISTAKES = (
     *(TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError),
     *(RecursionError, SyntaxError, MemoryError),
@@ -55,17 +55,17 @@ MISTAKES = (
 
 
 class UnknownVariable(TemplateError):
-    """More than a prompt may say."""
+    """The template uses a construct that prompts do not allow, or is too large."""
 
 
-def parsed(text: str) -> nodes.Template:
-    """The text as a tree, if it says nothing that a prompt may not."""
+def parse_template(text: str) -> nodes.Template:
+    """Parse a template; raises UnknownVariable for constructs that prompts do not allow."""
     tree = environment().parse(text)
     steps = 0
-    for node, depth in _every(tree):
+    for node, depth in _walk(tree):
         line = f"in line {node.lineno or 1}"
-        if why := _unknown(node):
-            raise UnknownVariable(f"{why} {line} is not known in prompts")
+        if why := _unknown_construct(node):
+            raise UnknownVariable(f"{why} {line} is not allowed in prompts")
         if depth > DEEPEST:
             raise UnknownVariable(f"it is nested too deeply {line}")
         steps += not isinstance(node, _NO_STEP)
@@ -74,19 +74,19 @@ def parsed(text: str) -> nodes.Template:
     return tree
 
 
-def filled(text: str, variables: Mapping[str, object]) -> str:
+def render_template(text: str, variables: Mapping[str, object]) -> str:
     room = LARGEST + len(text) + sum(len(str(value)) for value in variables.values())
     pieces: list[str] = []
-    for piece in environment().from_string(parsed(text)).generate(dict(variables)):
+    for piece in environment().from_string(parse_template(text)).generate(dict(variables)):
         room -= len(piece)
         if room < 0:
-            raise UnknownVariable("it becomes too long: it says the same again and again")
+            raise UnknownVariable("the result is too long because of repetitions")
         pieces.append(piece)
     return "".join(pieces)
 
 
-def _every(tree: nodes.Node) -> Iterator[tuple[nodes.Node, int]]:
-    """Each with its depth; without recursion, since a text may be nested as deep as it likes."""
+def _walk(tree: nodes.Node) -> Iterator[tuple[nodes.Node, int]]:
+    """All nodes with their depth; without recursion, because nesting is unlimited."""
     waiting = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -94,7 +94,7 @@ def _every(tree: nodes.Node) -> Iterator[tuple[nodes.Node, int]]:
         waiting += [(child, depth + 1) for child in node.iter_child_nodes()]
 
 
-def _unknown(node: nodes.Node) -> str:
+def _unknown_construct(node: nodes.Node) -> str:
     if isinstance(node, nodes.Name) and node.name == "self":
         return "self"
     if isinstance(node, nodes.Filter) and node.name not in FILTERS:
@@ -108,12 +108,12 @@ def _unknown(node: nodes.Node) -> str:
 
 @cache
 def environment() -> ImmutableSandboxedEnvironment:
-    made = ImmutableSandboxedEnvironment(
+    result = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined,
         autoescape=False,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.clear()
-    return made
+    result.globals.clear()
+    return result

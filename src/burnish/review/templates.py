@@ -1,4 +1,4 @@
-"""Shipped prompts, and the user's own in their place."""
+"""Renders prompts: the shipped templates, or the user's own."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from burnish.errors import BadInput, NotFound
 
 NAMES = ("review.system", "review.template", "fix.template", "implement.template", "plan.template")
 
-# as long as a prompt may be; no model reads more with profit
+# longest template
 LONGEST = 200_000
-# of the variables, those that are no text
+# variables that are numbers
 _NUMBERS = ("cycle", "max_cycles")
-# automaker's spelling, with one brace: {featureTitle} {gitDiff} …; ours may be written so as well
+# automaker's spelling with single braces: {featureTitle} {gitDiff} …; allowed for all variables
 _ONE_BRACE = re.compile(r"(?<!\{)\{([A-Za-z][A-Za-z0-9_]*)\}(?!\})")
 
 
@@ -26,70 +26,70 @@ def shipped(name: str) -> str:
 
 
 def render(name: str, variables: Mapping[str, object], override: str | None = None) -> str:
-    """The prompt with its variables filled in; `override` is the user's own text for it."""
+    """Render the prompt; `override` is the user's own template."""
     whose = f"the prompt {name}" if override is None else f"your own prompt {name}"
-    text = shipped(name) if override is None else _own(override, whose)
+    text = shipped(name) if override is None else _normalize(override, whose)
     _refuse_unknown(text, variables, whose, name)
-    return _filled(text, variables, whose, name)
+    return _render(text, variables, whose, name)
 
 
 def fill(text: str, variables: Mapping[str, object], *, whose: str, name: str) -> str:
-    """A text of the user's own that is not a prompt, with the same variables and the same language."""
-    text = _own(text, whose)
+    """Render a user's template that is not a prompt."""
+    text = _normalize(text, whose)
     _refuse_unknown(text, variables, whose, name)
-    return _filled(text, variables, whose, name)
+    return _render(text, variables, whose, name)
 
 
-def check(text: str, known: Iterable[str], *, whose: str, name: str) -> None:
-    """Refuse a text that is no template, that asks for what there is not, or that could not be filled in."""
-    text, names = _own(text, whose), set(known)
+def check(text: str, variables: Iterable[str], *, whose: str, name: str) -> None:
+    """Raise BadInput for an invalid template, an unknown variable, or a template that cannot be rendered."""
+    text, names = _normalize(text, whose), set(variables)
     _refuse_unknown(text, names, whose, name)
-    _filled(text, {one: 1 if one in _NUMBERS else one for one in names}, whose, name)
+    _render(text, {one: 1 if one in _NUMBERS else one for one in names}, whose, name)
 
 
-def _refuse_unknown(text: str, known: Iterable[str], whose: str, name: str) -> None:
+def _refuse_unknown(text: str, variables: Iterable[str], whose: str, name: str) -> None:
     from jinja2 import meta
 
-    from burnish.review.template_sandbox import MISTAKES, parsed
+    from burnish.review.template_sandbox import MISTAKES, parse_template
 
     try:
-        unknown = meta.find_undeclared_variables(parsed(text)) - set(known)
+        unknown = meta.find_undeclared_variables(parse_template(text)) - set(variables)
     except MISTAKES as why:
-        raise _broken(whose, why, name) from None
+        raise _render_error(whose, why, name) from None
     if unknown:
         raise BadInput(
             f"Unknown variable {', '.join(sorted(unknown))} in {whose}.",
-            hint=f"Known variables: {', '.join(sorted(known))}.",
+            hint=f"Known variables: {', '.join(sorted(variables))}.",
         )
 
 
-def _filled(text: str, variables: Mapping[str, object], whose: str, name: str) -> str:
-    from burnish.review.template_sandbox import MISTAKES, filled
+def _render(text: str, variables: Mapping[str, object], whose: str, name: str) -> str:
+    from burnish.review.template_sandbox import MISTAKES, render_template
 
     try:
-        return filled(text, variables)
+        return render_template(text, variables)
     except MISTAKES as why:
-        raise _broken(whose, why, name) from None
+        raise _render_error(whose, why, name) from None
 
 
-def _broken(whose: str, why: BaseException, name: str) -> BadInput:
+def _render_error(whose: str, why: BaseException, name: str) -> BadInput:
     from burnish.review.template_sandbox import ALLOWED
 
     deep = isinstance(why, RecursionError | SyntaxError | MemoryError)
-    said = "it is nested too deeply" if deep else (str(why) or type(why).__name__).rstrip(".")
+    reason = "it is nested too deeply" if deep else (str(why) or type(why).__name__).rstrip(".")
     return BadInput(
-        f"Cannot render {whose}: {said}.",
-        hint=f"A prompt knows {ALLOWED}." + _way_back(name),
+        f"Cannot render {whose}: {reason}.",
+        hint=f"Prompts allow {ALLOWED}." + _reset_hint(name),
     )
 
 
-def _way_back(name: str) -> str:
-    """`commit.message` is filled like a prompt, but it is a setting: there is nothing to reset."""
-    return f" `burnish prompts reset {name}` brings the default back." if name in NAMES else ""
+def _reset_hint(name: str) -> str:
+    """A hint how to restore the default; "" for `commit.message`, which is a setting."""
+    return f" `burnish prompts reset {name}` restores the default." if name in NAMES else ""
 
 
-def _own(text: str, whose: str) -> str:
-    """`{gitDiff}` → `{{ gitDiff }}`; an unknown `{word}` then is refused like any other variable."""
+def _normalize(text: str, whose: str) -> str:
+    """`{gitDiff}` → `{{ gitDiff }}`, so that unknown variables in single braces are refused, too."""
     if len(text) > LONGEST:
-        raise BadInput(f"At most {LONGEST:,} characters fit; {whose} has {len(text):,}.", hint="Shorten it.")
+        raise BadInput(f"{whose} has {len(text):,} characters; the limit is {LONGEST:,}.", hint="Shorten it.")
     return _ONE_BRACE.sub(r"{{ \1 }}", text)

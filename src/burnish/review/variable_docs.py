@@ -1,4 +1,4 @@
-"""What each variable of a prompt stands for, in words for whoever writes one."""
+"""Descriptions of the variables of prompts."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ _IMPLEMENT = {
 }
 
 
-def meanings(name: str) -> Mapping[str, str]:
-    """Variable → what it stands for, for the prompt of that name."""
+def variable_descriptions(name: str) -> Mapping[str, str]:
+    """Variable → description, for the prompt of that name."""
     return {"fix.template": _FIX, "implement.template": _IMPLEMENT}.get(name, _REVIEW)

@@ -17,7 +17,7 @@ from burnish.config.repository import is_inside, read_accepted, table_layer
 from burnish.config.sources import read_text
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.review.templates import check, shipped
-from burnish.review.variable_docs import meanings
+from burnish.review.variable_docs import variable_descriptions
 from burnish.runtime.prompts import (
     LARGEST_PROMPT,
     NAMES,
@@ -88,7 +88,7 @@ def kept(app: App, name: str) -> SavedPrompt:
     user, root = settings.user_folder(), app.repo.root
     prompt = in_force(name, app.config, root, user, trusted=app.trust.is_trusted, outside=app.trust.outside)
     switch = app.config.prompts.get(name)  # type: ignore[call-overload]
-    told = meanings(name)
+    told = variable_descriptions(name)
     return SavedPrompt(
         name=name,
         origin=prompt.origin,

@@ -27,7 +27,14 @@ from burnish.features.review.handoff import OUTSIDE, VOICE, asked, site_of
 from burnish.proc.identity import hold
 from burnish.review.context import coverage
 from burnish.review.external.places import existing_places
-from burnish.review.external.reader import has_block, in_person, page_of, read_contract, read_markdown, says_nothing
+from burnish.review.external.reader import (
+    complete_approval,
+    has_block,
+    is_without_reason,
+    page_of,
+    read_contract,
+    read_markdown,
+)
 from burnish.runtime.ports import deps_for, runner_card
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.requests import RunRequest
@@ -83,7 +90,7 @@ def _checked(
     _refuse_moved(history, head, offered, kind)
     review = _read(app, deps, site, history, head, offered, kind)
     outside.refuse_against_rejection(history, head.tree, review)
-    if says_nothing(review):
+    if is_without_reason(review):
         raise BadInput(
             f"{offered.name} asks for changes but does not say which.",
             hint="Write what is to be changed, e.g. `- src/a.py:45: what is wrong`.",
@@ -220,12 +227,12 @@ def _in_person(deps: Deps, site: TaskSetup, brought: outside.ExternalReview) -> 
     subject = review_input(deps, site, history, history.cycle)
     if brought.kind == "contract" or has_block(brought.raw):
         return replace(brought, unseen=_unseen(deps, site, subject, brought.review))
-    review = in_person(
+    review = complete_approval(
         brought.review,
         findings=history.findings,
         criteria=subject.judged,
         by=brought.by,
-        anew=not outside.rejected_before(history, subject.commit.tree),
+        is_new_tree=not outside.rejected_before(history, subject.commit.tree),
     )
     return replace(brought, review=review)
 

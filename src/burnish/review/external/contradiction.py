@@ -1,4 +1,4 @@
-"""The text of an approving Markdown review that rejects the change in other words than its verdict line."""
+"""Finds text of an approving Markdown review that rejects the change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NONE = re.compile(
 
 
 def rejecting_text(body: str) -> str:
-    """The line or paragraph of a review that rejects the change; else empty. Quotes and code are not its own words."""
+    """The line or paragraph that rejects the change; "" if there is none. Quotes and code are ignored."""
     lines = shown_lines(body)
     for paragraph in paragraphs(lines):
         text = plain_line(paragraph)

@@ -1,4 +1,4 @@
-"""Findings of a review written in Markdown: under headings, in numbered lists and in tables."""
+"""Reads findings from a Markdown review: from headings, lists and tables."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SECTION = re.compile(
     r"|rejection reasons?)\b",
     re.IGNORECASE,
 )
-# what a heading may call the findings below it, beside their level: `Improvement — medium`
+# words for findings in a heading, beside their level: `Improvement — medium`
 _KIND = re.compile(
     rf"{_SECTION.pattern}|\b(?:improvements?|enhancements?|risks?|recommendations?|code quality|security|performance"
     r"|style|tests?|testing|documentation|docs|maintainability)\b",
     re.IGNORECASE,
 )
-# A section on what is settled, or on what went well.
+# a section about settled findings, or about what is good
 _SETTLED = re.compile(
     r"(?<!not )(?<!never )(?<!to be )\b(?:resolved|fixed|closed|addressed|verified|passed|passes|pass|confirmed"
     r"|dismissed|withdrawn|none|no (?:\w+ ){0,2}(?:findings|issues|blockers|problems|concerns|defects)|what works"
@@ -45,7 +45,7 @@ _SETTLED = re.compile(
     r"|accepted|n/a)\b|✅|✓|~~",
     re.IGNORECASE,
 )
-# The state of one finding stands at an end of its title; in the middle such a word is part of what is wrong.
+# the state of a finding is at the start or end of its title; elsewhere such a word belongs to the problem
 _STATE = r"(?:already[ \t]+)?(?:resolved|fixed|closed|addressed|withdrawn|dismissed|done|pass(?:ed)?|none|n/a)"
 _SETTLED_TITLE = re.compile(
     rf"^\W*{_STATE}\b\W|[(\[→:–—-][ \t]*\W{{0,4}}{_STATE}\b[^()\[\]]{{0,40}}[)\]]?\W*$|✅|~~", re.IGNORECASE
@@ -94,16 +94,16 @@ class Draft:
 
 
 def listed_findings(body: str, *, approving: bool) -> tuple[Remark, ...]:
-    """`approving`: only what is called by a level is a finding; what is merely numbered may be evidence."""
+    """The findings of the review. `approving`: only items with a level count; numbered ones may be evidence."""
     drafts = [draft for draft in _drafts(body, approving=approving) if not draft.settled]
     return tuple(_remark(draft) for draft in drafts)
 
 
 def unread_grave(body: str, remarks: Sequence[Remark]) -> str:
-    """The title of something grave that no remark repeats, "" if there is none."""
-    known = [remark.title for remark in remarks if remark.title]
+    """The title of a serious finding that is missing in `remarks`; "" if there is none."""
+    titles = [remark.title for remark in remarks if remark.title]
     drafts = (draft for draft in _drafts(body, approving=True) if draft.grave and not draft.settled)
-    unread = (one.title for one in drafts if not any(title in one.title or one.title in title for title in known))
+    unread = (one.title for one in drafts if not any(title in one.title or one.title in title for title in titles))
     return next(unread, "")
 
 
@@ -161,12 +161,12 @@ def _drafts(body: str, *, approving: bool) -> list[Draft]:
 
 
 def _lazy(found: list[Draft]) -> bool:
-    """Does the last line of the list item go on here, without an indent?"""
+    """Whether this line continues the last list item without an indent."""
     return bool(found) and not (found[-1].lines and not found[-1].lines[-1].strip())
 
 
 def _inside_findings(sections: list[tuple[int, str]]) -> str:
-    """The nearest heading above that announces findings; "" where one in between says that they are settled."""
+    """The nearest heading above that announces findings; "" if a nearer one says that they are settled."""
     for _, text in reversed(sections):
         if _SETTLED.search(text):
             return ""
@@ -185,7 +185,7 @@ def _level_of(text: str) -> tuple[Severity, bool] | None:
 
 
 def _list_follows(lines: Sequence[str]) -> bool:
-    """Is the first line with text an entry of a list? Looks no further than a few blank lines."""
+    """Whether the first line with text is a list item."""
     first = next((line for line in lines if line.strip()), "")
     return len(first) <= LONGEST_PARAGRAPH and _ITEM.fullmatch(first) is not None
 
@@ -193,36 +193,40 @@ def _list_follows(lines: Sequence[str]) -> bool:
 def _from_heading(
     text: str, number: int, level: int, inside: str, *, approving: bool, list_follows: bool
 ) -> Draft | None:
-    named = _LEVEL.search(text)
-    labelled = _NUMBERED.match(text)
+    level_match = _LEVEL.search(text)
+    number_match = _NUMBERED.match(text)
     title = _title(text)
-    # a heading that is only a level or `Findings` announces others
+    # a heading that is only a level or `Findings` announces findings, but is not one
     announcing = _KIND if list_follows else _SECTION
     alone = not re.search(r"[a-z]{3}", re.sub(announcing, "", re.sub(_LEVEL, "", title)), re.IGNORECASE)
-    before = text[: named.start()] if named else ""
-    marked = named and re.match(r"[\W_\d]{0,6}(?:(?:[A-Z]{1,8}-?|Issue |Finding )\d{1,3}[\W_]{0,4})?[\[(]?$", before)
-    trailing = named and re.search(rf"[(\[—–-][ \t]*(?:severity:?[ \t]*)?{re.escape(named[0])}[\w ,-]*[)\]]?$", text)
-    if alone or level < 2 or not (marked or trailing or (labelled and inside) or _LABELLED.match(text)):
+    before = text[: level_match.start()] if level_match else ""
+    level_first = level_match and re.match(
+        r"[\W_\d]{0,6}(?:(?:[A-Z]{1,8}-?|Issue |Finding )\d{1,3}[\W_]{0,4})?[\[(]?$", before
+    )
+    level_last = level_match and re.search(
+        rf"[(\[—–-][ \t]*(?:severity:?[ \t]*)?{re.escape(level_match[0])}[\w ,-]*[)\]]?$", text
+    )
+    if alone or level < 2 or not (level_first or level_last or (number_match and inside) or _LABELLED.match(text)):
         return None
-    if approving and not (marked or trailing):
+    if approving and not (level_first or level_last):
         return None
     severity, grave = _level_of(text) or _level_of(inside) or (Severity.ERROR, False)
     return Draft(title, severity, number, level, grave, settled=bool(_SETTLED_TITLE.search(text)))
 
 
 def _from_item(text: str, number: int, sections: list[tuple[int, str]], *, approving: bool) -> Draft | None:
-    inside, marked = _inside_findings(sections), _MARK.match(text)
+    inside, mark = _inside_findings(sections), _MARK.match(text)
     level = _level_of(inside) if inside else None
-    if not marked and (not inside or (approving and level is None)):
+    if not mark and (not inside or (approving and level is None)):
         return None
     bold = re.match(rf"\*\*[\W_]{{0,3}}(?:{_GRAVE}|{_MEDIUM}|{_SLIGHT})\b", text, re.IGNORECASE)
-    own = _level_of(marked[0]) if marked else _level_of(bold[0]) if bold else None
+    own = _level_of(mark[0]) if mark else _level_of(bold[0]) if bold else None
     severity, grave = own or level or (Severity.ERROR, False)
     title = _title(text)
     if not re.search(r"[A-Za-z]{3}", title) or re.fullmatch(r"\W*(?:none|nothing|n/a)\b.*", title, re.IGNORECASE):
         return None
-    settled = bool(_SETTLED_TITLE.search(text)) or any(_SETTLED.search(heading) for _, heading in sections)
-    draft = Draft(title, severity, number, 7, grave, settled=settled)
+    is_settled = bool(_SETTLED_TITLE.search(text)) or any(_SETTLED.search(heading) for _, heading in sections)
+    draft = Draft(title, severity, number, 7, grave, settled=is_settled)
     draft.lines.append(text)
     draft.place = PLACE.search(text)
     return draft
@@ -230,12 +234,12 @@ def _from_item(text: str, number: int, sections: list[tuple[int, str]], *, appro
 
 def _from_paragraph(text: str, number: int, *, approving: bool) -> Draft | None:
     lead = text[: text.index("**", 2)]
-    named = _level_of(lead)
-    if approving and named is None:
+    level = _level_of(lead)
+    if approving and level is None:
         return None
-    severity, grave = named or (Severity.ERROR, False)
+    severity, grave = level or (Severity.ERROR, False)
     title = _title(re.sub(r"^\*\*[^*]{0,24}\*\*[ \t:–—-]*", "", text)) or _title(text)
-    # the text goes on below, also in lists and without an indent, until the next one or a heading
+    # the text continues below, also in lists and without an indent, until the next finding or heading
     return Draft(title, severity, number, 6, grave, lines=[text], place=PLACE.search(text))
 
 
@@ -246,19 +250,19 @@ def _cells(text: str) -> list[str]:
 def _from_row(
     header: list[str], cells: list[str], number: int, sections: list[tuple[int, str]], *, approving: bool
 ) -> Draft | None:
-    """A row of a table with a column for the level, or, among findings, with one for the finding."""
+    """A finding from a table row, if the table has a column for the level, or is in a section of findings."""
     if cells == header or all(re.fullmatch(r":?-+:?", cell) for cell in cells) or len(cells) != len(header):
         return None
     level_at = _column(header, r"severity|priority|level")
     text_at = _column(header, r"finding|issue|problem|description|title|summary|defect|bug")
     if text_at is None or (level_at is None and (approving or not _inside_findings(sections))):
         return None
-    named = _level_of(cells[level_at]) if level_at is not None else (Severity.ERROR, False)
+    level = _level_of(cells[level_at]) if level_at is not None else (Severity.ERROR, False)
     rest = " ".join(cell for at, cell in enumerate(cells) if at != text_at)
-    if named is None or not re.search(r"[A-Za-z]{3}", cells[text_at]):
+    if level is None or not re.search(r"[A-Za-z]{3}", cells[text_at]):
         return None
-    settled = bool(_SETTLED.search(rest) or re.fullmatch(r"\W*(?:none|nothing)\b.*", cells[text_at], re.IGNORECASE))
-    draft = Draft(_title(cells[text_at]), named[0], number, 7, named[1], settled=settled)
+    is_settled = bool(_SETTLED.search(rest) or re.fullmatch(r"\W*(?:none|nothing)\b.*", cells[text_at], re.IGNORECASE))
+    draft = Draft(_title(cells[text_at]), level[0], number, 7, level[1], settled=is_settled)
     pairs = zip(header, cells, strict=True)
     draft.lines = [f"{key}: {cell}" for key, cell in pairs if cell and cell not in ("-", "—")]
     draft.place = PLACE.search(" ".join(cells))
@@ -277,12 +281,12 @@ def _column(header: list[str], pattern: str) -> int | None:
 def _note_field(draft: Draft, text: str) -> None:
     found = _FIELD.fullmatch(text)
     if found is None:
-        # the first place stands for it where no field names one
+        # without a field for the place, the first place in the text counts
         draft.place = draft.place or PLACE.search(text)
         return
     key, value = found["key"].lower(), found["value"]
-    if key in ("severity", "priority", "level") and (named := _level_of(value)):
-        draft.severity, draft.grave = named
+    if key in ("severity", "priority", "level") and (level := _level_of(value)):
+        draft.severity, draft.grave = level
     elif key == "status":
         draft.settled = draft.settled or bool(_SETTLED.search(value))
     elif place := PLACE.search(value):

@@ -1,4 +1,4 @@
-"""Lines of a review that a person wrote in Markdown: verdict, findings, rulings, what is met and what is not."""
+"""Reads lines of a Markdown review: findings, rulings and compliance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burnish.review.legacy_markers import LONGEST_LINE, remarks_in, short_lines
 from burnish.review.reading import clean, severity
 
 _FINDING = re.compile(r"#{2,4}[ \t]+\[\w+\][ \t]+[\w ]+?:.+")
-# the number that burnish's own artifacts put before it
+# the id in burnish's own artifacts
 _NUMBERED = re.compile(r"(#{2,4}[ \t]+)\**F\d{1,7}\**:?[ \t]+(?=\[)")
 _PLACED = re.compile(r"\*\*(?:File|Line)\*\*:.*")
 _BULLET = re.compile(
@@ -29,7 +29,7 @@ _EVIDENCE = re.compile(
     r"verif|confirm|evidence|works|strength|positive|resolved|fixed|scope|reviewed|checked|context|passed|prior|previous",
     re.IGNORECASE,
 )
-# what is said of a place that is right
+# phrases about code that is correct
 _WELL = re.compile(
     r"\W*(?:is |are |was |were |now |and\b|still )*"
     r"(?:correct|unchanged|now\b|and\b|verified|confirmed|matches|reads\b|fine|ok\b|good)",
@@ -45,7 +45,7 @@ _MARKED = re.compile(
     re.IGNORECASE,
 )
 _GRAVE = r"(?:errors?|criticals?|blockers?|blocking|majors?)"
-# something is called grave: in brackets, or as the first word in bold
+# a serious level, in brackets or as the first word in bold
 _ALARM = re.compile(
     rf"(?:\[|\*\*|__)[^\w\n]{{0,4}}{_GRAVE}(?:[ \t]+(?:issue|bug|finding|problem|error)s?)?"
     r"[ \t]*(?:\]|\*\*|__|[:–—]|[ \t]-|[ \t](?:in|at)\b)",
@@ -60,7 +60,7 @@ _RULING = re.compile(
     r"(?P<state>resolved|fixed|still open|open|not fixed|not resolved|invalid|withdrawn)\b[.:,;–— \t-]*(?P<note>.*)",
     re.IGNORECASE,
 )
-# A note that limits or denies what stands before it: `F1: resolved only partly`, `F1: resolved? No.`
+# a note that limits or denies the state before it: `F1: resolved only partly`, `F1: resolved? No.`
 _TAKEN_BACK = re.compile(
     r"\W*\?|\W*(?:no|if|once|unless|provided|when)\b"
     r"|.*(?:\b(?:partly|partially|in part|half|reopen\w*|still (?:there|open|fails?|broken|present|wrong))\b|\u2192|->)"
@@ -74,14 +74,14 @@ _STATES = {
 
 
 def without_findings(body: str) -> str:
-    """Without the lines of a plain list of places."""
+    """The body without lines that are findings in a list of places."""
     prose = short_lines(prose_lines(body))
     lines = zip(body.split("\n"), prose, strict=True)
     return "\n".join(line for line, mine in lines if not (_BULLET.fullmatch(mine) or _as_marked(mine)))
 
 
 def sections(body: str) -> list[str]:
-    """What stands under each heading that is a finding, code blocks and all."""
+    """The text below each heading that is a finding, including code blocks."""
     lines, prose = body.split("\n"), [line.strip() for line in prose_lines(body)]
     starts = [n for n, line in enumerate(prose) if len(line) <= LONGEST_LINE and _FINDING.fullmatch(line)]
     found = []
@@ -92,9 +92,10 @@ def sections(body: str) -> list[str]:
     return found
 
 
-def bullets(body: str, *, approving: bool = False) -> tuple[Remark, ...]:
-    """`- src/a.py:45: what is wrong`, as people write it. Beside an approval, and under a heading on what was verified,
-    a place without a level is evidence.
+def bullet_remarks(body: str, *, approving: bool = False) -> tuple[Remark, ...]:
+    """Findings like `- src/a.py:45: what is wrong`.
+
+    In an approval, and below a heading about verified facts, a place without a level is evidence, not a finding.
     """
     found = []
     evidence = approving
@@ -115,7 +116,7 @@ def bullets(body: str, *, approving: bool = False) -> tuple[Remark, ...]:
 
 
 def _as_bullet(line: str) -> re.Match[str] | None:
-    """A place in a list is a finding of its own, also below the heading of another one."""
+    """The match if the line is a list item with a place, and no other form of a finding."""
     return None if _as_marked(line) or remarks_in([line]) else _BULLET.fullmatch(line)
 
 
@@ -124,8 +125,8 @@ def without_bullets(body: str) -> str:
     return "\n".join(line for line, mine in lines if not _as_bullet(mine))
 
 
-def marked(body: str) -> tuple[Remark, ...]:
-    """`- [error] src/a.py:45 what is wrong`: how bad it is first, in brackets or bold."""
+def marked_remarks(body: str) -> tuple[Remark, ...]:
+    """Findings like `- [error] src/a.py:45 what is wrong`: the level first, in brackets or bold."""
     return tuple(_remark(match) for line in short_lines(prose_lines(body)) if (match := _as_marked(line)))
 
 
@@ -133,14 +134,14 @@ def _as_marked(line: str) -> re.Match[str] | None:
     match = _MARKED.fullmatch(line)
     if match is None or remarks_in([line]) or not (match["lead"] or match["place"]):
         return None
-    said = match["place"] or (re.search(r"\w", match["text"]) and not _NOTHING.fullmatch(match["text"]))
-    return match if said else None
+    has_text = match["place"] or (re.search(r"\w", match["text"]) and not _NOTHING.fullmatch(match["text"]))
+    return match if has_text else None
 
 
 def _remark(match: re.Match[str]) -> Remark:
     level = severity(re.sub(r"\W|_", "", match["mark"]), [])
     words = clean(match["text"]).strip() or clean(match["file"] or "").strip()
-    # `[error] what is wrong (src/a.py:45)`: the first place in the text, where none stands before it
+    # `[error] what is wrong (src/a.py:45)`: without a place at the start, the first one in the text counts
     place = match if match["file"] else PLACE.search(match["text"])
     found = Remark(Category.CODE, level, words[:200], words)
     if place is None:
@@ -149,17 +150,17 @@ def _remark(match: re.Match[str]) -> Remark:
     return replace(found, file=place["file"], line=start, end_line=end)
 
 
-def numberless(body: str) -> str:
-    """`### F1 [ERROR] …` as `### [ERROR] …`: the ledger gives the numbers."""
+def without_ids(body: str) -> str:
+    """`### F1 [ERROR] …` as `### [ERROR] …`, because the ledger assigns ids."""
     lines = zip(body.split("\n"), prose_lines(body), strict=True)
     return "\n".join(_NUMBERED.sub(r"\1", line, count=1) if mine else line for line, mine in lines)
 
 
 def unread_alarm(body: str) -> str:
-    """A line that calls something grave, and from which no finding was read."""
-    # what is folded away in raw HTML is not read, and still said
-    unfolded = prose_lines(_FOLD.sub("", body))
-    for mine, line in zip(prose_lines(body), unfolded, strict=True):
+    """A line that states a serious level, but from which no finding was read; "" if there is none."""
+    # text inside raw HTML is not read as a finding, but it counts here
+    unfolded_lines = prose_lines(_FOLD.sub("", body))
+    for mine, line in zip(prose_lines(body), unfolded_lines, strict=True):
         for text in dict.fromkeys((mine, line)):
             read = mine and len(mine) <= LONGEST_LINE and (_as_marked(mine.strip()) or remarks_in([mine]))
             if not read and any(_alarming(found) for found in _ALARM.finditer(_SPAN.sub(_unquoted, text))):
@@ -168,18 +169,18 @@ def unread_alarm(body: str) -> str:
 
 
 def _unquoted(span: re.Match[str]) -> str:
-    """Code that is named is no word of the reviewer; a mark that is only dressed as code is."""
+    """ "" for a code span, which is not the reviewer's own word, unless it contains only a level."""
     return span[1] if re.fullmatch(rf"\W*{_GRAVE}\W*", span[1], re.IGNORECASE) else ""
 
 
 def _alarming(found: re.Match[str]) -> bool:
-    """`No **major** issues` and `**Critical**: none` say that all is well."""
+    """False for `No **major** issues` and `**Critical**: none`."""
     before, after = found.string[: found.start()], found.string[found.end() :]
     return not _DENIED.search(before) and not _NOTHING.fullmatch(after)
 
 
 def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
-    """`F1: resolved`, `- F2 still open: …`. Open: twice and differently, or taken back by its note."""
+    """Rulings like `F1: resolved` or `- F2 still open: …`. Contradicting ones count as open."""
     found: dict[str, Ruling] = {}
     for line in short_lines(prose_lines(body)):
         match = _RULING.fullmatch(line)
@@ -195,22 +196,22 @@ def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
 
 
 def unknown_rulings(body: str, ids: Sequence[str]) -> tuple[str, ...]:
-    """Findings that are ruled on and that nobody knows: a slip of the pen, which its writer is to hear of."""
-    said = (match["id"].upper() for line in short_lines(prose_lines(body)) if (match := _RULING.fullmatch(line)))
-    return tuple(dict.fromkeys(id for id in said if id not in ids))
+    """Ids with a ruling that are not in `ids`, e.g. because of a typo."""
+    ids_in_text = (match["id"].upper() for line in short_lines(prose_lines(body)) if (match := _RULING.fullmatch(line)))
+    return tuple(dict.fromkeys(id for id in ids_in_text if id not in ids))
 
 
 def compliance(body: str, criteria: Sequence[str]) -> tuple[Compliance, ...]:
-    """The lists under `Compliant` and `Non-Compliant`."""
-    judged: dict[str, Compliance] = {}
-    met: bool | None = None
+    """The lists below the headings `Compliant` and `Non-Compliant`."""
+    found: dict[str, Compliance] = {}
+    is_met: bool | None = None
     for line in short_lines(prose_lines(body)):
         if line.startswith("#"):
-            named = re.fullmatch(r"#{2,5}\W*(non[- ])?compliant\b.{0,60}", line, re.IGNORECASE)
-            met = named[1] is None if named else None
-        elif met is not None and (item := re.fullmatch(r"[-*][ \t]+(?:\[[ x]\][ \t]+)?(.+)", line)):
+            heading = re.fullmatch(r"#{2,5}\W*(non[- ])?compliant\b.{0,60}", line, re.IGNORECASE)
+            is_met = heading[1] is None if heading else None
+        elif is_met is not None and (item := re.fullmatch(r"[-*][ \t]+(?:\[[ x]\][ \t]+)?(.+)", line)):
             text = asked_criterion(clean(item[1]), criteria)
             key = criterion_key(text)
-            if key and not (key in judged and judged[key].met is False):
-                judged[key] = Compliance(text, met)
-    return tuple(judged.values())
+            if key and not (key in found and found[key].met is False):
+                found[key] = Compliance(text, is_met)
+    return tuple(found.values())

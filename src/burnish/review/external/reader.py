@@ -1,4 +1,4 @@
-"""A review that a person hands in: contract JSON, or Markdown with a verdict that nobody can mistake."""
+"""Reads an external review: contract JSON, or Markdown with an unambiguous verdict."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from burnish.review.external.contradiction import rejecting_text
 from burnish.review.external.findings import unread_grave
 from burnish.review.external.lines import (
     compliance,
-    numberless,
     rulings,
     unknown_rulings,
     unread_alarm,
     without_findings,
+    without_ids,
 )
 from burnish.review.external.verdicts import conclude, without_verdict
 from burnish.review.frontmatter import load
@@ -31,7 +31,7 @@ from burnish.review.markdown_findings import LONGEST_PROSE, findings_in
 from burnish.review.reading import Expect, clean, review_of
 from burnish.review.strictjson import BadJson, loads
 
-# what another tool calls rejected is sent back, not given up
+# verdicts in front matter
 _FRONT = {
     "approved": Verdict.APPROVED,
     "changes_requested": Verdict.CHANGES_REQUESTED,
@@ -42,7 +42,7 @@ _FRONT = {
 
 @dataclass(frozen=True, slots=True)
 class ExternalPage:
-    """A Markdown file: what its front matter says, and the rest."""
+    """A Markdown file: front matter and body."""
 
     facts: dict[str, Any]
     body: str
@@ -50,7 +50,7 @@ class ExternalPage:
 
     @property
     def commit(self) -> str:
-        """The commit that it says it is about."""
+        """The reviewed commit according to the front matter; "" if it names none."""
         found = self.facts.get("commit")
         return found if isinstance(found, str) and re.fullmatch(r"[0-9a-f]{7,64}", found) else ""
 
@@ -67,26 +67,26 @@ def page_of(text: str) -> ExternalPage:
 
 
 def has_block(text: str) -> bool:
-    """Does it answer by the contract? Then the contract's rules hold, and no other line counts."""
+    """Whether the text has a verdict block: then the contract's rules apply, and no other line counts."""
     return re.search(rf"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*{contract.WORD}\b", text, re.MULTILINE) is not None
 
 
 def read_contract(text: str, *, number: str, expect: Expect) -> Review | Unreadable:
-    """The object of the contract, bare. A number may be left out, but a wrong one is another review's."""
+    """Read a bare JSON object of the contract. The number may be missing, but not wrong."""
     try:
         value = loads(text.strip())
     except BadJson as why:
         return Unreadable(str(why), text)
     if isinstance(value, dict) and value.get("number") not in (None, "", number or None):
-        return Unreadable("it carries the number of another review", text)
+        return Unreadable("it has the number of another review", text)
     return review_of(value, text, expect)
 
 
 def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Expect) -> Review | Unreadable:
-    """`verdict` is what the person typed beside the file, if anything."""
+    """Read a Markdown review. `verdict`: the value of `--verdict`, if given."""
     page = page_of(text)
     if page.why or "\0" in text or len(text) > LONGEST_REPLY:
-        return Unreadable(page.why or "it is empty, too long or not text", text)
+        return Unreadable(page.why or "it is not text, or it is too long", text)
     if has_block(page.body):
         return contract.read(page.body, number, expect=expect)
     conclusion = conclude(page.body, _front(page.facts))
@@ -94,19 +94,19 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
         return Unreadable(f"it has no single clear verdict: {conclusion.unclear}", text)
     if verdict and conclusion.verdict and verdict is not conclusion.verdict:
         return Unreadable(f"it says {conclusion.verdict}, and --verdict says {verdict}", text)
-    concluded = verdict or conclusion.verdict
-    if concluded is None:
+    final_verdict = verdict or conclusion.verdict
+    if final_verdict is None:
         return Unreadable("it has no verdict", text)
-    if concluded is Verdict.APPROVED and (field := contradicting_field(page.facts, frozenset())):
-        return Unreadable(f"it approves, and its front matter does not: {clean(field)}", text)
-    if concluded is Verdict.APPROVED and (line := rejecting_text(page.body)):
-        return Unreadable(f"it approves, and this text does not: {clean(line)}", text)
-    page = replace(page, body=numberless(page.body))
-    if concluded is Verdict.APPROVED and (line := unread_alarm(page.body)):
+    if final_verdict is Verdict.APPROVED and (field := contradicting_field(page.facts, frozenset())):
+        return Unreadable(f"it approves, but its front matter does not: {clean(field)}", text)
+    if final_verdict is Verdict.APPROVED and (line := rejecting_text(page.body)):
+        return Unreadable(f"it approves, but this text does not: {clean(line)}", text)
+    page = replace(page, body=without_ids(page.body))
+    if final_verdict is Verdict.APPROVED and (line := unread_alarm(page.body)):
         return Unreadable(f"this line looks like a finding and could not be read: {clean(line)}", text)
-    review = _review(page, concluded, expect)
-    if concluded is Verdict.APPROVED and (title := unread_grave(page.body, review.remarks)):
-        return Unreadable(f"it approves, and this grave finding could not be read: {title}", text)
+    review = _review(page, final_verdict, expect)
+    if final_verdict is Verdict.APPROVED and (title := unread_grave(page.body, review.remarks)):
+        return Unreadable(f"it approves, but this serious finding could not be read: {title}", text)
     return review
 
 
@@ -119,36 +119,40 @@ def _front(facts: dict[str, Any]) -> Verdict | None:
 
 def _review(page: ExternalPage, verdict: Verdict, expect: Expect) -> Review:
     remarks = findings_in(page.body, approving=verdict is Verdict.APPROVED)
-    listed = bool(remarks)
+    has_list = bool(remarks)
     ids = (*expect.prior_ids, *expect.closed_ids)
     prose = clean(without_verdict(page.body)).strip()
-    ruled, judged = rulings(page.body, ids), compliance(page.body, expect.criteria)
-    if verdict is Verdict.CHANGES_REQUESTED and not remarks and prose and not any(_asks(r) for r in ruled):
+    rulings_found, compliance_found = rulings(page.body, ids), compliance(page.body, expect.criteria)
+    if verdict is Verdict.CHANGES_REQUESTED and not remarks and prose and not any(_is_open(r) for r in rulings_found):
         remarks = (_prose_remark(prose, page.facts),)
     return Review(
         verdict=verdict,
-        summary=_summary(page.body, remarks) if listed else prose[:2000],
-        rulings=ruled,
-        compliance=judged,
+        summary=_summary(page.body, remarks) if has_list else prose[:2000],
+        rulings=rulings_found,
+        compliance=compliance_found,
         remarks=tuple(replace(remark, source=expect.source) for remark in remarks),
         rejection_reason=prose[:2000] if verdict is Verdict.REJECTED else "",
-        notes=tuple(f"it rules on {id}, and there is no such finding" for id in unknown_rulings(page.body, ids)),
+        notes=tuple(f"it rules on {id}, which does not exist" for id in unknown_rulings(page.body, ids)),
     )
 
 
 def _summary(body: str, remarks: tuple[Remark, ...]) -> str:
-    """What it says beside its list; where there is nothing, what the list comes to."""
+    """The text beside the list of findings; without any, the number of findings and the first title."""
     rest = without_findings(without_verdict(body))
-    said = strict.summary_in(prose_lines(rest))
-    return said if re.search(r"\w", said) else f"{len(remarks)} finding{'s' * (len(remarks) != 1)}: {remarks[0].title}"
+    summary = strict.summary_in(prose_lines(rest))
+    return (
+        summary
+        if re.search(r"\w", summary)
+        else f"{len(remarks)} finding{'s' * (len(remarks) != 1)}: {remarks[0].title}"
+    )
 
 
-def _asks(ruling: Ruling) -> bool:
+def _is_open(ruling: Ruling) -> bool:
     return ruling.state is RulingState.OPEN
 
 
 def _prose_remark(prose: str, facts: dict[str, Any]) -> Remark:
-    """Words without a list are one finding, verbatim."""
+    """Prose without a list of findings as one finding."""
     lines = [line.strip("#*- \t") for line in prose.split("\n")]
     title = next((line for line in lines if line), "Changes were requested")[:120]
     whole = prose if len(prose) <= LONGEST_PROSE else f"{prose[:LONGEST_PROSE]}\n[cut here; the artifact has the rest]"
@@ -157,9 +161,9 @@ def _prose_remark(prose: str, facts: dict[str, Any]) -> Remark:
 
 
 def _affected(facts: dict[str, Any]) -> tuple[str | None, int | None, int | None]:
-    """The first place that a review-cycle file names."""
-    listed = facts.get("affected_files")
-    first = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
+    """The first place in `affected_files` of a review-cycle file."""
+    entries = facts.get("affected_files")
+    first = entries[0] if isinstance(entries, list) and entries and isinstance(entries[0], dict) else {}
     path = first.get("path")
     if not isinstance(path, str):
         return None, None, None
@@ -169,30 +173,40 @@ def _affected(facts: dict[str, Any]) -> tuple[str | None, int | None, int | None
     return path, int(span[1]) if span else None, last
 
 
-def says_nothing(review: Review) -> bool:
-    """Changes are asked for, and nothing says which."""
+def is_without_reason(review: Review) -> bool:
+    """Whether the review does not approve and gives no reason."""
     if review.verdict is Verdict.APPROVED:
         return False
     words = review.summary.strip() or review.rejection_reason.strip()
-    told = any(_asks(r) for r in review.rulings) or any(c.met is False for c in review.compliance)
-    return not (words or review.remarks or told)
+    has_reason = any(_is_open(r) for r in review.rulings) or any(c.met is False for c in review.compliance)
+    return not (words or review.remarks or has_reason)
 
 
-def in_person(review: Review, *, findings: Sequence[Finding], criteria: Sequence[str], by: str, anew: bool) -> Review:
-    """A person's approval is of the whole: criteria it does not name are met, and earlier findings settled.
+def complete_approval(
+    review: Review, *, findings: Sequence[Finding], criteria: Sequence[str], by: str, is_new_tree: bool
+) -> Review:
+    """A person's approval covers everything: criteria it does not mention are met, earlier findings are resolved.
 
-    Not if this very tree was rejected before (`anew` is False): then each finding must be ruled on by its id.
-    What a check or a guard reports, words do not settle.
+    If this tree was rejected before (`is_new_tree` is False), each finding needs its own ruling. Findings of checks
+    and guards are never resolved by words.
     """
     if review.verdict is not Verdict.APPROVED:
         return review
     note = f"approved by {by}"
-    judged = {criterion_key(entry.item) for entry in review.compliance}
-    met = tuple(Compliance(item, True, note) for item in criteria if criterion_key(item) not in judged)
-    ruled = {ruling.id for ruling in review.rulings}
-    settled = tuple(
+    judged_keys = {criterion_key(entry.item) for entry in review.compliance}
+    implied_compliance = tuple(
+        Compliance(item, True, note) for item in criteria if criterion_key(item) not in judged_keys
+    )
+    ruled_ids = {ruling.id for ruling in review.rulings}
+    implied_rulings = tuple(
         Ruling(f.id, RulingState.RESOLVED, note)
         for f in findings
-        if anew and f.alive and f.id not in ruled and not is_check(f) and f.remark.category is not Category.GUARD
+        if is_new_tree
+        and f.alive
+        and f.id not in ruled_ids
+        and not is_check(f)
+        and f.remark.category is not Category.GUARD
     )
-    return replace(review, compliance=(*review.compliance, *met), rulings=(*review.rulings, *settled))
+    return replace(
+        review, compliance=(*review.compliance, *implied_compliance), rulings=(*review.rulings, *implied_rulings)
+    )

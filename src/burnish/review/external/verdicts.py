@@ -1,4 +1,4 @@
-"""The verdict of a review written in Markdown: what its lines say, and whether they say the same."""
+"""Reads the verdict of a Markdown review, and detects contradicting verdicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEY = (
     r"(?:[-*+][ \t]+(?=\*\*))?[\W_]{0,9}(?:(?:overall|final|review|reviewer|review cycle)[ \t]+)?"
     r"(?P<key>verdict|status)[\W_]{0,3}"
 )
-# `Verdict (cycle 2): …` is of one round, but a file with one such line has one verdict
+# `Verdict (cycle 2): …` counts, too
 _ROUND = r"(?:\([^()\n]{0,40}\)[\W_]{0,3})?"
 _LINE = re.compile(rf"{_KEY}{_ROUND}[:–—-][\W_]{{0,12}}(?P<word>{_WORD})(?![\w])(?P<rest>.*)", re.IGNORECASE)
 _SPEAKS = re.compile(rf"{_KEY}{_ROUND}[:–—-]", re.IGNORECASE)
@@ -35,14 +35,14 @@ _BARE = re.compile(rf"[\W_]{{0,12}}(?P<word>{_WORD})(?![\w])(?P<rest>.*)", re.IG
 _HEADING = re.compile(
     r"#{1,4}[ \t]+(?:\d+[.)]?[ \t]+)?(?:(?:overall|final|review)[ \t]+)?verdict[ \t#:*]*", re.IGNORECASE
 )
-# What may follow a verdict that stands: nothing, or a new clause.
+# what may follow an unconditional verdict: nothing, or a new clause
 _CLAUSE = re.compile(r"[\s*_`✅❌⛔🔴🟢🟡!]*(?:$|[.,;:!–—(]|-{1,2}[ \t]|[*_`]{1,4}[ \t])")
 _CHOICE = re.compile(r"→|->|\||[ \t]/[ \t]|\bor\b[ \t]+(?:approved?|reject|changes|request)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """`certain`: it stands as it is, without a condition and without other words in the same clause."""
+    """`certain`: without a condition and without other words in the same clause."""
 
     number: int
     text: str
@@ -53,12 +53,12 @@ class VerdictLine:
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     verdict: Verdict | None = None
-    # why there is none that can be relied on
+    # why there is no clear verdict
     unclear: str = ""
 
 
 def verdict_lines(body: str) -> tuple[VerdictLine, ...]:
-    """The writer's own lines that begin with `Verdict:` or `Status:`, and the first one under such a heading."""
+    """Lines that begin with `Verdict:` or `Status:`, and the first line below such a heading."""
     own, prose = short_lines(own_lines(body)), short_lines(prose_lines(body))
     found: list[VerdictLine] = []
     under = False
@@ -91,13 +91,13 @@ def _read(number: int, text: str, match: re.Match[str]) -> VerdictLine:
 
 
 def _is_emphatic(text: str, match: re.Match[str]) -> bool:
-    """Under the heading a sentence may begin with `pass` or `block`: capitals, bold, or nothing else on the line."""
+    """Whether the word is in capitals, bold or alone: below the heading a sentence may begin with `pass` or `block`."""
     word = match["word"]
     return word.isupper() or f"**{word}" in text or not re.search(r"\w", match["rest"])
 
 
 def conclude(body: str, front: Verdict | None) -> Conclusion:
-    """One verdict, or why there is none. Front matter counts where no line of the body contradicts it."""
+    """The verdict, or why there is none. Front matter counts if no line of the body contradicts it."""
     lines = verdict_lines(body)
     certain = {line.verdict for line in lines if line.certain and line.verdict}
     leaning = {line.verdict for line in lines if line.verdict}
@@ -110,16 +110,16 @@ def conclude(body: str, front: Verdict | None) -> Conclusion:
         return Conclusion(unclear=unknown)
     if unclear and not (front and _agrees(front, lines)):
         return Conclusion(unclear=unclear)
-    known = certain | ({front} if front else set())
-    if len(known) > 1 and Verdict.CHANGES_REQUESTED in known and Verdict.NEEDS_DISCUSSION not in known:
+    verdicts = certain | ({front} if front else set())
+    if len(verdicts) > 1 and Verdict.CHANGES_REQUESTED in verdicts and Verdict.NEEDS_DISCUSSION not in verdicts:
         return Conclusion(Verdict.CHANGES_REQUESTED)
-    if len(known) > 1:
-        return Conclusion(unclear=", ".join(sorted(known)))
-    return Conclusion(next(iter(known), None))
+    if len(verdicts) > 1:
+        return Conclusion(unclear=", ".join(sorted(verdicts)))
+    return Conclusion(next(iter(verdicts), None))
 
 
 def _agrees(front: Verdict, lines: Sequence[VerdictLine]) -> bool:
-    """Unclear lines say the same as the front matter; an approval must not hang on a condition."""
+    """Whether unclear lines agree with the front matter: an approval must be unconditional."""
     doubtful = [line for line in lines if not line.certain and line.verdict is not None]
     if front is not Verdict.APPROVED:
         return True
@@ -131,7 +131,7 @@ def _sends_back(verdict: Verdict) -> bool:
 
 
 def without_verdict(body: str) -> str:
-    """The body as it was written, but for the lines that say the verdict and nothing else."""
+    """The body without lines that contain only the verdict."""
     alone = {line.number for line in verdict_lines(body) if line.certain and _says_nothing_else(line.text)}
     lines = enumerate(body.split("\n"))
     return "\n".join(line for n, line in lines if n not in alone and not _HEADING.fullmatch(line.strip()))

@@ -1,4 +1,4 @@
-"""The changed files as the static reviewer sees them."""
+"""Changed files as input of the static reviewer."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from burnish.review.packing import DOCS, TEST, is_lock_name, kind
 
 SOURCE = "static"
 LONGEST_QUOTE = 300
-# Longer text is data, whatever it is called.
+# larger text counts as data
 LARGEST = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class FileScan:
-    """One changed file: its new bytes, its lines if it is text, and which of them are changed."""
+    """One changed file: its new bytes, its lines if it is text, and the numbers of changed lines."""
 
     file: ChangedFile
     data: bytes
@@ -48,23 +48,23 @@ class FileScan:
 
     @property
     def is_lock(self) -> bool:
-        """Full of hashes that look like secrets; everything else that a name calls generated is looked at."""
+        """Whether it is a lock file, whose hashes look like secrets. Other generated files are scanned."""
         return is_lock_name(self.path)
 
     @property
     def is_inspected(self) -> bool:
-        """Was its text looked at? Content that is too long or binary was not."""
+        """Whether its text was scanned: it was not if it is too long or binary."""
         return bool(self.lines)
 
     def before(self) -> str | None:
-        """Its text at the base, under its old name; None if it is new."""
+        """Its text at the base (under its old name); None if it is new."""
         return None if self.file.status == "A" else self.base_text(self.file.old_path or self.path)
 
     def line(self, number: int) -> str:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
     def nearest(self, line: int) -> int | None:
-        """The changed line that a problem seen at `line` most likely comes from."""
+        """The changed line that most likely causes a problem at `line`."""
         above = [n for n in self.changed if n <= line]
         return max(above) if above else min(self.changed, default=None)
 
@@ -85,14 +85,14 @@ class FileScan:
         )
 
 
-def look(file: ChangedFile, data: bytes | None, base_text: Callable[[str], str | None]) -> FileScan | None:
-    """None where there is nothing to read: deleted, a link, a submodule."""
+def scan_file(file: ChangedFile, data: bytes | None, base_text: Callable[[str], str | None]) -> FileScan | None:
+    """The input for one file; None for a deleted file, a link or a submodule."""
     if data is None or file.status == "D" or file.new_mode in ("120000", "160000"):
         return None
     text = _text(data) if not file.binary else None
     lines = () if text is None else tuple(text.split("\n"))
-    changed = frozenset() if text is None else frozenset(n for n in file.changed_lines() if n <= len(lines))
-    return FileScan(file, data, lines, changed, base_text)
+    changed_numbers = frozenset() if text is None else frozenset(n for n in file.changed_lines() if n <= len(lines))
+    return FileScan(file, data, lines, changed_numbers, base_text)
 
 
 def _text(data: bytes) -> str | None:

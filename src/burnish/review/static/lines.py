@@ -1,4 +1,4 @@
-"""What a glance at the lines shows: conflict markers, leftover debugging, things that do not belong in a repository."""
+"""Line checks: conflict markers, leftover debugging, files that do not belong in a repository."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCRIPTS = re.compile(
     r"(^|/)(bin|scripts?|tools?|cli|cmd|examples?|samples?|demos?|benchmarks?|bench|docs?|playground)/"
     r"|(^|/)(cli|main|index\.node|server|logger|log|logging|debug)\.\w+$|\.config\.\w+$|(^|/)(gulpfile|gruntfile)"
 )
-# suffixes, what stands on the line, the words, how bad
+# suffixes, pattern of the line, name for the message
 _STOPS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (_JS, re.compile(r"(?:^|[;{})])\s*debugger\s*(?:[;}]|//|$)"), "debugger"),
     (
@@ -42,8 +42,10 @@ _PRINTS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
 )
 _FOCUSED = re.compile(r"(?<![\w.$])(?:(?:describe|context|it|test)\.only|fdescribe|fit)\s*\(")
 _EVAL = re.compile(r"(?<![\w.$])(?<!function )eval\s*\((?![^()]*\)\s*(?::[^{;]*)?\{)")
-# Strings and what follows them as a comment: what stands there is not done.
-_SAID = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)|(?<!:)//.*|/\*.*?(?:\*/|$)""")
+# strings and comments, which are not executed
+_STRING_OR_COMMENT = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)|(?<!:)//.*|/\*.*?(?:\*/|$)"""
+)
 _LINT_OFF = re.compile(r"^\s*(?:#\s*(?:ruff|flake8)\s*:\s*noqa\s*|/\*\s*eslint-disable\s*\*/\s*|//\s*nolint:all\s*)$")
 _COMMENT = re.compile(r"^\s*(?://|#|\*|/\*|--|<!--)")
 _LEFT_BEHIND = re.compile(
@@ -54,21 +56,21 @@ _DOTENV = re.compile(r"(^|/)\.env(?:\.(?:local|production|prod|staging|developme
 
 
 def line_remarks(file: FileScan, *, reads: bool) -> Iterator[Remark]:
-    """`reads`: the file's own language can read it, so marks in it stand inside some string."""
-    yield from _belongs(file)
+    """Remarks on changed lines. `reads`: the file has valid syntax, so conflict marks can only be in strings."""
+    yield from _unwanted_files(file)
     yield from _large(file)
     if file.is_lock or not file.changed:
         return
     yield from _conflicts(file, reads=reads)
     if file.is_docs:
         return
-    yield from _stops(file)
+    yield from _breakpoints(file)
     yield from _prints(file)
-    yield from _evaluated(file)
-    yield from _switched_off(file)
+    yield from _eval_calls(file)
+    yield from _disabled_checks(file)
 
 
-def _belongs(file: FileScan) -> Iterator[Remark]:
+def _unwanted_files(file: FileScan) -> Iterator[Remark]:
     if file.file.status != "A":
         return
     name = PurePosixPath(file.path).name
@@ -77,7 +79,7 @@ def _belongs(file: FileScan) -> Iterator[Remark]:
             "leftover-file",
             Severity.WARNING,
             f"{name} does not belong in the repository",
-            "A program or a merge left this file behind; nobody wrote it, and it will go stale.",
+            "A program or a merge generated this file; it will become outdated.",
             suggestion="Remove it and add its pattern to .gitignore.",
         )
     if _DOTENV.search(file.path) and file.data.strip():
@@ -85,7 +87,7 @@ def _belongs(file: FileScan) -> Iterator[Remark]:
             "env-file",
             Severity.WARNING,
             f"{name} is added to the repository",
-            "Such files hold the passwords and keys of one machine; anyone who can read the repository can read them.",
+            "Such files contain passwords and keys; anyone who can read the repository can read them.",
             category=Category.SECURITY,
             suggestion="Keep it out by .gitignore and commit a .env.example without values.",
         )
@@ -107,103 +109,23 @@ def _large(file: FileScan) -> Iterator[Remark]:
 
 
 def _conflicts(file: FileScan, *, reads: bool) -> Iterator[Remark]:
-    """A whole conflict: `<<<<<<<`, `=======` and `>>>>>>>`, in this order, at the start of lines."""
+    """Complete conflicts: `<<<<<<<`, `=======` and `>>>>>>>`, in this order, at the start of lines."""
     if reads or "<<<<<<<" not in file.text:
         return
     begin: int | None = None
     middle: int | None = None
-    fenced = False
+    in_fence = False
     for number, line in enumerate(file.lines, 1):
         if line.startswith(("```", "~~~")):
-            fenced = not fenced
-        elif line.startswith("<<<<<<< ") or line.rstrip() == "<<<<<<<":
-            begin, middle = number, None
-        elif begin and line.rstrip() == "=======":
-            middle = number
-        elif begin and middle and (line.startswith(">>>>>>> ") or line.rstrip() == ">>>>>>>"):
-            marks = [mark for mark in (begin, middle, number) if mark in file.changed]
-            if marks and not (fenced and file.is_docs):
-                yield file.remark(
-                    "conflict-marker",
-                    Severity.ERROR,
-                    "A merge conflict was committed unresolved",
-                    f"Lines {begin} to {number} hold both sides of a merge and git's marks between them.",
-                    line=marks[0],
-                    suggestion="Keep one side, or join both, and remove the marks.",
-                )
-            begin = middle = None
-
-
-def _stops(file: FileScan) -> Iterator[Remark]:
-    for number, word in _matching(file, _STOPS):
-        yield file.remark(
-            "leftover-breakpoint",
-            Severity.ERROR,
-            f"A breakpoint was left in: {word}",
-            "The program stops here and waits for a person at a debugger.",
-            line=number,
-            suggestion="Remove the line.",
-        )
-
-
-def _prints(file: FileScan) -> Iterator[Remark]:
-    if file.is_test or _SCRIPTS.search(file.path):
-        return
-    before: str | None = None
-    for number, word in _matching(file, _PRINTS):
-        if word == "console.log":
-            # A file that speaks to its user in this way did so before.
-            before = file.before() or "" if before is None else before
-            if "console.log(" in before:
-                continue
-        yield file.remark(
-            "leftover-debugging",
-            Severity.WARNING,
-            f"Debugging output was left in: {word}",
-            "It looks like a trace of somebody's search for a mistake; in use it is noise, and may show private data.",
-            line=number,
-            suggestion="Remove it, or use the project's logger.",
-        )
-
-
-def _matching(
-    file: FileScan, table: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]
-) -> Iterator[tuple[int, str]]:
-    patterns = [(pattern, word) for suffixes, pattern, word in table if file.path.endswith(suffixes)]
-    if not patterns:
-        return
-    for number in sorted(file.changed):
-        line = file.line(number)[:2000]
-        code = _done(line) if file.path.endswith(_JS) else line
-        for pattern, word in patterns:
-            if not _COMMENT.match(line) and "noqa" not in line and pattern.search(code):
-                yield number, word
-                break
-
-
-def _done(line: str) -> str:
-    """A line of JavaScript without what it only says."""
-    return _SAID.sub(lambda match: '""' if match[1] else "", line)
-
-
-def _evaluated(file: FileScan) -> Iterator[Remark]:
-    if file.is_test or not file.path.endswith(_JS):
-        return
-    for number in sorted(file.changed):
-        line = file.line(number)[:2000]
-        if not _COMMENT.match(line) and _EVAL.search(_done(line)):
-            yield file.remark(
-                "eval",
-                Severity.WARNING,
-                "Text is run as code: eval",
-                "Anyone who can influence the text can do what the program can.",
+            in_fence = not in_fence
+        elif line.startswith("                "Anyone who can influence the text can run any code with the rights of the program.",
                 line=number,
                 category=Category.SECURITY,
-                suggestion="Read it with JSON.parse, or look the wanted function up in a table.",
+                suggestion="Parse it with JSON.parse, or look up the function in a table.",
             )
 
 
-def _switched_off(file: FileScan) -> Iterator[Remark]:
+def _disabled_checks(file: FileScan) -> Iterator[Remark]:
     for number in sorted(file.changed):
         line = file.line(number)[:2000]
         if _LINT_OFF.match(line):
@@ -211,16 +133,16 @@ def _switched_off(file: FileScan) -> Iterator[Remark]:
                 "lint-switched-off",
                 Severity.WARNING,
                 "The linter is switched off for the whole file",
-                "From here on nothing that it knows about is found in this file.",
+                "It reports nothing in this file any more.",
                 line=number,
-                suggestion="Name the rules and the lines that they are wrong about.",
+                suggestion="Disable single rules on single lines instead.",
             )
-        elif file.path.endswith(_JS) and file.is_test and _FOCUSED.search(_done(line)):
+        elif file.path.endswith(_JS) and file.is_test and _FOCUSED.search(_code_only(line)):
             yield file.remark(
                 "focused-test",
                 Severity.WARNING,
                 "Only this test will run",
-                "A focused test silences all others, and the suite looks green.",
+                "A focused test disables all others, so the suite passes without them.",
                 line=number,
                 category=Category.TEST,
                 suggestion="Remove the focus.",

@@ -1,4 +1,4 @@
-"""Passwords and keys on changed lines. What was found is never repeated."""
+"""Finds passwords and keys on changed lines. Remarks never contain their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burnish.review.static.files import FileScan
 
 HIDDEN = "***"
 LONGEST_LINE = 4000
-# A name and its value may stand on different lines.
+# a name and its value may be on different lines
 AROUND = 12
 
 _PLACEHOLDER = re.compile(
@@ -37,21 +37,21 @@ _NOT_A_SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{20,}|^\s*(?=[^\s]*[0-9+/=])(?=[^\s]*[A-Z])[A-Za-z0-9+/=]{8,}\s*$", re.MULTILINE)
-# Formats that tests, docs and generated files are full of: worth a look there, not a reason to reject.
+# kinds that are common in tests, docs and generated files: lower severity there
 _SOFT = {
     "JWT": Severity.WARNING,
     "password in an address": Severity.WARNING,
     "private key": Severity.WARNING,
     ASSIGNED: Severity.INFO,
 }
-# The names that detect-secrets looks for, and a value that `_looks_random` could accept. To load that package takes
-# a third of a second of CPU, and few commits have such a line.
+# names that detect-secrets searches for. Loading that package takes a third of a second, and few commits have such a
+# line.
 _TELLING = re.compile(
     r"(?:api|auth|service|account|db|database|priv|private|client)_?key|(?:db|database|key)_?pass|passw(?:or)?d|pwd|secret"
     r"|contrase",
     re.IGNORECASE,
 )
-# Data of tests.
+# test data
 _FIXTURE = re.compile(r"(?:^|/)(?:__)?(?:fixtures?|test[-_]?data|mocks?)(?:__)?/")
 # `secret = generate.NewSecret64()`, and what follows the password in `addr=:6379,password=abc,db=0`
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(.*")
@@ -71,21 +71,27 @@ class Secret:
 
 
 def secrets(file: FileScan) -> Iterator[Secret]:
-    """All of them: one line may hold two, and neither may be repeated.
+    """All secrets on changed lines; a line may have several.
 
-    What redaction and the commit guard take for a secret is one here; names of passwords tell of a few more.
+    Includes everything that redaction and the commit guard detect, and values assigned to names of passwords.
     """
     if not file.changed:
         return
     soft = file.is_test or file.is_docs or file.is_lock or _FIXTURE.search(file.path) is not None
-    known = list({(secret.line, secret.value): secret for secret in _known(file, soft=soft)}.values())
-    keys = {secret.line for secret in known if secret.kind == "private key"}
-    known += (secret for secret in _short_keys(file, soft=soft) if secret.line not in keys)
-    yield from known
+    found_secrets = list(
+        {(secret.line, secret.value): secret for secret in _detected_secrets(file, soft=soft)}.values()
+    )
+    keys = {secret.line for secret in found_secrets if secret.kind == "private key"}
+    found_secrets += (secret for secret in _short_keys(file, soft=soft) if secret.line not in keys)
+    yield from found_secrets
     for number in [] if soft else _readable(file):
         if _may_hold_a_named_secret(file.line(number)):
-            taken = [secret.value for secret in known if secret.line == number]
-            yield from (found for found in _by_name(file, number) if not any(found.value in value for value in taken))
+            values_on_line = [secret.value for secret in found_secrets if secret.line == number]
+            yield from (
+                candidate
+                for candidate in _by_name(file, number)
+                if not any(candidate.value in value for value in values_on_line)
+            )
 
 
 def _may_hold_a_named_secret(line: str) -> bool:
@@ -107,18 +113,18 @@ def secret_remark(file: FileScan, secret: Secret) -> Remark:
         category=Category.SECURITY,
         line=secret.line,
         suggestion="Read it from the environment or a secret store, and revoke the one that was committed. "
-        "Mark a line that holds no secret with a comment: burnish: allow-secret",
+        "Mark a line without a secret with a comment: burnish: allow-secret",
     )
 
 
-def hide(text: str, values: list[str]) -> str:
+def redact_values(text: str, values: list[str]) -> str:
     for value in values:
         text = text.replace(value, HIDDEN)
     return text
 
 
-def _known(file: FileScan, *, soft: bool) -> Iterator[Secret]:
-    """Everything that redaction knows without the environment, on a changed line."""
+def _detected_secrets(file: FileScan, *, soft: bool) -> Iterator[Secret]:
+    """Secrets on changed lines that redaction detects by pattern."""
     lines = _lines_to_search(file)
     text = "\n".join(lines)
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
@@ -132,8 +138,8 @@ def _known(file: FileScan, *, soft: bool) -> Iterator[Secret]:
 
 
 def _lines_to_search(file: FileScan) -> Sequence[str]:
-    """The changed lines and some around them, the others empty: a few lines of a long file must not take long."""
-    # a key may begin and end far from the lines that were changed
+    """The changed lines and some around them, the others empty, so that a long file does not take long."""
+    # a private key may be longer than the context
     if "PRIVATE KEY" in file.text:
         return file.lines
     near = bytearray(len(file.lines) + 1)
@@ -144,7 +150,7 @@ def _lines_to_search(file: FileScan) -> Sequence[str]:
 
 
 def _short_keys(file: FileScan, *, soft: bool) -> Iterator[Secret]:
-    """A private key too short or too much cut up for its format, outside of tests."""
+    """Private keys that are too short or too fragmented for their format, outside of tests."""
     for number in [] if file.is_test else _readable(file):
         line = file.line(number)
         if KEY_BEGIN.search(line) and _key_follows(file, number, line):
@@ -152,7 +158,7 @@ def _short_keys(file: FileScan, *, soft: bool) -> Iterator[Secret]:
 
 
 def _by_name(file: FileScan, number: int) -> Iterator[Secret]:
-    """By the name of what it is given to."""
+    """Secrets that are recognised by the name they are assigned to."""
     line = file.line(number)
     for value in _keyword(file.path, line):
         before = line[: line.find(value)]
@@ -166,7 +172,7 @@ def _by_name(file: FileScan, number: int) -> Iterator[Secret]:
 
 
 def _looks_random(value: str) -> bool:
-    """Letters and digits in one word of eight or more: not a name, not a reference, not a stand-in."""
+    """Whether it is a word of eight or more letters and digits, and not a name, a reference or a placeholder."""
     if len(value) < 8 or re.search(r"\s", value) or _REFERENCE.search(value) or _is_placeholder(value):
         return False
     if not (re.search(r"\d", value) and re.search(r"[A-Za-z]", value)):

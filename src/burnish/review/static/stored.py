@@ -1,4 +1,4 @@
-"""Secrets in what git stores beside lines of text: targets of links, names of files, content that is not shown."""
+"""Finds secrets in link targets, file names and content that is not text."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from burnish.core.finding import Category, Remark, Severity
 from burnish.core.secrets import NO_SECRETS
 from burnish.review.static.files import SOURCE, FileScan
 
-# A search takes about a second for 20 MB.
+# a search takes about a second for 20 MB
 LARGEST_SEARCHED = 64 * 1024 * 1024
 
 BaseText = Callable[[str], str | None]
 
 
 def stored_secrets(
-    change: Change, looked: Mapping[str, FileScan], base_text: BaseText, new_data: Callable[[str], bytes | None]
+    change: Change, scans: Mapping[str, FileScan], base_text: BaseText, new_data: Callable[[str], bytes | None]
 ) -> Iterator[Remark]:
-    """The commit guard refuses the same secrets in the work of an agent."""
+    """Remarks on secrets that are not in lines of text; the commit guard refuses the same ones."""
     for file in change.files:
         if file.status == "D":
             continue
         found = [("the name of a file", kind) for kind in _in_name(file)]
         if file.new_mode == "120000":
             found += [("the target of a link", kind) for kind in _in_link(file, new_data(file.path), base_text)]
-        elif file.path in looked and not looked[file.path].is_inspected:
-            found += [("content that is not shown", kind) for kind in _in_bytes(looked[file.path])]
+        elif file.path in scans and not scans[file.path].is_inspected:
+            found += [("content that is not shown", kind) for kind in _in_bytes(scans[file.path])]
         yield from (_remark(file, place, kind) for place, kind in found)
 
 
@@ -47,8 +47,8 @@ def _in_bytes(file: FileScan) -> list[str]:
         return []
     kinds = [leak.kind for leak in NO_SECRETS.find_values(file.data)]
     old = (file.before() or "").encode(errors="replace") if kinds else b""
-    known = {leak.kind for leak in NO_SECRETS.find_values(old)}
-    return [kind for kind in kinds if kind not in known]
+    old_kinds = {leak.kind for leak in NO_SECRETS.find_values(old)}
+    return [kind for kind in kinds if kind not in old_kinds]
 
 
 def _kinds(text: str, *, old: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""JSON, TOML and YAML that no program will read."""
+"""Finds syntax errors and duplicate keys in JSON, TOML and YAML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from burnish.core.finding import Remark, Severity
 from burnish.review.static.files import FileScan
 
-# Both parsers are written in Python: a second for so much.
+# the parsers are written in Python and take a second for this size
 LARGEST = 256 * 1024
 _COMMENTED = re.compile(
     r"(^|/)(?:[tj]sconfig[^/]*|\.eslintrc|\.jshintrc|\.swcrc|\.hintrc|\.jscsrc|devcontainer|biome|turbo|nx|deno|api-extractor"
@@ -23,7 +23,7 @@ _ODD_ON_PURPOSE = re.compile(r"bad|invalid|broken|malformed|corrupt|truncated|er
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{\w+\}")
 _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
-# of sequences and mappings in each other
+# most nested sequences and mappings
 _DEEPEST_YAML = 1000
 _INDENT = re.compile(r"^[ \t?:-]+", re.MULTILINE)
 _AT = re.compile(r"\(at line (\d+), column \d+\)")
@@ -33,12 +33,12 @@ _AT = re.compile(r"\(at line (\d+), column \d+\)")
 class SyntaxFlaw:
     line: int
     words: str
-    # the program will read it, but not as it looks
+    # it can be parsed, but its meaning is ambiguous
     doubtful: bool = False
 
 
 def syntax_remarks(file: FileScan) -> Iterator[Remark]:
-    """One remark at most for what cannot be read, and one for each key that stands twice."""
+    """At most one remark for a syntax error, and one for each duplicate key."""
     found = _reader(file.path)
     if not found or not file.lines or file.is_lock or len(file.data) > LARGEST or not file.text.strip():
         return
@@ -53,13 +53,13 @@ def syntax_remarks(file: FileScan) -> Iterator[Remark]:
     for flaw in flaws:
         if flaw.doubtful:
             if flaw.line in file.changed:
-                yield _doubt(file, flaw)
-        elif not _excused(file, language, had=before is not None, old=old):
-            yield _broken(file, language, flaw)
+                yield _duplicate_remark(file, flaw)
+        elif not _is_excused(file, language, had=before is not None, old=old):
+            yield _syntax_remark(file, language, flaw)
 
 
-def _excused(file: FileScan, language: str, *, had: bool, old: tuple[SyntaxFlaw, ...]) -> bool:
-    """Broken before, or not meant to be read as it stands."""
+def _is_excused(file: FileScan, language: str, *, had: bool, old: tuple[SyntaxFlaw, ...]) -> bool:
+    """Whether the file was invalid before, or is a template or another dialect."""
     if language == "JSON" and _COMMENTED.search(file.path) and _is_other_json(file):
         return True
     if had:
@@ -70,7 +70,7 @@ def _excused(file: FileScan, language: str, *, had: bool, old: tuple[SyntaxFlaw,
 
 
 def _is_other_json(file: FileScan) -> bool:
-    """JSON with comments, or one value a line."""
+    """Whether it is JSON with comments, or has one JSON value per line."""
     lines = [line for line in file.lines if line.strip()]
     if len(lines) > 1 and all(not _json_flaws(line) for line in lines[:50]):
         return True
@@ -80,19 +80,19 @@ def _is_other_json(file: FileScan) -> bool:
     return False
 
 
-def _broken(file: FileScan, language: str, flaw: SyntaxFlaw) -> Remark:
+def _syntax_remark(file: FileScan, language: str, flaw: SyntaxFlaw) -> Remark:
     line = flaw.line if flaw.line in file.changed else file.nearest(flaw.line)
     where = "" if line == flaw.line else f" It was noticed at line {flaw.line}."
     return file.remark(
         "syntax-error",
         Severity.ERROR,
         f"This is not valid {language}: {flaw.words}",
-        f"Whatever reads {PurePosixPath(file.path).name} will refuse it.{where}",
+        f"Programs that read {PurePosixPath(file.path).name} will fail.{where}",
         line=line,
     )
 
 
-def _doubt(file: FileScan, flaw: SyntaxFlaw) -> Remark:
+def _duplicate_remark(file: FileScan, flaw: SyntaxFlaw) -> Remark:
     return file.remark(
         "duplicate-key",
         Severity.WARNING,
@@ -119,7 +119,7 @@ def _json_flaws(text: str) -> tuple[SyntaxFlaw, ...]:
     except json.JSONDecodeError as error:
         return (SyntaxFlaw(error.lineno, error.msg),)
     except (ValueError, RecursionError):
-        return ()  # a number with 5,000 digits, or nested without end: odd, but JSON
+        return ()  # a number with 5,000 digits, or deep nesting: unusual, but valid
     return ()
 
 
@@ -139,48 +139,48 @@ def _yaml_flaws(text: str) -> tuple[SyntaxFlaw, ...]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    if (known := _quick_yaml_flaws(text)) is not None:
-        return known
+    if (quick_flaws := _quick_yaml_flaws(text)) is not None:
+        return quick_flaws
     yaml = YAML(typ="safe", pure=True)
     found: list[SyntaxFlaw] = []
     try:
         for node in yaml.compose_all(text):
-            found += _twice(node)
+            found += _duplicate_keys(node)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         return (
             SyntaxFlaw(mark.line + 1 if mark else 1, str(error.problem or error.context or "it cannot be read")[:150]),
         )
     except YAMLError:
-        return (SyntaxFlaw(1, "it holds a character that YAML does not allow"),)
+        return (SyntaxFlaw(1, "it contains a character that YAML does not allow"),)
     except (ValueError, RecursionError, AttributeError, TypeError, IndexError):
-        return ()  # the parser's own trouble with something odd
+        return ()  # a bug of the parser
     return tuple(found)
 
 
 def _quick_yaml_flaws(text: str) -> tuple[SyntaxFlaw, ...] | None:
-    """By libyaml, in a tenth of the time. None where it is missing or refuses: ruamel knows YAML 1.2 and decides."""
+    """Parse with libyaml, ten times faster. None where it is missing or fails: ruamel (YAML 1.2) decides then."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", None)
     if loader is None:
         return None
     try:
-        # It composes by recursion in C: a text that is nested too deep would end the process. ruamel refuses it, too.
+        # libyaml recurses in C: deep nesting would crash the process; ruamel cannot parse it either
         if _deepest_possible(text) > _DEEPEST_YAML and _depth(yaml.parse(text, Loader=loader)) > _DEEPEST_YAML:
             return ()
-        return tuple(flaw for node in yaml.compose_all(text, Loader=loader) for flaw in _twice(node))
+        return tuple(flaw for node in yaml.compose_all(text, Loader=loader) for flaw in _duplicate_keys(node))
     except (yaml.YAMLError, ValueError, RecursionError, AttributeError, TypeError, IndexError):
         return None
 
 
 def _deepest_possible(text: str) -> int:
-    """At most so many levels: one for each bracket, and one for each sign at the beginning of a line."""
+    """An upper limit of the depth: one level per bracket, and one per character of the longest indent."""
     return text.count("[") + text.count("{") + max(map(len, _INDENT.findall(text)), default=0)
 
 
 def _depth(events: Iterable[object]) -> int:
-    """How many sequences and mappings lie in each other; counted no further than the limit."""
+    """Depth of nested sequences and mappings; counting stops at the limit."""
     depth = deepest = 0
     for event in events:
         name = type(event).__name__
@@ -193,15 +193,15 @@ def _depth(events: Iterable[object]) -> int:
     return deepest
 
 
-def _twice(root: object) -> Iterator[SyntaxFlaw]:
-    """Keys that stand twice in one mapping; each node once, for they may be shared and even hold themselves."""
-    todo, known = [root], set()
+def _duplicate_keys(root: object) -> Iterator[SyntaxFlaw]:
+    """Duplicate keys in mappings. Each node is visited once: nodes may be shared and even contain themselves."""
+    todo, visited_ids = [root], set()
     while todo:
         node = todo.pop()
         value = getattr(node, "value", None)
-        if id(node) in known or not isinstance(value, list):
+        if id(node) in visited_ids or not isinstance(value, list):
             continue
-        known.add(id(node))
+        visited_ids.add(id(node))
         keys: set[str] = set()
         for item in value:
             if not isinstance(item, tuple):
@@ -209,7 +209,7 @@ def _twice(root: object) -> Iterator[SyntaxFlaw]:
                 continue
             key = item[0].value
             if isinstance(key, str) and key in keys and key != "<<":
-                yield SyntaxFlaw(item[0].start_mark.line + 1, f"The key {key[:60]} stands twice", doubtful=True)
+                yield SyntaxFlaw(item[0].start_mark.line + 1, f"Duplicate key: {key[:60]}", doubtful=True)
             if isinstance(key, str):
                 keys.add(key)
             todo.append(item[1])
