@@ -12,8 +12,8 @@ from burnish.core.event import Event, RecordedEvent
 from burnish.core.task import Task
 from burnish.engine.ports import Progress
 from burnish.errors import BurnishError
+from burnish.notify.channels import Channel, bell, desktop, url
 from burnish.notify.notifier import Notifier
-from burnish.notify.ways import Way, bell, desktop, url
 
 if TYPE_CHECKING:
     from burnish.config.sections import Notify
@@ -50,14 +50,14 @@ def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iter
             reported.add(why)
             progress.note(f"A notification could not be sent: {why}")
 
-    notifier = Notifier(ways(settings), on=settings.on, quiet_hours=settings.quiet_hours, failed=failed)
+    notifier = Notifier(ways(settings), on=settings.on, quiet_hours=settings.quiet_hours, on_failure=failed)
     try:
         yield NotifyingProgress(progress, notifier)
     finally:
         notifier.close()
 
 
-def ways(wanted: Notify) -> list[Way]:
+def ways(wanted: Notify) -> list[Channel]:
     """What is switched on, and there is."""
     own = (bell() if wanted.bell else None, desktop(os.environ, wanted.sound) if wanted.desktop else None)
     return [way for way in own if way] + [url(address) for address in wanted.urls]

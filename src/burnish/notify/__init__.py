@@ -1,1 +1,1 @@
-"""Telling a person that a task came to rest: bell, desktop, Apprise."""
+"""Notifications when a task stops: terminal bell, desktop, Apprise."""

@@ -1,4 +1,4 @@
-"""What is worth a notification, and its words. Pure."""
+"""Decides which events are notified, and writes the messages. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.core.journal_events import TaskStatus
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 
-# What the review stopped for; other reasons have nothing to do with it.
+# reasons that come from the review
 REVIEW_FAILED = frozenset(
     {
         Reason.MAX_CYCLES,
@@ -37,12 +37,12 @@ LONGEST = 300
 class Message:
     title: str
     body: str
-    # good news sound different
+    # success has another sound
     good: bool = False
 
 
 def message_for(task: Task, event: RecordedEvent, on: tuple[str, ...]) -> Message | None:
-    """The words for an event that brought a task to rest, if the person wants to hear of it."""
+    """The message for an event that stopped a task; None if the user did not ask for it."""
     if event.type != "task.status":
         return None
     move = read(TaskStatus, event.data)
@@ -73,7 +73,7 @@ def _words(status: Status, move: TaskStatus, cycle: int) -> tuple[str, str]:
 
 
 def is_quiet(now: time, hours: str | None) -> bool:
-    """`22:00-07:00`, the end not included; the same time twice is the whole day."""
+    """Whether `now` is in `hours` (`22:00-07:00`, without the end); equal times mean the whole day."""
     if not hours:
         return False
     start, end = (time.fromisoformat(part) for part in hours.split("-"))
@@ -84,7 +84,7 @@ def is_quiet(now: time, hours: str | None) -> bool:
 
 
 def _plain(text: str, longest: int = LONGEST) -> str:
-    """One line, no controls: it goes to programs that take some of them for orders."""
-    kept = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
-    line = " ".join(kept.split())
+    """One line without control characters, which some receivers interpret."""
+    visible = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    line = " ".join(visible.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

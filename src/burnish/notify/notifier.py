@@ -1,4 +1,4 @@
-"""Sends in a thread of its own: no task waits for a notification, and none fails by one."""
+"""Sends notifications in a separate thread, so that they cannot delay or fail a task."""
 
 from __future__ import annotations
 
@@ -10,67 +10,70 @@ from datetime import datetime
 
 from burnish.core.event import RecordedEvent
 from burnish.core.task import Task
+from burnish.notify.channels import Channel
 from burnish.notify.message import Message, is_quiet, message_for
-from burnish.notify.ways import Way
 
-# How long one message may be on its way, and how long the end of a run waits for the last ones.
+# seconds to send one message, and to wait for pending ones at the end of a run
 ONE, PATIENCE = 8.0, 10.0
 
 
 class Notifier:
-    """Hears of events and tells the person; `failed` hears of what could not be told."""
+    """Sends a message for each event that the user asked for; calls `on_failure` if that fails."""
 
     def __init__(
         self,
-        ways: Sequence[Way],
+        channels: Sequence[Channel],
         *,
         on: tuple[str, ...],
         quiet_hours: str | None,
-        failed: Callable[[Task, str], None],
+        on_failure: Callable[[Task, str], None],
         now: Callable[[], datetime] = datetime.now,
     ) -> None:
-        self.ways, self.on, self.quiet_hours = tuple(ways), on, quiet_hours
-        self.failed, self.now = failed, now
+        self.channels, self.on, self.quiet_hours = tuple(channels), on, quiet_hours
+        self.on_failure, self.now = on_failure, now
         self.waiting: queue.SimpleQueue[tuple[Task, Message] | None] = queue.SimpleQueue()
         self.thread: threading.Thread | None = None
         self.last: Task | None = None
 
     def event(self, task: Task, event: RecordedEvent) -> None:
-        """Returns at once."""
-        message = message_for(task, event, self.on) if self.ways else None
+        """Queue a message for the event, if it is to be notified. Does not block."""
+        message = message_for(task, event, self.on) if self.channels else None
         if message is None or is_quiet(self.now().time(), self.quiet_hours):
             return
         if self.thread is None:
-            # a daemon: a receiver that hangs must not keep burnish from ending
+            # a daemon thread, so that a receiver that hangs does not keep burnish running
             self.thread = threading.Thread(target=self._work, name="notifier", daemon=True)
             self.thread.start()
         self.waiting.put((task, message))
 
     def close(self, patience: float = PATIENCE) -> None:
-        """Waits for what is on its way, but not for ever."""
+        """Wait for pending messages, at most `patience` seconds."""
         if self.thread is None:
             return
         self.waiting.put(None)
         self.thread.join(patience)
         if self.thread.is_alive() and self.last is not None:
-            self.failed(self.last, f"not delivered within {patience:g} seconds")
+            self.on_failure(self.last, f"not delivered within {patience:g} seconds")
 
     def _work(self) -> None:
         while (entry := self.waiting.get()) is not None:
             task, message = entry
             self.last = task
-            for why in _all(self.ways, message):
-                self.failed(task, why)
+            for why in _all(self.channels, message):
+                self.on_failure(task, why)
 
 
-def _all(ways: Sequence[Way], message: Message) -> list[str]:
-    """Side by side, so that one receiver that hangs does not hold up the others."""
-    said: list[str] = []
-    threads = [threading.Thread(target=lambda way=way: said.append(way(message)), daemon=True) for way in ways]
+def _all(channels: Sequence[Channel], message: Message) -> list[str]:
+    """Send in parallel, so that a receiver that hangs does not delay the others; returns the errors."""
+    results: list[str] = []
+    threads = [
+        threading.Thread(target=lambda channel=channel: results.append(channel(message)), daemon=True)
+        for channel in channels
+    ]
     for thread in threads:
         thread.start()
     end = clock.monotonic() + ONE
     for thread in threads:
         thread.join(max(0.0, end - clock.monotonic()))
     hung = sum(thread.is_alive() for thread in threads)
-    return [why for why in list(said) if why] + [f"no answer within {ONE:g} seconds"] * hung
+    return [why for why in list(results) if why] + [f"no answer within {ONE:g} seconds"] * hung
