@@ -38,7 +38,7 @@ def test_a_sarif_result_becomes_a_finding_with_place_rule_and_source() -> None:
 
 
 def test_a_run_that_failed_by_its_own_word_is_not_half_a_review() -> None:
-    with pytest.raises(NotReadable, match="did not succeed"):
+    with pytest.raises(NotReadable, match="runs of the analyser failed"):
         read_sarif(sarif(invocations=[{"executionSuccessful": False}]), source="")
 
 

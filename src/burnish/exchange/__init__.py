@@ -1,1 +1,1 @@
-"""What other tools write, read as ours; what we know, written as theirs."""
+"""Readers of other tools' report formats."""

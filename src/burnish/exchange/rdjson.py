@@ -1,4 +1,4 @@
-"""reviewdog's rdjson, and rdjsonl with one diagnostic a line."""
+"""Reads reviewdog's rdjson and rdjsonl (one diagnostic per line)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.sarif import at, items, line_number
-from burnish.exchange.report import NotReadable, Report, checked, parsed, place, shorten
+from burnish.exchange.report import NotReadable, Report, make_report, parse_json, place, shorten
 
-# by name, or by number as protobuf has it
+# by name, or by protobuf's number
 _SEVERITY = {
     "ERROR": Severity.ERROR,
     "WARNING": Severity.WARNING,
@@ -20,22 +20,22 @@ _SEVERITY = {
 
 
 def read_rdjson(text: str, *, source: str) -> Report:
-    """The diagnostics of a whole report; `NotReadable` if it is none."""
-    report = parsed(text, "rdjson report")
+    """Read a report; raises `NotReadable`."""
+    report = parse_json(text, "rdjson report")
     found = at(report, "diagnostics")
     if not isinstance(found, list):
         raise NotReadable("the rdjson report has no diagnostics")
     tool = at(report, "source", "name")
     name = shorten(tool, 60) if isinstance(tool, str) else ""
-    return checked(name, [_remark(one, source, at(report, "severity")) for one in found])
+    return make_report(name, [_remark(one, source, at(report, "severity")) for one in found])
 
 
 def read_rdjsonl(text: str, *, source: str) -> Report:
     lines = [line for line in text.split("\n") if line.strip()]
-    found = [parsed(line, "rdjsonl report") for line in lines]
+    found = [parse_json(line, "rdjsonl report") for line in lines]
     names = [name for one in found if isinstance(name := at(one, "source", "name"), str)]
     tool = ", ".join(dict.fromkeys(shorten(name, 60) for name in names))
-    return checked(tool, [_remark(one, source, None) for one in found])
+    return make_report(tool, [_remark(one, source, None) for one in found])
 
 
 def _remark(one: Any, source: str, severity: Any) -> Remark:
@@ -44,11 +44,11 @@ def _remark(one: Any, source: str, severity: Any) -> Remark:
         raise NotReadable("a diagnostic has no message")
     words = shorten(text, 2000)
     path, code = at(one, "location", "path"), at(one, "code", "value")
-    said = at(one, "severity") or severity
+    level = at(one, "severity") or severity
     return Remark(
         category=Category.CODE,
-        # reviewdog, too, takes a diagnostic without severity for an error
-        severity=_SEVERITY.get(said, Severity.ERROR) if isinstance(said, str | int) else Severity.ERROR,
+        # as in reviewdog, a diagnostic without severity is an error
+        severity=_SEVERITY.get(level, Severity.ERROR) if isinstance(level, str | int) else Severity.ERROR,
         title=shorten(words.split("\n")[0], 200),
         description=words,
         suggestion=_suggestion(one),
@@ -61,6 +61,6 @@ def _remark(one: Any, source: str, severity: Any) -> Remark:
 
 
 def _suggestion(one: Any) -> str:
-    """What the tool would put there."""
+    """The replacement texts that the tool suggests."""
     texts = [text for s in items(one, "suggestions") if isinstance(text := at(s, "text"), str) and text.strip()]
     return shorten("\n\n".join(texts), 2000)

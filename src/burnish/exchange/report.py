@@ -1,4 +1,4 @@
-"""What a tool reported, and how a reader says that it cannot read it."""
+"""The result of reading a report, and helpers of the readers."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any
 
 from burnish.core.finding import Remark
 
-# A ledger of more than this helps nobody, and matching it across cycles takes minutes.
+# matching more findings across cycles takes minutes
 MOST = 2000
 
 
 class NotReadable(ValueError):
-    """Why a report cannot be read; half of one is never taken for the whole."""
+    """A report cannot be read completely; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    # who made it, e.g. "semgrep"; "" if it does not say
+    # the tool, e.g. "semgrep"; "" if unknown
     tool: str
     remarks: tuple[Remark, ...]
 
 
-def parsed(text: str, what: str) -> Any:
+def parse_json(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise NotReadable(f"the {what} is not valid JSON: {str(error)[:200]}") from None
 
 
-def checked(tool: str, remarks: list[Remark]) -> Report:
+def make_report(tool: str, remarks: list[Remark]) -> Report:
     if len(remarks) > MOST:
         raise NotReadable(f"it reports {len(remarks):,} problems, more than {MOST:,}")
     return Report(tool, tuple(remarks))
 
 
 def place(path: str) -> str | None:
-    """A relative path inside the repository, `./a/../b.py` as `b.py`; None for what lies elsewhere."""
+    """The normalised path inside the repository, `./a/../b.py` as `b.py`; None for a path outside."""
     if not path or path.startswith("/") or "\0" in path:
         return None
     clean = posixpath.normpath(path)
@@ -47,6 +47,6 @@ def place(path: str) -> str | None:
 
 
 def shorten(text: str, longest: int) -> str:
-    """No control or direction marks but newline and tab, and of a long text the beginning."""
-    kept = "".join(c for c in text.replace("\r\n", "\n") if c in "\n\t" or unicodedata.category(c)[0] != "C").strip()
-    return kept if len(kept) <= longest else f"{kept[: longest - 1].rstrip()}…"
+    """The first `longest` characters, without control and direction marks except newline and tab."""
+    visible = "".join(c for c in text.replace("\r\n", "\n") if c in "\n\t" or unicodedata.category(c)[0] != "C").strip()
+    return visible if len(visible) <= longest else f"{visible[: longest - 1].rstrip()}…"
