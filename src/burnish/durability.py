@@ -1,9 +1,9 @@
-"""Whether files are synced to the disk. `BURNISH_NO_SYNC=1` is for tests and homes that are thrown away."""
+"""Whether files are synced to the disk. `BURNISH_NO_SYNC=1` is for tests and temporary homes."""
 
 from __future__ import annotations
 
 import os
 
 
-def sync_wanted() -> bool:
+def is_sync_enabled() -> bool:
     return os.environ.get("BURNISH_NO_SYNC") != "1"

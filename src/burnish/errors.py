@@ -1,8 +1,8 @@
-"""The failures a user can do something about. Anything else is our bug and keeps its traceback."""
+"""Errors that a user can act on. Any other exception is a bug and keeps its traceback."""
 
 
 class BurnishError(Exception):
-    """One line that says what went wrong, one that says what to do. It could not run: exit code 3."""
+    """An error message (`what`) and a `hint` what to do. Exit code 3."""
 
     exit_code = 3
 
@@ -13,23 +13,23 @@ class BurnishError(Exception):
 
 
 class BadInput(BurnishError):
-    """Usage or settings: exit code 2."""
+    """Invalid usage or settings. Exit code 2."""
 
     exit_code = 2
 
 
 class NotFound(BadInput):
-    """Nothing has that name: exit code 2, and 404 over HTTP."""
+    """Something with this name does not exist. Exit code 2, HTTP status 404."""
 
 
 class Refused(BurnishError):
-    """A lock, an illegal move, a stale decision: exit code 4."""
+    """The action is not allowed now: a lock, an illegal move, a stale decision. Exit code 4."""
 
     exit_code = 4
 
 
 class Untrusted(Refused):
-    """A checkout would have to be trusted first: nothing of it was run. `root` is its path."""
+    """The checkout is not trusted, so nothing in it was run. `root` is its path."""
 
     def __init__(self, what: str, *, hint: str, root: str) -> None:
         super().__init__(what, hint=hint)
@@ -37,14 +37,14 @@ class Untrusted(Refused):
 
 
 class PhaseFailed(BurnishError):
-    """A phase could not be carried out; `code` is one of `core.status.ErrorCode`.
+    """A phase failed; `code` is one of `core.status.ErrorCode`.
 
-    `output` is the end of what a command printed, for people who look for the cause.
+    `output` is the end of a command's output, to find the cause.
     """
 
-    # the agent that failed, by its name in the settings, where it was one
+    # name of the agent that failed, if any, in the settings
     agent: str = ""
-    # what all attempts of the agent have used; `cost_source` is a `core.agent.CostSource`, None if none was started
+    # usage of all attempts of the agent; `cost_source` is a `core.agent.CostSource`, None if no agent was started
     cost_usd: float | None = None
     cost_source: str | None = None
     tokens: int = 0
@@ -57,25 +57,25 @@ class PhaseFailed(BurnishError):
 
 
 class NotCommitted(PhaseFailed):
-    """Part of the work may not go into git, so nothing was committed; the work stays in the workspace."""
+    """Part of the work must not be committed, so nothing was; the work stays in the workspace."""
 
 
 class SecretFound(NotCommitted):
-    """The work holds a secret."""
+    """The work contains a secret."""
 
     def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__("SECRET", what, hint=hint)
 
 
 class FileTooLarge(NotCommitted):
-    """The work holds a file over `commit.max_file_mb`."""
+    """The work contains a file over `commit.max_file_mb`."""
 
     def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__("FILE_TOO_LARGE", what, hint=hint)
 
 
 class OverBudget(PhaseFailed):
-    """An agent was ended because a budget was reached while it worked."""
+    """An agent was stopped because it reached a budget."""
 
     def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__("BUDGET", what, hint=hint)

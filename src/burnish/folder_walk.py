@@ -1,4 +1,4 @@
-"""Walking through folders that an agent or a check made, however deep they are nested."""
+"""Walks folders of any depth, e.g. those that an agent or a check created."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def walk_folders(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As `os.walk` does, which calls itself for each level before Python 3.12 and fails at about a thousand of them.
+    """Like `os.walk`, but without recursion: before Python 3.12 `os.walk` fails at a depth of about a thousand.
 
-    Folders that are removed from the second list are not entered; links are never followed.
+    Folders that the caller removes from the second list are not entered; links are not followed.
     """
     waiting = [str(root)]
     while waiting:
@@ -25,7 +25,7 @@ def walk_folders(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
                     if entry.is_symlink():
                         links.add(entry.name)
         except OSError:
-            continue  # gone, not ours to list, or a path that is too long
+            continue  # removed, not readable, or the path is too long
         yield here, folders, files
         waiting += [os.path.join(here, name) for name in reversed(folders) if name not in links]  # noqa: PTH118
 

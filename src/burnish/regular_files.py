@@ -1,4 +1,4 @@
-"""Reading files that may turn out to be something else."""
+"""Reads files safely: only regular files, so that a pipe or device cannot block."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LONGEST = 64 * 1024 * 1024
 
 
 def read_regular(path: Path, *, longest: int = _LONGEST, start: int = 0, follow: bool = True) -> bytes | None:
-    """The bytes of a regular file from `start` on; None for anything else, above all a pipe that would block.
+    """At most `longest` bytes of a regular file from `start` on; None for anything else.
 
-    `follow`: also through a link in the last part of the path.
+    `follow`: whether the last part of the path may be a link.
     """
     try:
         handle = os.open(path, _FLAGS | (0 if follow else os.O_NOFOLLOW))
@@ -26,7 +26,7 @@ def read_regular(path: Path, *, longest: int = _LONGEST, start: int = 0, follow:
 
 
 def read_below(folder: Path, place: PurePath, *, longest: int = _LONGEST) -> bytes | None:
-    """The first bytes of a regular file below a folder; None also where a part of its path below is a link."""
+    """The first bytes of a regular file below a folder; None also if a part of the path below it is a link."""
     handle = -1
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -43,7 +43,7 @@ def read_below(folder: Path, place: PurePath, *, longest: int = _LONGEST) -> byt
 
 
 def _read(handle: int, longest: int, start: int = 0) -> bytes | None:
-    # Before `fdopen`, which raises for a directory.
+    # before `fdopen`, which raises for a directory
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         return None
     with os.fdopen(handle, "rb", closefd=False) as file:

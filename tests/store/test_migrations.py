@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from burnish.store import migrate
-from burnish.store.migrate import bring_up_to_date, migrations, version
+from burnish.store.migrate import migrate_database, migrations, version
 
 # A migration that was applied somewhere is never applied there again: an edit would split the world in two.
 PUBLISHED = {
@@ -34,7 +34,7 @@ def schema(db: sqlite3.Connection) -> list[tuple[str, str]]:
 
 def opened(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None)
-    bring_up_to_date(db, path)
+    migrate_database(db, path)
     return db
 
 

@@ -79,7 +79,7 @@ def test_a_database_of_a_newer_version_is_left_alone(home: Path) -> None:
     Store.open(home).close()
     with closing(sqlite3.connect(home / "burnish.db")) as db, db:
         db.execute("INSERT INTO migrations (version, name) VALUES (9999, 'tomorrow')")
-    with pytest.raises(BurnishError, match="made by a newer burnish") as caught:
+    with pytest.raises(BurnishError, match="written by a newer burnish") as caught:
         Store.open(home)
     assert caught.value.exit_code == 3
     assert "Upgrade" in caught.value.hint

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from burnish.core.status import ErrorCode
-from burnish.durability import sync_wanted
+from burnish.durability import is_sync_enabled
 from burnish.errors import PhaseFailed
 from burnish.folder_walk import walk_folders
 from burnish.proc.folders import remove_folder, sync_folder
@@ -65,7 +65,7 @@ def write_whole(
 
 
 def sync_file(handle: int) -> None:
-    if sync_wanted():
+    if is_sync_enabled():
         os.fsync(handle)
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from burnish.core.commit import Commit
-from burnish.durability import sync_wanted
+from burnish.durability import is_sync_enabled
 from burnish.git.artifacts import commit_on_top, path_parts, put_files
 from burnish.git.files import disk_errors
 from burnish.git.objects import NOBODY, Author, parse_tree, read_commit, read_objects, write_commit, write_object
@@ -167,7 +167,7 @@ def _append_record(project: Project, lines: Iterable[bytes]) -> None:
         try:
             # the first newline ends a line that was cut off
             os.write(handle, b"\n" + b"".join(line + b"\n" for line in lines))
-            if sync_wanted():
+            if is_sync_enabled():
                 os.fsync(handle)
         finally:
             os.close(handle)

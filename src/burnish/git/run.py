@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from burnish.core.status import ErrorCode
-from burnish.durability import sync_wanted
+from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import Captured, capture
 from burnish.proc.full_disk import FULL_WORDS, is_full
@@ -91,7 +91,7 @@ def _durability(command: str, *, durable: bool) -> tuple[str, ...]:
     """Options that make git sync what it writes; none for commands that only read, which saves a version query."""
     if command in _READING:
         return ()
-    if not durable or not sync_wanted():
+    if not durable or not is_sync_enabled():
         return ("-c", "core.fsync=none")
     return _DURABLE if git_version() >= (2, 36) else _DURABLE_OLD
 

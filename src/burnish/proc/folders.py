@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from burnish.durability import sync_wanted
+from burnish.durability import is_sync_enabled
 
 
 def private_folder(place: Path, *, durable: bool = True) -> None:
@@ -29,7 +29,7 @@ def private_folder(place: Path, *, durable: bool = True) -> None:
 
 def sync_folder(folder: Path) -> None:
     """New, renamed and removed names in it are on the disk."""
-    if not sync_wanted():
+    if not is_sync_enabled():
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.durability import sync_wanted
+from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
 from burnish.proc import shim
 from burnish.proc.ending import ExitRecord, done_of, finished_call, outcome_file, read_outcome
@@ -148,7 +148,7 @@ class _Talk:
                 "keep": keep,
                 "wrapped": command.wrapped,
                 "outer": nesting_bubblewrap() if command.wrapped else "",
-                "durable": command.durable and sync_wanted(),
+                "durable": command.durable and is_sync_enabled(),
             }
         )
         with contextlib.suppress(BrokenPipeError):

@@ -1,4 +1,4 @@
-"""State on disk: events, and the tables made from them."""
+"""The database: events, and the tables that are derived from them."""
 
 from burnish.store.rows import ProjectRow
 from burnish.store.store import Store

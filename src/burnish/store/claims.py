@@ -1,4 +1,4 @@
-"""Who works on what: one runner per task."""
+"""Claims: each task has at most one runner."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def claim(
     is_dead: Callable[[str], bool],
     now: str,
 ) -> Task | None:
-    """Take the best task that is ready, or nothing."""
-    # Asked before the transaction, since it may look at processes: who is dead stays dead.
+    """Claim the ready task with the highest priority; None if there is none."""
+    # before the transaction, because it may inspect processes; dead runners stay dead
     holders = [row["runner"] for row in db.all("claim_holders", {"project": project})]
     dead = [holder for holder in holders if holder != runner and is_dead(holder)]
     choice: dict[str, Any] = {"project": project, "dead": dead}
@@ -31,28 +31,28 @@ def claim(
         found = db.one("claim_next", choice) if ids is None else db.one("claim_next_of", {**choice, "ids": list(ids)})
         if found is None:
             return None
-        taken = {
+        params = {
             "project": project,
             "id": found["id"],
             "before": found["runner"],
             "runner": runner,
             "now": now,
         }
-        row = db.one("claim_take", taken)
+        row = db.one("claim_take", params)
         if row is None:
             return None
         task = task_of(row)
         if found["runner"] is not None:
-            lost = Event("lock.taken_over", {"from": found["runner"], "by": runner}, run=task.run, cycle=task.cycle)
-            append(db, project, task.id, [lost], ts=now)
+            event = Event("lock.taken_over", {"from": found["runner"], "by": runner}, run=task.run, cycle=task.cycle)
+            append(db, project, task.id, [event], ts=now)
         return task
 
 
 def holder(db: Database, project: str, id: int) -> dict[str, Any] | None:
-    """Who holds the task, since when, and with which command."""
+    """The runner that holds the task, since when, and its command."""
     row = db.one("claim_holder", {"project": project, "id": id})
     if row is None:
         return None
     info: Mapping[str, Any] = json.loads(row["info"]) if row["info"] else {}
-    known = {key: info.get(key) for key in ("pid", "host", "user", "command")}
-    return {**known, **info, "runner": row["runner"], "since": row["claimed_at"]}
+    fields = {key: info.get(key) for key in ("pid", "host", "user", "command")}
+    return {**fields, **info, "runner": row["runner"], "since": row["claimed_at"]}

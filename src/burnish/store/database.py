@@ -1,4 +1,4 @@
-"""One SQLite file, one connection per thread, every write a transaction of its own."""
+"""The SQLite database: one connection per thread, each write in a transaction."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from burnish.durability import sync_wanted
+from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
 from burnish.store.memory_image import open_image
-from burnish.store.migrate import bring_up_to_date
+from burnish.store.migrate import migrate_database
 from burnish.store.sql import Params, Value, fill, queries
-from burnish.store.trouble import FULL, HomeNotWritable, disk_full, in_words, is_obstacle
+from burnish.store.trouble import FULL, HomeNotWritable, database_errors, disk_full, is_obstacle
 
 BUSY_SECONDS = 30.0
-# a reading command does not wait long: it reads from a copy then
+# commands that only read wait less: they use a copy in memory then
 READER_BUSY_SECONDS = 2.0
 
 
@@ -28,11 +28,11 @@ class Database:
 
     def __init__(self, path: Path, *, busy_seconds: float | None = None) -> None:
         self.path = path
-        # why this one is read from a copy in memory, and so cannot be written
+        # why a copy in memory is used, which cannot be written
         self.obstacle: BurnishError | None = None
         self._busy_seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
         self.statements = 0
-        self._mine = threading.local()
+        self._thread_local = threading.local()
         self._guard = threading.Lock()
         self._turn = threading.Lock()
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
@@ -42,10 +42,10 @@ class Database:
         path = home / "burnish.db"
         if not create and not path.exists():
             raise BurnishError(
-                f"There is no burnish database in {home}.", hint="`burnish init` or `burnish add` makes one."
+                f"There is no burnish database in {home}.", hint="Create one with `burnish init` or `burnish add`."
             )
         try:
-            _lay(home, path)
+            _create_database_file(home, path)
         except OSError as error:
             raise _no_access(home, error) from error
         database = cls(path)
@@ -54,7 +54,7 @@ class Database:
 
     @classmethod
     def open_reading(cls, home: Path) -> Database:
-        """For a command that only looks: also where the home is read-only, the disk full or the database locked."""
+        """Open for reading; works also if the home is read-only, the disk is full or the database is locked."""
         path = home / "burnish.db"
         try:
             if path.is_file() and not os.access(home, os.W_OK):
@@ -72,9 +72,9 @@ class Database:
         return database
 
     def all(self, name: str, params: Params) -> list[sqlite3.Row]:
-        """Run one named query; every row it gives."""
+        """Run one named query and return all rows."""
         text, flat = fill(queries()[name], params)
-        with in_words(self.path):
+        with database_errors(self.path):
             return self._execute(text, flat).fetchall()
 
     def one(self, name: str, params: Params) -> sqlite3.Row | None:
@@ -82,23 +82,23 @@ class Database:
         return rows[0] if rows else None
 
     def version(self) -> int:
-        """Changes with every commit that was not made through this thread's own connection."""
-        with in_words(self.path):
+        """A number that changes with every commit of another connection."""
+        with database_errors(self.path):
             return int(self._execute("PRAGMA data_version", {}).fetchone()[0])
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and nobody else writes meanwhile."""
+        """A transaction that locks the database for writing."""
         if self.obstacle:
             raise self.obstacle
-        # Our own threads queue here: SQLite would have them poll for their turn, and some wait long.
-        with self._turn, self._between("BEGIN IMMEDIATE"):
+        # threads of this process queue here, because SQLite polls, and some threads would wait long
+        with self._turn, self._transaction("BEGIN IMMEDIATE"):
             yield
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Several queries that see the same moment."""
-        with self._between("BEGIN"):
+        """A transaction for several queries on the same state."""
+        with self._transaction("BEGIN"):
             yield
 
     def close(self) -> None:
@@ -107,19 +107,19 @@ class Database:
             for _, connection in self._open:
                 connection.close()
             self._open.clear()
-            self._mine = threading.local()
+            self._thread_local = threading.local()
 
     @contextmanager
-    def _between(self, begin: str) -> Iterator[None]:
-        with in_words(self.path):
+    def _transaction(self, begin: str) -> Iterator[None]:
+        with database_errors(self.path):
             self._execute(begin, {})
         try:
             yield
-            with in_words(self.path):
+            with database_errors(self.path):
                 self._execute("COMMIT", {})
         except BaseException:
             connection = self._connection()
-            # a full disk may have rolled back already
+            # SQLite may have rolled back because of a full disk
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -129,7 +129,7 @@ class Database:
         try:
             return self._connection().execute(text, params)
         except UnicodeEncodeError:
-            # A name that is not UTF-8, in a plain column: its bytes escaped. JSON columns keep it whole.
+            # a name that is not UTF-8 in a text column: escape its bytes; JSON columns keep it unchanged
             safe = {
                 k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v
                 for k, v in params.items()
@@ -137,11 +137,11 @@ class Database:
             return self._connection().execute(text, safe)
 
     def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._mine, "connection", None)
+        connection: sqlite3.Connection | None = getattr(self._thread_local, "connection", None)
         if connection is None:
-            with in_words(self.path):
+            with database_errors(self.path):
                 connection = self._connect()
-            self._mine.connection = connection
+            self._thread_local.connection = connection
         return connection
 
     def _connect(self) -> sqlite3.Connection:
@@ -153,16 +153,16 @@ class Database:
         try:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute(f"PRAGMA synchronous = {'FULL' if sync_wanted() else 'OFF'}")
-            bring_up_to_date(connection, self.path, alone=self.obstacle is None)
+            connection.execute(f"PRAGMA synchronous = {'FULL' if is_sync_enabled() else 'OFF'}")
+            migrate_database(connection, self.path, alone=self.obstacle is None)
         except BaseException:
             connection.close()
             raise
-        self._remember(connection)
+        self._keep_connection(connection)
         return connection
 
-    def _remember(self, connection: sqlite3.Connection) -> None:
-        """Keep it to be closed; close those whose thread has ended."""
+    def _keep_connection(self, connection: sqlite3.Connection) -> None:
+        """Remember the connection for `close`; close those of threads that have ended."""
         with self._guard:
             alive = [(thread, other) for thread, other in self._open if thread.is_alive()]
             for thread, other in self._open:
@@ -176,15 +176,15 @@ def _no_access(home: Path, error: OSError) -> BurnishError:
         return disk_full(home)
     return HomeNotWritable(
         f"Cannot use {home} as burnish's home: {error.strerror}.",
-        hint="Check the path and who owns it, or set BURNISH_HOME to a directory you can write.",
+        hint="Check the path and its owner, or set BURNISH_HOME to a directory you can write to.",
     )
 
 
-def _lay(home: Path, path: Path) -> None:
+def _create_database_file(home: Path, path: Path) -> None:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Made by us and not by SQLite, so that nobody else can read it from its first moment. One that is there is never
-    # opened here: to close it again would drop every lock that this process has on it (POSIX), and the next process
-    # to end would take the journal away under the connections that we have open.
+    # Created here and not by SQLite, so that other users can never read it. An existing file is not opened here:
+    # closing it would drop all locks that this process has on it (POSIX), and another process could then remove the
+    # journal while connections of this process use it.
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     if path.is_dir():

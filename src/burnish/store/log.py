@@ -1,4 +1,4 @@
-"""The event log: the only way anything is written about a task."""
+"""The event log: the only write path for tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.store.database import Database
 from burnish.store.projections import apply
 from burnish.store.rows import event_of, to_json
 
-# no limit, in the words that every dialect understands
+# no limit, in a form that all SQL dialects support
 _EVERYTHING = 2**62
 
 
@@ -24,23 +24,23 @@ def stamp(now: datetime) -> str:
 def append(
     db: Database, project: str, task: int | None, events: Sequence[Event], *, ts: str
 ) -> tuple[RecordedEvent, ...]:
-    """Number the events, write them down and change the tables. Call inside a transaction."""
+    """Number and store the events, and update the tables. Call inside a transaction."""
     row = db.one("project_take_events", {"project": project, "count": len(events)})
     if row is None:
         raise NotFound(f"There is no project {project}.", hint="`burnish projects` lists them.")
-    # what is recorded is what a reader will get: JSON values, nothing else
+    # encoded and decoded, so that the result equals what a reader gets
     texts = [to_json(event.data) for event in events]
-    recorded = tuple(
+    recorded_events = tuple(
         RecordedEvent(row["first"] + n, ts, project, task, event.run, event.cycle, event.type, json.loads(text))
         for n, (event, text) in enumerate(zip(events, texts, strict=True))
     )
-    for told, text in zip(recorded, texts, strict=True):
-        _add(db, told, text)
-    return recorded
+    for recorded_event, text in zip(recorded_events, texts, strict=True):
+        _add(db, recorded_event, text)
+    return recorded_events
 
 
 def replay(db: Database, project: str, events: Iterable[RecordedEvent]) -> None:
-    """Tell an old story again: same numbers, same times. Call inside a transaction."""
+    """Store recorded events again, with their numbers and times. Call inside a transaction."""
     for event in events:
         own = RecordedEvent(event.id, event.ts, project, event.task, event.run, event.cycle, event.type, event.data)
         _add(db, own, to_json(event.data))
@@ -65,12 +65,12 @@ def _add(db: Database, event: RecordedEvent, text: str) -> None:
 
 
 def check_claim(db: Database, project: str, task: int | None, runner: str) -> None:
-    """A runner that lost its claim writes nothing."""
+    """Refuse if the runner no longer holds the task."""
     row = db.one("claim_holder", {"project": project, "id": task})
     if row is None or row["runner"] != runner:
         raise Refused(
             f"Task {task} is no longer held by this run.",
-            hint=f"Another run took it over, or it was removed: `burnish show {task}` tells.",
+            hint=f"Another run took it over, or it was removed: see `burnish show {task}`.",
         )
 
 
@@ -84,12 +84,12 @@ def read(
 ) -> list[RecordedEvent]:
     """Events in order: within a project by number, across projects by time."""
     name = "events_of_all" if project is None else "events_of_project" if task is None else "events_of_task"
-    given = {
+    params = {
         "project": project,
         "task": task,
         "since": since,
         "limit": _EVERYTHING if limit is None else limit,
     }
     if types is None:
-        return [event_of(row) for row in db.all(name, given)]
-    return [event_of(row) for row in db.all(f"{name}_typed", {**given, "types": list(types)})]
+        return [event_of(row) for row in db.all(name, params)]
+    return [event_of(row) for row in db.all(f"{name}_typed", {**params, "types": list(types)})]

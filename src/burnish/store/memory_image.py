@@ -1,9 +1,8 @@
-"""The database read into memory from its files: where SQLite itself could not open it without writing.
+"""Reads the database files into memory, where SQLite could not open them without writing.
 
-SQLite needs a writable folder for the shared memory beside a database with a write-ahead log, and waits for locks. A
-read-only home, a full disk or a program that keeps the database locked must not keep a person from looking. So the file
-is read, and what the write-ahead log holds of committed transactions is applied to it (https://sqlite.org/fileformat.html
-section 4).
+SQLite needs a writable folder for the shared memory of a write-ahead log, and waits for locks. Commands that only read
+must also work with a read-only home, a full disk or a locked database. So the database file is read, and the committed
+transactions of the write-ahead log are applied to it (https://sqlite.org/fileformat.html section 4).
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ _TRIES = 20
 
 
 def open_image(path: Path) -> sqlite3.Connection:
-    """A connection to a copy in memory, as the last committed transaction left it."""
+    """A connection to a copy in memory, in the state of the last committed transaction."""
     data = _consistent(path)
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     if data:
-        # versions of the file format: 2 stands for a write-ahead log, which memory cannot have
+        # versions of the file format: 2 means a write-ahead log, which an in-memory database cannot have
         data[18:20] = b"\x01\x01"
         connection.deserialize(bytes(data))
     return connection
 
 
 def _consistent(path: Path) -> bytearray:
-    """Database and log of one moment: read again if a checkpoint moved pages in between."""
+    """A consistent state of database and log; reads again if a checkpoint moved pages meanwhile."""
     log = path.with_name(path.name + "-wal")
     for _ in range(_TRIES):
         before = _state(path), _state(log)
@@ -60,7 +59,7 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 
 def apply_log(data: bytearray, log: bytes) -> None:
-    """Put the pages of every committed transaction of the log into the database; what comes after is not committed."""
+    """Write the pages of all committed transactions of the log into the database."""
     if len(log) < _HEADER.size:
         return
     magic, _version, page_size, _number, salt1, salt2, sum1, sum2 = _HEADER.unpack_from(log)
@@ -84,7 +83,7 @@ def apply_log(data: bytearray, log: bytes) -> None:
 
 
 def _write_pages(data: bytearray, pages: dict[int, bytes], page_size: int, count: int) -> None:
-    """`count`: how many pages the database has after the transaction."""
+    """Write the pages. `count`: number of pages of the database after the transaction."""
     size = count * page_size
     if len(data) < size:
         data.extend(bytes(size - len(data)))

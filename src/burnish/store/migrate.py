@@ -1,4 +1,4 @@
-"""Bring a database to this version's shape: numbered files, each applied once, one process at a time."""
+"""Schema migrations: numbered SQL files, each applied once, by one process at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 
-# columns of `tasks` that 0001 has only since it was edited
+# columns of `tasks` that the first version of 0001 did not have
 _ADDED_TO_FIRST = {"waits": "INTEGER NOT NULL DEFAULT 0", "archived": "BIGINT NOT NULL DEFAULT 0"}
 _WITHDRAWN = "0002_waits_and_archive"
 _TABLE = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"
@@ -26,7 +26,7 @@ def migrations() -> tuple[tuple[int, Path], ...]:
 
 
 def version(db: sqlite3.Connection) -> int:
-    """The newest migration that was applied; 0 for a new file."""
+    """The number of the newest applied migration; 0 for a new file."""
     try:
         row = db.execute("SELECT max(version) FROM migrations").fetchone()
     except sqlite3.OperationalError as error:
@@ -36,25 +36,25 @@ def version(db: sqlite3.Connection) -> int:
     return int(row[0] or 0)
 
 
-def bring_up_to_date(db: sqlite3.Connection, path: Path, *, alone: bool = True) -> None:
-    """Nothing to do is the usual case, and costs one query. `alone` is not needed for a copy in memory."""
+def migrate_database(db: sqlite3.Connection, path: Path, *, alone: bool = True) -> None:
+    """Apply missing migrations; usually there are none, which takes one query. `alone`: take a lock for it."""
     newest = migrations()[-1][0]
     if version(db) == newest:
         return
-    with _alone(path.with_name(path.name + ".lock")) if alone else nullcontext():
-        have = version(db)
-        if have > newest:
+    with _migration_lock(path.with_name(path.name + ".lock")) if alone else nullcontext():
+        current = version(db)
+        if current > newest:
             raise BurnishError(
-                f"The database {path} was made by a newer burnish (version {have}, this one knows {newest}).",
+                f"The database {path} was written by a newer burnish (version {current}, this one supports {newest}).",
                 hint="Upgrade burnish, or set BURNISH_HOME to another directory.",
             )
-        if have == 0 and alone:
+        if current == 0 and alone:
             db.execute("PRAGMA journal_mode = WAL")
         else:
             _complete_first_tables(db)
-        applied = _names(db)
+        applied_names = _names(db)
         for number, file in migrations():
-            if file.stem not in applied:
+            if file.stem not in applied_names:
                 _apply(db, number, file)
 
 
@@ -65,7 +65,7 @@ def _names(db: sqlite3.Connection) -> set[str]:
 
 
 def _complete_first_tables(db: sqlite3.Connection) -> None:
-    """Homes of the first day: 0001 was edited in place once, and another 0002 was withdrawn in its favour."""
+    """Update early databases: 0001 was edited in place once, and replaced a first version of 0002."""
     db.execute("BEGIN IMMEDIATE")
     try:
         present = {row[1] for row in db.execute("PRAGMA table_info(tasks)")}
@@ -96,8 +96,8 @@ def _apply(db: sqlite3.Connection, number: int, file: Path) -> None:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    # A file lock, not the database's: switching a fresh file to WAL answers "locked" without waiting.
+def _migration_lock(lock: Path) -> Iterator[None]:
+    # a file lock and not the database's: switching a new database to WAL fails with "locked" without waiting
     fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

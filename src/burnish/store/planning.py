@@ -1,4 +1,4 @@
-"""What may be asked of a task before it is written down: dependencies and fields."""
+"""Validates dependencies and fields of a task before it is stored."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def next_id(db: Database, project: str) -> int:
     return int(row["next_task"])
 
 
-def check_known(db: Database, project: str, needs: tuple[int, ...]) -> None:
-    """Every dependency exists. A new task can then be in no circle: nobody depends on it yet."""
-    known = {row["id"] for row in db.all("task_ids", {"project": project, "ids": list(needs)})}
-    unknown = [str(other) for other in needs if other not in known]
+def check_dependencies_exist(db: Database, project: str, needs: tuple[int, ...]) -> None:
+    """Raise BadInput if a dependency does not exist. A new task cannot be part of a cycle."""
+    existing = {row["id"] for row in db.all("task_ids", {"project": project, "ids": list(needs)})}
+    unknown = [str(other) for other in needs if other not in existing]
     if unknown:
         raise BadInput(
             f"There is no task {', '.join(unknown)} to depend on.",
-            hint="Write the number of a task: the board and `burnish list` show them.",
+            hint="Use the number of a task: see the board or `burnish list`.",
         )
 
 
 def check_circle(db: Database, project: str, id: int, needs: tuple[int, ...]) -> None:
-    """No dependency leads back here."""
+    """Raise BadInput if the dependencies form a cycle."""
     graph: dict[int, tuple[int, ...]] = {}
     for row in db.all("task_needs", {"project": project}):
         graph[row["task"]] = (*graph.get(row["task"], ()), row["needs"])
@@ -43,15 +43,15 @@ def check_circle(db: Database, project: str, id: int, needs: tuple[int, ...]) ->
 
 
 def check_fields(changes: Mapping[str, Any]) -> None:
-    known = {field.name for field in fields(Spec)}
-    if unknown := sorted(changes.keys() - known):
+    names = {field.name for field in fields(Spec)}
+    if unknown := sorted(changes.keys() - names):
         raise ValueError(f"a task has no {', '.join(unknown)}")
     if "title" in changes and not str(changes["title"]).strip():
-        raise BadInput("A task needs a title.", hint="Say in a few words what is to be done.")
+        raise BadInput("A task needs a title.", hint="Describe the task in a few words.")
 
 
 def unmet(db: Database, project: str) -> dict[int, tuple[int, ...]]:
-    """The dependencies that each backlog task still waits for."""
+    """The unmet dependencies of each backlog task."""
     found: dict[int, tuple[int, ...]] = {}
     for row in db.all("needs_unmet", {"project": project}):
         found[row["task"]] = (*found.get(row["task"], ()), row["needs"])

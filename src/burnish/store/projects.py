@@ -1,4 +1,4 @@
-"""The repositories burnish knows."""
+"""Registered projects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burnish.store.rows import ProjectRow, project_of, to_json
 
 
 def project_for(db: Database, common_dir: Path, root: Path, *, create: bool, now: str) -> ProjectRow | None:
-    """The project of a git common directory: every checkout of one repository has the same."""
+    """The project of a git common directory, which all checkouts of a repository share."""
     real = common_dir.resolve()
     found = _hash(real)
     row = db.one("project_by_dir", {"dir_hash": found})
@@ -26,13 +26,13 @@ def project_for(db: Database, common_dir: Path, root: Path, *, create: bool, now
     info = to_json(_info(real, root))
     with db.writing():
         key = _free_key(db, real, found)
-        # somebody else's first `add` may have been quicker
+        # another process may have added it meanwhile
         row = db.one("project_add", {"key": key, "dir_hash": found, "info": info, "now": now})
     return project_of(row) if row else None
 
 
 def relink(db: Database, project: ProjectRow, common_dir: Path, root: Path, *, now: str) -> ProjectRow:
-    """Let the project be at this place from now on; another one that was known there is so no longer."""
+    """Move the project to this path; a project that was registered there is detached."""
     real = common_dir.resolve()
     found, info = _hash(real), to_json(_info(real, root))
     facts = {"from": str(project.root), "to": str(root.resolve())}
@@ -47,7 +47,7 @@ def relink(db: Database, project: ProjectRow, common_dir: Path, root: Path, *, n
 
 
 def set_root(db: Database, project: ProjectRow, root: Path) -> ProjectRow:
-    """Another checkout of the repository stands for it from now on."""
+    """Use another checkout as the root of the project."""
     info = to_json({"root": root.resolve(), "common_dir": project.common_dir, "name": project.name})
     with db.writing():
         row = db.one("project_set_info", {"key": project.key, "info": info})
@@ -72,14 +72,14 @@ def _info(real: Path, root: Path) -> dict[str, object]:
 
 
 def _free_key(db: Database, real: Path, dir_hash: str) -> str:
-    """A project that has moved away keeps the key that it got here."""
+    """An unused key: a project that was moved away from this path keeps its key."""
     base = f"{slug(_name(real), longest=24)}-{dir_hash[:8]}"
     keys = (base, *(f"{base}-{number}" for number in range(2, 1000)))
     return next(key for key in keys if db.one("project_with_key", {"key": key, "dir_hash": dir_hash}) is None)
 
 
 def forget(db: Database, key: str) -> None:
-    """Leave it out of every list. Its events stay, and `add` in that repository brings it back."""
+    """Remove the project from all lists. Its events stay, and `add` in that repository restores it."""
     with db.writing():
         if db.one("project_forget", {"key": key}) is None:
             raise NotFound(f"There is no project {key}.", hint="`burnish projects` lists them.")

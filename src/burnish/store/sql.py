@@ -1,4 +1,4 @@
-"""The named queries of `queries/*.sql`."""
+"""Loads the named queries of `queries/*.sql`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Params = Mapping[str, Value | Sequence[Value]]
 
 @cache
 def queries() -> Mapping[str, str]:
-    """Every query by its name."""
+    """All queries by name."""
     found: dict[str, str] = {}
     for file in sorted(Path(__file__).with_name("queries").glob("*.sql")):
         for block in re.split(r"^-- name: ", file.read_text("utf-8"), flags=re.M)[1:]:
@@ -25,7 +25,7 @@ def queries() -> Mapping[str, str]:
 
 
 def fill(text: str, params: Params) -> tuple[str, dict[str, Value]]:
-    """A list as a parameter becomes as many parameters as it is long."""
+    """Expand list parameters to one parameter per element."""
     flat: dict[str, Value] = {}
     for name, value in params.items():
         if isinstance(value, str) or not isinstance(value, Sequence):
@@ -33,6 +33,6 @@ def fill(text: str, params: Params) -> tuple[str, dict[str, Value]]:
             continue
         names = [f"{name}_{n}" for n in range(len(value))]
         flat.update(zip(names, value, strict=True))
-        # nothing is in (NULL): an empty list matches no row
+        # an empty list becomes (NULL), which matches no row
         text = re.sub(rf":{name}\b", ", ".join(f":{n}" for n in names) or "NULL", text)
     return text, flat

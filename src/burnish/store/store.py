@@ -1,4 +1,4 @@
-"""The store: everything burnish knows, in one database per user. Events are the authority."""
+"""The store: one database per user. Events are authoritative; other tables are derived from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from burnish.store.tally import Tally
 
 
-# as parameters of one query; more are picked out of all
+# most ids as parameters of one query; more are filtered afterwards
 MOST_IDS = 500
 
 
@@ -39,13 +39,13 @@ def _utc_now() -> datetime:
 
 
 class Store:
-    """Safe to share between threads: each has a connection of its own."""
+    """Thread-safe: each thread has its own connection."""
 
     def __init__(self, db: Database, clock: Callable[[], datetime] = _utc_now) -> None:
         self._db = db
         self._clock = clock
-        # tasks as lists show them, each with the row it was read from: a board asks for all with every change of one
-        self._lately: dict[tuple[str, int], tuple[tuple[Any, ...], Task]] = {}
+        # brief tasks with the rows they were read from: a board reads all of them with every change
+        self._brief_cache: dict[tuple[str, int], tuple[tuple[Any, ...], Task]] = {}
 
     @classmethod
     def open(cls, home: Path, *, create: bool = True, clock: Callable[[], datetime] = _utc_now) -> Store:
@@ -53,12 +53,12 @@ class Store:
 
     @classmethod
     def open_reading(cls, home: Path) -> Store:
-        """For looking: also on a read-only home, with a full disk or a locked database. `obstacle` tells of it."""
+        """Open for reading; works also with a read-only home, a full disk or a locked database: see `obstacle`."""
         return cls(Database.open_reading(home))
 
     @property
     def obstacle(self) -> BurnishError | None:
-        """Why nothing can be written; None where it can."""
+        """Why the store cannot be written; None if it can."""
         return self._db.obstacle
 
     def close(self) -> None:
@@ -76,12 +76,12 @@ class Store:
 
     @property
     def statements(self) -> int:
-        """How many SQL statements were run so far."""
+        """Number of SQL statements so far."""
         return self._db.statements
 
     @property
     def version(self) -> int:
-        """Another number than before whenever somebody else has written, be it another process."""
+        """A number that changes whenever another connection or process has written."""
         return self._db.version()
 
     def _now(self) -> str:
@@ -114,7 +114,7 @@ class Store:
         data = {"spec": spec, "max_cycles": max_cycles, "auto_review": auto_review}
         with self._db.writing():
             id = planning.next_id(self._db, project)
-            planning.check_known(self._db, project, spec.depends_on)
+            planning.check_dependencies_exist(self._db, project, spec.depends_on)
             log.append(self._db, project, id, [Event("task.created", data)], ts=self._now())
             return self.task(project, id)
 
@@ -125,10 +125,10 @@ class Store:
             self.task(project, id)
             if "depends_on" in changes:
                 needs = tuple(changes["depends_on"])
-                planning.check_known(self._db, project, needs)
+                planning.check_dependencies_exist(self._db, project, needs)
                 planning.check_circle(self._db, project, id, needs)
-            edited = Event("task.edited", {"changes": encode(changes)})
-            log.append(self._db, project, id, [edited], ts=self._now())
+            event = Event("task.edited", {"changes": encode(changes)})
+            log.append(self._db, project, id, [event], ts=self._now())
             return self.task(project, id)
 
     def task(self, project: str, id: int) -> Task:
@@ -145,19 +145,19 @@ class Store:
         ids: Iterable[int] | None = None,
         brief: bool = False,
     ) -> list[Task]:
-        """Tasks by number. `brief` leaves the long texts of the spec out: a list needs none."""
+        """Tasks by number. `brief`: without the long texts of the spec, for lists."""
         name = ("task_list_all" if project is None else "task_list") + ("_brief" if brief else "")
-        wanted = list(Status if statuses is None else statuses)
-        chosen = None if ids is None else set(ids)
-        if chosen is not None and project is not None and not brief and len(chosen) <= MOST_IDS:
-            few: Params = {"project": project, "statuses": wanted, "ids": sorted(chosen)}
+        status_list = list(Status if statuses is None else statuses)
+        id_set = None if ids is None else set(ids)
+        if id_set is not None and project is not None and not brief and len(id_set) <= MOST_IDS:
+            few: Params = {"project": project, "statuses": status_list, "ids": sorted(id_set)}
             return [rows.task_of(row) for row in self._db.all("task_list_of", few)]
-        found = self._db.all(name, {"project": project, "statuses": wanted})
+        found = self._db.all(name, {"project": project, "statuses": status_list})
         read = self._brief if brief else rows.task_of
-        return [read(row) for row in found if chosen is None or row["id"] in chosen]
+        return [read(row) for row in found if id_set is None or row["id"] in id_set]
 
     def first_tasks(self, project: str, status: Status, most: int) -> list[Task]:
-        """The first `most` tasks of a status, brief: by priority, by number, or (if they are over) the newest."""
+        """The first `most` tasks of a status, brief: by priority, by number, or (finished ones) the newest."""
         names = {
             Status.BACKLOG: "task_list_first_backlog",
             Status.COMPLETED: "task_list_newest",
@@ -169,20 +169,20 @@ class Store:
         return [self._brief(row) for row in found]
 
     def task_totals(self, project: str) -> list[rows.TaskTotal]:
-        """Counts and costs of all tasks, added up by the database: no task is read."""
+        """Counts and costs of all tasks, computed by the database."""
         return [rows.total_of(row) for row in self._db.all("task_totals", {"project": project})]
 
     def has_begun_tasks(self, project: str) -> bool:
-        """Is there a task with a branch?"""
+        """Whether any task has a branch."""
         return bool(self._db.all("task_any_begun", {"project": project}))
 
     def task_branches(self, project: str, statuses: Iterable[Status]) -> list[rows.TaskBranch]:
-        """Tasks with a commit on a branch, and little else of them: a start of a run looks at all of them."""
+        """Tasks with a commit on a branch, with few fields: each start of a run reads all of them."""
         found = self._db.all("task_branches", {"project": project, "statuses": list(statuses)})
         return [rows.TaskBranch(*row) for row in found]
 
     def recorded_approvals(self, project: str, statuses: Iterable[Status]) -> list[rows.RecordedApproval]:
-        """The approvals of tasks with one of these statuses, with little else of the tasks."""
+        """The approvals of tasks with one of these statuses, with few fields of the tasks."""
         found = self._db.all("recorded_approvals", {"project": project, "statuses": list(statuses)})
         return [rows.recorded_approval_of(row) for row in found]
 
@@ -191,28 +191,28 @@ class Store:
         return [rows.task_of(row) for row in found]
 
     def improving(self, project: str) -> list[Task]:
-        """Backlog tasks of type `improve`, without reading the others."""
+        """Backlog tasks of type `improve`."""
         found = map(rows.task_of, self._db.all("task_list_improving", {"project": project}))
         return [task for task in found if task.spec.type is TaskType.IMPROVE]
 
     def _brief(self, row: sqlite3.Row) -> Task:
-        """Read anew only if the row is another than the last time: reading costs ten times what comparing does."""
+        """A brief task; decoded again only if the row has changed, because comparing is ten times faster."""
         key, columns = (row["project"], row["id"]), tuple(row)
-        known = self._lately.get(key)
-        if known is not None and known[0] == columns:
-            return known[1]
+        cache_entry = self._brief_cache.get(key)
+        if cache_entry is not None and cache_entry[0] == columns:
+            return cache_entry[1]
         task = rows.task_of(row, brief=True)
-        self._lately[key] = (columns, task)
+        self._brief_cache[key] = (columns, task)
         return task
 
     def waiting(self, project: str, ids: Iterable[int] | None = None) -> list[tuple[Task, tuple[int, ...]]]:
-        """Backlog tasks that cannot start yet, each with the dependencies that are not met."""
+        """Backlog tasks that cannot start yet, with their unmet dependencies."""
         unmet = planning.unmet(self._db, project)
-        chosen = unmet.keys() if ids is None else unmet.keys() & set(ids)
-        return [(task, unmet[task.id]) for task in self.tasks(project, ids=chosen)] if chosen else []
+        waiting_ids = unmet.keys() if ids is None else unmet.keys() & set(ids)
+        return [(task, unmet[task.id]) for task in self.tasks(project, ids=waiting_ids)] if waiting_ids else []
 
     def unmet_needs(self, project: str) -> dict[int, tuple[int, ...]]:
-        """Backlog tasks that cannot start yet, by number, with the dependencies that are not met."""
+        """Unmet dependencies of backlog tasks, by number of the task."""
         return planning.unmet(self._db, project)
 
     # events
@@ -220,14 +220,14 @@ class Store:
     def record(
         self, project: str, task: int | None, events: Sequence[Event], *, runner: str | None = None
     ) -> tuple[RecordedEvent, ...]:
-        """Write facts down, all or none; a `runner` must still hold the task."""
+        """Store events in one transaction; refuses if `runner` no longer holds the task."""
         with self._db.writing():
             if runner is not None:
                 log.check_claim(self._db, project, task, runner)
             return log.append(self._db, project, task, events, ts=self._now())
 
     def replay(self, project: str, events: Iterable[RecordedEvent]) -> None:
-        """Rebuild a project's tables from its events, in order, into a database that has none of them."""
+        """Store recorded events in order and rebuild the project's tables; the database must have none of them."""
         with self._db.writing():
             log.replay(self._db, project, events)
 
@@ -240,15 +240,15 @@ class Store:
         limit: int | None = None,
         types: Iterable[str] | None = None,
     ) -> list[RecordedEvent]:
-        """Events with a number above `since`. Without a project: all of them, in the order of time."""
+        """Events with a number above `since`; without a project, events of all projects by time."""
         return log.read(self._db, project, task, since, limit, types)
 
     def last_event(self, project: str) -> int:
-        """The number of the newest event; 0 where there is none."""
+        """The number of the newest event; 0 if there is none."""
         row = self._db.one("project_last_event", {"project": project})
         return int(row["last"]) if row else 0
 
-    # the story of a task
+    # the history of a task
 
     def history(self, project: str, task: int) -> History:
         with self._db.reading():
@@ -262,7 +262,7 @@ class Store:
             )
 
     def phases(self, project: str, task: int, run: int | None = None) -> tuple[AnyPhase, ...]:
-        """The phase journal, oldest first, of one run or of all."""
+        """The phases of one run or of all runs, oldest first."""
         name = "phases_of_task" if run is None else "phases_of_run"
         return tuple(rows.phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run}))
 
@@ -277,11 +277,11 @@ class Store:
         return tuple(rows.finding_of(r) for r in found)
 
     def waived_until(self, project: str) -> list[int]:
-        """Tasks with a finding of their current run that is waived for a time."""
+        """Tasks whose current run has a finding that is waived until a date."""
         return [row["task"] for row in self._db.all("tasks_waived_until", {"project": project})]
 
     def left_out(self, project: str) -> list[int]:
-        """Tasks whose work had files that were not committed because of their names."""
+        """Tasks with files that were not committed because of their names."""
         return [row["task"] for row in self._db.all("tasks_left_out", {"project": project})]
 
     def approval(self, project: str, task: int) -> Approval | None:
@@ -289,29 +289,29 @@ class Store:
         return rows.approval_of(row) if row else None
 
     def approvals(self, project: str, statuses: Iterable[Status]) -> list[Approval]:
-        """The approvals of all tasks with one of these statuses, by one query."""
+        """The approvals of all tasks with one of these statuses, with one query."""
         found = self._db.all("approvals_of_tasks", {"project": project, "statuses": list(statuses)})
         return [rows.approval_of(row) for row in found]
 
     # the audit trail in files
 
     def mark_archived(self, project: str, task: int, event: int) -> None:
-        """The task's files hold everything up to this event. Never goes back."""
+        """Record that the task's files contain all events up to this one. The number never decreases."""
         with self._db.writing():
             self._db.all("task_archived", {"project": project, "task": task, "event": event})
 
     def unarchived(self, project: str) -> list[int]:
-        """Tasks that were run, are not being run, and have events which are in no file yet."""
+        """Tasks that are not running and have events which are not in their files yet."""
         return [row["id"] for row in self._db.all("tasks_unarchived", {"project": project})]
 
     def spent(self, project: str) -> tuple[float, int]:
-        """Dollars, as far as they are known, and tokens of all tasks so far, removed ones too."""
+        """Known cost in dollars, and tokens, of all tasks so far, including removed ones."""
         row = self._db.all("tasks_spent", {"project": project})[0]
         return float(row["usd"]), int(row["tokens"])
 
     def tally(self, projects: Sequence[str], *, since: str = "") -> Tally:
-        """What statistics are made of."""
-        # here and not above: reading commands start without it
+        """Input of the statistics."""
+        # imported here, so that commands that only read start faster
         from burnish.store.tally import tally
 
         return tally(self._db, projects, since)
@@ -319,8 +319,8 @@ class Store:
     # baselines: a cache by tree, command and environment, shared by many tasks
 
     def baseline(self, project: str, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
-        """Without an environment: the newest of that tree and command."""
-        # here and not above: reading commands start without it
+        """The stored report; without an environment, the newest of that tree and command."""
+        # imported here, so that commands that only read start faster
         from burnish.core.check import CheckReport
 
         key = {"project": project, "tree": tree, "command": command}
@@ -339,21 +339,21 @@ class Store:
         report: CheckReport,
         origins: Mapping[str, str] | None = None,
     ) -> None:
-        """The first one stays, unless it could not be run: every task is compared with the same."""
+        """Store the report, unless there is one that could be run: all tasks are compared with the same baseline."""
         key = {"project": project, "tree": tree, "command": command, "environment": environment}
         values = {"report": rows.to_json(report), "origins": json.dumps(dict(origins or {})), "now": self._now()}
         with self._db.writing():
             self._db.all("baseline_save", {**key, **values})
 
     def baseline_origins(self, project: str) -> rows.BaselineOrigins | None:
-        """Where packages came from in the newest baseline that has an answer."""
+        """Origins of packages in the newest baseline that has them."""
         row = self._db.one("baseline_origins", {"project": project})
         return rows.BaselineOrigins(row["command"], json.loads(row["origins"]), row["captured_at"]) if row else None
 
     # runners and claims
 
     def register_runner(self, info: Mapping[str, Any]) -> None:
-        """Who runs here; `info` has `id`, and `pid host user command` for people."""
+        """Register a runner; `info` has `id`, and `pid host user command` for display."""
         with self._db.writing():
             self._db.all("runner_add", {"id": info["id"], "info": rows.to_json(info), "now": self._now()})
 
@@ -361,7 +361,7 @@ class Store:
         return [{**json.loads(r["info"]), "since": r["since"]} for r in self._db.all("runner_list", {})]
 
     def runner(self, id: str) -> dict[str, Any] | None:
-        """What a runner registered of itself; None once it has ended in order."""
+        """The `info` of a runner; None after it ended normally."""
         row = self._db.one("runner_one", {"id": id})
         return json.loads(row["info"]) if row else None
 

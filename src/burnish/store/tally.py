@@ -1,4 +1,4 @@
-"""Everything that is counted, of many tasks at once: five queries, however many tasks there are."""
+"""Reads the input of statistics for all tasks, with five queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burnish.store.database import Database
 from burnish.store.rows import whole
 
 Of = tuple[str, int]
-# how the ledger begins the note of a finding that its reviewer took back
+# prefix of the note of a finding that its reviewer withdrew
 WITHDRAWN = "withdrawn"
 
 
@@ -41,7 +41,7 @@ class PhaseRow:
     finished_at: str | None
     cost_usd: float | None
     tokens: int
-    # of checks the flaky tests alone; empty for gates, and for what began before the time that is looked at
+    # for checks only the flaky tests; None for gates, and for phases before `since`
     result: PhaseResult | None
 
 
@@ -57,7 +57,7 @@ class DecisionRow:
 
 @dataclass(frozen=True, slots=True)
 class MoveRow:
-    """From one status to another."""
+    """A change of a task's status."""
 
     of: Of
     run: int
@@ -74,7 +74,7 @@ class FindingRow:
     category: Category
     severity: Severity
     state: FindingState
-    # its reviewer took it back: it never was a problem
+    # the reviewer withdrew it, because it was not a problem
     withdrawn: bool
     first_cycle: int
     reviewers: tuple[str, ...]
@@ -90,7 +90,7 @@ class Tally:
 
 
 def tally(db: Database, projects: Sequence[str], since: str) -> Tally:
-    """All of the projects, removed tasks too: they were paid for. `since` only spares the reading of old results."""
+    """The rows of all tasks of the projects, including removed ones. `since` only skips old phase results."""
     where = {"projects": list(projects), "since": since}
     with db.reading():
         return Tally(
@@ -146,7 +146,7 @@ def _move(row: sqlite3.Row) -> MoveRow:
 
 @whole
 def _finding(row: sqlite3.Row) -> FindingRow:
-    # by hand and not by the codec: there may be thousands
+    # without the codec, for speed: there may be thousands
     data = json.loads(row["data"])
     remark, state = data["remark"], FindingState(data["state"])
     return FindingRow(

@@ -1,4 +1,4 @@
-"""What SQLite complains about, in words that a person can act on."""
+"""Translates SQLite errors to `BurnishError`."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from burnish.errors import BurnishError, PhaseFailed
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# Text that is not UTF-8 comes without a code. The tables are as the migrations left them, or somebody broke them.
+# errors without a useful code: text that is not UTF-8, and tables that are not as the migrations left them
 _SIGNS = ("decode", "no such table", "no such column", "already exists", "has no column")
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# SQLite asks for 32 kB at once, and says only that it failed
+# SQLite allocates 32 kB at once, and does not report a full disk as the reason
 _NO_ROOM = 64 * 1024
 
 
 class HomeNotWritable(BurnishError):
-    """The burnish home, or the database in it, may not be written."""
+    """The burnish home, or the database in it, is not writable."""
 
 
 def is_obstacle(error: BurnishError) -> bool:
-    """Does it keep SQLite from opening the database, though the file itself may be sound?"""
+    """Whether the error keeps SQLite from opening the database, although the file may be intact."""
     return isinstance(error, HomeNotWritable) or (
         isinstance(error, PhaseFailed) and error.code in ("DISK_FULL", "DATABASE_LOCKED")
     )
 
 
 @contextmanager
-def in_words(path: Path) -> Iterator[None]:
-    """What disk or database do to us becomes a `BurnishError`; our own mistakes stay tracebacks."""
+def database_errors(path: Path) -> Iterator[None]:
+    """Translate errors of the disk and the database; programming errors stay as they are."""
     try:
         yield
     except UnicodeDecodeError as error:
         raise damaged(str(path), str(error)) from error
     except sqlite3.DatabaseError as error:
-        told = _told(path, error)
-        if told is None:
+        translation = _as_burnish_error(path, error)
+        if translation is None:
             raise
-        raise told from error
+        raise translation from error
 
 
 def disk_full(path: Path) -> PhaseFailed:
     return PhaseFailed(
         "DISK_FULL",
         f"The disk is full: {path} could not be written.",
-        hint="Make room, then `burnish run`.",
+        hint="Free some space, then `burnish run`.",
     )
 
 
 def has_no_room(folder: Path) -> bool:
-    """Too little for what SQLite writes, or no inode left."""
+    """Whether the disk has too little space for SQLite, or no free inode."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -72,24 +72,24 @@ def damaged(what: str, why: str) -> BurnishError:
     )
 
 
-def _told(path: Path, error: sqlite3.Error) -> BurnishError | None:
-    # the low byte is the family, the rest says more than we need
+def _as_burnish_error(path: Path, error: sqlite3.Error) -> BurnishError | None:
+    # the low byte is the primary error code
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (code in (*_NO_ACCESS, sqlite3.SQLITE_IOERR) and has_no_room(path.parent)):
         return disk_full(path)
     if code in _BUSY:
         return PhaseFailed(
             "DATABASE_LOCKED",
-            f"Another program has kept {path} locked for 30 seconds.",
-            hint="End it, or wait, and try again.",
+            f"Another program has locked {path} for 30 seconds.",
+            hint="Stop it, or wait, and try again.",
         )
     if code in _NO_ACCESS:
         return HomeNotWritable(
             f"Cannot open or write {path}: {error}.",
-            hint="Check who owns the directory and its mode, or set BURNISH_HOME to one you can write.",
+            hint="Check the owner and mode of the directory, or set BURNISH_HOME to one you can write to.",
         )
     if code in _DAMAGED or any(sign in str(error) for sign in _SIGNS):
         return damaged(str(path), str(error))
     if code == sqlite3.SQLITE_IOERR:
-        return BurnishError(f"Cannot read or write {path}: {error}.", hint="Check the disk and the room left on it.")
+        return BurnishError(f"Cannot read or write {path}: {error}.", hint="Check the disk and its free space.")
     return None
