@@ -13,10 +13,9 @@ from burnish.core.secrets import Leak, Secrets
 from burnish.core.text_encoding import read_text
 from burnish.errors import SecretFound
 from burnish.folder_walk import walk_folders
-from burnish.git.files import disk_errors
+from burnish.git.files import copy_sparse, disk_errors
 from burnish.git.project import SECRETS, Project
 from burnish.git.reading import read_files
-from burnish.git.sparse_copy import copy_sparse
 from burnish.git.staging import DirtyPaths
 from burnish.git.working_tree import is_secret
 from burnish.regular_files import read_regular
