@@ -21,8 +21,7 @@ from burnish.git import large_files as large
 from burnish.git import secret_scan as leaks
 from burnish.git.differences import Differences
 from burnish.git.file_content import read_blobs
-from burnish.git.files import copy_index, disk_errors, is_real_dir, move_out_of_the_way, remove_tree
-from burnish.git.index_file import is_sound_index
+from burnish.git.files import copy_index, disk_errors, is_real_dir, is_sound_index, move_out_of_the_way, remove_tree
 from burnish.git.layout import check_out_files
 from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, write_commit
 from burnish.git.project import Project
