@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,6 @@ from burnish.core.finding import Category, Finding, Severity, blocks, listed, wo
 from burnish.core.review import Compliance, PanelResult, Review, ReviewerResult, Verdict
 from burnish.review.artifact import AffectedFile, ArtifactReviewer, ReviewArtifact
 from burnish.review.fence import one_line
-from burnish.review.markdown_escape import line, prose
 from burnish.review.path_quoting import quoted
 from burnish.sanitize import clean_text
 
@@ -235,3 +235,35 @@ def _initial_action(cycle: Cycle) -> str:
     """The text of the last section until the cycle is decided."""
     blockers = [f.id for f in worst_first(cycle.findings) if blocks(f, cycle.block_on)]
     return f"Not decided yet.{f' Open and blocking: {listed(blockers)}.' if blockers else ''}"
+
+
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_FENCE = re.compile(r" *(`{3,}|~{3,})(.*)")
+
+
+def line(text: str, *, longest: int = 300) -> str:
+    """One line for a heading or a list."""
+    return _TAG.sub("&lt;", one_line(clean_text(text), longest=longest))
+
+
+def prose(text: str) -> str:
+    """Paragraphs without HTML, direction marks or unclosed code blocks."""
+    # in code spans, too, because Markdown implementations disagree about where they end
+    words = _TAG.sub("&lt;", clean_text(text)).strip()
+    fence = _open_fence(words)
+    return f"{words}\n{fence}" if fence else words
+
+
+def _open_fence(text: str) -> str:
+    """The fence that closes an open code block; "" if none is open."""
+    fence = ""
+    for row in text.split("\n"):
+        match = _FENCE.match(row)
+        if not match:
+            continue
+        marks, rest = match.groups()
+        if not fence:
+            fence = "" if marks[0] == "`" and "`" in rest else marks
+        elif marks.startswith(fence) and not rest.strip():
+            fence = ""
+    return fence
