@@ -9,8 +9,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from burnish.core.lookalikes import skeleton
-from burnish.review.delimited_text import delimiter_around
-from burnish.review.hidden_markup import wrapper_before
+from burnish.review.hidden_markup import delimiter_around, wrapper_before
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
