@@ -118,7 +118,87 @@ def _conflicts(file: FileScan, *, reads: bool) -> Iterator[Remark]:
     for number, line in enumerate(file.lines, 1):
         if line.startswith(("```", "~~~")):
             in_fence = not in_fence
-        elif line.startswith("                "Anyone who can influence the text can run any code with the rights of the program.",
+        elif line.startswith("<<<<<<< ") or line.rstrip() == "<<<<<<<":
+            begin, middle = number, None
+        elif begin and line.rstrip() == "=======":
+            middle = number
+        elif begin and middle and (line.startswith(">>>>>>> ") or line.rstrip() == ">>>>>>>"):
+            marks = [mark for mark in (begin, middle, number) if mark in file.changed]
+            if marks and not (in_fence and file.is_docs):
+                yield file.remark(
+                    "conflict-marker",
+                    Severity.ERROR,
+                    "A merge conflict was committed unresolved",
+                    f"Lines {begin} to {number} contain both sides of a merge and git's conflict markers.",
+                    line=marks[0],
+                    suggestion="Resolve the conflict and remove the markers.",
+                )
+            begin = middle = None
+
+
+def _breakpoints(file: FileScan) -> Iterator[Remark]:
+    for number, word in _matching(file, _STOPS):
+        yield file.remark(
+            "leftover-breakpoint",
+            Severity.ERROR,
+            f"A breakpoint was left in: {word}",
+            "The program stops here and waits for a person at a debugger.",
+            line=number,
+            suggestion="Remove the line.",
+        )
+
+
+def _prints(file: FileScan) -> Iterator[Remark]:
+    if file.is_test or _SCRIPTS.search(file.path):
+        return
+    before: str | None = None
+    for number, word in _matching(file, _PRINTS):
+        if word == "console.log":
+            # a file that already used console.log does so on purpose
+            before = file.before() or "" if before is None else before
+            if "console.log(" in before:
+                continue
+        yield file.remark(
+            "leftover-debugging",
+            Severity.WARNING,
+            f"Debugging output was left in: {word}",
+            "This looks like debugging output; in production it is noise and may expose private data.",
+            line=number,
+            suggestion="Remove it, or use the project's logger.",
+        )
+
+
+def _matching(
+    file: FileScan, table: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]
+) -> Iterator[tuple[int, str]]:
+    patterns = [(pattern, word) for suffixes, pattern, word in table if file.path.endswith(suffixes)]
+    if not patterns:
+        return
+    for number in sorted(file.changed):
+        line = file.line(number)[:2000]
+        code = _code_only(line) if file.path.endswith(_JS) else line
+        for pattern, word in patterns:
+            if not _COMMENT.match(line) and "noqa" not in line and pattern.search(code):
+                yield number, word
+                break
+
+
+def _code_only(line: str) -> str:
+    """A line of JavaScript without strings and comments."""
+    return _STRING_OR_COMMENT.sub(lambda match: '""' if match[1] else "", line)
+
+
+def _eval_calls(file: FileScan) -> Iterator[Remark]:
+    if file.is_test or not file.path.endswith(_JS):
+        return
+    for number in sorted(file.changed):
+        line = file.line(number)[:2000]
+        if not _COMMENT.match(line) and _EVAL.search(_code_only(line)):
+            yield file.remark(
+                "eval",
+                Severity.WARNING,
+                "Text is run as code: eval",
+                "Anyone who can influence the text can run any code with the rights of the program.",
                 line=number,
                 category=Category.SECURITY,
                 suggestion="Parse it with JSON.parse, or look up the function in a table.",
