@@ -36,15 +36,15 @@ def test_a_dollar_is_counted_once_on_its_way_to_the_record(tmp_path: Path, monke
 
     budget_tracker.paid(request(1, "a"), AgentReply("done", cost_usd=0.8, tokens=75))
     assert spent(budget_tracker) == [1.8, 90, 1.8]
-    assert budget_tracker.unrecorded(1, answered=False) == Use(None, 10)
-    assert budget_tracker.unrecorded(1, answered=True) == Use(0.8, 85, CostSource.UNKNOWN)
+    assert budget_tracker.unrecorded(1, include_answered=False) == Use(None, 10)
+    assert budget_tracker.unrecorded(1, include_answered=True) == Use(0.8, 85, CostSource.UNKNOWN)
 
     record[:] = [10.8, 1085]  # the phase is on record
     budget_tracker.settled(1)
     assert spent(budget_tracker) == [1.8, 90, 1.8]
-    assert budget_tracker.unrecorded(1, answered=True) == Use() and budget_tracker.unrecorded(2, answered=False) == Use(
-        1.0, 5
-    )
+    assert budget_tracker.unrecorded(1, include_answered=True) == Use() and budget_tracker.unrecorded(
+        2, include_answered=False
+    ) == Use(1.0, 5)
 
 
 def test_what_an_ended_call_has_cost_stays_with_its_agent() -> None:

@@ -192,8 +192,8 @@ def test_attempts_before_a_fallback_are_billed_to_the_agent_that_made_them(proje
 
     assert (reply.agent, reply.cost_usd, reply.cost_source) == ("codex", pytest.approx(2.0), "partial")
     assert [limit.spent for limit in budget_tracker.limits(["claude", "codex"])] == [1.0, 1.0]
-    assert budget_tracker.unrecorded(request.task, answered=True).usd == pytest.approx(2.0)
-    assert budget_tracker.unrecorded(request.task, answered=False) == Use()
+    assert budget_tracker.unrecorded(request.task, include_answered=True).usd == pytest.approx(2.0)
+    assert budget_tracker.unrecorded(request.task, include_answered=False) == Use()
 
 
 def test_an_attempt_in_which_burnish_was_killed_is_billed_by_the_next_one_and_only_once(project, program) -> None:

@@ -93,7 +93,7 @@ def test_a_committed_environment_is_part_of_the_tree(tmp_path: Path) -> None:
         ({"node_modules/a": {"version": "1.0.0", "integrity": "x"}}, ""),
         ({"node_modules/a": {"version": "1.0.1", "integrity": "x"}}, "node_modules/a 1.0.1 is installed"),
         ({"node_modules/b": {"version": "1.0.0"}}, "node_modules/a is not installed"),
-        (None, "npm has left no record"),
+        (None, "npm's record of installed packages is missing"),
     ],
 )
 def test_node_modules_are_compared_with_what_npm_recorded(tmp_path: Path, installed: object, reason: str) -> None:

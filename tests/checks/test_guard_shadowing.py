@@ -35,7 +35,7 @@ def shadowing(
         levels={"judge": "error"},
         agent_files=PROJECT_FILES,
         trees=guarded_trees(
-            dict.fromkeys(old, ""), {**dict.fromkeys(new, ""), **targets}, installed=installed, commands=commands
+            dict.fromkeys(old, ""), {**dict.fromkeys(new, ""), **targets}, installed_names=installed, commands=commands
         ),
     )
     assert {one.severity for one in found} <= {Severity.ERROR}

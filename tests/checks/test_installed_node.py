@@ -157,11 +157,11 @@ def found(root: Path, name: str, lock: str) -> str:
     ("record", "reason"),
     [
         ({"lockfileEntries": CLASSIC_ENTRIES, "flags": []}, ""),
-        ({"lockfileEntries": {**CLASSIC_ENTRIES, "is-number@^6.0.0": "x"}}, "is-number@^6.0.0 is installed otherwise"),
+        ({"lockfileEntries": {**CLASSIC_ENTRIES, "is-number@^6.0.0": "x"}}, "the installed is-number@^6.0.0 differs"),
         ({"lockfileEntries": {}}, "@babel/core@^7.0.0 is missing"),
-        ({"lockfileEntries": CLASSIC_ENTRIES, "flags": ["production"]}, "yarn has installed what production needs"),
-        (None, "yarn has left no record"),
-        ([], "yarn has left no record"),
+        ({"lockfileEntries": CLASSIC_ENTRIES, "flags": ["production"]}, "yarn installed production dependencies"),
+        (None, "yarn's record of installed packages is missing"),
+        ([], "yarn's record of installed packages is missing"),
     ],
 )
 def test_node_modules_are_compared_with_the_record_of_yarn_1(tmp_path: Path, record: object, reason: str) -> None:
@@ -176,9 +176,9 @@ def test_node_modules_are_compared_with_the_record_of_yarn_1(tmp_path: Path, rec
     ("state", "reason"),
     [
         (BERRY_STATE, ""),
-        (BERRY_STATE.replace("6.0.2", "6.0.0"), "is-number 6.0.0 is installed, and yarn.lock does not have it"),
+        (BERRY_STATE.replace("6.0.2", "6.0.0"), "is-number 6.0.0 is installed but not in yarn.lock"),
         (BERRY_STATE.replace("is-number@npm:6.0.2", "mac-only@npm:1.0.0"), "is-number 6.0.2 is not installed"),
-        (None, "yarn has left no record"),
+        (None, "yarn's record of installed packages is missing"),
     ],
 )
 def test_node_modules_are_compared_with_the_record_of_later_yarns(

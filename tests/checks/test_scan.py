@@ -183,7 +183,7 @@ def test_odd_files_do_no_harm(site: Site) -> None:
     assert ("-dash.py", "F821") in [(remark.file, remark.rule) for remark in review.remarks]
     # content that cannot be read as text, and what has no content of its own, was not looked at
     assert set(review.inspected) == {file.path for file in site.changed} - {"nul.py"}
-    assert "1 files with names that are not UTF-8 were not given to analysers" in review.notes
+    assert "1 files with names that are not UTF-8 were not analysed" in review.notes
 
 
 def test_a_stop_leaves_a_note_and_no_exception(site: Site) -> None:
@@ -234,13 +234,13 @@ def test_eslint_comes_from_the_checkout_with_the_checkouts_settings(site: Site) 
         ("semi", "info"),
     ]
     assert str(site.checkout / "eslint.config.js") in Path(f"{own}.argv").read_text()
-    assert any("can bring code of their own" in note for note in review.notes)
+    assert any("may execute code" in note for note in review.notes)
 
 
 def test_what_runs_the_repositorys_code_can_be_left_out(site: Site) -> None:
     own = tool(site.checkout / "node_modules" / ".bin" / "eslint", prints="[]")
     review = site.change("a.js", "x\n").review(executing=False)
-    assert not Path(f"{own}.argv").exists() and "left out" in review.notes[0]
+    assert not Path(f"{own}.argv").exists() and "skipped" in review.notes[0]
 
 
 def test_golangci_gets_the_settings_of_the_base(site: Site) -> None:

@@ -57,7 +57,7 @@ def test_a_check_that_cannot_be_started_is_told(user_repo: UserRepo, capsys: Cap
 def test_tests_that_fail_before_any_task_are_no_obstacle(user_repo: UserRepo, capsys: Capture) -> None:
     user_repo.commit({**TESTS, "test_old.py": "def test_old():\n    assert False\n"})
     assert types(user_repo, "init", "--try") == 0
-    assert "3 tests ran, 1 failed: they fail before any task and are not blamed on one" in " ".join(
+    assert "3 tests ran, 1 failed: they fail before any task, so no task is blamed for them" in " ".join(
         capsys.readouterr().out.split()
     )
 

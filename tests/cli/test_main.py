@@ -236,7 +236,7 @@ def test_a_home_that_depends_on_the_directory_is_refused(
 ) -> None:
     monkeypatch.setenv("BURNISH_HOME", "state")
     assert main(["-C", str(user_repo.path), "status"]) == 2
-    assert "BURNISH_HOME is 'state'" in capsys.readouterr().err
+    assert "BURNISH_HOME must be an absolute path (got 'state')" in capsys.readouterr().err
     assert not (user_repo.path / "state").exists()
 
 

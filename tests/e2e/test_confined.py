@@ -86,7 +86,7 @@ def test_off_means_off_and_is_said(tmp_path: Path) -> None:
     lab.user_settings("sandbox: {mode: off}\n")
     lab.add()
     said = lab.burnish("run", "1")
-    assert "run with your own rights: sandbox.mode is off" in said.err
+    assert "run with your own permissions: sandbox.mode is off" in said.err
     assert {e["data"]["sandbox"] for e in lab.events("phase.started")} == {"none"}
 
 
@@ -113,9 +113,9 @@ def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mod
     lab.env["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
     lab.add()
     said = lab.burnish("run", "1", code=code)
-    assert "may not run (no namespaces)" in said.err
+    assert "cannot run (no namespaces)" in said.err
     if mode == "require":
-        assert "Install bubblewrap" in said.err and "your own rights" not in said.err
+        assert "Install bubblewrap" in said.err and "your own permissions" not in said.err
         assert lab.task()["status"] == "backlog" and not lab.calls()
         assert [event["type"] for event in lab.events(task=1)] == ["task.created"]
 

@@ -119,7 +119,7 @@ def test_leaving_is_not_an_answer_and_the_gate_is_there_again(tmp_path: Path, ke
         screen.answer(keys)
         assert screen.ended() == code, screen.plain
     assert lab.task()["status"] == "waiting_approval"
-    assert "Traceback" not in screen.plain and "agents are being ended" not in screen.plain
+    assert "Traceback" not in screen.plain and "Stopping the agents" not in screen.plain
     assert "burnish decide 1" in screen.plain
     calls = len(lab.calls())
     with terminal(lab, *RUN) as screen:

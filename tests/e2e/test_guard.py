@@ -48,7 +48,7 @@ def test_a_deleted_test_is_told_with_its_name(tmp_path: Path) -> None:
     lab.burnish("run", code=1)
     deleted, hollow = sorted(lab.show()["findings"], key=lambda one: str(one["title"]))
     assert deleted["rule"] == hollow["rule"] == "guard/thinning"
-    assert "test_more" in deleted["description"] and hollow["title"] == "test_add does not test what it tested"
+    assert "test_more" in deleted["description"] and hollow["title"] == "test_add no longer tests what it tested before"
 
 
 @pytest.mark.long

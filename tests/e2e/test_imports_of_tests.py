@@ -88,7 +88,7 @@ def test_without_a_sandbox_tests_that_import_the_checkout_stop_the_run_before_an
     assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
     note = lab.show()["note"]
     assert f"calc is imported from {lab.repo.path}/src/calc/__init__.py" in note
-    assert "Let workspace.setup install the project in editable mode" in note and "bubblewrap" in note
+    assert "Install the project in editable mode in workspace.setup" in note and "bubblewrap" in note
 
 
 # Each switches off what reports the imports, below something that the test command does not show.

@@ -58,7 +58,7 @@ def test_a_second_one_is_told_and_age_breaks_nothing(tmp_path: Path) -> None:
                 assert (
                     who in said.err
                     and "stop it where it runs" in said.err
-                    and "give the task up: burnish cancel 1" in said.err
+                    and "abandon the task: burnish cancel 1" in said.err
                 ), (words, said)
                 assert facts(lab) == before
             told = lab.burnish("run", "1", code=4).err

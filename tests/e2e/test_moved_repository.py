@@ -51,7 +51,7 @@ def test_every_verb_works_after_a_move_and_trust_is_asked_for_again(tmp_path: Pa
     old = lab.repo.path
     lab = moved(lab, tmp_path / "elsewhere")
     first = lab.burnish("status")
-    assert f"This repository was {old} and is now {lab.repo.path}" in first.err and "Two" in first.out
+    assert f"This repository moved from {old} to {lab.repo.path}" in first.err and "Two" in first.out
     assert lab.burnish("status").err == "", "said once"
     for words in (["list"], ["show", "1"], ["log", "1"], ["diff", "1"], ["inbox"], ["events"], ["path", "1"], ["cost"]):
         assert lab.burnish(*words).out, words
@@ -76,7 +76,7 @@ def test_a_move_under_way_is_found_by_the_first_command_that_trusts_or_adds(tmp_
     lab = lab_of(tmp_path)
     for n, words in enumerate((["trust"], ["add", "More"], ["init", "--force"])):
         lab = moved(lab, tmp_path / f"place-{n}")
-        assert "its tasks are here again" in lab.burnish(*words).err, words
+        assert "and its tasks with it" in lab.burnish(*words).err, words
     assert titles(lab) == ["One", "Two", "More"]
 
 

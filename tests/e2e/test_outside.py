@@ -117,7 +117,7 @@ REFUSED = {
     "I like it.\n": "no verdict",
     "Verdict: approved, mostly\n": "no single clear verdict",
     "{": "not valid JSON",
-    "{}": "of a kind that burnish does not know",
+    "{}": "in an unknown format",
     '{"runs": 3}': "no runs",
     '{"verdict": "approved"}': "`summary` is missing",
     '{"verdict": "approved", "verdict": "approved"}': "occurs twice",

@@ -104,7 +104,7 @@ def test_a_program_that_leads_to_the_checkout_stops_the_run_without_a_sandbox(
     assert run(lab) == "failed"
     assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
     note = lab.show()["note"]
-    assert f"they start calc by name, which is {tmp_path}/bin/calc" in note
+    assert f"they start calc, which is {tmp_path}/bin/calc" in note
     assert "bubblewrap" in note and "`burnish retry 1`" in note
 
 

@@ -164,7 +164,7 @@ def test_a_waiver_that_has_run_out_takes_the_approval_with_it(tmp_path: Path, mo
     monkeypatch.setattr("burnish.runtime.tasks.date", Later)
     calls = len(lab.calls())
     said = lab.burnish("run", "1", code=1)
-    assert "the waiver of F1 has run out" in said.err
+    assert "the waiver of F1 has expired" in said.err
     task = lab.show(1)
     assert (task["status"], task["reason"]) == ("blocked", "max_cycles")
     assert task["findings"][0]["state"] == "reopened" and task["findings"][0]["waiver"] is None

@@ -47,7 +47,7 @@ def test_a_check_that_times_out_at_the_base_stops_before_the_agent(tmp_path: Pat
     said = lab.burnish("run", code=3).out
     assert lab.task()["error"] == "CHECK_ERROR" and lab.calls() == []
     # the dots are pytest's progress, not a reason
-    assert "It took longer than 0.01 minutes and was ended. If it only needs more time" in " ".join(said.split())
+    assert "It timed out after 0.01 minutes. If it only needs more time" in " ".join(said.split())
     assert "raise `timeout_minutes` of checks.extra.slow" in said
     assert "timeout_minutes" in lab.burnish("init", "--try", code=None).out
 

@@ -81,7 +81,7 @@ def test_bubblewrap_must_be_there_and_work(bin_folder: Path, monkeypatch: Patch)
     monkeypatch.setattr("platform.system", lambda: "Linux")
     program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")
     (broken, _) = machine.sandbox_signs()
-    assert broken.state == "weak" and "may not run" in broken.what
+    assert broken.state == "weak" and "cannot run" in broken.what
     program(bin_folder, "bwrap", "#!/bin/sh\nexit 0\n")
     (works, _) = machine.sandbox_signs()
     assert works.state == "ok"

@@ -108,10 +108,10 @@ def test_an_unknown_variable_names_the_known_ones(app: App) -> None:
 
 def test_nobody_writes_over_what_was_not_read(app: App) -> None:
     seen = kept(app, SYSTEM).project.seen
-    save(app, SYSTEM, "First.", PromptScope.PROJECT, seen=seen)
+    save(app, SYSTEM, "First.", PromptScope.PROJECT, expected_hash=seen)
     with pytest.raises(Refused, match="changed since"):
-        save(app, SYSTEM, "Second.", PromptScope.PROJECT, seen=seen)
-    save(app, SYSTEM, "Second.", PromptScope.PROJECT, seen=kept(app, SYSTEM).project.seen)
+        save(app, SYSTEM, "Second.", PromptScope.PROJECT, expected_hash=seen)
+    save(app, SYSTEM, "Second.", PromptScope.PROJECT, expected_hash=kept(app, SYSTEM).project.seen)
 
 
 def test_a_link_that_leads_out_of_the_project_is_not_followed(app: App, tmp_path: Path) -> None:

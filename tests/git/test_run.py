@@ -62,7 +62,7 @@ def test_half_an_object_is_never_left_behind(world: GitWorld, monkeypatch: pytes
 def test_a_missing_program_and_a_slow_one_are_told_plainly(tmp_path: Path) -> None:
     with pytest.raises(BurnishError, match="not installed"):
         capture([str(tmp_path / "nope")], cwd=tmp_path, env={})
-    with pytest.raises(BurnishError, match="is gone"):
+    with pytest.raises(BurnishError, match="does not exist"):
         capture(["/bin/sh"], cwd=tmp_path / "gone", env={})
     with pytest.raises(BurnishError, match="did not finish"):
         capture(["/bin/sh", "-c", "sleep 5"], cwd=tmp_path, env={"PATH": os.defpath}, timeout=0.1)

@@ -250,7 +250,7 @@ def test_output_that_cannot_be_kept_is_a_full_disk_and_ends_the_program(bench, t
 
     said = subprocess.run([sys.executable, "-c", code, str(tmp_path), bench.mark], capture_output=True, timeout=20)
 
-    assert said.stdout.startswith(b"No room to keep what"), said.stderr
+    assert said.stdout.startswith(b"No space to store the output of"), said.stderr
     assert bench.alive() == []
     assert DiskFull.exit_code == 3
 

@@ -41,7 +41,7 @@ def test_the_cause_and_the_cure_are_named(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     obstacle = sandbox_support.sandbox_obstacle()
-    assert obstacle is not None and f"may not run ({message})" in obstacle.cause
+    assert obstacle is not None and f"cannot run ({message})" in obstacle.cause
     assert cause in obstacle.cause and cure in obstacle.cure
 
 

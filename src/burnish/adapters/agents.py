@@ -1,4 +1,4 @@
-"""Agents and checks as the engine wants them: one task's, with the task's own way to be stopped."""
+"""The engine's ports for agents and checks, for one task, with the task's stop token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burnish.adapters import redaction as discretion
 from burnish.adapters.checks.checkout_paths import refuse_absolute_paths
 from burnish.adapters.checks.environments import CheckEnvironment, workspace_environment
 from burnish.adapters.checks.setup_failure import setup_failure
-from burnish.adapters.checks.tree_checks import SETUP_SECONDS, CheckContext, TreeChecks, as_interrupted
+from burnish.adapters.checks.tree_checks import SETUP_SECONDS, CheckContext, TreeChecks, raise_if_stopped
 from burnish.adapters.checks.trees import copy_below
 from burnish.adapters.checks.workspace_checks import WorkspaceTree, other_tree_imported, workspace_tree
 from burnish.adapters.sandbox import OPEN, SandboxPolicy
@@ -24,13 +24,13 @@ from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment, index_settings, setup_environment
 from burnish.checks.environment_modules import environment_modules
 from burnish.checks.flakes import Run as Rerun
-from burnish.checks.flakes import confirmed, passing_again
+from burnish.checks.flakes import confirm_failures, flaky_failures
 from burnish.checks.guard.guard import guard, reads
 from burnish.checks.guard.precedence import MAKEFILES, settings_beside
 from burnish.checks.guard.shadowing import guarded_trees
 from burnish.checks.guard.sourced_files import scripts_behind
 from burnish.checks.import_origins import PYTEST_SETTINGS
-from burnish.checks.outcome import trouble
+from burnish.checks.outcome import error_report
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.change import Change
@@ -48,7 +48,7 @@ from burnish.proc.run import StopToken
 
 @dataclass
 class StopTokens:
-    """One token per running task, and a way to ask all of them."""
+    """One token per running task, and a way to stop all of them."""
 
     asked: bool = False
     tokens: dict[int, StopToken] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class StopTokens:
         return self.tokens[task_id]
 
     def stopped(self) -> frozenset[int]:
-        """Those that somebody asked to stop, whether they had begun or not."""
+        """The tasks with a requested stop, whether they had started or not."""
         return frozenset(id for id, token in list(self.tokens.items()) if token.requested)
 
     def request(self, *, now: bool = False) -> None:
@@ -76,11 +76,11 @@ class StopTokens:
 @dataclass(frozen=True, slots=True)
 class TaskAgents:
     runner: AgentRunner
-    # held by the shims of a task; a review without a task has nobody who would wait for them
+    # Held by the shims of a task; None for a review without a task, since nothing waits for its shims.
     lock_file: Path | None
     secrets: Secrets = field(default_factory=discretion.secrets_from_environment)
     confinement: SandboxPolicy = OPEN
-    # hears what each answer cost, and who gave it
+    # Called with each reply, to record its cost.
     paid: Callable[[AgentRequest, AgentReply], None] = lambda request, reply: None
 
     def call(
@@ -91,16 +91,16 @@ class TaskAgents:
         beyond: Beyond | None = None,
         on_setback: OnSetback = lambda setback: None,
     ) -> AgentReply:
-        """Neither the agent nor those who hear of it see a secret; what is kept is redacted when it is over."""
+        """Call the agent. Redacts secrets in the prompt, in progress output, in the reply and in the call's files."""
         self.confinement.require()
-        asked = replace(request, prompt=self.secrets.redact(request.prompt))
-        tell = discretion.redacting(self.secrets, on_output) if on_output else None
+        clean_request = replace(request, prompt=self.secrets.redact(request.prompt))
+        tell = discretion.redacting_listener(self.secrets, on_output) if on_output else None
         try:
             reply = self.runner.call(
-                asked, on_output=tell, lock_file=self.lock_file, beyond=beyond, on_setback=on_setback
+                clean_request, on_output=tell, lock_file=self.lock_file, beyond=beyond, on_setback=on_setback
             )
-        except PhaseFailed as failed:
-            raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
+        except PhaseFailed as failure:
+            raise discretion.clean_failure(self.secrets, failure) from failure.__cause__
         finally:
             discretion.redact_folder(request.call_dir, self.secrets)
         self.paid(request, reply)
@@ -124,14 +124,14 @@ class TaskChecks:
         return self.trees.baseline_key(self.prepared(specs, tree, out_dir=out_dir))
 
     def prepared(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> CheckEnvironment:
-        """What is installed for the checks of a commit; set-up runs first if that is new."""
-        with self._reported(out_dir):
+        """The environment for the checks of a commit; runs set-up first if it is new."""
+        with self._redacted_output(out_dir):
             environment, _ = self.trees.environment(tree.commit, tree.base, specs, self.stop, out_dir)
         return environment
 
     def furnish(self, workspace: Path, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> bool:
         if self.confinement.sandbox is None:
-            # made at another path, which a virtual environment remembers
+            # The environment was created at another path, which a virtual environment contains.
             return False
         environment = self.prepared(specs, tree, out_dir=out_dir)
         if environment.layer:
@@ -143,9 +143,9 @@ class TaskChecks:
         self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path, env: Mapping[str, str]
     ) -> Iterator[CheckContext]:
         with ExitStack() as stack:
-            with self._reported(out_dir):
-                ground = stack.enter_context(self.trees.on(specs, tree, out_dir=out_dir, env=env, stop=self.stop))
-            yield ground
+            with self._redacted_output(out_dir):
+                context = stack.enter_context(self.trees.on(specs, tree, out_dir=out_dir, env=env, stop=self.stop))
+            yield context
 
     def folder_environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit) -> str:
         return self.trees.baseline_key(workspace_environment(self.trees.project, tree.commit)) if specs else ""
@@ -154,15 +154,15 @@ class TaskChecks:
     def inside(
         self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, folder: Path, env: Mapping[str, str]
     ) -> Iterator[CheckContext]:
-        with self._workspace(folder, tree.commit) as laid:
-            if laid.sandbox is None:
+        with self._workspace(folder, tree.commit) as workspace:
+            if workspace.sandbox is None:
                 refuse_absolute_paths(self.trees.project, tree.commit, specs)
-            origins = laid.origins(specs, tree.commit, env, self.stop)
-            as_interrupted(self.stop)
+            origins = workspace.origins(specs, tree.commit, env, self.stop)
+            raise_if_stopped(self.stop)
             if origins.problem:
-                confined, has_setup = laid.sandbox is not None, self.trees.setup is not None
-                raise other_tree_imported(origins.problem, confined=confined, has_setup=has_setup)
-            yield CheckContext(folder, laid.variables, laid.placement, origins.packages)
+                is_confined, has_setup = workspace.sandbox is not None, self.trees.setup is not None
+                raise other_tree_imported(origins.problem, is_confined=is_confined, has_setup=has_setup)
+            yield CheckContext(folder, workspace.variables, workspace.placement, origins.packages)
 
     def _workspace(self, folder: Path, commit: str = "") -> AbstractContextManager[WorkspaceTree]:
         place = self.trees.home / "throwaway" / self.trees.key
@@ -173,40 +173,40 @@ class TaskChecks:
     ) -> tuple[CheckReport, ...]:
         assert isinstance(place, CheckContext)
         if place.failure:
-            return tuple(trouble(spec, place.failure) for spec in specs)
-        given = place.variables(env)
+            return tuple(error_report(spec, place.failure) for spec in specs)
+        variables = place.variables(env)
         try:
             reports = run_checks(
                 specs,
-                place=place.placement(given),
+                place=place.placement(variables),
                 out_dir=out_dir,
-                env=given,
+                env=variables,
                 stop=self.stop,
                 cap_bytes=self.cap_bytes,
                 lock_file=self.lock_file,
                 clean_output=partial(discretion.redact_folder, secrets=self.secrets),
             )
             refuse_on_full_disk(reports, (place.files, out_dir))
-        except PhaseFailed as failed:
-            raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
-        as_interrupted(self.stop)
+        except PhaseFailed as failure:
+            raise discretion.clean_failure(self.secrets, failure) from failure.__cause__
+        raise_if_stopped(self.stop)
         return tuple(discretion.clean_report(self.secrets, report) for report in reports)
 
     @contextmanager
-    def _reported(self, out_dir: Path) -> Iterator[None]:
-        """What programs printed is redacted, and what a stopped one printed is not a result."""
+    def _redacted_output(self, out_dir: Path) -> Iterator[None]:
+        """Redact the output of programs; raise if they were stopped, since partial output is not a result."""
         try:
             yield
-        except PhaseFailed as failed:
-            raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
+        except PhaseFailed as failure:
+            raise discretion.clean_failure(self.secrets, failure) from failure.__cause__
         finally:
             discretion.redact_folder(out_dir, self.secrets)
-        as_interrupted(self.stop)
+        raise_if_stopped(self.stop)
 
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison:
         return compare(report, baseline)
 
-    def passing_again(
+    def flaky_failures(
         self,
         spec: CheckSpec,
         report: CheckReport,
@@ -217,16 +217,16 @@ class TaskChecks:
         env: Mapping[str, str],
     ) -> frozenset[str]:
         assert isinstance(place, CheckContext)
-        return passing_again(spec, report, failures, self._rerun(place, out_dir, env), root=place.files)
+        return flaky_failures(spec, report, failures, self._rerun(place, out_dir, env), root=place.files)
 
-    def confirmed(
+    def confirm_failures(
         self, spec: CheckSpec, report: CheckReport, *, place: CheckPlace, out_dir: Path, env: Mapping[str, str]
     ) -> CheckReport:
         assert isinstance(place, CheckContext)
-        return confirmed(spec, report, self._rerun(place, out_dir, env), root=place.files)
+        return confirm_failures(spec, report, self._rerun(place, out_dir, env), root=place.files)
 
     def _rerun(self, place: CheckContext, out_dir: Path, env: Mapping[str, str]) -> Rerun:
-        """One more run of a check, its output beside that of the first."""
+        """A function that runs a check again, with its output beside that of the first run."""
 
         def run(spec: CheckSpec, label: str) -> CheckReport:
             place.reset()
@@ -248,10 +248,10 @@ class TaskChecks:
         new_files = list_links(self.trees.project, change.new_tree)
         commands = tuple(comparison.report.command for comparison in comparisons)
         files = [file for file in change.files if reads(file)]
-        related = [*settings_beside(change.paths, {**old_files, **new_files}), *PYTEST_SETTINGS, *MAKEFILES]
-        # one call of git for all old files, one for all new
-        before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related])
-        after = texts(new, [*(f.path for f in files if f.status != "D"), *related])
+        related_files = [*settings_beside(change.paths, {**old_files, **new_files}), *PYTEST_SETTINGS, *MAKEFILES]
+        # One git call for all old files, one for all new files.
+        before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related_files])
+        after = texts(new, [*(f.path for f in files if f.status != "D"), *related_files])
         preparing = self._preparing_commands()
         scripts = (
             scripts_behind((*commands, *preparing), tree, partial(texts, reader))
@@ -267,7 +267,7 @@ class TaskChecks:
             trees=guarded_trees(
                 old_files,
                 new_files,
-                installed=self._installed_modules(commands),
+                installed_names=self._installed_modules(commands),
                 commands=commands,
                 preparing=preparing,
                 scripts=frozenset().union(*scripts),
@@ -275,59 +275,60 @@ class TaskChecks:
         )
 
     def _preparing_commands(self) -> list[str]:
-        """Set-up and build run before the checks; set-up with the credentials of the user's package indexes."""
-        given = [command for command in (self.trees.setup, self.trees.build) if command]
-        return [command if isinstance(command, str) else shlex.join(command) for command in given]
+        """The commands that run before the checks: set-up and build."""
+        commands = [command for command in (self.trees.setup, self.trees.build) if command]
+        return [command if isinstance(command, str) else shlex.join(command) for command in commands]
 
     def _installed_modules(self, commands: Sequence[str]) -> frozenset[str]:
-        """What checks can import from the checkout's environments, from those that set-up made, and from PATH."""
-        made = sorted((self.trees.home / "environments" / self.trees.key).glob("*"))
+        """Modules that checks can import from the environments of the checkout, of set-up, and on PATH."""
+        layers = sorted((self.trees.home / "environments" / self.trees.key).glob("*"))
         path = check_environment(os.environ, places=(self.checkout,))["PATH"]
-        return environment_modules((self.checkout, *made), path=path, home=Path.home(), commands=commands)
+        return environment_modules((self.checkout, *layers), path=path, home=Path.home(), commands=commands)
 
     def command(
         self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, timeout: float
     ) -> tuple[int, str]:
-        """A command of the user's own is run as a check without a report."""
+        """Run a user's command as a check without a report."""
         spec = CheckSpec("command", command, timeout_seconds=timeout)
         with self.inside((), tree, folder=cwd, env={}) as place:
             (report,) = self.run([spec], place=place, out_dir=out_dir, env={})
-        return _ended(report)
+        return _exit_and_tail(report)
 
     def set_up(
         self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, env: Mapping[str, str]
     ) -> None:
         """`workspace.setup` in a folder, with the user's package indexes.
 
-        A `.venv` of the folder itself is not on its PATH: the set-up writes there when it is run again. In a sandbox
-        that is also what lies at the path of the checkout's own.
+        A `.venv` of the folder itself is not on its PATH, because set-up writes there when it runs again. In a sandbox
+        the checkout's `.venv` is at the same path.
         """
         spec = CheckSpec("command", command, timeout_seconds=SETUP_SECONDS)
         credentials = self.trees.gives_credentials(tree)
-        with self._workspace(cwd) as laid:
-            places = () if laid.sandbox else (self.checkout,)
-            given = setup_environment(os.environ, places=places, extra=env, credentials=credentials)
-            place = laid.placement(given, index_settings(Path.home(), credentials=credentials))
-            ground = CheckContext(cwd, lambda _: given, lambda _: place)
-            (report,) = self.run([spec], place=ground, out_dir=out_dir, env={})
-        code, tail = _ended(report)
+        with self._workspace(cwd) as workspace:
+            places = () if workspace.sandbox else (self.checkout,)
+            variables = setup_environment(os.environ, places=places, extra=env, credentials=credentials)
+            place = workspace.placement(variables, index_settings(Path.home(), credentials=credentials))
+            context = CheckContext(cwd, lambda _: variables, lambda _: place)
+            (report,) = self.run([spec], place=context, out_dir=out_dir, env={})
+        code, tail = _exit_and_tail(report)
         if code:
             raise setup_failure(code, tail, credentials=credentials, folders=(cwd, out_dir))
 
 
 def refuse_on_full_disk(reports: Sequence[CheckReport], folders: Sequence[Path]) -> None:
-    """A check that fails on a full disk says nothing about the change.
+    """Raise DISK_FULL if a check failed on a full disk, since its result is not valid.
 
-    What a check printed counts only where it could not be run: tests may print anything.
+
+    The output of a check counts only if it could not run: tests may print anything.
     """
     for report in reports:
         if report.status is not CheckStatus.PASSED:
-            printed = last_lines(report.tail or report.error) if report.status is CheckStatus.ERROR else ""
-            if full := full_disk_failure(f"`{report.command}`", folders, printed):
+            output = last_lines(report.tail or report.error) if report.status is CheckStatus.ERROR else ""
+            if full := full_disk_failure(f"`{report.command}`", folders, output):
                 raise full
 
 
-def _ended(report: CheckReport) -> tuple[int, str]:
+def _exit_and_tail(report: CheckReport) -> tuple[int, str]:
     code = report.exit_code if report.exit_code is not None else 1
     return code, report.tail or report.error
 

@@ -1,4 +1,4 @@
-"""What one `burnish run` spends: in all, by each task and by each agent, while they work."""
+"""Tracks what one `burnish run` spends: in total, per task and per agent, while they run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burnish.core.budget import Limit
 
 @dataclass(frozen=True, slots=True)
 class _OpenCall:
-    """One call of an agent that is not on record yet: by agent, since a fallback may have taken over."""
+    """One agent call that is not recorded yet; by agent, since a fallback may have replaced the first."""
 
     uses: Mapping[str, Use]
     answered: bool = False
@@ -37,25 +37,25 @@ class BudgetTracker:
     most_tokens: int | None = None
     _before: list[tuple[float, int]] = field(default_factory=list)
     _by_agent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    # by task and by where the call is kept
+    # by task and folder of the call
     _calls: dict[tuple[int, str], _OpenCall] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def opened(self) -> BudgetTracker:
-        """From here on it counts."""
+        """Start counting from here."""
         if self.most_usd is not None or self.most_tokens is not None:
             self._before.append(self.total())
         return self
 
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:
-        """What an agent has used in a call up to now; returns what calls of the task have that are not on record."""
+        """Record what an agent has used in a call so far; returns the unrecorded use of the task."""
         with self._lock:
-            known = self._calls.get((task, call), _OpenCall({}))
-            self._calls[task, call] = _OpenCall({**known.uses, agent: use})
+            open_call = self._calls.get((task, call), _OpenCall({}))
+            self._calls[task, call] = _OpenCall({**open_call.uses, agent: use})
             return self._sum(task)
 
     def paid(self, request: AgentRequest, reply: AgentReply) -> None:
-        """A call is over, and this is what it cost with all its attempts."""
+        """Record the cost of a finished call with all its attempts."""
         agent = reply.agent or request.agent
         uses = {name: Use() for name in (agent, *(one.agent for one in reply.failed_attempts))}
         for one in reply.failed_attempts:
@@ -66,20 +66,20 @@ class BudgetTracker:
         with self._lock:
             self._calls[request.task, str(request.call_dir)] = _OpenCall(uses, answered=True)
 
-    def unrecorded(self, task: int, *, answered: bool) -> Use:
-        """What calls of the task have used that are not on record. `answered`: also those that gave an answer."""
+    def unrecorded(self, task: int, *, include_answered: bool) -> Use:
+        """The unrecorded use of the task. `include_answered`: also of calls that returned an answer."""
         with self._lock:
             calls = [call for (of, _), call in self._calls.items() if of == task]
-            return sum((call.use for call in calls if answered or not call.answered), Use())
+            return sum((call.use for call in calls if include_answered or not call.answered), Use())
 
-    def settled(self, task: int, *, answered: bool = True) -> None:
-        """All that the task has cost is on record; answers are not if a later run will read them again."""
+    def settled(self, task: int, *, include_answered: bool = True) -> None:
+        """Mark the task's calls as recorded; without `include_answered` a later run reads the answers again."""
         with self._lock:
             for key in [key for key in self._calls if key[0] == task]:
                 call = self._calls.pop(key)
                 for agent, use in call.uses.items():
                     self._by_agent[agent] += use.usd or 0.0
-                if answered or not call.answered:
+                if include_answered or not call.answered:
                     mark_recorded(Path(key[1]))
 
     def limits(self, agents: Sequence[str]) -> tuple[Limit, ...]:
@@ -109,5 +109,5 @@ class BudgetTracker:
             return []
         with self._lock:
             running = [call.uses[name].usd or 0.0 for call in self._calls.values() if name in call.uses]
-            spent = self._by_agent[name] + sum(running)
-        return [Limit(f"agents.{name}.budget_usd", f"{name} in this run", spent, entry.budget_usd)]
+            cost_usd = self._by_agent[name] + sum(running)
+        return [Limit(f"agents.{name}.budget_usd", f"{name} in this run", cost_usd, entry.budget_usd)]

@@ -1,4 +1,4 @@
-"""The files of a checkout as they lie on disk, for a quick look."""
+"""Lists and reads the files of a checkout on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.errors import BurnishError
 from burnish.git.ignored_paths import find_uncommittable, find_untracked
 from burnish.git.project import FoundRepository
 
-# Not the project's own, and often huge.
+# Third-party or generated files, often very large.
 PASSED_OVER = frozenset(
     "node_modules bower_components site-packages __pycache__ venv env target build dist out coverage vendor "
     "third_party Pods DerivedData".split()
@@ -25,7 +25,7 @@ MOST_FILES, DEEPEST, LARGEST = 20_000, 8, 400_000
 
 
 def files_of(root: Path) -> list[str]:
-    """Paths below the root with /, hidden and foreign folders left out; of a huge checkout the upper part."""
+    """Relative paths without hidden and third-party folders; only the upper levels of a very large checkout."""
     found: list[str] = []
     level = [""]
     for _ in range(DEEPEST):
@@ -41,9 +41,10 @@ def files_of(root: Path) -> list[str]:
 
 
 def committable_files(found: FoundRepository) -> list[str]:
-    """The same without files that git ignores: set-up and checks run on a commit, which does not have them.
+    """The same without files that git ignores, because set-up and checks run on a commit.
 
-    Lock files that are not tracked are left out, too: installing by them fails on the commit. Other new files count,
+
+    Untracked lock files are left out, too: installing with them fails on the commit. Other new files are included,
     since the user is about to commit them.
     """
     paths = files_of(found.root)
@@ -62,7 +63,7 @@ def _look(folder: Path) -> tuple[list[str], list[str]]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if not entry.name.isprintable():
-                    continue  # no sane project has its settings there, and nobody could read a line about it
+                    continue  # not printable, so messages about it would be unreadable
                 if entry.is_file():
                     files.append(entry.name)
                 elif entry.is_dir(follow_symlinks=False) and _is_ours(folder, entry.name):
@@ -78,7 +79,7 @@ def _is_ours(folder: Path, name: str) -> bool:
 
 
 def file_reader(root: Path) -> Callable[[str], str | None]:
-    """Read one of those files; None where it is not there, not a plain file, or a link out of the checkout."""
+    """A function that reads one of the files; None if it is missing, not a plain file, or a link to the outside."""
 
     def read(path: str) -> str | None:
         data = read_inside(root, root / path, longest=LARGEST)

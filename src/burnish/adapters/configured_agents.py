@@ -1,4 +1,4 @@
-"""Which agents there are: those of the settings, and those that this machine has."""
+"""The available agents: those of the settings, and those installed on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.proc.own_programs import find_agent_program
 
-# Where the program is not called as the agent is.
+# Programs whose name differs from the agent's.
 PROGRAMS = {"cursor": "cursor-agent"}
 
 
@@ -22,17 +22,17 @@ class InstalledAgent:
 
     kind: str
     path: str
-    # can this burnish start it?
+    # True if this version of burnish can start it.
     known: bool
-    # was its adapter tried against the real program?
+    # True if its adapter was tested with the real program.
     verified: bool
 
 
 def agent_settings(config: Config) -> dict[str, AgentSettings]:
-    """Every agent that can be named, the settings' own entries over the plain ones."""
-    known = {name: AgentSettings(name=name, kind=name) for name in AGENTS}
+    """All agents by name; entries of the settings override the defaults."""
+    agents = {name: AgentSettings(name=name, kind=name) for name in AGENTS}
     for name, entry in config.agents.items():
-        known[name] = AgentSettings(
+        agents[name] = AgentSettings(
             name=name,
             kind=entry.kind,
             argv=tuple(entry.argv),
@@ -46,11 +46,11 @@ def agent_settings(config: Config) -> dict[str, AgentSettings]:
             script=entry.script,
             login=tuple(entry.login),
         )
-    return known
+    return agents
 
 
 def can_start(config: Config, agent: str) -> bool:
-    """Is there an adapter for it, and its program?"""
+    """True if it has an adapter and its program is installed."""
     entry = agent_settings(config).get(agent)
     if entry is None or entry.kind not in AGENTS:
         return False
@@ -59,30 +59,30 @@ def can_start(config: Config, agent: str) -> bool:
 
 
 def missing_agent(config: Config, name: str) -> PhaseFailed | None:
-    """Why an agent and those that take its place cannot be started here; None if one can."""
+    """Why neither an agent nor its fallbacks can be started here; None if one can."""
     if not name:
-        looked = ", ".join(getattr(AGENTS.get(kind), "program", "") or PROGRAMS.get(kind, kind) for kind in CLI_KINDS)
-        what = f"No agent program was found on PATH: looked for {looked}."
+        programs = ", ".join(getattr(AGENTS.get(kind), "program", "") or PROGRAMS.get(kind, kind) for kind in CLI_KINDS)
+        message = f"No agent program was found on PATH: looked for {programs}."
         hint = "Install one of them, or describe a command under `agents:` in burnish.yaml and name it as `agent:`."
-        return PhaseFailed(ErrorCode.AGENT_MISSING, what, hint=hint)
-    known = agent_settings(config)
-    tried: list[str] = []
-    while name and name not in tried:
-        entry = known.get(name)
+        return PhaseFailed(ErrorCode.AGENT_MISSING, message, hint=hint)
+    agents = agent_settings(config)
+    names: list[str] = []
+    while name and name not in names:
+        entry = agents.get(name)
         if can_start(config, name) or (entry.kind if entry else name) == "static":
             return None
-        tried.append(name)
+        names.append(name)
         name = (entry.fallback or "") if entry else ""
-    first = known.get(tried[0])
+    first = agents.get(names[0])
     if first is None or first.kind not in AGENTS:
-        return None  # the runner says what is wrong with the settings
-    program = first.argv[0] if first.argv else getattr(AGENTS[first.kind], "program", tried[0])
-    what = f"The program of agent {tried[0]} was not found on PATH: {program}."
-    return PhaseFailed(ErrorCode.AGENT_MISSING, what, hint=f"Install {program}, or name another agent.")
+        return None  # the runner reports the error in the settings
+    program = first.argv[0] if first.argv else getattr(AGENTS[first.kind], "program", names[0])
+    message = f"The program of agent {names[0]} was not found on PATH: {program}."
+    return PhaseFailed(ErrorCode.AGENT_MISSING, message, hint=f"Install {program}, or use another agent.")
 
 
-def on_this_machine() -> list[InstalledAgent]:
-    """The agent programs on PATH, in the order in which `agent: auto` takes them."""
+def installed_agents() -> list[InstalledAgent]:
+    """The agent programs on PATH, in the order of `agent: auto`."""
     found = []
     for kind in CLI_KINDS:
         adapter = AGENTS.get(kind)

@@ -1,4 +1,4 @@
-"""The store, bound to one project and, while it runs tasks, to one runner."""
+"""The event log of one project and, while it runs tasks, of one runner."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from burnish.proc.folders import private_folder
 from burnish.store import Store
 
 
-def _nobody_is_dead(runner: str) -> bool:
+def _never_dead(runner: str) -> bool:
     return False
 
 
 def write_event_file(folder: Path, events: Sequence[RecordedEvent]) -> None:
-    """`events.jsonl` among the task's artifacts. The database has it all: that it cannot be written is no failure."""
+    """Write `events.jsonl` into the task's artifacts. Ignores errors, since the database has all events."""
     place = folder / "artifacts"
     with suppress(OSError):
         private_folder(place)
-        story, told = story_of(events), place / STORY
-        if told.is_file() and told.read_bytes().partition(b"\n")[0] != story.partition(b"\n")[0]:
-            # another task's, that the database lost and whose number and title were given out again
-            told.replace(place / f"lost-{STORY}")
-        write_whole(told, story)
+        content, event_file = story_of(events), place / STORY
+        if event_file.is_file() and event_file.read_bytes().partition(b"\n")[0] != content.partition(b"\n")[0]:
+            # The file of another task that the database lost, and whose number and title were reused.
+            event_file.replace(place / f"lost-{STORY}")
+        write_whole(event_file, content)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreEventLog:
     store: Store
     project: str
-    # None: a person's command, which holds no claim
+    # None for a person's command, which holds no claim.
     runner: str | None = None
-    is_dead: Callable[[str], bool] = _nobody_is_dead
+    is_dead: Callable[[str], bool] = _never_dead
     secrets: Secrets = field(default_factory=secrets_from_environment)
-    # where stories are kept; None: nowhere
+    # The folder for event files; None to write none.
     tasks_folder: Path | None = None
 
     def task(self, task_id: int) -> Task:
@@ -71,20 +71,20 @@ class StoreEventLog:
 
     def record(self, task_id: int, *events: Event) -> tuple[RecordedEvent, ...]:
         clean = [clean_event(self.secrets, event) for event in with_finish(events)]
-        recorded = self.store.record(self.project, task_id, clean, runner=self.runner)
-        # the rest is written down with each cycle; these would be lost with the database till then
+        recorded_events = self.store.record(self.project, task_id, clean, runner=self.runner)
+        # Other events are written with each cycle; these would be lost with the database until then.
         if any(event.run == 0 or event.type == "approval.voided" or "restored" in event.data for event in clean):
             self.write_event_file(task_id)
-        return recorded
+        return recorded_events
 
     def write_event_file(self, task_id: int) -> None:
-        """What is on record of the task, in the burnish home."""
-        known = self.store.tasks(self.project, ids=[task_id])
-        if self.tasks_folder and known:
-            folder = self.tasks_folder / known[0].name
+        """Write the recorded events of the task to a file in the burnish home."""
+        tasks = self.store.tasks(self.project, ids=[task_id])
+        if self.tasks_folder and tasks:
+            folder = self.tasks_folder / tasks[0].name
             write_event_file(folder, self.events(task_id))
             if (folder / "artifacts" / TASK_FILE).is_file():
-                # an approval that is void must not stand there as one
+                # The file must not show a void approval as valid.
                 with suppress(OSError):
                     text = task_file(self.history(task_id), self.approval(task_id))
                     write_whole(folder / "artifacts" / TASK_FILE, self.secrets.redact(text.decode()).encode())
@@ -110,18 +110,18 @@ class StoreEventLog:
         assert self.runner, "only a runner claims"
         later = {id for id, first in self.later().items() if ids is None or first in ids}
         if later:
-            known = ids if ids is not None else [task.id for task in self.store.tasks(self.project, brief=True)]
-            ids = [id for id in known if id not in later]
+            all_ids = ids if ids is not None else [task.id for task in self.store.tasks(self.project, brief=True)]
+            ids = [id for id in all_ids if id not in later]
         return self.store.claim(self.project, self.runner, ids=ids, is_dead=self.is_dead)
 
     def later(self) -> dict[int, int]:
-        """Tasks that go on with the branch of another one that nobody has begun, and that other one."""
-        wanted = {t.id: t.spec.of for t in self.store.improving(self.project) if t.spec.of is not None}
-        others = self.store.tasks(self.project, ids=set(wanted.values()), brief=True) if wanted else []
-        idle = [t for t in others if not t.branch and not (t.runner and not self.is_dead(t.runner))]
+        """Tasks that continue the branch of another task that has not started, with that task."""
+        first_tasks = {t.id: t.spec.of for t in self.store.improving(self.project) if t.spec.of is not None}
+        others = self.store.tasks(self.project, ids=set(first_tasks.values()), brief=True) if first_tasks else []
+        idle_tasks = [t for t in others if not t.branch and not (t.runner and not self.is_dead(t.runner))]
         works = (TaskType.IMPLEMENT, TaskType.IMPROVE)
-        unbegun = {t.id for t in idle if t.spec.type in works and t.status is not Status.COMPLETED}
-        return {id: first for id, first in wanted.items() if first in unbegun}
+        pending_ids = {t.id for t in idle_tasks if t.spec.type in works and t.status is not Status.COMPLETED}
+        return {id: first for id, first in first_tasks.items() if first in pending_ids}
 
     def require_claim(self, task_id: int) -> None:
         if self.runner:

@@ -1,4 +1,4 @@
-"""Reviewers that are programs of our own: `static` answers without being asked over a pipe."""
+"""Reviewers that run inside the burnish process: `static`."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
 def inprocess_reviewers(
     project: Project, agents: Mapping[str, AgentSettings], stop: StopToken, confinement: SandboxPolicy = OPEN
 ) -> Callable[[StaticReviewRequest], Review | None]:
-    def inspect(wanted: StaticReviewRequest) -> Review | None:
-        known = agents.get(wanted.agent)
-        if (known.kind if known else wanted.agent) != "static":
+    def inspect(request: StaticReviewRequest) -> Review | None:
+        settings = agents.get(request.agent)
+        if (settings.kind if settings else request.agent) != "static":
             return None
-        return _static(project, wanted, stop, confinement)
+        return _static(project, request, stop, confinement)
 
     return inspect
 
 
-def _static(project: Project, wanted: StaticReviewRequest, stop: StopToken, confinement: SandboxPolicy) -> Review:
+def _static(project: Project, request: StaticReviewRequest, stop: StopToken, confinement: SandboxPolicy) -> Review:
     from burnish.adapters.static_reviewer import static_review
 
-    files = wanted.change.files
-    before = Contents(project, wanted.base, [file.old_path or file.path for file in files])
-    # settings files are looked for in every folder: most are not there, and asking git for each takes long
-    there = set(list_files(project, wanted.base))
+    files = request.change.files
+    before = Contents(project, request.base, [file.old_path or file.path for file in files])
+    # Settings files are looked up in every folder; most do not exist, and a git call for each is slow.
+    base_paths = set(list_files(project, request.base))
 
     def base_text(path: str) -> str | None:
-        data = before.get(path) if path in there else None
+        data = before.get(path) if path in base_paths else None
         return None if data is None else data.decode(errors="replace")
 
     return static_review(
-        wanted.change,
-        files=wanted.files,
-        out_dir=wanted.out_dir,
+        request.change,
+        files=request.files,
+        out_dir=request.out_dir,
         checkout=project.root,
         base_text=base_text,
-        new_text=Contents(project, wanted.commit, list(wanted.change.paths)).get,
+        new_text=Contents(project, request.commit, list(request.change.paths)).get,
         env=check_environment(os.environ, places=(project.root,)),
-        comparisons=wanted.comparisons,
-        test=wanted.test,
+        comparisons=request.comparisons,
+        test=request.test,
         stop=stop,
         confinement=confinement,
     )

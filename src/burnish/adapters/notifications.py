@@ -1,4 +1,4 @@
-"""The person is told when a task comes to rest, by the ways that the settings name."""
+"""Notifies the user when a task stops, in the ways set in the settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NotifyingProgress:
-    """The same progress, with a notifier beside it."""
+    """A progress listener that also notifies the user."""
 
     inner: Progress
     notifier: Notifier
@@ -40,14 +40,14 @@ class NotifyingProgress:
 
 @contextmanager
 def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iterator[Progress]:
-    reported: set[str] = set()
+    reported_errors: set[str] = set()
 
     def failed(task: Task, why: str) -> None:
-        # a full disk or a database that is gone: the task has said so itself
+        # A full disk or a missing database: the task reports that itself.
         with suppress(BurnishError):
             event_log.record(task.id, Event("notify.failed", {"why": why}, run=task.run, cycle=task.cycle))
-        if why not in reported:
-            reported.add(why)
+        if why not in reported_errors:
+            reported_errors.add(why)
             progress.note(f"A notification could not be sent: {why}")
 
     notifier = Notifier(ways(settings), on=settings.on, quiet_hours=settings.quiet_hours, on_failure=failed)
@@ -57,7 +57,7 @@ def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iter
         notifier.close()
 
 
-def ways(wanted: Notify) -> list[Channel]:
-    """What is switched on, and there is."""
-    own = (bell() if wanted.bell else None, desktop(os.environ, wanted.sound) if wanted.desktop else None)
-    return [way for way in own if way] + [url(address) for address in wanted.urls]
+def ways(settings: Notify) -> list[Way]:
+    """The enabled and available ways to notify."""
+    own = (bell() if settings.bell else None, desktop(os.environ, settings.sound) if settings.desktop else None)
+    return [way for way in own if way] + [url(address) for address in settings.urls]

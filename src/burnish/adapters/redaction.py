@@ -1,4 +1,4 @@
-"""Nothing secret leaves by accident: what goes to an agent, into the log or onto the disk is redacted here."""
+"""Redacts secrets in everything that goes to an agent, into the event log or to disk."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from burnish.errors import BadInput, PhaseFailed
 from burnish.folder_walk import walk_folders
 
 _LARGEST_HOLE = 1 << 30
-# Our own words; the agent's number must stay as it is.
+# Files of burnish; the agent's number must not be changed.
 _OURS = re.compile(r"number|.*-outcome\.json")
 _PIECE = 1 << 20
 _LONGEST_LINE = 1 << 16
 
 
 def secrets_from_environment() -> Secrets:
-    """What this process's own environment calls secret."""
+    """The secrets in this process's environment."""
     return Secrets.of(os.environ)
 
 
@@ -47,7 +47,7 @@ def clean_report(secrets: Secrets, report: CheckReport) -> CheckReport:
 
 
 def clean_reply(secrets: Secrets, reply: AgentReply) -> AgentReply:
-    # a reply is never empty: what is left of one that was all secret is a note
+    # A reply is never empty: a reply that was all secret becomes a note.
     return replace(
         reply,
         text=secrets.redact(reply.text),
@@ -63,27 +63,25 @@ def clean_finding(secrets: Secrets, finding: Finding) -> Finding:
 
 
 def clean_lines(secrets: Secrets, text: str) -> str:
-    """A file of which lines are shown by their numbers: there are as many afterwards."""
-    # line by line takes twenty times as long, and hardly any file needs it
+    """Redact a file whose lines are shown by number; keeps the number of lines."""
+    # Redacting by line takes twenty times as long, and few files need it.
     if not KEY_BEGIN.search(text) and not any(plain_texts(text)) and secrets.redact(text) == text:
         return text
-    shown = LineFilter(secrets)
-    return "\n".join(shown(line) or "" for line in text.split("\n"))
+    line_filter = LineFilter(secrets)
+    return "\n".join(line_filter(line) or "" for line in text.split("\n"))
 
 
-def clean_failure(secrets: Secrets, failed: PhaseFailed) -> PhaseFailed:
-    failed.what, failed.hint = secrets.redact(failed.what), secrets.redact(failed.hint)
-    failed.output = secrets.redact(failed.output)
-    failed.args = (failed.what,)
-    return failed
+def clean_failure(secrets: Secrets, failure: PhaseFailed) -> PhaseFailed:
+    failure.what, failure.hint = secrets.redact(failure.what), secrets.redact(failure.hint)
+    failure.output = secrets.redact(failure.output)
+    failure.args = (failure.what,)
+    return failure
 
 
 def clean_spec(secrets: Secrets, spec: Spec) -> Spec:
-    """A task's words; its title becomes the name of a branch."""
+    """Redact the texts of a task; its title becomes part of a branch name."""
     if spec.base_ref and secrets.find(spec.base_ref):
-        raise BadInput(
-            "The name of the base holds what looks like a secret.", hint="Rename the branch, then try again."
-        )
+        raise BadInput("The name of the base looks like a secret.", hint="Rename the branch, then try again.")
     return replace(
         spec,
         title=secrets.redact(spec.title),
@@ -96,7 +94,7 @@ def clean_spec(secrets: Secrets, spec: Spec) -> Spec:
 
 
 def clean_changes(secrets: Secrets, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person edits of a task."""
+    """Redact a person's edits of a task."""
 
     def clean(value: Any) -> Any:
         if isinstance(value, Item):
@@ -108,7 +106,7 @@ def clean_changes(secrets: Secrets, changes: Mapping[str, Any]) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class RedactingProgress:
-    """Those who watch hear no secrets. Events and output have none by now."""
+    """Redacts notes. Events and output are redacted before."""
 
     inner: Progress
     secrets: Secrets
@@ -123,35 +121,35 @@ class RedactingProgress:
         self.inner.note(self.secrets.redact(text))
 
 
-def redacting(secrets: Secrets, tell: Callable[[str], None]) -> Callable[[str], None]:
-    """The same listener, who hears no secrets."""
+def redacting_listener(secrets: Secrets, tell: Callable[[str], None]) -> Callable[[str], None]:
+    """A listener that redacts lines before it passes them on."""
     clean = LineFilter(secrets)
 
-    def hear(line: str) -> None:
-        said = clean(line)
-        if said is not None:
-            tell(said)
+    def listen(line: str) -> None:
+        clean_line = clean(line)
+        if clean_line is not None:
+            tell(clean_line)
 
-    return hear
+    return listen
 
 
 def redact_folder(folder: Path, secrets: Secrets) -> None:
-    """Every file that a phase left in a folder of ours, once the phase is over."""
+    """Redact every file that a phase left in a folder of burnish."""
     for here, _folders, names in walk_folders(folder):
         for name in names:
             if not _OURS.fullmatch(name):
-                # a full disk, or a file that a check took our rights to: it stays as it is, in a folder of 0700
+                # A full disk, or a file without permissions: it stays unchanged, in a folder of mode 0700.
                 with suppress(OSError):
                     redact_file(Path(here) / name, secrets)
 
 
 def redact_file(path: Path, secrets: Secrets) -> None:
-    """In place, by pieces: it may be large. A link is left alone, a huge file that is mostly a hole is removed."""
+    """Redact a file in place, in pieces. Skips links; removes a very large sparse file."""
     if path.is_symlink() or not path.is_file():
         return
     info = path.stat()
     if info.st_size > _LARGEST_HOLE and info.st_blocks * 512 < info.st_size // 2:
-        # `truncate -s 8T` takes no space and no time, and would take hours to read
+        # `truncate -s 8T` needs no space and no time, but takes hours to read.
         path.unlink()
         return
     with path.open("rb") as file:
@@ -173,7 +171,7 @@ def _clean(secrets: Secrets, piece: bytes) -> bytes:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Whole lines where there are lines, a whole key where there is a key."""
+    """Pieces of the file that do not split lines or keys, if possible."""
     rest = b""
     while data := rest + file.read(_PIECE):
         data += file.readline(_LONGEST_LINE)
@@ -187,7 +185,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _at_a_gap(data: bytes) -> tuple[bytes, bytes]:
-    """A line without an end is cut between words, so that no secret is cut in two."""
+    """Split a very long line between words, so that no secret is split."""
     if data.endswith(b"\n") or len(data) < _PIECE:
         return data, b""
     gap = max(data.rfind(mark, len(data) - 4096) for mark in (b" ", b",", b'"', b"\t", b"'"))

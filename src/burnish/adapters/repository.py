@@ -1,4 +1,4 @@
-"""The git layer, bound to one project and laid out in the burnish home."""
+"""The git operations of one project, with folders in the burnish home."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from burnish.git.workspace_removal import RescuedWork, remove_workspace
 
 CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
 CONTEXT_FOLDER = ".burnish/context/"
-# Ends of the names of the trees that a run lays for a while; that of a merge may be another process's.
+# Suffixes of the temporary trees of a run; that of a merge may belong to another process.
 RUN_LABELS = ("baseline", "check", "lint-fix", "setup")
 
 
 def lost_words(damage: BranchDamage | None) -> ports_git.LostBranch | None:
-    """What is wrong with a branch, for people."""
+    """A description of the damage to a branch; None if there is none."""
     if damage is None:
         return None
     words = {Damage.DELETED: "is gone", Damage.TORN: "is damaged", Damage.UNREADABLE: "is damaged"}[damage.damage]
@@ -62,7 +62,7 @@ class GitRepository:
     home: Path
     key: str
     artifacts: str = "ref"
-    # ignored files of the user's that tests need
+    # The user's ignored files that tests need.
     copies: tuple[str, ...] = ()
     secrets: Secrets = field(default_factory=secrets_from_environment)
     max_file_bytes: int = MOST_BYTES
@@ -100,11 +100,11 @@ class GitRepository:
 
     def fork(self, commit: str, ref: str | None) -> Base | None:
         other = resolve_base(self.project, ref)
-        shared = merge_base(self.project, commit, other.commit)
-        if shared is None:
+        common_commit = merge_base(self.project, commit, other.commit)
+        if common_commit is None:
             return None
-        left = resolve_base(self.project, shared)
-        return Base(left.commit, left.tree, other.target)
+        common_base = resolve_base(self.project, common_commit)
+        return Base(common_base.commit, common_base.tree, other.target)
 
     def base_of(self, task: Task) -> Base:
         base = resolve_base(self.project, task.base)
@@ -113,11 +113,11 @@ class GitRepository:
     def base_now(self, task: Task, head: str) -> Base:
         base = self.base_of(task)
         target = read_ref(self.project, f"refs/heads/{task.target}") if task.target and head != task.commit else None
-        taken = merge_base(self.project, head, target) if target else None
-        # a head that the target holds altogether has no other beginning than its own
-        if taken in (None, head, base.commit) or not is_ancestor(self.project, base.commit, taken):
+        common_commit = merge_base(self.project, head, target) if target else None
+        # A head that the target contains completely keeps its own base.
+        if common_commit in (None, head, base.commit) or not is_ancestor(self.project, base.commit, common_commit):
             return base
-        new = resolve_base(self.project, taken)
+        new = resolve_base(self.project, common_commit)
         return Base(new.commit, plain_tree(self.project, new.tree), task.target)
 
     def snapshot(
@@ -142,8 +142,8 @@ class GitRepository:
         self.remove_review_tree(task)
         folder = self.home / "throwaway" / self.key
         for label in RUN_LABELS:
-            for left in (folder / f"{task.name}-{label}", *folder.glob(f".{task.name}-{label}.*")):
-                remove_tree(left)
+            for leftover in (folder / f"{task.name}-{label}", *folder.glob(f".{task.name}-{label}.*")):
+                remove_tree(leftover)
 
     @contextmanager
     def throwaway(self, commit: str, label: str) -> Iterator[Path]:
@@ -152,7 +152,7 @@ class GitRepository:
             yield files
 
     def bring(self, files: Path) -> None:
-        """`workspace.copy`: the user's own ignored files, as they are now."""
+        """Copy the user's ignored files of `workspace.copy`, with their current content."""
         copy_ignored_files(self.project.root, self.copies, files)
 
     def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
@@ -160,21 +160,23 @@ class GitRepository:
             return None
         if self.artifacts == "branch":
             return self._keep_on_branch(task, files, message)
-        placed = {f"{task.name}/{name}": data for name, data in files.items()}
-        commit_artifacts(self.project, f"refs/burnish/artifacts/{task.name}", placed, message=message, author=self.who)
+        stored_files = {f"{task.name}/{name}": data for name, data in files.items()}
+        commit_artifacts(
+            self.project, f"refs/burnish/artifacts/{task.name}", stored_files, message=message, author=self.who
+        )
         return None
 
     def _keep_on_branch(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
         works = task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE)
         if task.branch is None or (works and task.status is Status.COMPLETED):
-            # what is merged already would only seem not to be, for the sake of a line about the merge
+            # A new commit would make a merged branch look unmerged.
             return None
-        placed = {f".burnish/tasks/{task.name}/{name}": data for name, data in files.items()}
+        stored_files = {f".burnish/tasks/{task.name}/{name}": data for name, data in files.items()}
         text = with_trailers(message, {"Burnish-Task": str(task.id), "Burnish-Phase": PHASE})
         try:
-            commit_owned_files(self.project, f"refs/heads/{task.branch}", placed, message=text, author=self.who)
-        except Refused as refused:
-            return refused.what
+            commit_written(self.project, f"refs/heads/{task.branch}", stored_files, message=text, author=self.who)
+        except Refused as error:
+            return error.what
         return None
 
     def set_aside(self, task: Task) -> ports_git.SetAside:
@@ -182,22 +184,24 @@ class GitRepository:
         damage = find_damage(self.project, [workspace.ref]).get(workspace.ref)
         if damage and damage.damage is not Damage.DELETED:
             remove_broken_ref(self.project, BrokenRef(workspace.ref, damage.commit))
-            move_torn_objects_aside(self.project)
-        tip, saved = read_ref(self.project, workspace.ref), RescuedWork()
+            put_torn_aside(self.project)
+        tip, rescued_work = read_ref(self.project, workspace.ref), RescuedWork()
         if workspace.checked_out_commit() is not None:
-            saved = remove_workspace(workspace, f"{task.cycle}-restart", copies=self.copies)
-        aside = ports_git.SetAside(None, saved.rescue, saved.withheld, saved.names, saved.folder)
+            rescued_work = remove_workspace(workspace, f"{task.cycle}-restart", copies=self.copies)
+        result = ports_git.SetAside(
+            None, rescued_work.rescue, rescued_work.withheld, rescued_work.names, rescued_work.folder
+        )
         if tip is None:
-            return aside
-        kept = keep(self.project, f"{task.name}-run-{task.run}", tip)
+            return result
+        rescue_ref = keep(self.project, f"{task.name}-run-{task.run}", tip)
         if task.branch == f"burnish/{task.name}":
-            # a branch that it only continued stays its owner's
+            # A branch of another owner that the task only continued stays.
             delete_ref(self.project, workspace.ref, tip)
-        return replace(aside, branch=kept)
+        return replace(result, branch=rescue_ref)
 
     def rescue(self, task: Task, label: str) -> str | None:
         workspace = self.workspace(task)
-        # without a commit to compare with, the files stay where they are
+        # Without a commit to compare with, the files stay.
         return workspace.rescue(label) if workspace.exists() and not self.lost_branch(task) else None
 
     def lost_branch(self, task: Task) -> ports_git.LostBranch | None:
@@ -241,9 +245,9 @@ class GitRepository:
         refuse_if_checked_out(self.project, f"refs/heads/{branch}")
 
     def watch(self, commit: str) -> Callable[[], list[str]]:
-        tracked = self.files(commit)
-        before = read_checkouts(self.project, tracked)
-        return lambda: changed_checkouts(self.project, before, read_checkouts(self.project, tracked), tracked)
+        paths = self.files(commit)
+        before = read_checkouts(self.project, paths)
+        return lambda: changed_checkouts(self.project, before, read_checkouts(self.project, paths), paths)
 
     def files(self, commit: str) -> list[str]:
         if commit not in self._files:
@@ -255,7 +259,7 @@ class GitRepository:
         return None if data is None else data.decode(errors="replace")
 
     def context_files(self, workspace: ports_git.TaskWorkspace, base: Base) -> tuple[tuple[str, str], ...]:
-        """AGENTS.md and its like, from the base, never from the change. Read once per base."""
+        """AGENTS.md and similar files of the base, never of the change. Read once per base."""
         if base.commit not in self._context:
             names = [p for p in self.files(base.commit) if p in CONTEXT_FILES or p.startswith(CONTEXT_FOLDER)]
             found = read_files(self.project, base.commit, names) if names else {}

@@ -1,4 +1,4 @@
-"""The static reviewer put together: no AI, only analysers and a look at the changed lines."""
+"""The static reviewer: no AI, only analysers and rules for the changed lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from burnish.review.static.stored import stored_secrets
 from burnish.review.static.untested_lines import unrun_remark
 
 TIMEOUT = 120.0
-# Tests that take no longer than this are run a second time to see what they run.
+# Tests that take less time than this run again to measure coverage.
 QUICK = 60.0
 
 
@@ -49,16 +49,17 @@ def static_review(
     timeout_seconds: float = TIMEOUT,
     confinement: SandboxPolicy = OPEN,
 ) -> Review:
-    """Look at every changed file; say what is surely wrong, what is likely wrong, and what could not be looked at.
+    """Review every changed file: certain and probable defects, and notes on what could not be checked.
+
 
     `files` holds the reviewed tree and is only read. `coverage=None`: if the tests of this change took under a minute.
-    `executing=False` leaves out analysers that run code of the change (golangci-lint, clippy), `from_checkout=False`
-    the one that runs code of the checkout (eslint); `own_settings=False` uses our own settings for the others, not
-    the repository's. `whole_tree=False`: `files` has only the changed ones. `lost_tests`: say which tests were deleted
-    or switched off, where no guard does.
+    `executing=False` skips analysers that run code of the change (golangci-lint, clippy), `from_checkout=False`
+    the one that runs code of the checkout (eslint); `own_settings=False` uses burnish's settings for the others, not
+    the repository's. `whole_tree=False`: `files` has only the changed ones. `lost_tests`: report deleted or disabled
+    tests, if no guard does.
     """
     out_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    ground = ScanContext(
+    context = ScanContext(
         files=files.resolve(),
         out_dir=out_dir.resolve(),
         checkout=checkout.resolve(),
@@ -71,50 +72,54 @@ def static_review(
         own_settings=own_settings,
         whole_tree=whole_tree,
     )
-    looked = _looked(change, base_text, new_text)
-    paths = [path for path, file in looked.items() if not file.is_lock]
-    seen = scan(ground, paths, executing=executing, from_checkout=from_checkout)
-    scanned, caused = _introduced(ground, change, looked, seen.remarks)
-    unrun, note = _unrun(ground, looked, test if _measured(coverage, test, comparisons) else None)
+    file_scans = _scan_files(change, base_text, new_text)
+    paths = [path for path, file in file_scans.items() if not file.is_lock]
+    scan_result = scan(context, paths, executing=executing, from_checkout=from_checkout)
+    remarks, caused_errors = _introduced(context, change, file_scans, scan_result.remarks)
+    unrun, note = _untested_lines(
+        context, file_scans, test if _measures_coverage(coverage, test, comparisons) else None
+    )
     return conclude(
         change,
-        looked,
-        scanned,
-        caused_remarks=caused,
+        file_scans,
+        remarks,
+        caused=caused_errors,
         unrun=(
             *unrun,
-            *stored_secrets(change, looked, base_text, new_text),
-            *(_lost_tests(change, looked, comparisons, base_text) if lost_tests else ()),
+            *stored_secrets(change, file_scans, base_text, new_text),
+            *(_lost_tests(change, file_scans, comparisons, base_text) if lost_tests else ()),
         ),
         comparisons=comparisons if tests_as_remarks else (),
-        notes=(*seen.notes, *note),
+        notes=(*scan_result.notes, *note),
     )
 
 
 def _introduced(
-    ground: ScanContext, change: Change, looked: Mapping[str, FileScan], remarks: Sequence[Remark]
+    context: ScanContext, change: Change, file_scans: Mapping[str, FileScan], remarks: Sequence[Remark]
 ) -> tuple[list[Remark], list[Remark]]:
-    """Remarks without syntax errors that the base has too; and errors off the changed lines that are new."""
-    off = elsewhere(looked, remarks)
-    syntax = [remark for remark in remarks if remark.rule == SYNTAX and remark.file in looked]
-    suspects = list(dict.fromkeys((*off, *(one for one in syntax if looked[one.file or ""].file.status != "A"))))
+    """Remarks without syntax errors that the base also has; and new errors on other than the changed lines."""
+    other_lines = elsewhere(file_scans, remarks)
+    syntax = [remark for remark in remarks if remark.rule == SYNTAX and remark.file in file_scans]
+    suspects = list(
+        dict.fromkeys((*other_lines, *(one for one in syntax if file_scans[one.file or ""].file.status != "A")))
+    )
     if not suspects:
         return list(remarks), []
     old_path = {file.path: file.old_path for file in change.files if file.old_path}
-    new = set(new_errors(ground, suspects, old_path))
-    # of a file that could not be parsed before either, nothing is known
-    unparsed = {one.file for one in suspects if one.rule == SYNTAX and one not in new}
-    return [one for one in remarks if one.file not in unparsed], [one for one in off if one in new]
+    new = set(new_errors(context, suspects, old_path))
+    # Files that could not be parsed at the base either have no usable remarks.
+    unparsed_files = {one.file for one in suspects if one.rule == SYNTAX and one not in new}
+    return [one for one in remarks if one.file not in unparsed_files], [one for one in other_lines if one in new]
 
 
 def _lost_tests(
     change: Change,
-    looked: Mapping[str, FileScan],
+    file_scans: Mapping[str, FileScan],
     comparisons: tuple[Comparison, ...],
     base_text: Callable[[str], str | None],
 ) -> Iterator[Remark]:
-    """Tests that were deleted, renamed so that they do not run, or switched off. People may mean it: a warning."""
-    new_text = {path: file.text for path, file in looked.items() if file.lines}
+    """Warnings about tests that were deleted, disabled, or renamed so that they do not run."""
+    new_text = {path: file.text for path, file in file_scans.items() if file.lines}
     for loss in lost_tests_of(change, comparisons, base_text, new_text.get):
         yield Remark(
             Category.TEST,
@@ -131,36 +136,38 @@ def _lost_tests(
 
 
 def _wrapping(confinement: SandboxPolicy) -> Wrap | None:
-    """Analysers only read; what they write goes beside their output."""
+    """A function that runs analysers in the sandbox, with read access only; they write beside their output."""
     sandbox = confinement.require()
     if sandbox is None:
         return None
     return lambda argv, env, reads, writes: sandbox.around(argv, env=env, readable=reads, writable=writes)
 
 
-def _looked(
+def _scan_files(
     change: Change, base_text: Callable[[str], str | None], new_text: Callable[[str], bytes | None]
 ) -> dict[str, FileScan]:
     found = (
         (file, scan_file(file, new_text(file.path) if file.status != "D" else None, base_text)) for file in change.files
     )
-    return {file.path: seen for file, seen in found if seen is not None}
+    return {file.path: file_scan for file, file_scan in found if file_scan is not None}
 
 
-def _measured(coverage: bool | None, test: CheckSpec | None, comparisons: Sequence[Comparison]) -> bool:
-    """As asked; unasked, if this change's tests ran, and soon ended."""
+def _measures_coverage(coverage: bool | None, test: CheckSpec | None, comparisons: Sequence[Comparison]) -> bool:
+    """True if requested; without a request, if this change's tests ran quickly."""
     if coverage is not None or test is None:
         return bool(coverage)
     reports = [one.report for one in comparisons if one.report.name == test.name]
     return any(report.status is not CheckStatus.ERROR and report.seconds < QUICK for report in reports)
 
 
-def _unrun(
-    ground: ScanContext, looked: Mapping[str, FileScan], test: CheckSpec | None
+def _untested_lines(
+    context: ScanContext, file_scans: Mapping[str, FileScan], test: CheckSpec | None
 ) -> tuple[list[Remark], list[str]]:
-    python = [file for file in looked.values() if file.path.endswith(".py") and file.kind == SOURCE and file.changed]
+    python = [
+        file for file in file_scans.values() if file.path.endswith(".py") and file.kind == SOURCE and file.changed
+    ]
     if test is None or not python:
         return [], []
-    found = lines_not_run(ground, test)
+    found = lines_not_run(context, test)
     remarks = [unrun_remark(file, found.missing.get(file.path, ()), found.ran.get(file.path, ())) for file in python]
     return [remark for remark in remarks if remark], [found.note] if found.note else []

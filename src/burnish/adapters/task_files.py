@@ -1,4 +1,4 @@
-"""The files burnish keeps about a task in its home: calls, outputs, artifacts, stamps."""
+"""The files of a task in the burnish home: calls, outputs, artifacts, stamps."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class HomeCallDir:
     path: Path
 
     def number(self) -> str:
-        kept = self.path / "number"
+        file_path = self.path / "number"
         try:
-            fd = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            fd = os.open(file_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            known = kept.read_text()
-            if known:
-                return known
-            fd = os.open(kept, os.O_WRONLY)
+            old_number = file_path.read_text()
+            if old_number:
+                return old_number
+            fd = os.open(file_path, os.O_WRONLY)
         number = new_number(secrets.token_bytes(8))
         with os.fdopen(fd, "w") as file:
             file.write(number)
@@ -52,10 +52,10 @@ class HomeCallDir:
             return None
 
     def finished(self) -> bool:
-        """The newest try ended by itself, and well."""
+        """True if the newest try exited with code 0."""
         tries = sorted(self.path.glob("try-*"), key=lambda p: int(p.name[4:]) if p.name[4:].isdigit() else 0)
-        done = finished_call(tries[-1]) if tries else None
-        return done is not None and done.exit_code == 0
+        exit_record = finished_call(tries[-1]) if tries else None
+        return exit_record is not None and exit_record.exit_code == 0
 
 
 def _call_name(task: Task, cycle: int, phase: str, attempt: int, voice: str) -> str:
@@ -64,7 +64,7 @@ def _call_name(task: Task, cycle: int, phase: str, attempt: int, voice: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class HomeTaskFiles:
-    """Everything lies under `$BURNISH_HOME/projects/<project>/tasks/<task>/`."""
+    """Files below `$BURNISH_HOME/projects/<project>/tasks/<task>/`."""
 
     root: Path
     locks: Path
@@ -77,7 +77,7 @@ class HomeTaskFiles:
         return place
 
     def agent_lock(self, task: Task) -> Path:
-        """Held by every shim that works on the task, until its tree is gone."""
+        """Held by every shim of the task until all its processes ended."""
         private_folder(self.locks)
         return self.locks / f"shims-{self.root.parent.name}-{task.id}"
 
@@ -85,7 +85,7 @@ class HomeTaskFiles:
         return HomeCallDir(self.folder(task, "calls", _call_name(task, cycle, phase, attempt, voice)))
 
     def known_call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str) -> HomeCallDir | None:
-        """The same, if there was such a call; looking makes nothing."""
+        """The folder of an existing call; None if there was none. Creates nothing."""
         place = self.root / task.name / "calls" / _call_name(task, cycle, phase, attempt, voice)
         return HomeCallDir(place) if place.is_dir() else None
 
@@ -93,7 +93,7 @@ class HomeTaskFiles:
         return self.folder(task, "sessions")
 
     def out_dir(self, task: Task, cycle: int, name: str) -> Path:
-        """A folder for what is printed; what was printed at an earlier attempt stays beside it."""
+        """A new folder for output; the output of earlier attempts stays beside it."""
         label = f"run-{task.run}-cycle-{cycle}-{name}"
         for number in itertools.count(1):
             place = self.folder(task, "outputs", label if number == 1 else f"{label}{ATTEMPT}{number}")
@@ -104,7 +104,7 @@ class HomeTaskFiles:
     def write(self, task: Task, name: str, data: bytes) -> Path:
         target = self.folder(task, "artifacts") / name
         data = self.secrets.redact(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        # synced: an event that names it may be recorded next
+        # Synced, because an event that names it may be recorded next.
         write_whole(target, data)
         return target
 
@@ -122,7 +122,7 @@ class HomeTaskFiles:
         if wait_for_orphans(self.agent_lock(task)):
             return
         raise BurnishError(
-            f"An agent of an earlier run still works on task {task.id} and will not end.",
+            f"An agent of an earlier run still works on task {task.id} and does not end.",
             hint="Look for its process (`ps -ef | grep shim.py`), end it, then run again.",
         )
 

@@ -1,4 +1,4 @@
-"""Who holds a task: told by name, with what to type."""
+"""Reports which runner holds a task, with the command that helps."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from burnish.store import Store
 
 
 def is_runner_dead(store: Store, locks: Path, runner: str) -> bool:
-    """Proof that a runner is gone; where its lock file was removed, its process is looked for by its record."""
-    return is_dead(locks, runner, lambda: _recorded(store, runner))
+    """True if a runner is proven dead; if its lock file was removed, its process is checked by its record."""
+    return is_dead(locks, runner, lambda: _recorded_identity(store, runner))
 
 
-def _recorded(store: Store, runner: str) -> RunnerIdentity | None:
+def _recorded_identity(store: Store, runner: str) -> RunnerIdentity | None:
     info = store.runner(runner)
     if info is None:
         return None
@@ -30,18 +30,18 @@ def _recorded(store: Store, runner: str) -> RunnerIdentity | None:
 
 
 def refuse_if_held(store: Store, project: str, number: int, is_dead: Callable[[str], bool]) -> None:
-    """A lock is broken by proof of death alone, never by age."""
+    """Raise if a live runner holds the task. Only proof of death releases a lock, never its age."""
     task = store.task(project, number)
     holder = store.holder(project, number)
     if not holder or task.status not in RUNNING or is_dead(str(holder["runner"])):
         return
-    # cancel gives the task up; a stopped one goes on with `burnish run`
+    # `cancel` abandons the task; a stopped task continues with `burnish run`.
     hint = "Wait for it (`burnish status`), stop it where it runs (Ctrl-C, or Stop on the board), "
-    hint += f"or give the task up: burnish cancel {number}"
+    hint += f"or abandon the task: burnish cancel {number}"
     if holder.get("host") != socket.gethostname():
-        # from here its death cannot be proven
+        # Its death cannot be proven from this machine.
         file = store.path.parent / "locks" / f"runner-{holder['runner']}"
-        hint += f". If that machine is gone for good: rm {file}"
+        hint += f". If that machine no longer exists: rm {file}"
     raise Refused(
         f"Task {number} is being run by {holder.get('user')}@{holder.get('host')}, "
         f"pid {holder.get('pid')}, since {_when(str(holder.get('since') or ''))}.",
@@ -50,12 +50,12 @@ def refuse_if_held(store: Store, project: str, number: int, is_dead: Callable[[s
 
 
 def _when(since: str) -> str:
-    """In the reader's own time, with how long that is ago."""
+    """The local time, with the elapsed time."""
     try:
         then = datetime.fromisoformat(since)
     except ValueError:
         return since or "an unknown time"
     minutes = int((datetime.now(UTC) - then).total_seconds() // 60)
-    # a clock that was put back says nothing of how long
+    # If the clock was set back, the elapsed time is unknown.
     ago = f" ({minutes // 60} h {minutes % 60} min ago)" if minutes >= 60 else f" ({minutes} min ago)"
     return f"{then.astimezone():%Y-%m-%d %H:%M:%S}{ago if minutes >= 0 else ''}"

@@ -17,7 +17,7 @@ from burnish.agents.model_messages import other_messages, text_around
 from burnish.agents.other_verdicts import conflicting_verdict
 from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, Use
-from burnish.proc.ending import done_of, read_outcome
+from burnish.proc.ending import exit_record, read_outcome
 from burnish.proc.run import ExitRecord, finished_call, read_text
 from burnish.regular_files import read_regular
 
@@ -97,7 +97,7 @@ class AgentCall:
         """What an attempt has used that gave no answer; None if its program was never started."""
         if not (folder / "stdout").exists():
             return None
-        done = done_of(folder, read_outcome(folder) or {})
+        done = exit_record(folder, read_outcome(folder) or {})
         metered = (meter or Meter(self.entry.kind, done.stdout)).rest()
         if not isinstance(self.agent, ReportsUsage):
             return of_failed_attempt(None, metered)

@@ -1,1 +1,1 @@
-"""Tests, linters and other commands that judge a tree, and what they said."""
+"""Runs tests, linters and other commands on a tree and reads their results."""

@@ -1,7 +1,8 @@
-"""Build files and scripts that name the checkout by its absolute path: without a sandbox they build that, not the tree.
+"""Build files and scripts that name the checkout by its absolute path. Without a sandbox they build the checkout.
+
 
 `replace example.com/lib => /home/me/calc/lib` in go.mod, `path = "/home/me/calc/lib"` in Cargo.toml, `cd /home/me/calc`
-in a script. What Python imports is asked of the interpreter instead (`import_origins`, `import_report`). Pure.
+in a script. For Python, the interpreter reports what it imports (`import_origins`, `import_report`). Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _BUILD_FILE = re.compile(
     r"|CMakeLists\.txt|meson\.build|[Jj]ustfile|Taskfile\.ya?ml|Rakefile|Gemfile|pom\.xml|[^/]+\.(?:sh|bash))$"
 )
 _FOREIGN = re.compile(r"(?:^|/)(?:docs?|examples?|fixtures?|testdata|vendor|third[-_]party|node_modules)/")
-# Environments of the checkout: what they import is asked of the interpreter.
+# Environments of the checkout: the interpreter reports what they import.
 _ENVIRONMENT = re.compile(r"(?:\.venv|venv|env|\.conda|node_modules|\.tox|\.nox)(?:/|$)")
 # where a path ends
 _REST = re.compile(r"(?=/|[\s\"'`;:,)\]}]|$)(/[^\s\"'`;:,)\]}]*)?")
@@ -26,9 +27,10 @@ def build_files(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def names_checkout(texts: Mapping[str, str], checkouts: Sequence[str]) -> str:
-    """Which of these texts, by what they are called, names a path of the checkout; "" if none does.
+    """The first text that names a path of the checkout, as a message; "" if none does.
 
-    `checkouts` are the paths by which it is known.
+
+    `checkouts` are the checkout's path and its aliases.
     """
     for name, text in texts.items():
         for root in checkouts:

@@ -1,4 +1,4 @@
-"""What `cargo test` and `cargo nextest run` print."""
+"""Reads the output of `cargo test` and `cargo nextest run`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from burnish.checks.reading import MOST_CASES, Reading, inside
-from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, counted, failures_of, number
+from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, failures_of, make_counts, number
 
 _RUNNING = re.compile(r"running (\d{1,9}) tests?")
 _FAILED = re.compile(r"test (.+?)(?: - should panic)? \.\.\. FAILED(?: .*)?")
@@ -16,7 +16,7 @@ _STDOUT = re.compile(r"---- (.+) stdout ----")
 _BINARY = re.compile(r"\s+Running (?:unittests )?(\S+) \((?:\S*/)?([\w-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)")
 _DOC = re.compile(r"\s+Doc-tests (\S+)")
 _PLACE = re.compile(r"panicked at (\S+?):(\d{1,8}):\d+")
-# moves with every line above it
+# The line number of a doc test shifts with every edit above it.
 _DOC_LINE = re.compile(r" \(line \d+\)$")
 
 
@@ -70,21 +70,21 @@ class CargoReader:
             return None
         labels = self.labels if len(self.labels) == len(self.blocks) else [""] * len(self.blocks)
         cases: list[Case] = []
-        passed = skipped = failed = 0
+        passes = skips = failures = 0
         partial = ""
         for label, block in zip(labels, self.blocks, strict=True):
             found = [self._named(case, label) for case in block.cases.values()]
             if block.result is None:
-                # the process died: which test did it is not known
+                # The process died; the output does not name the test.
                 found.append(Case(f"{label} did not finish".strip(), "error"))
                 partial = CUT_SHORT
             else:
-                passed += int(block.result[2])
-                skipped += int(block.result[4])
+                passes += int(block.result[2])
+                skips += int(block.result[4])
                 partial = partial or (UNLISTED if len(found) != int(block.result[3]) else "")
-            failed += len(found)
+            failures += len(found)
             cases += found
-        return Reading(counted(passed=passed, failed=failed, skipped=skipped), failures_of(cases), partial=partial)
+        return Reading(make_counts(passes=passes, failures=failures, skips=skips), failures_of(cases), partial=partial)
 
     def _named(self, case: Case, label: str) -> Case:
         name = _DOC_LINE.sub("", case.name)
@@ -123,12 +123,14 @@ class NextestReader:
         if self.summary is None:
             return None
         words = self.summary[3]
-        failed = (
+        failures = (
             number(words, r"(\d+) failed") + number(words, r"(\d+) timed out") + number(words, r"(\d+) exec failed")
         )
-        counts = counted(passed=number(words, r"(\d+) passed"), failed=failed, skipped=number(words, r"(\d+) skipped"))
+        counts = make_counts(
+            passes=number(words, r"(\d+) passed"), failures=failures, skips=number(words, r"(\d+) skipped")
+        )
         partial = "nextest stopped before it had run every test" if self.summary[2] else ""
         states = {name: state for name, state in self.states.items() if state not in _GOOD}
         cases = [Case(name, "failed" if state == "FAIL" else "error") for name, state in states.items()]
-        partial = partial or (UNLISTED if failed != len(cases) else "")
+        partial = partial or (UNLISTED if failures != len(cases) else "")
         return Reading(counts, failures_of(cases), partial=partial)

@@ -1,4 +1,5 @@
-"""Which crates of a repository `cargo test` can be started in, and which ones another crate's command tests. Pure.
+"""Which crates need their own `cargo test`, and which ones another crate's command tests. Pure.
+
 
 Folder names do not decide this: cargo's own rules do (members, exclude and path dependencies of a workspace), and the
 marks that `cargo vendor` leaves.
@@ -20,7 +21,7 @@ _RUN_AS_TEST = re.compile(r"\s*(?:rust|should_panic|no_run|compile_fail|edition\
 
 
 def is_tested_elsewhere(folder: str, paths: Sequence[str], read: Read) -> bool:
-    """Must no command be started in the crate of this folder: another one tests it, or there is nothing to test?"""
+    """True if the crate needs no command of its own: another crate's command tests it, or it has no tests."""
     if _is_vendored(folder, paths, read):
         return True
     above = [parent for parent in _parents(folder) if _join(parent, "Cargo.toml") in set(paths)]
@@ -35,7 +36,7 @@ def is_tested_elsewhere(folder: str, paths: Sequence[str], read: Read) -> bool:
 
 
 def _is_vendored(folder: str, paths: Sequence[str], read: Read) -> bool:
-    """Was it written by `cargo vendor`, or is it in a folder that .cargo/config.toml replaces a registry by?"""
+    """True for output of `cargo vendor` and for folders that replace a registry in .cargo/config.toml."""
     if _join(folder, ".cargo-checksum.json") in set(paths):
         return True
     configs = (path for path in paths if re.search(r"(?:^|/)\.cargo/config(?:\.toml)?$", path))
@@ -49,12 +50,12 @@ def _is_vendored(folder: str, paths: Sequence[str], read: Read) -> bool:
 
 
 def _is_excluded(folder: str, root: str, workspace: dict[str, Any]) -> bool:
-    """`members` that are written out count more than `exclude`."""
-    excluded, members = (
+    """An explicit entry in `members` overrides `exclude`."""
+    is_excluded, is_member = (
         any(folder == path or _is_below(folder, path) for path in _resolved(workspace.get(key), root))
         for key in ("exclude", "members")
     )
-    return excluded and not members
+    return is_excluded and not is_member
 
 
 def _resolved(names: object, root: str) -> list[str]:
@@ -62,7 +63,7 @@ def _resolved(names: object, root: str) -> list[str]:
 
 
 def _has_tests(folder: str, paths: Iterable[str], read: Read) -> bool:
-    """Is there a test of its own: in `tests`, beside the code, or in its documentation? Many files count as yes."""
+    """True if the crate has tests in `tests/`, in its code or in its docs. Large crates are assumed to have some."""
     start = f"{folder}/"
     sources = [path for path in paths if path.startswith(start) and path.endswith(".rs")]
     if any(path.startswith(f"{start}tests/") for path in sources) or len(sources) > MOST_OPENED:
@@ -72,8 +73,8 @@ def _has_tests(folder: str, paths: Iterable[str], read: Read) -> bool:
 
 def _text_has_tests(text: str) -> bool:
     # every second fence ends an example
-    opened = _DOC_FENCE.findall(text)[::2]
-    return bool(_TEST.search(text)) or any(_RUN_AS_TEST.fullmatch(language) for language in opened)
+    examples = _DOC_FENCE.findall(text)[::2]
+    return bool(_TEST.search(text)) or any(_RUN_AS_TEST.fullmatch(language) for language in examples)
 
 
 def _read_manifest(folder: str, read: Read) -> dict[str, Any]:

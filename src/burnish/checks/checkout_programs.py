@@ -1,10 +1,11 @@
 """Programs on PATH that run the code of the user's checkout, or were built from it: `npm link`, `pipx install -e`, …
 
+
 Tests that start one of them by name do not test the tree. Links, scripts and editable installs lead to the checkout;
-where the tree is mounted at its path they lead to the tree instead, and are harmless. Copies (`go install`, `cargo
-install --path`, `pip install .`) are never those of the tree.
+where the tree is mounted at that path they lead to the tree and do no harm. Copies (`go install`, `cargo
+install --path`, `pip install .`) never contain the tree's code.
 """
-# os.path answers where Path raises: a folder on PATH that this user may not enter.
+# os.path does not raise for a folder on PATH that this user may not enter; Path does.
 # ruff: noqa: PTH119
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ _LARGEST = 512 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CheckoutProgram:
-    """A program on PATH that is not the tree's: where it lies, and what ties it to the checkout."""
+    """A program on PATH that runs the checkout's code, and how it is tied to the checkout."""
 
     name: str
     place: Path
     reason: str
-    # it holds a copy of the code; else it leads to what lies at the checkout's path
+    # True: it contains a copy of the code. False: it runs the files at the checkout's path.
     copied: bool = False
 
 
@@ -63,20 +64,20 @@ class GoProject:
 
 
 def checkout_programs(path: str, checkout: Path, go: GoProject) -> dict[str, CheckoutProgram]:
-    """Those that a bare name starts, by name."""
+    """Programs of the checkout that a command without a path starts, by name."""
     root = checkout.resolve()
     found: dict[str, CheckoutProgram] = {}
-    seen: set[str] = set()
+    earlier_names: set[str] = set()
     for folder in dict.fromkeys(word for word in path.split(os.pathsep) if word.startswith("/")):
         if Path(os.path.realpath(folder)).is_relative_to(root):
-            continue  # its environments: what they import is asked of the interpreter
-        names, programs = _of_folder(folder, _changed_at(folder), root, go)
-        found |= {one.name: one for one in programs if one.name not in seen}
-        seen |= names
+            continue  # the checkout's environments: the interpreter reports what they import
+        names, programs = _programs_in(folder, _modified_at(folder), root, go)
+        found |= {one.name: one for one in programs if one.name not in earlier_names}
+        earlier_names |= names
     return found
 
 
-def _changed_at(folder: str) -> int:
+def _modified_at(folder: str) -> int:
     try:
         return os.stat(folder).st_mtime_ns  # noqa: PTH116
     except OSError:
@@ -84,12 +85,12 @@ def _changed_at(folder: str) -> int:
 
 
 @lru_cache(maxsize=256)
-def _of_folder(
-    folder: str, _changed: int, root: Path, go: GoProject
+def _programs_in(
+    folder: str, _mtime: int, root: Path, go: GoProject
 ) -> tuple[frozenset[str], tuple[CheckoutProgram, ...]]:
-    """The names of all programs of a folder, and those of them that are the checkout's."""
+    """The names of all programs in a folder, and the programs that belong to the checkout."""
     names, found = set[str](), list[CheckoutProgram]()
-    installed = _installed_by_cargo(Path(folder).parent, root)
+    cargo_names = _installed_by_cargo(Path(folder).parent, root)
     try:
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
     except OSError:
@@ -100,14 +101,14 @@ def _of_folder(
         place = Path(entry.path)
         if of_system and not entry.is_symlink():
             continue
-        if entry.name in installed:
+        if entry.name in cargo_names:
             found.append(CheckoutProgram(entry.name, place, "was installed by cargo from your checkout", copied=True))
-        elif judged := _judge(entry.name, place, root, go):
-            found.append(judged)
+        elif program := _checkout_program(entry.name, place, root, go):
+            found.append(program)
     return frozenset(names), tuple(found)
 
 
-def _judge(name: str, place: Path, root: Path, go: GoProject) -> CheckoutProgram | None:
+def _checkout_program(name: str, place: Path, root: Path, go: GoProject) -> CheckoutProgram | None:
     real = Path(os.path.realpath(place))
     if _is_source(real, root):
         return CheckoutProgram(name, place, f"leads to {real}")
@@ -116,14 +117,14 @@ def _judge(name: str, place: Path, root: Path, go: GoProject) -> CheckoutProgram
         return _python_program(name, place, real, head, root)
     if head.startswith(b"#!"):
         return _script(name, place, real, head, root)
-    # by name first: each program would have to be read
+    # Compare names first: reading every program is slow.
     if name in go.names and (module := _go_module(real)) in go.modules:
         return CheckoutProgram(name, place, f"was built from the Go module {module}", copied=True)
     return None
 
 
 def _is_source(file: Path, root: Path) -> bool:
-    """Does it lie in the checkout, outside of the environments there?"""
+    """True for a file in the checkout outside of its environments."""
     return file.is_relative_to(root) and not _ENVIRONMENT.search(file.relative_to(root).as_posix())
 
 
@@ -139,14 +140,14 @@ def _head(real: Path) -> bytes:
 
 
 def _script(name: str, place: Path, real: Path, head: bytes, root: Path) -> CheckoutProgram | None:
-    """A wrapper names what it starts: by its path, or by one beside itself that may be a link to the checkout."""
+    """A wrapper script that starts a file of the checkout, by absolute path or through a link beside the script."""
     body = head.partition(b"\n")[2].decode("utf-8", "replace")
     if f"{root}/" in body:
         return CheckoutProgram(name, place, f"starts a file of {root}")
     for word in _BESIDE.findall(body):
-        started = Path(os.path.realpath(real.parent / word))
-        if _is_source(started, root):
-            return CheckoutProgram(name, place, f"starts {started}")
+        target = Path(os.path.realpath(real.parent / word))
+        if _is_source(target, root):
+            return CheckoutProgram(name, place, f"starts {target}")
     return None
 
 
@@ -167,7 +168,7 @@ def _python_program(name: str, place: Path, real: Path, head: bytes, root: Path)
 
 @lru_cache(maxsize=256)
 def _console_scripts(prefix: Path, root: Path) -> Mapping[str, tuple[bool, str]]:
-    """The programs of what was installed from the checkout: is it editable, and from which folder."""
+    """The programs of packages installed from the checkout: (is editable, source folder) by name."""
     found: dict[str, tuple[bool, str]] = {}
     for pattern in _PACKAGES:
         for packages in _glob(prefix, pattern):
@@ -206,7 +207,7 @@ def _entry_points(file: Path) -> list[str]:
 
 
 def _installed_by_cargo(prefix: Path, root: Path) -> frozenset[str]:
-    """What `cargo install --path` built from the checkout, from its own record."""
+    """Programs that `cargo install --path` built from the checkout, according to .crates.toml."""
     try:
         table = tomllib.loads(read_start(prefix / ".crates.toml")).get("v1", {})
     except (ValueError, RecursionError):
@@ -222,7 +223,7 @@ def _installed_by_cargo(prefix: Path, root: Path) -> frozenset[str]:
 
 
 def go_project(tree: Path) -> GoProject:
-    """What the go.mod files of a tree say, and the folders of its sources."""
+    """The modules of the tree's go.mod files, and the names of its source folders."""
     modules, names = set[str](), set[str]()
     for place, folders, files in walk_folders(tree):
         folders[:] = [name for name in folders if name[0] not in "._" and name not in _NO_SOURCES]
@@ -236,7 +237,7 @@ def go_project(tree: Path) -> GoProject:
 
 
 def _go_module(program: Path) -> str:
-    """The main module of a Go program, "" if it is none."""
+    """The main module of a Go program; "" for other files."""
     try:
         with program.open("rb") as file:
             if not 0 < os.fstat(file.fileno()).st_size <= _LARGEST:
@@ -251,8 +252,8 @@ def _go_module(program: Path) -> str:
 
 def read_start(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
-            return opened.read(1024 * 1024).decode("utf-8", "replace")
+        with file.open("rb") as stream:
+            return stream.read(1024 * 1024).decode("utf-8", "replace")
     except OSError:
         return ""
 

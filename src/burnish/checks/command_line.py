@@ -1,4 +1,4 @@
-"""A check's command in words, as far as it is one simple command: which test runner does it start?"""
+"""Parses the command of a check and finds the test runner that it starts, if it is one simple command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burnish.regular_files import read_regular
 
 Command = str | tuple[str, ...]
 
-# One word without anything that the shell would expand or act on; a glob is fine, since it stays where it is.
+# One word without shell syntax. Globs are accepted, since the words keep their place.
 _WORD = re.compile(r"(?:'[^'\n]*'|\"[^\"$`\\\n]*\"|[^\s'\"\\;|&<>()$`#\n])+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.S)
 _CD = re.compile(r"\s*cd\s+([\w./@+-]+|'[^'\n]*')\s*&&\s*")
@@ -35,14 +35,14 @@ _PREFIXES: dict[tuple[str, ...], frozenset[str]] = {
     ("bun", "x"): frozenset(),
 }
 _SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
-# these start the scripts of other packages, often of several
+# Options that start the scripts of other packages.
 _OTHER_PACKAGES = re.compile(r"-(?:-workspaces?|-ws|-recursive|-filter(?:-prod)?|-prefix|-dir|-cwd|ws|[wrFC])(?:=.*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     text: str
-    # where it stands in the shell line, or its index in a list
+    # The position in the shell line, or the index in a list.
     start: int
     end: int
 
@@ -56,7 +56,7 @@ class CommandLine:
     program: int
     # the folder it runs in, from the tree's root
     folder: str = "."
-    # the script of package.json that it starts, and what has to stand before further arguments
+    # The script of package.json that it starts, and what must precede further arguments.
     script: CommandLine | None = None
     separator: str = ""
 
@@ -79,20 +79,20 @@ class CommandLine:
         end = self.words[position].end
         return f"{self.command[:end]} {shlex.join(options)}{self.command[end:]}"
 
-    def without(self, dropped: frozenset[int]) -> CommandLine:
-        """The same without some of its words."""
-        kept: Command
+    def without(self, positions: frozenset[int]) -> CommandLine:
+        """The command without the words at these positions."""
+        command: Command
         if isinstance(self.command, tuple):
-            kept = tuple(word for n, word in enumerate(self.command) if n not in dropped)
+            command = tuple(word for n, word in enumerate(self.command) if n not in positions)
         else:
             text = self.command
-            for n in sorted(dropped, reverse=True):
+            for n in sorted(positions, reverse=True):
                 text = text[: self.words[n].start].rstrip() + text[self.words[n].end :]
-            kept = text
-        again = split_command(kept)
+            command = text
+        again = split_command(command)
         assert again is not None
         words, folder = again
-        return CommandLine(kept, words, self.program, folder, self.script, self.separator)
+        return CommandLine(command, words, self.program, folder, self.script, self.separator)
 
 
 def parse_command(command: Command, root: Path | None) -> CommandLine | None:
@@ -146,17 +146,17 @@ def _skip_prefixes(texts: list[str]) -> int | None:
 
 
 def _skip_manager(texts: list[str], at: int) -> int:
-    for prefix, valued in _PREFIXES.items():
+    for prefix, value_options in _PREFIXES.items():
         if tuple(texts[at : at + len(prefix)]) == prefix:
             at += len(prefix)
             while at < len(texts) and texts[at].startswith("-"):
-                at += 2 if texts[at] in valued else 1
+                at += 2 if texts[at] in value_options else 1
             return at
     return at
 
 
 def _with_script(line: CommandLine, root: Path | None) -> CommandLine | None:
-    """`npm test` is known as far as the script is one simple command without others around it."""
+    """Resolves `npm test` to its script; None unless that is one simple command without pre and post scripts."""
     own = line.arguments[: line.arguments.index("--")] if "--" in line.arguments else line.arguments
     if any(_OTHER_PACKAGES.fullmatch(word) for word in own):
         return None

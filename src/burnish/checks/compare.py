@@ -1,4 +1,4 @@
-"""A check now against the same check at the base: what is this change to blame for?"""
+"""Compares a check's report with its report at the base, to find what the change broke."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def compare(report: CheckReport, baseline: CheckReport | None) -> Comparison:
-    """Sort what fails into new and old. Without a usable baseline everything counts as new."""
+    """Sort failures into new and old. Without a usable baseline all failures are new."""
     base = baseline if baseline and baseline.status is not CheckStatus.ERROR else None
     new, old = _split(report.failures, base.failures if base else (), key=lambda one: one.name)
     new_remarks, _ = _split(report.remarks, base.remarks if base else (), key=_identity)
@@ -32,19 +32,19 @@ def compare(report: CheckReport, baseline: CheckReport | None) -> Comparison:
 def _split(
     now: Iterable[T], before: Iterable[T], *, key: Callable[[T], Hashable]
 ) -> tuple[tuple[T, ...], tuple[T, ...]]:
-    """New and old; two of a kind where there was one are one new and one old."""
-    left = Counter(key(one) for one in before)
+    """New and old items; of two equal items where the base had one, one is new and one is old."""
+    remaining = Counter(key(one) for one in before)
     new: list[T] = []
     old: list[T] = []
     for one in now:
-        known = left[key(one)] > 0
-        left[key(one)] -= known
-        (old if known else new).append(one)
+        is_old = remaining[key(one)] > 0
+        remaining[key(one)] -= is_old
+        (old if is_old else new).append(one)
     return tuple(new), tuple(old)
 
 
 def _identity(remark: Remark) -> tuple[str | None, str, str]:
-    # Lines shift with every edit above them, and some linters name lines in their words.
+    # Line numbers shift with every edit above them, and some linters put them into their messages.
     return remark.file, remark.rule, re.sub(r"\d+", "#", remark.title)
 
 
@@ -56,7 +56,7 @@ def _fixed(report: CheckReport, base: CheckReport | None) -> tuple[str, ...]:
 
 
 def _broken(report: CheckReport, base: CheckReport | None) -> bool:
-    """It does not pass, and neither a new case nor the state of the base explains it."""
+    """True if the check fails and neither a new failure nor the state of the base explains it."""
     if report.status is CheckStatus.PASSED:
         return False
     if report.status is CheckStatus.ERROR or base is None or base.status is CheckStatus.PASSED:

@@ -1,4 +1,4 @@
-"""Which files of a tree decide what is installed for it, and a fingerprint of what they say. Pure."""
+"""Which files of a tree decide what is installed for it, and a fingerprint of their content. Pure."""
 
 from __future__ import annotations
 
@@ -61,27 +61,27 @@ def dependency_paths(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def named_paths(command: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """The files that a set-up command names: what they say decides what is installed, too."""
-    read = re.sub(r">+\s*\S+", " ", command)  # what it writes is not an input
-    words = {word.removeprefix("./") for word in re.split(r"[\s;&|()<'\"=]+", read) if word}
+    """The files that a set-up command names, which also decide what is installed."""
+    inputs = re.sub(r">+\s*\S+", " ", command)  # output redirections are not inputs
+    words = {word.removeprefix("./") for word in re.split(r"[\s;&|()<'\"=]+", inputs) if word}
     words |= {name for program, names in _READ_BY.items() if program in words for name in names}
     folders = {f"{word.rstrip('/')}/" for word in re.findall(r"\bcd\s+([^\s;&|]+)", command)}
-    wanted = words | {f"{folder}{word}" for folder in folders for word in words}
-    return tuple(sorted(path for path in paths if path in wanted))
+    candidates = words | {f"{folder}{word}" for folder in folders for word in words}
+    return tuple(sorted(path for path in paths if path in candidates))
 
 
 def included_paths(contents: Mapping[str, bytes | None], paths: Iterable[str]) -> tuple[str, ...]:
-    """Files that requirements files name by `-r` and `-c`, except those that are known."""
-    wanted = set()
+    """Files that requirements files include with `-r` and `-c`, except those already in `contents`."""
+    names = set()
     for path, data in contents.items():
         if path.endswith((".txt", ".in")):
-            for name in _INCLUDED.findall((data or b"").decode("utf-8", "replace")):
-                wanted.add(posixpath.normpath(posixpath.join(posixpath.dirname(path), name)))
-    return tuple(sorted(path for path in paths if path in wanted and path not in contents))
+            for entry in _INCLUDED.findall((data or b"").decode("utf-8", "replace")):
+                names.add(posixpath.normpath(posixpath.join(posixpath.dirname(path), entry)))
+    return tuple(sorted(path for path in paths if path in names and path not in contents))
 
 
 def is_whole_input(name: str) -> bool:
-    """Is a file of this name one that decides as a whole what is installed, such as a lock file?"""
+    """True for files whose whole content decides what is installed, such as lock files."""
     return name in _WHOLE
 
 
@@ -93,7 +93,7 @@ def _decides(path: str) -> bool:
 
 
 def fingerprint(contents: Mapping[str, bytes | None], *facts: str) -> str:
-    """A hash of what these files say about dependencies, and of further facts (set-up command, tool versions)."""
+    """A hash of the dependencies in these files and of further facts (set-up command, tool versions)."""
     digest = hashlib.sha256()
     for path in sorted(contents):
         digest.update(f"{path}\0".encode("utf-8", "surrogateescape"))
@@ -104,7 +104,7 @@ def fingerprint(contents: Mapping[str, bytes | None], *facts: str) -> str:
 
 
 def relevant(path: str, data: bytes) -> bytes:
-    """The part of a file that decides what is installed: of pyproject.toml and package.json not the tool settings."""
+    """The part of a file that decides what is installed, without tool settings in pyproject.toml and package.json."""
     name = path.rpartition("/")[2]
     try:
         if name == "pyproject.toml":
@@ -123,8 +123,8 @@ def install_scripts(data: bytes) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         return ()
     scripts = package.get("scripts") if isinstance(package, dict) else None
-    chosen = scripts.items() if isinstance(scripts, dict) else ()
-    return tuple(str(script) for name, script in chosen if name in _PACKAGE_SCRIPTS and script)
+    entries = scripts.items() if isinstance(scripts, dict) else ()
+    return tuple(str(script) for name, script in entries if name in _PACKAGE_SCRIPTS and script)
 
 
 def _python_tables(data: dict[str, Any]) -> dict[str, Any]:
@@ -142,8 +142,8 @@ def _package_tables(data: Any) -> Any:
         return data
     scripts = data.get("scripts")
     scripts = scripts if isinstance(scripts, dict) else {}
-    chosen: dict[str, Any] = {key: data.get(key) for key in _PACKAGE_KEYS}
-    return chosen | {"scripts": {key: value for key, value in scripts.items() if key in _PACKAGE_SCRIPTS}}
+    tables: dict[str, Any] = {key: data.get(key) for key in _PACKAGE_KEYS}
+    return tables | {"scripts": {key: value for key, value in scripts.items() if key in _PACKAGE_SCRIPTS}}
 
 
 def _plain(value: Any) -> bytes:

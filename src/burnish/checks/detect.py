@@ -12,16 +12,16 @@ from burnish.core.policy import CheckSpec
 
 @dataclass(frozen=True, slots=True)
 class FoundChecks:
-    """What `auto` stands for, and what was left out and why."""
+    """The checks that `auto` stands for, and notes on what was left out and why."""
 
     specs: tuple[CheckSpec, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = None) -> FoundChecks:
-    """Test and lint checks of the repository, the ones of its parts named after their folder; none is a fine answer."""
+    """Test and lint checks of the repository; those of subprojects are named after their folder. May be empty."""
     found = discover(files, read, around or Surroundings())
-    # without `paths`: which parts depend on each other is a guess that only a written file lets people correct
+    # Without `paths`: dependencies between parts are a guess, which users can correct only in burnish.yaml.
     specs = [
         CheckSpec(one.key[-1], one.value, found=True, cwd=one.cwd) for one in decide(found) if one.key[0] == "checks"
     ]

@@ -1,4 +1,4 @@
-"""How a repository is tested, linted and made ready, from its files: several languages, several folders. Pure."""
+"""Finds out from its files how a repository is tested, linted and set up, per language and folder. Pure."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ _EVERYTHING = Surroundings()
 
 
 def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHING) -> tuple[Tools, ...]:
-    """What each part of the repository is tested with; the root first, then where most of the code is."""
-    # several tools look at the same files, and where files come out of git each look is a process
+    """The tools of each part of the repository: the root first, then the parts with most code."""
+    # Several tools read the same files, and reading a file from git starts a process.
     read = functools.cache(read)
     paths = sorted(path for path in files if not _NOT_OURS.search(path))
     folders = _folders(paths)
-    # the files of a fixture or an example say nothing about the project around it
+    # Files of fixtures and examples do not describe the project around them.
     foreign = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in _MARKERS} - folders.keys()
     found: list[Tools] = []
     for folder, languages in sorted(folders.items(), key=lambda item: (item[0].count("/"), item[0])):
@@ -75,12 +75,12 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
                 tools = _DETECTORS[language](_place(folder, paths, read, without=set(), around=around))
             if tools and language == "JavaScript":
                 tools = _without_workspace(tools, found, paths, read)
-            # in a folder below, a set-up alone serves no check, unless it installs the members of a workspace
+            # In a subfolder, a set-up alone serves no check, unless it installs the members of a workspace.
             if tools and (tools.test or tools.lint or (tools.setup and (not folder or is_workspace(folder, read)))):
                 found += [tools] if not _covered(tools, found, paths, read) else []
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
-    kept = tuple(with_paths(found, paths, read)[:MOST_FOLDERS])
-    return _with_make(kept, _place("", paths, read, without=set()))
+    parts = tuple(with_paths(found, paths, read)[:MOST_FOLDERS])
+    return _with_make(parts, _place("", paths, read, without=set()))
 
 
 def _python_tools(
@@ -104,7 +104,7 @@ def _python_tools(
 
 
 def _folders(paths: list[str]) -> dict[str, list[str]]:
-    """Folders with a project of their own, and its languages."""
+    """Folders that contain a project, with its languages."""
     found: dict[str, list[str]] = {}
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -137,7 +137,7 @@ def _place(
 
 
 def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> bool:
-    """Does a folder above speak for this one?"""
+    """True if the tools of a parent folder cover this folder."""
     if tools.language == "Rust":
         return is_tested_elsewhere(tools.folder, paths, read)
     above = [t for t in found if t.language == tools.language and _is_above(t.folder, tools.folder)]
@@ -145,7 +145,7 @@ def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> 
 
 
 def _without_workspace(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> Tools:
-    """Without what the root of its workspace does: the installation, and the scripts that the root has itself."""
+    """The tools without what the workspace root provides: the installation and the root's own scripts."""
     for other in found:
         if other.language != tools.language or not _is_above(other.folder, tools.folder):
             continue
@@ -160,7 +160,7 @@ def _is_above(folder: str, other: str) -> bool:
 
 
 def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ...]:
-    """Make speaks where no language does, at the root or for its parts: those tell more about what failed."""
+    """Adds make targets where no language tool was found; language tools report failures in more detail."""
     make = other_tools.make_tools(root)
     if make is None:
         return found
@@ -176,34 +176,34 @@ def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ..
 
 
 def decide(found: tuple[Tools, ...]) -> tuple[DiscoveredChecks, ...]:
-    """The settings: one test and one lint check, what else there is as extra checks, and one set-up."""
-    decided: list[DiscoveredChecks] = []
-    taken: set[str] = set()
+    """The settings: one test and one lint check, further ones as extra checks, and one set-up."""
+    settings: list[DiscoveredChecks] = []
+    used_names: set[str] = set()
     for kind in ("test", "lint"):
         for tools in found:
             choice: ToolChoice | None = getattr(tools, kind)
             if choice is None:
                 continue
             key: tuple[str, ...] = ("checks", kind)
-            if any(one.key == key for one in decided):
-                key = ("checks", "extra", _name(tools, kind, taken))
+            if any(one.key == key for one in settings):
+                key = ("checks", "extra", _name(tools, kind, used_names))
             why = _reason(tools, choice.why)
-            decided.append(DiscoveredChecks(key, choice.command, why, cwd=tools.folder, paths=tools.paths))
+            settings.append(DiscoveredChecks(key, choice.command, why, cwd=tools.folder, paths=tools.paths))
     setups = [(tools, tools.setup) for tools in found if tools.setup]
     if setups:
         words = [_from_root(setup.command, tools.folder, among=len(setups)) for tools, setup in setups]
         why = "; ".join(_reason(tools, setup.why) for tools, setup in setups)
-        decided.append(DiscoveredChecks(("workspace", "setup"), " && ".join(map(str, words)), why))
-    return tuple(decided)
+        settings.append(DiscoveredChecks(("workspace", "setup"), " && ".join(map(str, words)), why))
+    return tuple(settings)
 
 
-def _name(tools: Tools, kind: str, taken: set[str]) -> str:
-    """`web-test`; with the language where two share a folder."""
+def _name(tools: Tools, kind: str, used_names: set[str]) -> str:
+    """`web-test`; includes the language if two share a folder."""
     base = re.sub(r"[^A-Za-z0-9_.]+", "-", tools.folder).strip("-.") or tools.language.lower()
     name = f"{base}-{kind}"
-    if name in taken:
+    if name in used_names:
         name = f"{base}-{tools.language.lower()}-{kind}"
-    taken.add(name)
+    used_names.add(name)
     return name
 
 
@@ -212,11 +212,11 @@ def _reason(tools: Tools, why: str) -> str:
 
 
 def _from_root(command: Command, folder: str, *, among: int = 1) -> Command:
-    """A command that can be started at the root; of several, each in brackets if it changes the folder."""
+    """A command that can be started at the root. Several commands that change the folder run in subshells."""
     if not folder:
         return command
     if isinstance(command, tuple):
-        # a shell line has no stand-in for a missing `python`
+        # In a shell line, a missing `python` is not replaced by `python3`.
         command = shlex.join("python3" if word == "python" and n == 0 else word for n, word in enumerate(command))
     line = f"cd {shlex.quote(folder)} && {command}"
     return f"({line})" if among > 1 else line

@@ -1,4 +1,4 @@
-"""Doctests in modules: projects run them by an option and paths in tox.ini or a Makefile, not by settings of pytest."""
+"""Doctests in modules: projects enable them by an option and paths in tox.ini or a Makefile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROOT = re.compile(r"\{(?:tox_root|toxinidir)\}/?")
 
 
 def doctest_options(place: ProjectFolder) -> tuple[str, ...]:
-    """The option, and the paths that the project names with it; () if it runs no doctests or names other paths."""
+    """The option and the paths that the project passes with it; () without doctests or for unknown paths."""
     text = "\n".join(place.read(name) for name in ("tox.ini", "Makefile")).replace("\\\n", " ")
     for line in text.splitlines():
         if re.search(r"\b(?:pytest|py\.test)\b", line) and OPTION in line:

@@ -1,4 +1,4 @@
-"""What checks and the set-up see of the environment: names from a list, and for checks no credentials."""
+"""The environment variables that checks and set-up get: names from a list, and no credentials for checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 from burnish.proc.environment import PROXIES, certificate_files, listed_environment
 from burnish.regular_files import read_regular
 
-# Where packages come from. Their values may hold credentials: for the set-up alone.
+# Package indexes. Their values may hold credentials, so only set-up gets them.
 INDEX_FILES = ("PIP_CONFIG_FILE", "UV_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig")
 INDEXES = (
     *INDEX_FILES,
@@ -51,7 +51,7 @@ _LOGIN_NAME = re.compile(r"_(?:USERNAME|PASSWORD|TOKEN)$|^UV_KEYRING_PROVIDER$")
 # `https://user:secret@index.example`, several addresses in one value too
 _USER_IN_ADDRESS = re.compile(r"://[^/\s,|]*@")
 _LOGIN_IN_FILE = re.compile(rb"auth|passw|token|user|secret|credential|keyring|://[^/\s,|]*@|<server\b", re.IGNORECASE)
-# Files in the home that say where packages come from; what else lies there stays hidden.
+# Files in the home that configure package indexes; other files there stay hidden.
 _INDEX_SETTINGS = (
     ".config/pip/pip.conf",
     ".pip/pip.conf",
@@ -75,9 +75,9 @@ def check_environment(
     """The environment of checks; a `.venv` in one of `places` comes first on the PATH."""
     env = listed_environment(source, places=places)
     proxies = {name for proxy in PROXIES for name in (proxy, proxy.upper())}
-    cleaned = {name: without_credentials(value) if name in proxies else value for name, value in env.items()}
-    # test runners print plainly, run once and ask nothing
-    return {**cleaned, "CI": "1", **(extra or {})}
+    variables = {name: without_credentials(value) if name in proxies else value for name, value in env.items()}
+    # With CI set, test runners print plain text, run once and do not prompt.
+    return {**variables, "CI": "1", **(extra or {})}
 
 
 def setup_environment(
@@ -87,9 +87,10 @@ def setup_environment(
     extra: Mapping[str, str] | None = None,
     credentials: bool = True,
 ) -> dict[str, str]:
-    """The environment of `workspace.setup`: as of checks, with proxies as they are and package indexes.
+    """The environment of `workspace.setup`: that of checks, plus unchanged proxies and package indexes.
 
-    Without `credentials` the addresses of indexes and proxies stay.
+
+    With `credentials=False` only the URLs of indexes and proxies stay.
     """
     indexes = [name for name in source if name in INDEXES or _OF_ONE_INDEX.fullmatch(name)]
     env = listed_environment(source, places=places, extra=indexes)
@@ -104,20 +105,20 @@ def setup_environment(
 
 
 def has_credentials(file: Path) -> bool:
-    """Does a file with settings of package indexes hold anything that looks like a login? In doubt it does."""
+    """True if a settings file of package indexes may hold a login; unreadable files count as True."""
     data = read_regular(file)
     return data is None or _LOGIN_IN_FILE.search(data) is not None
 
 
 def withheld_credentials(source: Mapping[str, str], home: Path) -> bool:
-    """Is anything left out where set-up runs without credentials?"""
+    """True if set-up without credentials lacks variables or files."""
     files = index_settings(home) != index_settings(home, credentials=False)
-    given = {name: value for name, value in source.items() if value}
-    return files or setup_environment(given) != setup_environment(given, credentials=False)
+    variables = {name: value for name, value in source.items() if value}
+    return files or setup_environment(variables) != setup_environment(variables, credentials=False)
 
 
 def without_credentials(url: str) -> str:
-    """`http://user:secret@proxy:3128` → `http://proxy:3128`; what is not a URL stays."""
+    """`http://user:secret@proxy:3128` → `http://proxy:3128`; other values are returned unchanged."""
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")
         if "@" not in parts.netloc:
@@ -129,12 +130,12 @@ def without_credentials(url: str) -> str:
 
 
 def named_files(env: Mapping[str, str]) -> tuple[Path, ...]:
-    """Files and folders that the environment names and that a sandbox must show, read-only."""
+    """Files and folders named by the environment, which a sandbox must mount read-only."""
     found = (Path(env[name]) for name in INDEX_FILES if env.get(name, "").startswith("/"))
     return tuple(dict.fromkeys((*certificate_files(env), *(path for path in found if path.exists()))))
 
 
 def index_settings(home: Path, *, credentials: bool = True) -> tuple[Path, ...]:
-    """The user's own settings for package indexes, for the set-up alone: they may hold credentials."""
+    """The user's settings files for package indexes. Only for set-up, since they may hold credentials."""
     files = (home / name for name in _INDEX_SETTINGS if (home / name).is_file())
     return tuple(file for file in files if credentials or not has_credentials(file))

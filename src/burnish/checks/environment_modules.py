@@ -1,4 +1,4 @@
-"""Names that a test run can import from what is installed, listed without starting a program."""
+"""Lists the modules that a test run can import from installed packages, without starting a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PACKAGES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages")
 _ENVIRONMENTS = (".venv", "venv", "env", ".tox/*", ".nox/*")
 _PROGRAMS = ("python3", "python", "pytest", "py.test", "coverage", "tox", "nox", "uv", "hatch", "poetry", "pdm")
 _IN_BIN = re.compile(r"([^\s;&|'\"=]+)/bin/[\w.-]+")
-# Distributions that install these by mistake are common, and so are projects that have them.
+# Distributions often install these by mistake, and many projects have folders of these names.
 _ORDINARY = frozenset(
     "test tests testing doc docs example examples sample samples script scripts tool tools bin build dist benchmark "
     "benchmarks bench ci data assets src lib app".split()
@@ -39,16 +39,16 @@ def _places(roots: Iterable[Path], path: str, home: Path, commands: Iterable[str
         if program := shutil.which(name, path=path):
             prefixes += prefixes_of(Path(program))
     for words in commands:
-        for named in _IN_BIN.findall(words):
-            expanded = named.replace("~", str(home), 1) if named.startswith("~/") else named
-            prefixes += [root / expanded for root in folders]
+        for bin_prefix in _IN_BIN.findall(words):
+            absolute_prefix = bin_prefix.replace("~", str(home), 1) if bin_prefix.startswith("~/") else bin_prefix
+            prefixes += [root / absolute_prefix for root in folders]
     for prefix in (*prefixes, home / ".local"):
         for pattern in _PACKAGES:
             yield from _glob(prefix, pattern)
 
 
 def prefixes_of(program: Path) -> Iterator[Path]:
-    """Where the interpreter of a program is installed: beside it, where links lead, or where its first line says."""
+    """Prefixes of a program's interpreter: beside the program, at the link target, or from its first line."""
     yield Path(os.path.realpath(program)).parent.parent
     try:
         with program.open("rb") as file:
@@ -81,7 +81,7 @@ def _names(place: Path) -> set[str]:
 
 
 def _copied_from_sources(info: Path) -> set[str]:
-    """The modules of a project that was installed from a folder: the checks' own copy of the tree."""
+    """The modules of a project that was installed from a folder, which is a copy of the tree."""
     try:
         direct = json.loads((info / "direct_url.json").read_bytes())
         record = (info / "RECORD").read_text("utf-8", "replace")

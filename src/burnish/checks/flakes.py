@@ -1,4 +1,4 @@
-"""Run failed tests again on the same tree, to tell those that fail by chance."""
+"""Reruns failed tests on the same tree to detect flaky ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Run = Callable[[CheckSpec, str], CheckReport]
 
 @dataclass(slots=True)
 class _Reruns:
-    """Runs, and the time that is left for them: all together as long as the check itself may take."""
+    """Runs a check again, within one time limit for all reruns: the check's own."""
 
     run: Run
     spec: CheckSpec
@@ -35,7 +35,7 @@ class _Reruns:
         return report
 
 
-def passing_again(
+def flaky_failures(
     spec: CheckSpec, first: CheckReport, failures: Sequence[TestFailure], run: Run, *, root: Path, times: int = TIMES
 ) -> frozenset[str]:
     """Names of the failures that pass when the suite runs again.
@@ -45,15 +45,15 @@ def passing_again(
     """
     reruns = _Reruns(run, spec, spec.timeout_seconds)
     suspects = {failure.name for failure in failures}
-    selected = select_tests(spec.command, failures, root) if len(failures) <= MOST_SELECTED else None
-    if selected is not None:
-        passed: set[str] = set()
+    selection = select_tests(spec.command, failures, root) if len(failures) <= MOST_SELECTED else None
+    if selection is not None:
+        passing_names: set[str] = set()
         for number in range(1, times + 1):
-            report = reruns(replace(spec, command=selected), f"alone-{number}")
-            passed |= _passed_alone(report, suspects)
-            if passed == suspects:
+            report = reruns(replace(spec, command=selection), f"alone-{number}")
+            passing_names |= _passed_alone(report, suspects)
+            if passing_names == suspects:
                 break
-        suspects = passed
+        suspects = passing_names
     flaky: set[str] = set()
     for number in range(1, times + 1):
         if flaky == suspects:
@@ -63,15 +63,15 @@ def passing_again(
 
 
 def _passed_alone(report: CheckReport | None, suspects: set[str]) -> set[str]:
-    """Only where that many tests passed: a selection that matches nothing passes, too."""
+    """Requires that enough tests passed, because a selection that matches no test also passes."""
     if report is None or report.status is CheckStatus.ERROR or report.counts is None:
         return set()
-    passed = suspects - {failure.name for failure in report.failures}
-    return passed if report.counts.passed >= len(passed) else set()
+    passing_names = suspects - {failure.name for failure in report.failures}
+    return passing_names if report.counts.passed >= len(passing_names) else set()
 
 
 def _passed_in_suite(first: CheckReport, report: CheckReport | None, suspects: set[str]) -> set[str]:
-    """Only where as many tests ran as the first time, and no more were skipped."""
+    """Requires that as many tests ran as the first time and that no more were skipped."""
     if report is None or report.status is CheckStatus.ERROR or report.counts is None or first.counts is None:
         return set()
     if (first.partial or report.partial) and report.status is not CheckStatus.PASSED:
@@ -81,12 +81,12 @@ def _passed_in_suite(first: CheckReport, report: CheckReport | None, suspects: s
     return suspects - {failure.name for failure in report.failures}
 
 
-def confirmed(spec: CheckSpec, report: CheckReport, run: Run, *, root: Path) -> CheckReport:
-    """A red report of the base, with what fails only by chance taken out: it must not excuse later failures."""
+def confirm_failures(spec: CheckSpec, report: CheckReport, run: Run, *, root: Path) -> CheckReport:
+    """A failed report of the base without flaky failures, which must not excuse later ones."""
     if report.status is not CheckStatus.FAILED or report.unknown:
         return report
     if report.failures:
-        return without_flaky(report, passing_again(spec, report, report.failures, run, root=root, times=1))
+        return without_flaky(report, flaky_failures(spec, report, report.failures, run, root=root, times=1))
     if report.remarks:
         return report
     again = run(spec, "again-1")

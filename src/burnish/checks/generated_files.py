@@ -1,9 +1,10 @@
-"""What set-up makes out of the sources of a tree: compiled extensions, build output, copies of packages.
+"""Files that set-up builds from the sources of a tree: compiled extensions, build output, copies of packages.
+
 
 Pure but for `has_build_output`, `has_copied_packages`, `has_copied_project` and `has_vendored_sources`.
 
-An environment is shared by all trees with the same dependencies. What was compiled from the sources of one tree says
-nothing about another whose sources differ: a broken change would pass with the program built before it.
+All trees with the same dependencies share an environment. Files compiled from the sources of one tree must not be
+used to test another tree: a broken change would pass with the program built before it.
 """
 
 from __future__ import annotations
@@ -75,29 +76,30 @@ def native_sources(paths: Iterable[str], contents: Mapping[str, bytes | None]) -
 
 
 def included_sources(contents: Mapping[str, bytes | None], paths: Iterable[str]) -> tuple[str, ...]:
-    """Files of any name that the sources among `contents` include, except those that are known."""
+    """Files of any name that the sources among `contents` include, except those already in `contents`."""
     texts = ((data or b"").decode("utf-8", "replace") for path, data in contents.items() if not path.endswith(".py"))
     names = {name.rpartition("/")[2] for text in texts for name in _INCLUDES.findall(text)}
     return tuple(sorted(path for path in paths if path.rpartition("/")[2] in names and path not in contents))
 
 
 def leaves_files(contents: Mapping[str, bytes | None]) -> bool:
-    """Does installing the project leave files beside its sources? An environment folder alone is not enough then."""
+    """True if installing the project writes files beside its sources, so that an environment folder is not enough."""
     return any(_leaves_files(path, data or b"") for path, data in contents.items())
 
 
 def has_build_output(layer: Path, contents: Mapping[str, bytes | None]) -> bool:
-    """Did set-up leave files outside of the folders for installed packages that may be made of the sources?
+    """True if set-up left files outside of the package folders that may be built from the sources.
 
-    Not those that are made of native sources, where `contents` has these: a change to them is another environment.
+
+    Ignores output of native sources in `contents`: a change to these leads to another environment.
     """
     texts = [(data or b"").decode("utf-8", "replace") for path, data in contents.items() if not _NATIVE.search(path)]
-    known = any(map(_NATIVE.search, contents)) and not any(map(_COMPILES_PYTHON.search, texts))
+    are_native_sources_known = any(map(_NATIVE.search, contents)) and not any(map(_COMPILES_PYTHON.search, texts))
     for place, folders, files in walk_folders(layer):
         folders[:] = [name for name in folders if not _is_installed(Path(place, name))]
         for name in files:
             native = name.endswith(_NATIVE_OUTPUT) or _NATIVE.search(name)
-            if not _HARMLESS.search(name) and not is_whole_input(name) and not (known and native):
+            if not _HARMLESS.search(name) and not is_whole_input(name) and not (are_native_sources_known and native):
                 return True
     return False
 
@@ -109,7 +111,7 @@ def _is_installed(folder: Path) -> bool:
 
 
 def has_copied_packages(root: Path, contents: Mapping[str, bytes | None]) -> bool:
-    """Is a package of this repository in a node_modules folder as a copy, instead of as a link to its sources?"""
+    """True if node_modules contains a copy of a package of this repository instead of a link to its sources."""
     packages = {path: _json(data) for path, data in contents.items() if path.rpartition("/")[2] == "package.json"}
     names = {name for package in packages.values() if isinstance(name := package.get("name"), str)}
     for path, package in packages.items():
@@ -121,7 +123,8 @@ def has_copied_packages(root: Path, contents: Mapping[str, bytes | None]) -> boo
 
 
 def has_copied_project(root: Path) -> bool:
-    """Did tox or nox install the project, or a folder of it, as a copy in an environment of theirs?
+    """True if tox or nox installed a copy of the project in one of their environments.
+
 
     Commands that install nothing (`tox run --skip-pkg-install`, `nox -R`) would test the copy.
     """
@@ -130,14 +133,14 @@ def has_copied_project(root: Path) -> bool:
 
 
 def has_vendored_sources(root: Path, contents: Mapping[str, bytes | None]) -> bool:
-    """Did `go mod vendor` copy a module of this machine (`replace … => ./lib`)? Go then builds with the copy."""
+    """True if `go mod vendor` copied a local module (`replace … => ./lib`), since Go then builds the copy."""
     folders = [path.rpartition("/")[0] for path in contents if path.rpartition("/")[2] in ("go.mod", "go.work")]
     records = (read_regular(root / folder / "vendor" / "modules.txt") for folder in folders)
     return any(record is not None and _LOCAL_MODULE.search(record) for record in records)
 
 
 def _is_copy(origin: Mapping[str, Any]) -> bool:
-    """Of a direct_url.json: was it installed from files of this machine, and not in editable mode?"""
+    """True if a direct_url.json records an install from local files that is not editable."""
     details = origin.get("dir_info")
     editable = isinstance(details, dict) and details.get("editable") is True
     return str(origin.get("url", "")).startswith("file:") and not editable
@@ -146,11 +149,11 @@ def _is_copy(origin: Mapping[str, Any]) -> bool:
 def _local_dependencies(package: Mapping[str, Any]) -> set[str]:
     tables = (package.get(key) for key in _DEPENDENCIES)
     entries = (entry for table in tables if isinstance(table, dict) for entry in table.items())
-    return {name for name, wanted in entries if isinstance(wanted, str) and wanted.startswith(_LOCAL)}
+    return {name for name, version in entries if isinstance(version, str) and version.startswith(_LOCAL)}
 
 
 def may_change_output(paths: Iterable[str]) -> bool:
-    """May a change to these files change what is built? Documents do not; tests are often built as well."""
+    """True if a change to these files may change the build output. Only documentation never does."""
     return any(not _DOCUMENT.search(path) for path in paths)
 
 
@@ -165,8 +168,8 @@ def _compiles(path: str, data: bytes) -> bool:
     backend = str(system.get("build-backend", "")) if isinstance(system, dict) else ""
     tool = table.get("tool")
     setuptools = tool.get("setuptools") if isinstance(tool, dict) else None
-    declared = isinstance(setuptools, dict) and "ext-modules" in setuptools
-    return declared or backend.startswith(_COMPILING_BACKENDS)
+    has_extensions = isinstance(setuptools, dict) and "ext-modules" in setuptools
+    return has_extensions or backend.startswith(_COMPILING_BACKENDS)
 
 
 def _leaves_files(path: str, data: bytes) -> bool:
@@ -175,8 +178,8 @@ def _leaves_files(path: str, data: bytes) -> bool:
         return any(not _only_hooks(script) for script in install_scripts(data))
     if name == "pyproject.toml":
         tool = _toml(data).get("tool")
-        chosen = {key: tool.get(key) for key in ("hatch", "setuptools_scm", "pdm")} if isinstance(tool, dict) else {}
-        return _compiles(path, data) or _WRITES_VERSION.search(str(chosen)) is not None
+        settings = {key: tool.get(key) for key in ("hatch", "setuptools_scm", "pdm")} if isinstance(tool, dict) else {}
+        return _compiles(path, data) or _WRITES_VERSION.search(str(settings)) is not None
     return _compiles(path, data)
 
 

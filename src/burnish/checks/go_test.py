@@ -1,4 +1,4 @@
-"""`go test`: the events of `-json`, and the plain text with and without `-v`."""
+"""Reads the output of `go test`: the events of `-json`, and plain text with and without `-v`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from burnish.checks.reading import MOST_CASES, Reading
-from burnish.checks.text_reader import Case, counted, failures_of
+from burnish.checks.text_reader import Case, failures_of, make_counts
 
 _RESULT = re.compile(r"\s*--- (FAIL|PASS|SKIP): (\S+) \(")
 _PACKAGE = re.compile(r"(ok|FAIL)\s+(\S+)\s+(\S.*)")
@@ -88,19 +88,19 @@ class GoEventReader:
         if not self.packages:
             return None
         cases: list[Case] = []
-        passed = skipped = 0
+        passes = skips = 0
         for name, package in self.packages.items():
             parents = {test[:slash] for test in package.results for slash in _slashes(test)}
             failing = [test for test, result in package.results.items() if result == "fail"]
-            guilty = {test[:slash] for test in failing for slash in _slashes(test)}
+            parents_of_failures = {test[:slash] for test in failing for slash in _slashes(test)}
             for test, result in package.results.items():
-                if result == "fail" and test not in guilty:
+                if result == "fail" and test not in parents_of_failures:
                     cases.append(self._case(name, test, package))
-                passed += result == "pass" and test not in parents
-                skipped += result == "skip" and test not in parents
+                passes += result == "pass" and test not in parents
+                skips += result == "skip" and test not in parents
             if package.failed and not failing:
                 cases.append(self._case(name, "", package))
-        counts = counted(passed=passed, failed=len(cases), skipped=skipped)
+        counts = make_counts(passes=passes, failures=len(cases), skips=skips)
         return Reading(counts, failures_of(cases), error="" if self.cases <= MOST_CASES else "too many tests")
 
     def _case(self, package: str, test: str, found: _Package) -> Case:
@@ -123,7 +123,7 @@ def go_event(line: str) -> dict[str, Any] | None:
 
 
 def plain_output(lines: Iterable[str]) -> Iterator[str]:
-    """What `go test -v` would have printed, out of the events."""
+    """The text that `go test -v` would have printed, from the events."""
     for line in lines:
         event = go_event(line) if line.startswith("{") else None
         if event is None:
@@ -172,13 +172,13 @@ class GoTextReader:
         self.passed += result == "PASS"
         self.skipped += result == "SKIP"
 
-    def _package(self, name: str, failed: bool) -> None:
+    def _package(self, name: str, has_failed: bool) -> None:
         self.packages += 1
-        guilty = {case.name[:slash] for case in self.pending for slash in _slashes(case.name)}
-        leaves = [case for case in self.pending if case.name not in guilty]
+        parents_of_failures = {case.name[:slash] for case in self.pending for slash in _slashes(case.name)}
+        leaves = [case for case in self.pending if case.name not in parents_of_failures]
         for case in leaves:
             case.name = f"{name}.{case.name}"
-        if failed and not leaves:
+        if has_failed and not leaves:
             leaves = [Case(name, "error", lines=self.builds.setdefault(name, Case(name)).lines)]
         self.cases += leaves
         self.pending = []
@@ -188,6 +188,6 @@ class GoTextReader:
             return None
         counts = None
         if self.passed:
-            counts = counted(passed=self.passed, failed=len(self.cases), skipped=self.skipped)
-        partial = "the run did not get to its end" if self.pending else ""
+            counts = make_counts(passes=self.passed, failures=len(self.cases), skips=self.skipped)
+        partial = "the run did not finish" if self.pending else ""
         return Reading(counts, failures_of(self.cases), partial=partial)

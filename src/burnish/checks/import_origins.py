@@ -1,4 +1,4 @@
-"""Where the project's own Python packages come from: the proof that tests import the tree under test."""
+"""Finds where the project's Python packages are imported from, to prove that tests import the tree under test."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NAME_IN_SETUP_CFG = re.compile(r"^name\s*=\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*$",
 _IN_ENVIRONMENT = re.compile(
     r"([^\s;&|'\"=]+/bin/(?:activate|pytest|py\.test|coverage|tox|nox|(?:python|pypy)[\d.]*))(?=[\s;&|'\"]|$)"
 )
-# `PYTHONPATH=$PWD/src pytest`, `env A=1 pytest`: values that a shell takes as they are, and the working directory
+# `PYTHONPATH=$PWD/src pytest`, `env A=1 pytest`: literal values, and the working directory
 _ASSIGNMENTS = re.compile(r"\s*(?:env\s+)?((?:[A-Za-z_]\w*=(?:[\w./:,@%+~-]|\$PWD\b|\$\{PWD\})*\s+)+)")
 _PYTHON_PROGRAM = re.compile(r"pytest|py\.test|coverage|(?:python|pypy)[\d.]*")
 _PYTEST = re.compile(r"\b(?:pytest|py\.test)\b")
 _PYTHON_TESTS = re.compile(r"\b(?:pytest|py\.test|unittest|doctest)\b")
-# `-P` and `-I` leave sys.path alone; in `pytest -m slow` it is a marker
+# `-P` and `-I` do not change sys.path; in `pytest -m slow`, `-m` selects a marker.
 _RUNS_MODULE = re.compile(
     r"(?:python|pypy)[\d.]*(?:\s+-(?![mcPI])\S*(?:\s+[^-\s]\S*)?)*\s+-m\s|\b(?:coverage|uv)\s+run\s(?:\s*-(?!m)\S+)*\s*-m\s"
 )
@@ -51,25 +51,26 @@ if command -v python >/dev/null; then exec python "$@"; else exec python3 "$@"; 
 """
 _ENVIRONMENTS = re.compile(r"(?:^|/)(?:\.venv|venv|env|site-packages|dist-packages)(?:/|$)")
 MOST_PACKAGES = 20
-# pytest may be told there where to import from; a stored answer holds only for the same settings
+# These may set pytest's import path; a stored answer is valid only for the same settings.
 PYTEST_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _ASK_SECONDS = 60.0
-# counts the forms of the question: answers to an earlier one are not used
+# The version of the query; stored answers to older versions are not used.
 QUESTION_FORM = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Where each top-level package was found, and what is wrong with that."""
+    """Where each top-level package was found, and the problem with that, if any."""
 
     packages: tuple[tuple[str, str], ...] = ()
     problem: str = ""
 
 
 def top_level_packages(paths: Iterable[str]) -> tuple[str, ...]:
-    """Names of the packages that the tree itself holds, at its root or below `src`.
+    """Names of the packages that the tree contains at its root or below `src`.
 
-    Packages that lie elsewhere and modules are found by the name of the project, where they are installed.
+
+    Packages elsewhere, and single modules, are found by the project's name if it is installed.
     """
     found: dict[str, None] = {}
     for path in sorted(paths):
@@ -82,7 +83,7 @@ def top_level_packages(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def project_names(contents: Mapping[str, bytes | None]) -> tuple[str, ...]:
-    """What the projects of the tree are called when they are installed; `contents` are its dependency files."""
+    """Distribution names of the tree's projects; `contents` are its dependency files."""
     found = (_project_name(path, (data or b"").decode("utf-8", "replace")) for path, data in contents.items())
     return tuple(sorted({re.sub(r"[-_.]+", "-", name).lower() for name in found if name}))
 
@@ -107,43 +108,43 @@ def _table(value: object) -> dict[str, Any]:
 
 
 def runs_tests(spec: CheckSpec) -> bool:
-    """A check of any name may run tests: `unit: pytest tests/unit`."""
+    """True if the check runs tests; its name does not matter: `unit: pytest tests/unit`."""
     return is_test(spec.name) or _PYTHON_TESTS.search(spec.words) is not None
 
 
-def question_spec(test: CheckSpec, tracked: Sequence[str], projects: Sequence[str]) -> CheckSpec | None:
-    """The question about the tree that holds the files `tracked`, as a check; None if there is nothing to ask."""
+def question_spec(test: CheckSpec, paths: Sequence[str], projects: Sequence[str]) -> CheckSpec | None:
+    """The query about a tree with these files, as a check; None if there is nothing to query."""
     start = f"{test.cwd.strip('/')}/" if test.cwd.strip("./") else ""
-    packages = top_level_packages(path.removeprefix(start) for path in tracked if path.startswith(start))
+    packages = top_level_packages(path.removeprefix(start) for path in paths if path.startswith(start))
     if not packages and not projects:
         return None
     return CheckSpec("origins", question(test, projects, packages), timeout_seconds=_ASK_SECONDS, cwd=test.cwd)
 
 
 def question(spec: CheckSpec, projects: Sequence[str], packages: Sequence[str]) -> tuple[str, ...]:
-    """The command that asks the interpreter of a test command where these packages come from."""
+    """The command that queries the interpreter of a test command for the origin of these packages."""
     text = _QUESTION.read_text("utf-8")
     script = _exports(spec) + _INTERPRETER
     return ("/bin/sh", "-c", script, "sh", _program(spec), "-c", text, spec.cwd, " ".join(projects), *packages)
 
 
 def _exports(spec: CheckSpec) -> str:
-    """The variables that a command line sets for its program: PYTHONPATH decides where packages come from."""
+    """The variables that a command line sets for its program, such as PYTHONPATH."""
     found = _ASSIGNMENTS.match(spec.command) if isinstance(spec.command, str) else None
     return f"export {found[1].strip()}" if found else ""
 
 
 def _program(spec: CheckSpec) -> str:
-    """A program beside which the interpreter of the tests lies."""
+    """A program in the same folder as the interpreter of the tests."""
     words = spec.command if isinstance(spec.command, str) else " ".join(spec.command)
-    if named := _IN_ENVIRONMENT.search(words):
-        return named[1]
+    if match := _IN_ENVIRONMENT.search(words):
+        return match[1]
     first = next((word for word in words.split() if "=" not in word and word != "env"), "")
     return first if _PYTHON_PROGRAM.fullmatch(first) else "python"
 
 
 def read_origins(stdout: str, spec: CheckSpec, paths: Iterable[str]) -> Origins:
-    """The answer, judged for one test command. Printed noise around the JSON is ignored."""
+    """Evaluates the answer for one test command. Ignores output around the JSON."""
     line = next((line for line in reversed(stdout.split("\n")) if line.startswith('{"here"')), "")
     try:
         answer = json.loads(line)
@@ -163,17 +164,19 @@ def read_origins(stdout: str, spec: CheckSpec, paths: Iterable[str]) -> Origins:
     return Origins(tuple(found), _installed_elsewhere(answer.get("installed", {}), here, cwd_first=cwd_first))
 
 
-def _installed_elsewhere(installed: Mapping[str, Mapping[str, Any]], here: str, *, cwd_first: bool) -> str:
-    """What is wrong with an install of the project that is not the tree: its programs, or the modules it provides."""
-    for name, one in sorted(installed.items()):
-        imported_from_tree = cwd_first or bool(one["names"])  # the names were judged before
-        if not comes_from_tree(f"{one['place']}/", here) and (one["scripts"] or not imported_from_tree):
-            return f"{name} is installed from {one['place']}, not from the tree under test"
+def _installed_elsewhere(distributions: Mapping[str, Mapping[str, Any]], here: str, *, cwd_first: bool) -> str:
+    """The problem with an installed copy of the project that is not the tree: its programs or modules; "" if none."""
+    for name, distribution in sorted(distributions.items()):
+        imported_from_tree = cwd_first or bool(distribution["names"])  # the names were checked before
+        if not comes_from_tree(f"{distribution['place']}/", here) and (
+            distribution["scripts"] or not imported_from_tree
+        ):
+            return f"{name} is installed from {distribution['place']}, not from the tree under test"
     return ""
 
 
 def _cwd_first(spec: CheckSpec, paths: Iterable[str], *, importlib: bool) -> bool:
-    """Does its folder come first on sys.path? `python -m` puts it there, and pytest for what lies directly in it."""
+    """True if its folder comes first on sys.path: with `python -m`, and with pytest for files directly in it."""
     if _RUNS_MODULE.search(spec.words):
         return True
     if importlib or "import-mode=importlib" in spec.words:
@@ -183,7 +186,7 @@ def _cwd_first(spec: CheckSpec, paths: Iterable[str], *, importlib: bool) -> boo
 
 
 def comes_from_tree(origin: str, here: str) -> bool:
-    """Is this a file of the tree at `here`, and not of an environment inside it?"""
+    """True for files of the tree at `here` outside of its environments."""
     if not origin.startswith(f"{here}/"):
         return False
     return _ENVIRONMENTS.search(origin[len(here) + 1 :]) is None

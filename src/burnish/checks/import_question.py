@@ -1,6 +1,7 @@
-"""Asked of the interpreter that runs the tests: where do the project's packages and programs come from?
+"""A query for the interpreter that runs the tests: where do the project's packages and programs come from?
 
-Its text is passed to `python -c`, so it imports nothing of burnish and runs on every Python from 3.8 on. Arguments: the
+
+Its text is passed to `python -c`, so it does not import burnish and runs on Python 3.8 and later. Arguments: the
 folder of the check from the root of the tree, the names of the projects in the tree, then names of packages.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    # first, so that a json.py of the project is not imported
+    # Must come first, so that a json.py of the project is not imported.
     sys.path[:] = [place for place in sys.path if place]
 
 import importlib.util
@@ -24,7 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 _SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _IMPORTLIB = re.compile(r"import-mode[=\s\"',]+importlib")
-# Copies of what others wrote; a change to them is not a change of this project.
+# Third-party code; a change to it is not a change of this project.
 _FOREIGN = re.compile(r"/(?:vendor(?:ed)?|third[-_]?party|fixtures?|examples?|tests?)(?:/|$)")
 PYTHONPATH_SETTING = re.compile(r"^\s*pythonpath\s*=\s*(\[[^\]]*\]|.*(?:\n[ \t]+\S.*)*)", re.M)
 
@@ -58,7 +59,7 @@ def origins(names: Sequence[str], first: Sequence[str] = ()) -> dict[str, str | 
 
 
 def installed_projects(root: str, projects: set[str]) -> dict[str, dict[str, Any]]:
-    """The installed distributions that were made from this project, whatever its layout."""
+    """The installed distributions of this project, for any layout."""
     found: dict[str, dict[str, Any]] = {}
     for dist in metadata.distributions():
         name = normal(dist.metadata["Name"])
@@ -77,12 +78,12 @@ def installed_projects(root: str, projects: set[str]) -> dict[str, dict[str, Any
 def describe(dist: metadata.Distribution, direct: dict[str, Any], source: str) -> dict[str, Any]:
     location = os.path.realpath(str(dist.locate_file("")))
     editable = bool(direct.get("dir_info", {}).get("editable"))
-    # without RECORD it is metadata beside the sources, and `files` are those of the sources
+    # Without RECORD it is metadata beside the sources, and `files` lists the sources.
     files = dist.files if dist.read_text("RECORD") and not editable else None
     heads = {str(path).split("/")[0] for path in files or ()}
     names = {re.sub(r"\.(?:py|[\w.-]+\.so|so|pyd)$", "", head) for head in heads}
     return {
-        # an editable install is where its sources are; a copy is where its files are
+        # An editable install uses its sources; other installs use their copied files.
         "place": source if editable else location,
         "scripts": any(point.group in ("console_scripts", "gui_scripts") for point in dist.entry_points),
         "names": sorted(name for name in names if name.isidentifier() and not name.startswith("__")),
@@ -90,7 +91,7 @@ def describe(dist: metadata.Distribution, direct: dict[str, Any], source: str) -
 
 
 def pytest_settings(here: str) -> tuple[list[str], bool]:
-    """Folders that pytest puts first on sys.path, and whether it leaves sys.path alone else."""
+    """Folders that pytest puts first on sys.path, and whether it does not change sys.path otherwise."""
     folders: list[str] = []
     leaves_alone = False
     for name in _SETTINGS:
@@ -109,10 +110,10 @@ def main() -> None:
     here = str(Path.cwd())
     depth = len([part for part in folder.split("/") if part not in ("", ".")])
     root = os.path.realpath(str(Path(here, *[".."] * depth)))
-    named = [str(Path(here, word)) for word in os.environ.get("PYTHONPATH", "").split(os.pathsep) if word]
-    sys.path[:] = [place for place in sys.path if place != here or here in named]
-    installed = installed_projects(root, projects)
-    names = sorted({*packages, *(name for one in installed.values() for name in one["names"])})
+    python_path = [str(Path(here, word)) for word in os.environ.get("PYTHONPATH", "").split(os.pathsep) if word]
+    sys.path[:] = [place for place in sys.path if place != here or here in python_path]
+    distributions = installed_projects(root, projects)
+    names = sorted({*packages, *(name for one in distributions.values() for name in one["names"])})
     folders, leaves_alone = pytest_settings(here)
     answer = {
         "here": root,
@@ -120,7 +121,7 @@ def main() -> None:
         "pytest": origins(names, folders),
         "first": origins(names, [here]),
         "importlib": leaves_alone,
-        "installed": installed,
+        "installed": distributions,
     }
     print(json.dumps(answer))
 

@@ -1,14 +1,14 @@
-"""What the tests really imported: the test run itself reports it, however the test command starts it.
+"""What the tests imported, as reported by the test run itself.
 
-`import_origins` asks the interpreter before the tests run, as far as the command line names it. Scripts, `make`, `conda
-run`, a `conftest.py` or settings with an absolute path may lead elsewhere. So each run of tests finds a small plugin on
-PYTHONPATH, by the entry point `pytest11`: where PYTHONPATH is not passed on, pytest runs without it and does not fail.
-unittest has no plugins, and those of pytest can be switched off: a `sitecustomize` there notices that tests run. It
-imports the `sitecustomize` that it hides.
 
-Programs that the tests start in another folder do not find the tree there. They report a package of the tree only if it
-is a copy that was installed from a folder (`pip install .`), or the user's checkout: tests may have other reasons to
-start something else of the same name.
+`import_origins` queries the interpreter before the tests run, if the command line names it. Scripts, `make`, `conda
+run`, a `conftest.py` or settings with an absolute path may use another one. So each test run finds a small plugin on
+PYTHONPATH, through the entry point `pytest11`. If PYTHONPATH is not passed on, pytest runs without the plugin.
+unittest has no plugins, and pytest's can be disabled. So a `sitecustomize` in the same folder detects test runs. It
+imports the `sitecustomize` that it shadows.
+
+Programs that the tests start in another folder may import other packages of the same name for good reason. They report
+a package of the tree only if it is a copy installed from a folder (`pip install .`) or comes from the user's checkout.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from burnish.core.policy import CheckSpec
 
 _FOLDER, _PLUGIN = "imports", "burnish_import_report"
 _MOST_BYTES = 1024 * 1024
-# The packages of the tree, after lines with the place of the tree and of the checkout.
+# Lists the paths of the tree and of the checkout, then the packages of the tree.
 _NAMES = "packages.txt"
-# These run inside the tests, on every Python from 3.8 on. Tests that tests start are about something else: no report.
+# These run inside the tests, on Python 3.8 and later. Test runs started by tests do not report.
 _PLUGIN_TEXT = """
 import json, os, sys
 
@@ -148,7 +148,7 @@ def _report_child():
         from burnish_import_report import write_child_report
         write_child_report()
     except Exception:
-        pass  # what the tests started must end as it would without us
+        pass  # must not change how the program ends
 
 
 def _run_hidden_sitecustomize():
@@ -171,7 +171,7 @@ _run_hidden_sitecustomize()
 def with_import_report(
     spec: CheckSpec, report_dir: Path, env: Mapping[str, str], place: Placement | None = None
 ) -> Mapping[str, str]:
-    """The variables with which a pytest below this check reports what it imported."""
+    """Environment variables that make test runs of this check report what they imported."""
     if spec.name == "origins" or not runs_tests(spec):
         return env
     folder = report_dir / _FOLDER
@@ -190,9 +190,10 @@ def with_import_report(
 
 
 def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, seen_at: Path) -> str:
-    """A package of the tree that the tests imported from another place; "" if there is none.
+    """A message about a package of the tree that the tests imported from elsewhere; "" if there is none.
 
-    `tree` are the files on the disk, which the tests may have seen at the path `seen_at`.
+
+    `tree` is the path on disk; the tests see the tree at `seen_at`.
     """
     packages = {*_packages(tree), *_packages(tree / cwd)}
     roots = {str(root) for path in (tree, seen_at) for root in (path, path.resolve())}
@@ -207,10 +208,10 @@ def has_report(report_dir: Path) -> bool:
     return any(True for _ in _reports(report_dir / _FOLDER))
 
 
-def import_hint(*, confined: bool) -> str:
-    """What to do about tests that import the project from another place."""
-    hint = "Let workspace.setup install the project in editable mode, and have the test command use that environment"
-    return hint if confined else f"{hint}; or install bubblewrap: in a sandbox your own environment is used"
+def import_hint(*, is_confined: bool) -> str:
+    """The hint for tests that import the project from elsewhere."""
+    hint = "Install the project in editable mode in workspace.setup, and use that environment in the test command"
+    return hint if is_confined else f"{hint}; or install bubblewrap, so that the sandbox can use your own environment"
 
 
 def _packages(folder: Path) -> tuple[str, ...]:
@@ -219,7 +220,7 @@ def _packages(folder: Path) -> tuple[str, ...]:
 
 
 def _reports(folder: Path) -> Iterator[dict[str, str]]:
-    """One for each process. Tests can write there, so anything may stand in them."""
+    """One report per process. Tests can write there, so the content is not trusted."""
     for file in sorted(folder.glob("*.json")):
         try:
             if file.is_symlink() or not file.is_file() or file.stat().st_size > _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Environment folders in the checkout (`.venv`, `node_modules`), and whether they hold what the lock files say."""
+"""Environment folders in the checkout (`.venv`, `node_modules`), and whether they match the lock files."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class EnvironmentFolder:
         return f"{self.path}/bin" if self.kind == _PYTHON else f"{self.path}/.bin"
 
 
-def environment_folders(root: Path, tracked: Iterable[str]) -> tuple[EnvironmentFolder, ...]:
-    """Those below `root`, beside files that declare dependencies. A folder that git tracks is part of the tree."""
-    paths = list(tracked)
-    python = {"", *(_folder(path) for path in paths if _is_python(path))}
-    node = {_folder(path) for path in paths if path.rpartition("/")[2] == "package.json"}
+def environment_folders(root: Path, paths: Iterable[str]) -> tuple[EnvironmentFolder, ...]:
+    """Environment folders beside files that declare dependencies, except folders that git tracks."""
+    tracked_paths = list(paths)
+    python = {"", *(_folder(path) for path in tracked_paths if _is_python(path))}
+    node = {_folder(path) for path in tracked_paths if path.rpartition("/")[2] == "package.json"}
     found = [
         EnvironmentFolder(_join(folder, name), _PYTHON)
         for folder in sorted(python)
@@ -56,7 +56,7 @@ def environment_folders(root: Path, tracked: Iterable[str]) -> tuple[Environment
         if (root / folder / "node_modules").is_dir()
     ]
     own = [one for one in found if not (root / one.path).is_symlink()]
-    return tuple(one for one in own if not any(path.startswith(f"{one.path}/") for path in paths))
+    return tuple(one for one in own if not any(path.startswith(f"{one.path}/") for path in tracked_paths))
 
 
 def _is_environment(place: Path) -> bool:
@@ -78,7 +78,8 @@ def _join(folder: str, name: str) -> str:
 
 
 def difference(root: Path, folder: EnvironmentFolder, contents: Mapping[str, bytes | None]) -> str:
-    """Why the folder does not hold what the lock file beside it says, "" if it does.
+    """How the folder differs from its lock file; "" if it matches.
+
 
     `contents` are the dependency files of the tree under test, by path.
     """
@@ -90,37 +91,39 @@ def difference(root: Path, folder: EnvironmentFolder, contents: Mapping[str, byt
     place = root / folder.path
     if folder.kind == _PYTHON:
         return _python_difference(place, beside)
-    # what a workspace has for itself is in the record of the root
+    # The root's record lists the packages of its workspaces.
     own = any(_join(folder.project, name) in contents for name in _NODE_LOCKS)
     return _node_difference(place if own else root / "node_modules", beside)
 
 
 def _python_difference(place: Path, beside: Mapping[str, bytes]) -> str:
-    locked = _locked_python(beside)
-    if not locked:
-        return "no lock file says which versions are wanted"
-    installed = dict(_installed_python(place))
-    for name, version in sorted(installed.items()):
-        if name in locked and version not in locked[name]:
-            return f"{name} {version} is installed, the lock file has {' or '.join(sorted(locked[name]))}"
-    missing = sorted(name for name in _direct_dependencies(beside) if name in locked and name not in installed)
+    lock_versions = _locked_python(beside)
+    if not lock_versions:
+        return "there is no lock file with exact versions"
+    installed_versions = dict(_installed_python(place))
+    for name, version in sorted(installed_versions.items()):
+        if name in lock_versions and version not in lock_versions[name]:
+            return f"{name} {version} is installed, the lock file has {' or '.join(sorted(lock_versions[name]))}"
+    missing = sorted(
+        name for name in _direct_dependencies(beside) if name in lock_versions and name not in installed_versions
+    )
     return f"{missing[0]} is not installed" if missing else ""
 
 
 def _locked_python(beside: Mapping[str, bytes]) -> dict[str, set[str]]:
-    locked: dict[str, set[str]] = {}
+    lock_versions: dict[str, set[str]] = {}
     for name in _TOML_LOCKS:
         packages = _toml(beside.get(name)).get("package")
         for package in packages if isinstance(packages, list) else ():
             if isinstance(package, dict) and not _is_local(package):
-                versions = locked.setdefault(_normal(str(package.get("name"))), set())
+                versions = lock_versions.setdefault(_normal(str(package.get("name"))), set())
                 versions.add(str(package.get("version")))
-    if not locked:
+    if not lock_versions:
         for name, data in beside.items():
             if name.startswith("requirements"):
                 for package, version in _PINNED.findall(data.decode("utf-8", "replace")):
-                    locked.setdefault(_normal(package), set()).add(version)
-    return locked
+                    lock_versions.setdefault(_normal(package), set()).add(version)
+    return lock_versions
 
 
 def _is_local(package: Mapping[str, Any]) -> bool:
@@ -140,7 +143,7 @@ def _direct_dependencies(beside: Mapping[str, bytes]) -> set[str]:
     lists = [project.get("dependencies")] if isinstance(project, dict) else []
     lists += [groups.get("dev")] if isinstance(groups, dict) else []
     words = (word for one in lists if isinstance(one, list) for word in one if isinstance(word, str))
-    # a dependency with a marker may rightly be missing on this machine
+    # A dependency with a marker may be missing on this machine.
     names = (_NAME.match(word.strip()) for word in words if ";" not in word)
     return {_normal(match[0]) for match in names if match}
 
@@ -151,26 +154,31 @@ def _node_difference(place: Path, beside: Mapping[str, bytes]) -> str:
     if "pnpm-lock.yaml" in beside:
         current = read_regular(place / ".pnpm" / "lock.yaml")
         same = current is not None and current.strip() == beside["pnpm-lock.yaml"].strip()
-        return "" if same else "pnpm's record of what is installed differs from pnpm-lock.yaml"
+        return "" if same else "pnpm's record of installed packages differs from pnpm-lock.yaml"
     if "yarn.lock" in beside:
         return yarn_difference(place, beside["yarn.lock"])
     if "bun.lock" in beside:
         return bun_difference(place, beside["bun.lock"])
-    return "no lock file says which versions are wanted"
+    return "there is no lock file with exact versions"
 
 
 def _npm_difference(place: Path, lock: bytes) -> str:
-    wanted, there = _npm_packages(lock), _npm_packages(read_regular(place / ".package-lock.json") or b"")
-    if not there:
-        return "npm has left no record of what is installed"
-    for path, package in sorted(wanted.items()):
-        found = there.get(path)
-        if found is None:
-            # packages for other systems are left out by npm
+    lock_packages, installed_packages = (
+        _npm_packages(lock),
+        _npm_packages(read_regular(place / ".package-lock.json") or b""),
+    )
+    if not installed_packages:
+        return "npm's record of installed packages is missing"
+    for path, package in sorted(lock_packages.items()):
+        package_found = installed_packages.get(path)
+        if package_found is None:
+            # npm skips packages for other systems.
             if not any(package.get(key) for key in ("optional", "devOptional", "peer", "link", "os", "cpu")):
                 return f"{path} is not installed"
-        elif found.get("version") != package.get("version") or found.get("integrity") != package.get("integrity"):
-            return f"{path} {found.get('version')} is installed, the lock file has {package.get('version')}"
+        elif package_found.get("version") != package.get("version") or package_found.get("integrity") != package.get(
+            "integrity"
+        ):
+            return f"{path} {package_found.get('version')} is installed, the lock file has {package.get('version')}"
     return ""
 
 

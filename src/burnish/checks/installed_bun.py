@@ -1,4 +1,4 @@
-"""Does `node_modules` hold what bun.lock says? bun leaves no record there, so that each package is asked."""
+"""Compares `node_modules` with bun.lock. bun writes no record there, so each package.json is read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bun_difference(place: Path, lock: bytes) -> str:
 
 
 class _Entry:
-    """One package of the lock file: `"a/b": ["b@1.0.0", "", {…}, "sha512-…"]` is the `b` that `a` has for itself."""
+    """One package of the lock file: `"a/b": ["b@1.0.0", "", {…}, "sha512-…"]` is the `b` in `a`'s own node_modules."""
 
     def __init__(self, key: str, value: list[Any]) -> None:
         self.key = key
@@ -40,7 +40,7 @@ class _Entry:
 
     @property
     def is_package(self) -> bool:
-        """From a registry, for this system; a workspace, a file or a git repository has no such version."""
+        """True for packages from a registry for all systems, not for workspaces, files and git repositories."""
         return re.match(r"\d", self.version) is not None and not (self.facts.get("os") or self.facts.get("cpu"))
 
     def difference(self, place: Path) -> str:
@@ -51,7 +51,7 @@ class _Entry:
         return found if version else f"{self.name} {self.version} is not installed"
 
     def _is_isolated(self, store: Path) -> bool:
-        """With `linker = "isolated"` each package has a folder of its own, named with a hash of its peers if any."""
+        """With `linker = "isolated"` each package has its own folder, with a hash of its peers in the name."""
         name = f"{self.name.replace('/', '+')}@{self.version}"
         return (store / name).is_dir() or next(store.glob(f"{glob.escape(name)}+*"), None) is not None
 
@@ -64,17 +64,17 @@ def _version(folder: Path) -> str:
 
 
 def _required(entries: dict[str, _Entry], workspaces: dict[str, Any]) -> Iterator[_Entry]:
-    """What the workspaces need, over all steps, optional packages aside."""
-    todo = [(str(facts.get("name", "")), name) for facts in workspaces.values() for name in _needs(facts, _ALWAYS)]
-    seen: set[str] = set()
-    while todo:
-        entry = _found(entries, *todo.pop())
-        if entry is None or entry.key in seen:
+    """The transitive dependencies of the workspaces, without optional packages."""
+    pending = [(str(facts.get("name", "")), name) for facts in workspaces.values() for name in _needs(facts, _ALWAYS)]
+    visited_keys: set[str] = set()
+    while pending:
+        entry = _found(entries, *pending.pop())
+        if entry is None or entry.key in visited_keys:
             continue
-        seen.add(entry.key)
+        visited_keys.add(entry.key)
         if entry.is_package:
             yield entry
-            todo += [(entry.key, name) for name in _needs(entry.facts, ("dependencies",))]
+            pending += [(entry.key, name) for name in _needs(entry.facts, ("dependencies",))]
 
 
 def _needs(facts: dict[str, Any], kinds: tuple[str, ...]) -> list[str]:
@@ -82,7 +82,7 @@ def _needs(facts: dict[str, Any], kinds: tuple[str, ...]) -> list[str]:
 
 
 def _found(entries: dict[str, _Entry], above: str, name: str) -> _Entry | None:
-    """The package that `above` gets by this name: its own, else the one of the folder above."""
+    """The package that `above` resolves this name to: its own, else that of a parent folder."""
     names = _names(above)
     while names:
         if entry := entries.get("/".join((*names, name))):

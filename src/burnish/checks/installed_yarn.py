@@ -1,4 +1,4 @@
-"""Does `node_modules` hold what yarn.lock says? Read from the records that yarn leaves there."""
+"""Compares `node_modules` with yarn.lock, using the records that yarn writes there."""
 
 from __future__ import annotations
 
@@ -25,39 +25,41 @@ def yarn_difference(place: Path, lock: bytes) -> str:
         return _classic_difference(place, text)
     record = read_regular(place / RECORD)
     if record is None:
-        return "yarn has left no record of what is installed"
-    installed = {_identity(key) for key in _parse(record.decode("utf-8", "replace")) if key != "__metadata"}
+        return "yarn's record of installed packages is missing"
+    installed_packages = {_identity(key) for key in _parse(record.decode("utf-8", "replace")) if key != "__metadata"}
     packages = {key: entry for key, entry in _parse(text).items() if isinstance(entry, dict) and key != "__metadata"}
-    known = {_identity(str(entry.get("resolution", ""))) for entry in packages.values()}
-    if strange := sorted(installed - known):
-        return f"{' '.join(strange[0])} is installed, and yarn.lock does not have it"
-    missing = sorted(_required(packages) - installed)
+    lock_packages = {_identity(str(entry.get("resolution", ""))) for entry in packages.values()}
+    if unknown_packages := sorted(installed_packages - lock_packages):
+        return f"{' '.join(unknown_packages[0])} is installed but not in yarn.lock"
+    missing = sorted(_required(packages) - installed_packages)
     return f"{' '.join(missing[0])} is not installed" if missing else ""
 
 
 def _classic_difference(place: Path, lock: str) -> str:
     try:
         record = json.loads(read_regular(place / CLASSIC_RECORD) or b"")
-        installed, flags = dict(record["lockfileEntries"]), list(record.get("flags", ()))
+        installed_entries, flags = dict(record["lockfileEntries"]), list(record.get("flags", ()))
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "yarn has left no record of what is installed"
+        return "yarn's record of installed packages is missing"
     if "production" in flags:
-        return "yarn has installed what production needs alone"
+        return "yarn installed production dependencies only"
     for keys, entry in _parse(lock).items():
-        resolved = entry.get("resolved") if isinstance(entry, dict) else None
+        resolution = entry.get("resolved") if isinstance(entry, dict) else None
         for key in _patterns(keys):
-            if installed.get(key, "") != (resolved or ""):
-                return f"{key} is installed otherwise than yarn.lock says" if key in installed else f"{key} is missing"
+            if installed_entries.get(key, "") != (resolution or ""):
+                return (
+                    f"the installed {key} differs from yarn.lock" if key in installed_entries else f"{key} is missing"
+                )
     return ""
 
 
 def _required(packages: dict[str, dict[str, Any]]) -> set[tuple[str, str]]:
-    """What the workspaces need, over all steps; packages for other systems and optional ones may be missing."""
+    """The transitive dependencies of the workspaces, without optional packages and those for other systems."""
     by_pattern = {pattern: entry for keys, entry in packages.items() for pattern in _patterns(keys)}
     found: set[tuple[str, str]] = set()
-    todo = [entry for entry in packages.values() if "@workspace:" in str(entry.get("resolution", ""))]
-    while todo:
-        entry = todo.pop()
+    pending = [entry for entry in packages.values() if "@workspace:" in str(entry.get("resolution", ""))]
+    while pending:
+        entry = pending.pop()
         for pattern in _needed(entry):
             other = by_pattern.get(pattern)
             if other is None or other.get("conditions"):
@@ -65,7 +67,7 @@ def _required(packages: dict[str, dict[str, Any]]) -> set[tuple[str, str]]:
             identity = _identity(str(other.get("resolution", "")))
             if identity not in found and not identity[1].startswith("workspace:"):
                 found.add(identity)
-                todo.append(other)
+                pending.append(other)
     return found
 
 
@@ -92,7 +94,7 @@ def _patterns(keys: str) -> list[str]:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    """Mappings by indentation, which is all that the files of yarn consist of; lists are left out."""
+    """Nested mappings by indentation, which covers yarn's files; lists are skipped."""
     top: dict[str, Any] = {}
     levels: list[tuple[int, dict[str, Any]]] = [(-1, top)]
     for line in text.splitlines():
@@ -114,5 +116,5 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _several(words: str) -> re.Match[str] | None:
-    """`a@^1, "b c@^2":`, as yarn 1 writes the ranges that one package serves."""
+    """`a@^1, "b c@^2":`, yarn 1's syntax for several ranges of one package."""
     return re.match(r"(.+):()$", words)

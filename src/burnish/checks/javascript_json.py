@@ -1,4 +1,4 @@
-"""JSON reports: jest's, which vitest writes too, and mocha's."""
+"""Reads the JSON reports of jest, vitest (same format) and mocha."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.checks.reading import MOST_CASES, Reading, inside
-from burnish.checks.text_reader import Case, counted, failures_of, local_name
+from burnish.checks.text_reader import Case, failures_of, local_name, make_counts
 
 _BAD = "failed"
 
@@ -20,18 +20,18 @@ def read_jest(data: bytes, *, root: Path | None = None) -> Reading:
     if not isinstance(files, list):
         return Reading(error="the JSON report has no testResults")
     cases: list[Case] = []
-    passed = skipped = 0
+    passes = skips = 0
     for file in files:
         if not isinstance(file, dict):
             continue
         tests = [test for test in _list(file, "assertionResults") if isinstance(test, dict)]
-        passed += sum(test.get("status") == "passed" for test in tests)
-        skipped += sum(test.get("status") not in ("passed", _BAD) for test in tests)
+        passes += sum(test.get("status") == "passed" for test in tests)
+        skips += sum(test.get("status") not in ("passed", _BAD) for test in tests)
         cases += _of_file(file, tests, root)
-        if len(cases) + passed + skipped > MOST_CASES:
+        if len(cases) + passes + skips > MOST_CASES:
             return Reading(error=f"it has more than {MOST_CASES} cases")
     partial = "the run was interrupted" if report and report.get("wasInterrupted") is True else ""
-    counts = counted(passed=passed, failed=len(cases), skipped=skipped)
+    counts = make_counts(passes=passes, failures=len(cases), skips=skips)
     return Reading(counts, failures_of(cases), partial=partial)
 
 
@@ -69,7 +69,7 @@ def read_mocha(data: bytes, *, root: Path | None = None) -> Reading:
         for line in str(_stack(problem)).splitlines():
             case.add(line)
         cases.append(case)
-    counts = counted(passed=_count(stats, "passes"), failed=len(cases), skipped=_count(stats, "pending"))
+    counts = make_counts(passes=_count(stats, "passes"), failures=len(cases), skips=_count(stats, "pending"))
     return Reading(counts, failures_of(cases))
 
 
@@ -88,7 +88,7 @@ def _list(data: dict[str, Any], key: str) -> list[Any]:
 
 
 def _object(data: bytes) -> dict[str, Any] | None:
-    """The report; other output may come before it where it was printed."""
+    """The report; skips other output before it."""
     text = data.decode("utf-8", "replace")
     start = text.find("{")
     if start < 0:

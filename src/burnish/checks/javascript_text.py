@@ -1,4 +1,4 @@
-"""What jest, vitest, mocha and Node's own test runner print for people."""
+"""Reads the terminal output of jest, vitest, mocha and Node's test runner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from burnish.checks.reading import Reading, inside
-from burnish.checks.text_reader import UNLISTED, Case, counted, failures_of, local_name, number
+from burnish.checks.text_reader import UNLISTED, Case, failures_of, local_name, make_counts, number
 
 _JEST_FILE = re.compile(r"(PASS|FAIL) (\S.*?)(?: \([\d.]+ m?s\))?")
 _JEST_CASE = re.compile(r"  ● (\S.*)")
@@ -23,7 +23,7 @@ class JestReader:
         self.root = root
         self.file = ""
         self.open_case: Case | None = None
-        # a failure is printed again where many files ran
+        # With many files, jest prints failures twice.
         self.cases: dict[str, Case] = {}
         self.ends: list[str] = []
 
@@ -43,19 +43,19 @@ class JestReader:
         if title not in _JEST_NOISE or title == _SUITE:
             name = self.file if title == _SUITE else " > ".join([self.file, *title.split(" › ")])
             status = "error" if title == _SUITE else "failed"
-            known = self.cases.get(name)
-            self.open_case = known or Case(name, status, inside(self.file, self.root))
+            earlier_case = self.cases.get(name)
+            self.open_case = earlier_case or Case(name, status, inside(self.file, self.root))
             self.cases[name] = self.open_case
 
     def reading(self) -> Reading | None:
         if not self.ends:
             return None
-        failed = sum(number(end, r"(\d+) failed") for end in self.ends)
-        skipped = sum(number(end, r"(\d+) skipped") + number(end, r"(\d+) todo") for end in self.ends)
-        passed = sum(number(end, r"(\d+) passed") for end in self.ends)
+        failures = sum(number(end, r"(\d+) failed") for end in self.ends)
+        skips = sum(number(end, r"(\d+) skipped") + number(end, r"(\d+) todo") for end in self.ends)
+        passes = sum(number(end, r"(\d+) passed") for end in self.ends)
         suites = sum(case.status == "error" for case in self.cases.values())
-        partial = "" if len(self.cases) - suites == failed else UNLISTED
-        counts = counted(passed=passed, failed=failed + suites, skipped=skipped)
+        partial = "" if len(self.cases) - suites == failures else UNLISTED
+        counts = make_counts(passes=passes, failures=failures + suites, skips=skips)
         return Reading(counts, failures_of(list(self.cases.values())), partial=partial)
 
 
@@ -96,11 +96,11 @@ class VitestReader:
         if not self.ended:
             return None
         words = self.summary or ""
-        failed = number(words, r"(\d+) failed")
+        failures = number(words, r"(\d+) failed")
         suites = sum(case.status == "error" for case in self.cases.values())
-        skipped = number(words, r"(\d+) skipped") + number(words, r"(\d+) todo")
-        counts = counted(passed=number(words, r"(\d+) passed"), failed=failed + suites, skipped=skipped)
-        partial = "" if len(self.cases) - suites == failed else UNLISTED
+        skips = number(words, r"(\d+) skipped") + number(words, r"(\d+) todo")
+        counts = make_counts(passes=number(words, r"(\d+) passed"), failures=failures + suites, skips=skips)
+        partial = "" if len(self.cases) - suites == failures else UNLISTED
         return Reading(counts, failures_of(list(self.cases.values())), partial=partial)
 
 
@@ -109,7 +109,7 @@ _MOCHA_CASE = re.compile(r"  (\d{1,9})\) (\S.*)")
 
 
 class MochaReader:
-    """The list at the end, which all of mocha's reporters for people share."""
+    """Reads the list of failures at the end, which mocha's terminal reporters share."""
 
     signature: ClassVar[re.Pattern[str]] = re.compile(r"^  \d{1,9} passing \(", re.M)
 
@@ -136,7 +136,7 @@ class MochaReader:
             self.cases[-1].add(text.strip())
 
     def _title(self) -> None:
-        """A title has a line for each level, the last one ends in a colon."""
+        """A title has one line per level; the last line ends in a colon."""
         if self.titles[-1].endswith(":") or len(self.titles) > 20:
             self.cases.append(Case(" ".join(self.titles).removesuffix(":")))
             self.titles = []
@@ -144,9 +144,9 @@ class MochaReader:
     def reading(self) -> Reading | None:
         if not self.ended:
             return None
-        failed = self.counts["failing"]
-        counts = counted(passed=self.counts["passing"], failed=failed, skipped=self.counts["pending"])
-        return Reading(counts, failures_of(self.cases), partial="" if len(self.cases) == failed else UNLISTED)
+        failures = self.counts["failing"]
+        counts = make_counts(passes=self.counts["passing"], failures=failures, skips=self.counts["pending"])
+        return Reading(counts, failures_of(self.cases), partial="" if len(self.cases) == failures else UNLISTED)
 
 
 _NODE_COUNT = re.compile(r"ℹ (tests|pass|fail|cancelled|skipped|todo) (\d{1,9})")
@@ -188,7 +188,7 @@ class NodeSpecReader:
     def reading(self) -> Reading | None:
         if "fail" not in self.counts:
             return None
-        failed = self.counts["fail"] + self.counts.get("cancelled", 0)
-        skipped = self.counts.get("skipped", 0) + self.counts.get("todo", 0)
-        counts = counted(passed=self.counts.get("pass", 0), failed=failed, skipped=skipped)
-        return Reading(counts, failures_of(self.cases), partial="" if len(self.cases) == failed else UNLISTED)
+        failures = self.counts["fail"] + self.counts.get("cancelled", 0)
+        skips = self.counts.get("skipped", 0) + self.counts.get("todo", 0)
+        counts = make_counts(passes=self.counts.get("pass", 0), failures=failures, skips=skips)
+        return Reading(counts, failures_of(self.cases), partial="" if len(self.cases) == failures else UNLISTED)

@@ -1,4 +1,4 @@
-"""JUnit XML, as pytest and most test runners write it."""
+"""Reads JUnit XML reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
 from burnish.core.check import Counts, TestFailure
 
 _OUTCOMES = ("failure", "error", "skipped")
-# More failures of one case say nothing new.
+# Further failures of one case are not useful.
 MOST_FAILURES_OF_A_CASE = 100
 _ROOTS = ("testsuites", "testsuite")
 
@@ -43,7 +43,7 @@ def read_junit(data: bytes, *, root: Path | None = None, seen_at: Path | None = 
     parser.StartElementHandler = collector.start
     parser.EndElementHandler = collector.end
     parser.CharacterDataHandler = collector.text
-    # A report needs no document type; entities in one can grow without end or read files.
+    # Reject document types: their entities can expand without limit or read files.
     parser.StartDoctypeDeclHandler = collector.doctype
     try:
         parser.Parse(data, True)
@@ -55,7 +55,7 @@ def read_junit(data: bytes, *, root: Path | None = None, seen_at: Path | None = 
 
 
 class _Collector:
-    """Hears the parser and keeps one case at a time, and the failures."""
+    """Handles parser events; holds the current case and all failures."""
 
     def __init__(self, root: Path | None, seen_at: Path | None) -> None:
         self.root, self.seen_at = root, seen_at
@@ -103,7 +103,7 @@ class _Collector:
         self.failed += 1
         file = inside(case.attributes.get("file", ""), self.root, self.seen_at)
         name, line = _name(case.attributes, file), self._line(case.attributes)
-        # one for each: where one subtest failed at the base, a second one that fails is new
+        # One entry per failure, so that a second failing subtest counts as new.
         for one in case.failures[:MOST_FAILURES_OF_A_CASE]:
             self.failures.append(TestFailure(name, one.status, shortened("\n".join(one.message)), file, line))
 

@@ -1,4 +1,4 @@
-"""Failures by a pattern of the user's own: every line that matches names one."""
+"""Reads failures by a user-defined pattern: every matching line names one."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ SECONDS = 30.0
 
 
 def read_pattern(pattern: str, files: Sequence[Path], *, seconds: float = SECONDS) -> Reading:
-    """The failures that the lines of these files name. Never raises."""
+    """The failures named by lines of these files. Never raises."""
     if problem := pattern_problem(pattern):
         return Reading(error=problem)
     existing = [str(path) for path in files if path.is_file()]
     request = json.dumps({"pattern": pattern, "files": existing, "most": MOST_FAILURES + 1})
     argv = [sys.executable, "-I", "-S", str(Path(line_pattern_main.__file__))]
     try:
-        done = capture(argv, cwd=Path(sys.prefix), env={}, stdin=request.encode(), timeout=seconds)
-        names = [str(name) for name in json.loads(done.stdout)]
+        result = capture(argv, cwd=Path(sys.prefix), env={}, stdin=request.encode(), timeout=seconds)
+        names = [str(name) for name in json.loads(result.stdout)]
     except (BurnishError, ValueError):
         return Reading(error=f"the pattern {pattern!r} could not be applied to the output within {seconds:g} seconds")
     partial = f"only the first {MOST_FAILURES} failures were read" if len(names) > MOST_FAILURES else ""

@@ -1,4 +1,5 @@
-"""Finds the lines that match a pattern, in a process of its own: a slow pattern is ended by its parent.
+"""Finds the lines that match a pattern. Runs in its own process, so that the parent can stop a slow pattern.
+
 
 Reads JSON from stdin: `{"pattern", "files", "most"}`; writes the names of the failures as a JSON list.
 """
@@ -15,12 +16,12 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def find_names(pattern: str, files: list[str], most: int) -> list[str]:
-    compiled = re.compile(pattern)
+    regex = re.compile(pattern)
     names: list[str] = []
     for path in files:
         with Path(path).open("rb") as file:
             while len(names) < most and (raw := file.readline(LONGEST_LINE)):
-                match = compiled.search(_COLOUR.sub("", raw.decode("utf-8", "replace").rstrip("\r\n")))
+                match = regex.search(_COLOUR.sub("", raw.decode("utf-8", "replace").rstrip("\r\n")))
                 if match and (name := (match["name"] or "").strip()):
                     names.append(name)
     return names

@@ -1,4 +1,4 @@
-"""Problems with a place, as linters print them: on one line, or on several (rustc and clippy, eslint)."""
+"""Reads the problems that linters print, on one line or on several (rustc and clippy, eslint)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ESLINT = re.compile(
 def read_lines(
     text: str, *, root: Path, source: str, severity: Severity, seen_at: Path | None = None
 ) -> tuple[Remark, ...]:
-    """The problems that name a file which is really there."""
+    """The problems that name an existing file."""
     files = _Files(root, seen_at)
     lines = [line[:LONGEST] for line in text.split("\n")]
     blocks = _read_blocks(lines, files, source, severity)
@@ -48,7 +48,7 @@ def read_lines(
 
 
 class _Files:
-    """Files of the tree. A time of day or an address has colons and numbers, too."""
+    """Files of the tree. Needed because times and addresses also contain colons and numbers."""
 
     def __init__(self, root: Path, seen_at: Path | None) -> None:
         self.root, self.seen_at = root, seen_at
@@ -62,7 +62,7 @@ class _Files:
 
 
 def _read_blocks(lines: list[str], files: _Files, source: str, severity: Severity) -> list[Remark]:
-    """Problems on several lines. Warnings count only where there are no errors: then they made the linter fail."""
+    """Problems on several lines. Warnings count only without errors, because then they made the linter fail."""
     found: dict[str, list[Remark]] = {"error": [], "warning": []}
     title: re.Match[str] | None = None
     file: str | None = None

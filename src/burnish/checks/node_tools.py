@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: the scripts of package.json, by npm, pnpm, yarn or bun."""
+"""Finds the tools of JavaScript and TypeScript projects: scripts of package.json with npm, pnpm, yarn or bun."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def node_tools(place: ProjectFolder) -> Tools | None:
     notes: tuple[str, ...] = ()
     if lint and (absent := _absent_linter(place, package)):
         note = f"Script `lint` in package.json needs {absent}, which is not among the dependencies"
-        lint, notes = None, (f"{note}: not written as a check.",)
+        lint, notes = None, (f"{note}: not added as a check.",)
     return Tools(place.folder, "JavaScript", test, lint, _setup(place, package, manager, why), weight, notes)
 
 
 def _absent_linter(place: ProjectFolder, package: dict[str, Any]) -> str:
-    """The program of the script `lint` where nothing installs it; "" if it is there or unknown."""
+    """The linter of the script `lint` if no dependency installs it; "" if it is installed or unknown."""
     words = _script(package, "lint").split()
     program = words[0] if words and words[0] in _LINTERS else ""
-    # a workspace's packages may declare it
+    # A workspace's packages may declare the dependency.
     return "" if _LINTERS.get(program, program) in _dependencies(package) or covers_below(place) else program
 
 
 def covers_below(place: ProjectFolder) -> bool:
-    """Do its scripts speak for the packages in its folders?"""
+    """True if its scripts also cover the packages in its subfolders."""
     return bool(place.first(*_WORKSPACES)) or "workspaces" in _json(place.read("package.json"))
 
 
@@ -61,14 +61,16 @@ def _manager(place: ProjectFolder, package: dict[str, Any]) -> tuple[str, str]:
     for name, manager in _LOCKS.items():
         if name in place.names:
             return manager, name
-    named = str(package.get("packageManager", "")).partition("@")[0]
-    return (named, "packageManager in package.json") if named in _LOCKS.values() else ("npm", "package.json")
+    manager_name = str(package.get("packageManager", "")).partition("@")[0]
+    return (
+        (manager_name, "packageManager in package.json") if manager_name in _LOCKS.values() else ("npm", "package.json")
+    )
 
 
 def _test(package: dict[str, Any], manager: str) -> ToolChoice | None:
     script = _script(package, "test")
     if script and "no test specified" not in script:
-        # without a terminal most runners run once; this one must be told
+        # Without a terminal most runners run once; react-scripts needs CI=true.
         prefix = "CI=true " if "react-scripts" in script else ""
         return ToolChoice(
             f"{prefix}{manager} {'run ' if manager == 'bun' else ''}test", "script `test` in package.json"
@@ -82,9 +84,9 @@ def _test(package: dict[str, Any], manager: str) -> ToolChoice | None:
 def _lint(place: ProjectFolder, package: dict[str, Any], manager: str) -> ToolChoice | None:
     if _script(package, "lint"):
         return ToolChoice(f"{manager} run lint", "script `lint` in package.json")
-    configured = next((name for name in sorted(place.names) if _ESLINT.fullmatch(name)), None)
-    if configured and "eslint" in _dependencies(package):
-        return ToolChoice(f"{_runner(manager)} eslint .", configured)
+    config_file = next((name for name in sorted(place.names) if _ESLINT.fullmatch(name)), None)
+    if config_file and "eslint" in _dependencies(package):
+        return ToolChoice(f"{_runner(manager)} eslint .", config_file)
     if (name := place.first("biome.json", "biome.jsonc")) and "@biomejs/biome" in _dependencies(package):
         return ToolChoice(f"{_runner(manager)} biome check .", name)
     return None
@@ -92,7 +94,7 @@ def _lint(place: ProjectFolder, package: dict[str, Any], manager: str) -> ToolCh
 
 def _setup(place: ProjectFolder, package: dict[str, Any], manager: str, why: str) -> ToolChoice | None:
     if why not in _LOCKS:
-        # the packages of a workspace find each other by links that an installation makes
+        # Packages of a workspace import each other through links that the installation creates.
         return ToolChoice(f"{manager} install", why) if _dependencies(package) or covers_below(place) else None
     if manager == "yarn":
         modern = ".yarnrc.yml" in place.names

@@ -1,4 +1,4 @@
-"""Go, Rust, Java, Ruby and Make: one conventional command each."""
+"""Finds the tools of Go, Rust, Java, Ruby and Make projects: one conventional command each."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
 def go_tools(place: ProjectFolder) -> Tools | None:
     if "go.mod" not in place.names:
         return None
-    configured = next((name for name in sorted(place.names) if re.fullmatch(r"\.golangci\.\w+", name)), None)
+    config_file = next((name for name in sorted(place.names) if re.fullmatch(r"\.golangci\.\w+", name)), None)
     lint = ToolChoice("go vet ./...", "part of Go itself")
     notes: tuple[str, ...] = ()
-    if configured and place.around.has_program("golangci-lint"):
-        lint = ToolChoice("golangci-lint run", configured)
-    elif configured:
-        notes = (_not_installed("golangci-lint", configured, instead="go vet"),)
+    if config_file and place.around.has_program("golangci-lint"):
+        lint = ToolChoice("golangci-lint run", config_file)
+    elif config_file:
+        notes = (_not_installed("golangci-lint", config_file, instead="go vet"),)
     return Tools(place.folder, "Go", ToolChoice("go test ./...", "go.mod"), lint, None, place.count(".go"), notes)
 
 
@@ -46,28 +46,28 @@ def java_tools(place: ProjectFolder) -> Tools | None:
 def ruby_tools(place: ProjectFolder) -> Tools | None:
     if not place.first("Gemfile", "Rakefile", ".rspec"):
         return None
-    bundled = "Gemfile" in place.names
-    prefix = "bundle exec " if bundled else ""
+    has_gemfile = "Gemfile" in place.names
+    prefix = "bundle exec " if has_gemfile else ""
     test = _ruby_test(place, prefix)
-    lint, notes = _ruby_lint(place, prefix, bundled=bundled)
-    setup = ToolChoice("bundle install", "Gemfile") if bundled else None
+    lint, notes = _ruby_lint(place, prefix, has_gemfile=has_gemfile)
+    setup = ToolChoice("bundle install", "Gemfile") if has_gemfile else None
     return Tools(place.folder, "Ruby", test, lint, setup, place.count(".rb"), notes)
 
 
-def _ruby_lint(place: ProjectFolder, prefix: str, *, bundled: bool) -> tuple[ToolChoice | None, tuple[str, ...]]:
+def _ruby_lint(place: ProjectFolder, prefix: str, *, has_gemfile: bool) -> tuple[ToolChoice | None, tuple[str, ...]]:
     if ".rubocop.yml" not in place.names:
         return None, ()
     files = [name for name in place.names if name in ("Gemfile", "Gemfile.lock") or name.endswith(".gemspec")]
-    declared = any("rubocop" in place.read(name) for name in files)
-    if declared if bundled else place.around.has_program("rubocop"):
+    is_dependency = any("rubocop" in place.read(name) for name in files)
+    if is_dependency if has_gemfile else place.around.has_program("rubocop"):
         return ToolChoice(f"{prefix}rubocop", ".rubocop.yml"), ()
     return None, (_not_installed("rubocop", ".rubocop.yml"),)
 
 
-def _not_installed(program: str, configured: str, *, instead: str = "") -> str:
-    """A linter that is not there would stop every task before it begins."""
-    used = f"{instead} is used instead" if instead else "not written as a check"
-    return f"{program} is not installed here ({configured}): {used}."
+def _not_installed(program: str, config_file: str, *, instead: str = "") -> str:
+    """A note about a missing linter, which is left out because it would stop every task at the start."""
+    consequence = f"{instead} is used instead" if instead else "not added as a check"
+    return f"{program} is not installed here ({config_file}): {consequence}."
 
 
 def _ruby_test(place: ProjectFolder, prefix: str) -> ToolChoice | None:
@@ -79,7 +79,7 @@ def _ruby_test(place: ProjectFolder, prefix: str) -> ToolChoice | None:
 
 
 def make_tools(place: ProjectFolder) -> Tools | None:
-    """Targets of a Makefile; the fallback where no language says how."""
+    """Targets of a Makefile; the fallback if no language tools are found."""
     name = place.first("GNUmakefile", "Makefile", "makefile")
     if not name:
         return None

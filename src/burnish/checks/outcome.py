@@ -1,4 +1,4 @@
-"""How a check ended, in one report: exit code, report file and printed lines taken together."""
+"""Builds the report of a finished check from its exit code, report file and output."""
 
 from __future__ import annotations
 
@@ -23,103 +23,107 @@ from burnish.proc.run import ExitRecord
 from burnish.proc.text import read_text
 
 TAIL = 4000
-# Lint output is parsed from this much of it.
+# The maximum of lint output that is parsed.
 READ = 4 * 1024 * 1024
 NO_TESTS = 5  # pytest's exit code for "nothing collected"
-# exit codes of pytest that say nothing about the tests
+# Exit codes of pytest without test results.
 PYTEST_CRASHED = {3: "internal error", 4: "usage error"}
 _PYTEST_STOPPED = re.compile(r"^!+ (?:stopping after \d|Interrupted)|^!+ _pytest\.outcomes\.Exit", re.M)
 
 
-def trouble(spec: CheckSpec, why: str, hint: str = "") -> CheckReport:
-    """A check that could not be run: the result is unknown."""
+def error_report(spec: CheckSpec, why: str, hint: str = "") -> CheckReport:
+    """The report of a check that could not run, so that its result is unknown."""
     return CheckReport(spec.name, spec.words, CheckStatus.ERROR, blocking=spec.blocking, error=why, hint=hint)
 
 
 def report_of(
     spec: CheckSpec,
-    prepared: PreparedCheck,
-    done: ExitRecord,
+    check: PreparedCheck,
+    exit_record: ExitRecord,
     *,
     place: Placement,
     report_dir: Path,
     before: FileMarks | None = None,
 ) -> CheckReport:
-    """The result of one check. `before` are the report files that the tree had when it started."""
+    """The report of one check. `before` are the report files in the tree before it started."""
     base = CheckReport(
         name=spec.name,
         command=spec.words,
         status=CheckStatus.ERROR,
-        exit_code=done.exit_code,
-        seconds=done.seconds,
+        exit_code=exit_record.exit_code,
+        seconds=exit_record.seconds,
         blocking=spec.blocking,
-        tail=tail_of(done.stdout, done.stderr),
-        output_path=str(done.stdout),
+        tail=tail_of(exit_record.stdout, exit_record.stderr),
+        output_path=str(exit_record.stdout),
     )
-    if why := _did_not_run(spec, prepared, done):
-        return replace(base, error=why, hint=_more_time(spec) if done.ended == "timeout" else "")
-    reading = _read(spec, prepared, done, place, report_dir, before or {})
-    if prepared.is_pytest and done.exit_code == NO_TESTS and not (reading.counts and reading.counts.total):
+    if why := _did_not_run(spec, check, exit_record):
+        return replace(base, error=why, hint=_more_time(spec) if exit_record.ended == "timeout" else "")
+    reading = _read(spec, check, exit_record, place, report_dir, before or {})
+    if check.is_pytest and exit_record.exit_code == NO_TESTS and not (reading.counts and reading.counts.total):
         return replace(base, status=CheckStatus.PASSED, counts=Counts(0, 0, 0, 0))
-    if reading.error and prepared.promised and done.exit_code == 0:
+    if reading.error and check.promised and exit_record.exit_code == 0:
         status = CheckStatus.ERROR
     else:
-        status = _status(done, reading)
+        status = _status(exit_record, reading)
     return replace(
         base,
         status=status,
         counts=reading.counts,
         failures=tuple(replace(one, name=_without_root(one.name, place)) for one in reading.failures),
         remarks=reading.remarks,
-        error=_crashed(prepared, done, reading)
-        or _killed(done)
+        error=_crashed(check, exit_record, reading)
+        or _killed(exit_record)
         or reading.error
-        or _not_started(spec, prepared, done, reading, place),
-        partial=_partial(prepared, done, reading),
+        or _not_started(spec, check, exit_record, reading, place),
+        partial=_partial(check, exit_record, reading),
     )
 
 
-def _not_started(spec: CheckSpec, prepared: PreparedCheck, done: ExitRecord, reading: Reading, place: Placement) -> str:
-    """Why the tests never began, where no case was reported."""
+def _not_started(
+    spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, reading: Reading, place: Placement
+) -> str:
+    """Why the tests did not start, if no case was reported; else ""."""
     if reading.counts or reading.failures or reading.remarks or spec.name in ("setup", "build", "origins"):
         return ""
-    runner = prepared.known.runner.name if prepared.known and runs_tests(spec) else ""
-    return not_started(tail_of(done.stdout, done.stderr), done.exit_code, runner=runner, place=place)
+    runner = check.known.runner.name if check.known and runs_tests(spec) else ""
+    return not_started(
+        tail_of(exit_record.stdout, exit_record.stderr), exit_record.exit_code, runner=runner, place=place
+    )
 
 
-def _crashed(prepared: PreparedCheck, done: ExitRecord, reading: Reading) -> str:
-    """Why pytest ended before it ran any test: nothing is known about the tests."""
+def _crashed(check: PreparedCheck, exit_record: ExitRecord, reading: Reading) -> str:
+    """Why pytest ended before it ran any test; "" if it ran tests."""
     if reading.failures:
         return ""
-    if prepared.known and prepared.is_pytest and done.exit_code in PYTEST_CRASHED:
-        return f"pytest could not run the tests ({PYTEST_CRASHED[done.exit_code]}): {_first_error(done)}"
+    if check.known and check.is_pytest and exit_record.exit_code in PYTEST_CRASHED:
+        return f"pytest could not run the tests ({PYTEST_CRASHED[exit_record.exit_code]}): {_first_error(exit_record)}"
     return ""
 
 
-def _first_error(done: ExitRecord) -> str:
+def _first_error(exit_record: ExitRecord) -> str:
     """pytest's last line with an error, else the first line that names one, else the last line."""
-    lines = [line.strip() for line in tail_of(done.stdout, done.stderr).splitlines() if line.strip()]
-    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
-    named = [line for line in lines if re.search(r"\b\w*(?:Error|Exception)\b", line)]
-    return (*marked[-1:], *named[:1], *lines[-1:], "it printed nothing")[0][:300]
+    lines = [line.strip() for line in tail_of(exit_record.stdout, exit_record.stderr).splitlines() if line.strip()]
+    pytest_errors = [line[1:].strip() for line in lines if line.startswith("E ")]
+    error_lines = [line for line in lines if re.search(r"\b\w*(?:Error|Exception)\b", line)]
+    return (*pytest_errors[-1:], *error_lines[:1], *lines[-1:], "it printed nothing")[0][:300]
 
 
-def _partial(prepared: PreparedCheck, done: ExitRecord, reading: Reading) -> str:
+def _partial(check: PreparedCheck, exit_record: ExitRecord, reading: Reading) -> str:
     if not reading.failures:
         return ""
-    if prepared.report_file in (None, "-") and _was_cut(done):
+    if check.report_file in (None, "-") and _was_cut(exit_record):
         return "its output was longer than output_cap_mb allows"
-    stopped = prepared.is_pytest and _PYTEST_STOPPED.search(read_text(done.stdout, limit=4 * TAIL))
-    return reading.partial or prepared.may_hide or ("pytest stopped before it had run every test" if stopped else "")
+    has_stopped = check.is_pytest and _PYTEST_STOPPED.search(read_text(exit_record.stdout, limit=4 * TAIL))
+    return reading.partial or check.may_hide or ("pytest stopped before it had run every test" if has_stopped else "")
 
 
-def _was_cut(done: ExitRecord) -> bool:
-    streams = ((done.stdout, done.stdout_bytes), (done.stderr, done.stderr_bytes))
+def _was_cut(exit_record: ExitRecord) -> bool:
+    streams = ((exit_record.stdout, exit_record.stdout_bytes), (exit_record.stderr, exit_record.stderr_bytes))
     return any(path.is_file() and path.stat().st_size < size for path, size in streams)
 
 
 def _without_root(name: str, place: Placement) -> str:
-    """The tree lies elsewhere at the base: its path must not be part of a test's name."""
+    """The name without the tree's path, which differs at the base."""
     for root in {str(place.files), str(place.files.resolve()), str(place.path)}:
         name = name.replace(f"{root}/", "")
     return name
@@ -132,115 +136,121 @@ def _more_time(spec: CheckSpec) -> str:
     )
 
 
-def _did_not_run(spec: CheckSpec, prepared: PreparedCheck, done: ExitRecord) -> str:
-    if done.ended == "timeout":
-        return f"It took longer than {spec.timeout_seconds / 60:g} minutes and was ended."
-    if done.ended != "exit":
-        return "It was stopped before its end."
-    if isinstance(spec.command, str) and done.exit_code in (126, 127):
-        last = tail_of(done.stdout, done.stderr).splitlines()[-1:]
-        return f"The shell could not start it: {last[0] if last else f'exit code {done.exit_code}'}"
-    if prepared.is_pytest and done.exit_code == 1:
-        missing = re.search(r"No module named '?pytest'?\s*$", read_text(done.stderr, limit=TAIL))
+def _did_not_run(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord) -> str:
+    if exit_record.ended == "timeout":
+        return f"It timed out after {spec.timeout_seconds / 60:g} minutes."
+    if exit_record.ended != "exit":
+        return "It was stopped before it finished."
+    if isinstance(spec.command, str) and exit_record.exit_code in (126, 127):
+        last = tail_of(exit_record.stdout, exit_record.stderr).splitlines()[-1:]
+        return f"The shell could not start it: {last[0] if last else f'exit code {exit_record.exit_code}'}"
+    if check.is_pytest and exit_record.exit_code == 1:
+        missing = re.search(r"No module named '?pytest'?\s*$", read_text(exit_record.stderr, limit=TAIL))
         return "pytest is not installed for this python; see workspace.setup and checks.test." if missing else ""
     return ""
 
 
-def _killed(done: ExitRecord) -> str:
-    if done.signal is None:
+def _killed(exit_record: ExitRecord) -> str:
+    if exit_record.signal is None:
         return ""
     try:
-        name = signal.Signals(done.signal).name
+        name = signal.Signals(exit_record.signal).name
     except ValueError:
-        name = str(done.signal)
+        name = str(exit_record.signal)
     return f"It was ended by signal {name}."
 
 
-def _status(done: ExitRecord, reading: Reading) -> CheckStatus:
-    # Either of the two is enough: a green report does not make up for a red exit code.
-    bad = reading.failures or any(remark.severity is Severity.ERROR for remark in reading.remarks)
-    bad = bad or (reading.counts is not None and reading.counts.failed > 0)
-    return CheckStatus.FAILED if done.exit_code != 0 or bad else CheckStatus.PASSED
+def _status(exit_record: ExitRecord, reading: Reading) -> CheckStatus:
+    # A failure exit code or a failure in the report is enough.
+    has_failures = reading.failures or any(remark.severity is Severity.ERROR for remark in reading.remarks)
+    has_failures = has_failures or (reading.counts is not None and reading.counts.failed > 0)
+    return CheckStatus.FAILED if exit_record.exit_code != 0 or has_failures else CheckStatus.PASSED
 
 
 def _read(
-    spec: CheckSpec, prepared: PreparedCheck, done: ExitRecord, place: Placement, report_dir: Path, before: FileMarks
+    spec: CheckSpec,
+    check: PreparedCheck,
+    exit_record: ExitRecord,
+    place: Placement,
+    report_dir: Path,
+    before: FileMarks,
 ) -> Reading:
     if spec.pattern:
-        return read_pattern(spec.pattern, (done.stdout, done.stderr))
-    if prepared.report is None or prepared.report_file is None:
-        return _from_tree(spec, prepared, place, before) or _from_text(spec, prepared, done, place)
-    if prepared.report == "go" and prepared.report_file == "-":
-        return read_printed(done.stdout, done.stderr, root=place.path, formats=("go-json",)) or Reading(
+        return read_pattern(spec.pattern, (exit_record.stdout, exit_record.stderr))
+    if check.report is None or check.report_file is None:
+        return _from_tree(spec, check, place, before) or _from_text(spec, check, exit_record, place)
+    if check.report == "go" and check.report_file == "-":
+        return read_printed(exit_record.stdout, exit_record.stderr, root=place.path, formats=("go-json",)) or Reading(
             error="go test printed no results"
         )
-    if prepared.report_file == "-":
-        data = read_report(done.stdout.parent, done.stdout.name)
+    if check.report_file == "-":
+        data = read_report(exit_record.stdout.parent, exit_record.stdout.name)
     else:
-        data = read_report(report_dir, prepared.report_file)
+        data = read_report(report_dir, check.report_file)
     if isinstance(data, str):
         return Reading(error=data)
     if data is None:
-        if prepared.promised:
-            return Reading(error=f"no report was written to {prepared.report_file}: the results are unknown")
-        return _from_text(spec, prepared, done, place)
-    reading = FILE_FORMATS[prepared.report](data, place, f"check:{spec.name}")
-    return reading if prepared.promised or prepared.known else _with_printed(reading, done, place)
+        if check.promised:
+            return Reading(error=f"no report was written to {check.report_file}: the results are unknown")
+        return _from_text(spec, check, exit_record, place)
+    reading = FILE_FORMATS[check.report](data, place, f"check:{spec.name}")
+    return reading if check.promised or check.known else _with_printed(reading, exit_record, place)
 
 
-def _with_printed(report: Reading, done: ExitRecord, place: Placement) -> Reading:
-    """The report of a command that may start several runners, each of which may have replaced the report before it.
+def _with_printed(report: Reading, exit_record: ExitRecord, place: Placement) -> Reading:
+    """Adds printed failures to the report of a command that may start several runners.
 
-    The exit code may be that of the last one alone, so failures that were only printed count as well.
+
+    Each runner may overwrite the report of the previous one, and the exit code may be that of the last one.
     """
-    printed = read_printed(done.stdout, done.stderr, root=place.path)
-    if printed is None or (_covers(report.counts, printed.counts) and len(printed.failures) <= len(report.failures)):
+    output = read_printed(exit_record.stdout, exit_record.stderr, root=place.path)
+    if output is None or (_covers(report.counts, output.counts) and len(output.failures) <= len(report.failures)):
         return report
-    known = {failure.name for failure in report.failures}
+    report_names = {failure.name for failure in report.failures}
     return Reading(
-        counts=printed.counts or report.counts,
-        failures=(*report.failures, *(failure for failure in printed.failures if failure.name not in known)),
+        counts=output.counts or report.counts,
+        failures=(*report.failures, *(failure for failure in output.failures if failure.name not in report_names)),
         remarks=report.remarks,
         error=report.error,
-        partial=report.partial or printed.partial,
+        partial=report.partial or output.partial,
     )
 
 
-def _covers(report: Counts | None, printed: Counts | None) -> bool:
-    """Has the report every test that was printed?"""
-    if printed is None:
+def _covers(report: Counts | None, output: Counts | None) -> bool:
+    """True if the report contains every printed test."""
+    if output is None:
         return True
-    return report is not None and report.total >= printed.total and report.failed >= printed.failed
+    return report is not None and report.total >= output.total and report.failed >= output.failed
 
 
-def _from_tree(spec: CheckSpec, prepared: PreparedCheck, place: Placement, before: FileMarks) -> Reading | None:
+def _from_tree(spec: CheckSpec, check: PreparedCheck, place: Placement, before: FileMarks) -> Reading | None:
     """JUnit files that the build tool wrote during this run."""
-    reports = prepared.known.runner.tree_reports if prepared.known else None
+    reports = check.known.runner.tree_reports if check.known else None
     return read_new_reports(place, spec.name, *reports, before=before) if reports else None
 
 
-def _from_text(spec: CheckSpec, prepared: PreparedCheck, done: ExitRecord, place: Placement) -> Reading:
-    """Test results as they were printed, or problems with a place out of what a linter printed."""
+def _from_text(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, place: Placement) -> Reading:
+    """Test results or linter problems, read from the output."""
     if spec.name == "lint":
-        return _from_lines(spec, done, place)
-    formats = prepared.known.runner.text_formats if prepared.known else tuple(TEXT_FORMATS)
-    reading = read_printed(done.stdout, done.stderr, root=place.path, formats=formats)
-    return reading if reading else _from_lines(spec, done, place)
+        return _from_lines(spec, exit_record, place)
+    formats = check.known.runner.text_formats if check.known else tuple(TEXT_FORMATS)
+    reading = read_printed(exit_record.stdout, exit_record.stderr, root=place.path, formats=formats)
+    return reading if reading else _from_lines(spec, exit_record, place)
 
 
-def _from_lines(spec: CheckSpec, done: ExitRecord, place: Placement) -> Reading:
-    """Problems with a place, out of what a failing linter printed."""
-    # The traces that tests print name files and lines, too, but no problems.
-    if done.exit_code == 0 or spec.name == "test":
+def _from_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading:
+    """Problems from the output of a failing linter."""
+    # Tracebacks of tests also name files and lines, but these are not problems.
+    if exit_record.exit_code == 0 or spec.name == "test":
         return Reading()
     severity = Severity.ERROR if spec.blocking else Severity.WARNING
-    text = f"{read_text(done.stdout, limit=READ)}\n{read_text(done.stderr, limit=READ)}"
+    text = f"{read_text(exit_record.stdout, limit=READ)}\n{read_text(exit_record.stderr, limit=READ)}"
     source = f"check:{spec.name}"
     remarks = read_lines(text, root=place.files, seen_at=place.path, source=source, severity=severity)
     return Reading(remarks=remarks)
 
 
 def tail_of(stdout: Path, stderr: Path) -> str:
-    """The end of both streams; what went to stderr stands last."""
+    """The end of both streams, stderr last."""
     parts = (shortened(without_usage(read_text(path, limit=4 * TAIL)), longest=TAIL) for path in (stdout, stderr))
     return "\n".join(part for part in parts if part)

@@ -1,7 +1,8 @@
-"""Which other parts of the repository the sources of a part use. Pure.
+"""Finds which other parts of the repository the sources of a part use. Pure.
+
 
 Project files do not tell everything: a `conftest.py` puts `../lib` on the path, a module imports `../../shared/rates`.
-A use that is not there only makes a check run more often, so doubtful cases count.
+A false positive only makes a check run more often, so doubtful cases count as used.
 """
 
 from __future__ import annotations
@@ -56,19 +57,19 @@ def _module(path: str, folder: str, inside: Collection[str]) -> str:
 def sources_use(
     part: str, other: str, sources: dict[str, str], paths: Sequence[str], names: Iterable[str] = ()
 ) -> bool:
-    """`names`: what the other part is called in imports, such as its Go module, its npm package or an alias for it."""
+    """True if a source names the other part. `names`: its names in imports (Go module, npm package, alias)."""
     modules = find_modules(other, paths) - find_modules(part, paths)
-    quoted = re.compile("|".join(rf"""["'`]{re.escape(name)}["'`/]""" for name in names if name) or "(?!)")
-    if any(quoted.search(text) for text in sources.values()):
+    name_pattern = re.compile("|".join(rf"""["'`]{re.escape(name)}["'`/]""" for name in names if name) or "(?!)")
+    if any(name_pattern.search(text) for text in sources.values()):
         return True
     return any(_file_uses(path, text, part, other, modules) for path, text in sources.items())
 
 
 def _file_uses(path: str, text: str, part: str, other: str, modules: set[str]) -> bool:
-    joined = _JOINED.sub("/", text)
-    # tests read files from the folder that they run in, imports start from the file's own
+    joined_text = _JOINED.sub("/", text)
+    # Tests read files relative to the working directory; imports are relative to the file.
     bases = (posixpath.dirname(path), part)
-    targets = {posixpath.normpath(f"{base}/{match[0]}") for match in _RELATIVE.finditer(joined) for base in bases}
+    targets = {posixpath.normpath(f"{base}/{match[0]}") for match in _RELATIVE.finditer(joined_text) for base in bases}
     if any(target == other or target.startswith(f"{other}/") for target in targets):
         return True
     if not path.endswith((".py", ".pyi")):
@@ -81,11 +82,11 @@ def _file_uses(path: str, text: str, part: str, other: str, modules: set[str]) -
 def _imported_names(text: str) -> set[str]:
     found = set()
     for match in _IMPORT.finditer(text):
-        listed = {name.split()[0] for name in (match[3] or match[2] or "").split(",") if name.strip()}
-        found |= {match[1], *(f"{match[1]}.{name}" for name in listed)} if match[1] else listed
+        names = {name.split()[0] for name in (match[3] or match[2] or "").split(",") if name.strip()}
+        found |= {match[1], *(f"{match[1]}.{name}" for name in names)} if match[1] else names
     return found | set(_IMPORTED_BY_NAME.findall(text))
 
 
 def _is_of(name: str, other: str, modules: set[str]) -> bool:
-    dotted = other.replace("/", ".")
-    return any(name == module or name.startswith(f"{module}.") for module in (dotted, *modules))
+    dotted_path = other.replace("/", ".")
+    return any(name == module or name.startswith(f"{module}.") for module in (dotted_path, *modules))

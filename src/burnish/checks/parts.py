@@ -10,7 +10,7 @@ from dataclasses import replace
 from burnish.checks.part_sources import read_sources, sources_use
 from burnish.checks.tools import Read, Tools
 
-# More patterns than this are not read by anybody; the checks of such a part then run for every change.
+# Longer lists are hard to read; the checks of such a part run for every change.
 MOST_PATTERNS = 12
 # Folders that no test runs.
 _NOT_TESTED = frozenset((".github", ".gitlab", ".circleci", ".vscode", ".idea", ".devcontainer", "docs", "doc"))
@@ -29,7 +29,8 @@ _OWN_NAME = re.compile(r'^module\s+(\S+)|(?:^|[{,])\s*"name"\s*:\s*"([^"]+)"|^na
 
 
 def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list[Tools]:
-    """Each part with its own folder, the parts that it names, and everything that belongs to no part.
+    """Each part with path patterns: its own folder, the parts that it names, and files that belong to no part.
+
 
     The project at the root, and a project that is the only one, depend on everything.
     """
@@ -37,15 +38,15 @@ def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list
     parts = [folder for folder in folders if folder]
     if len(folders) < 2:
         return list(found)
-    shared = _outside(parts, paths)
+    shared_patterns = _outside(parts, paths)
     texts = {part: _manifests(part, paths, read) for part in parts}
     aliases = _aliases(parts, paths, read)
     uses = {part: _direct_uses(part, texts, aliases, paths, read) for part in parts}
     result = []
     for tools in found:
-        named = _named(tools.folder, uses) if tools.folder else None
-        own = [tools.folder, *named] if named is not None else []
-        patterns = [*(f"{folder}/**" for folder in own), *shared]
+        other_parts = _used_parts(tools.folder, uses) if tools.folder else None
+        own = [tools.folder, *other_parts] if other_parts is not None else []
+        patterns = [*(f"{folder}/**" for folder in own), *shared_patterns]
         usable = own and len(patterns) <= MOST_PATTERNS
         result.append(replace(tools, paths=tuple(patterns)) if usable else tools)
     return result
@@ -58,7 +59,7 @@ def _outside(parts: Sequence[str], paths: Iterable[str]) -> list[str]:
     for path in paths:
         if any(path.startswith(f"{part}/") for part in parts):
             continue
-        # the topmost folder that holds no part, or the file's own folder if that one holds parts
+        # The topmost folder without a part, or the file's own folder if that contains parts.
         folders = list(_parents(path))[::-1]
         alone = next((folder for folder in folders if folder not in above and folder not in parts), None)
         if alone is None:
@@ -106,21 +107,21 @@ def _direct_uses(
     ]
 
 
-def _named(part: str, uses: Mapping[str, list[str] | None]) -> list[str] | None:
+def _used_parts(part: str, uses: Mapping[str, list[str] | None]) -> list[str] | None:
     """Other parts that this one uses, directly or through others; None if that is not known."""
-    used: set[str] = set()
-    waiting = [part]
-    while waiting:
-        found = uses[waiting.pop()]
+    used_parts: set[str] = set()
+    pending = [part]
+    while pending:
+        found = uses[pending.pop()]
         if found is None:
             return None
-        waiting += [other for other in found if other not in used and other != part]
-        used |= set(found) - {part}
-    return sorted(used)
+        pending += [other for other in found if other not in used_parts and other != part]
+        used_parts |= set(found) - {part}
+    return sorted(used_parts)
 
 
 def _names(path: str, text: str) -> list[str]:
-    """What a manifest calls its own project; further names do no harm, since they only make checks run more often."""
+    """The project's name in a manifest. Other names do no harm: they only make checks run more often."""
     if path.endswith("pom.xml"):
         return re.findall(r"<artifactId>\s*([\w.-]+)", re.sub(r"<parent>.*?</parent>", "", text, flags=re.S))[:1]
     return [name for match in _OWN_NAME.finditer(text) for name in match.groups() if name]

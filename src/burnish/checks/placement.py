@@ -1,4 +1,4 @@
-"""Where checks run: a tree on the disk, and the path at which the programs see it."""
+"""Where checks run: a tree on disk, and the path at which programs see it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class Placement:
     files: Path
     path: Path
     wrap: Wrap | None = None
-    # name of a check → the folder on the disk with the files that it wrote into the tree
+    # name of a check → the folder on disk with the files that it wrote into the tree
     written: Callable[[str], Path] | None = None
-    # the user's checkout, whose programs tests must not start; None where the checkout itself is tested
+    # The user's checkout, whose programs tests must not start; None if the checkout itself is tested.
     checkout: Path | None = None
     # when the tree was written, in seconds since the epoch
     made_at: float = 0.0
-    # the home directory, and a folder with what set-up left in it, which checks find there
+    # The home directory, and a folder with the files that set-up left in it, which checks see there.
     home: tuple[Path, Path] | None = None
 
     @classmethod
     def plain(
         cls, files: Path, wrap: Wrap | None = None, *, checkout: Path | None = None, made_at: float = 0.0
     ) -> Placement:
-        """Programs see the tree where it lies."""
+        """A placement without another mount path."""
         return cls(files, files, wrap, checkout=checkout, made_at=made_at)
 
     def written_by(self, check: str) -> Path:

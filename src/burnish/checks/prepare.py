@@ -1,4 +1,4 @@
-"""A check made ready to start: its words, its report, and the options that make its runner report each case."""
+"""Prepares a check: its argv, its report file, and options that make its runner report each case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PYTEST_WORDS = re.compile(
     r"\s*(?:[A-Za-z_]\w*=[\w./:@%+,-]*\s+)*"  # VARIABLE=value
     r"(?:[\w./+-]*/)?(?:py\.test|pytest|python[\d.]*\s+(?:-[A-Za-z]+\s+)*?-m\s+pytest)(?=\s|$)"
 )
-# the user has chosen a report already: it is left alone, and what is printed is read
+# The user configured a report already: do not change the options, and read the output.
 _OWN_REPORT = {
     "pytest": re.compile(r"--junit-?xml\b"),
     "go test": re.compile(r"(?<!\S)--?(?:json|c|bench)\b"),
@@ -29,29 +29,29 @@ _OWN_REPORT = {
     "cargo nextest": re.compile(r"--no-fail-fast\b"),
     "Gradle": re.compile(r"--continue\b"),
 }
-MAY_RUN_MORE = "its command may run more than the tests that it names"
+MAY_RUN_MORE = "its command may run more tests than it reports"
 STOPS_EARLY = "its command stops at the first failure"
-SKIPS_MODULES = "Maven leaves out the modules that come after one that failed"
+SKIPS_MODULES = "Maven skips the modules after a failed one"
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCheck:
-    """What to start, and what to read afterwards."""
+    """The command to start, and the report to read afterwards."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    # format of the report file, None: there is none
+    # Format of the report file; None without a report.
     report: str | None
     report_file: str | None
-    # the user configured the report: without it the result is unknown
+    # The user configured the report: without it the result is unknown.
     promised: bool
     known: KnownCommand | None = None
-    # starts with pytest, though the shell may do more afterwards
+    # Starts with pytest; the shell may run more commands afterwards.
     is_pytest: bool = False
 
     @property
     def may_hide(self) -> str:
-        """Why tests may fail that its results do not name, "" if there is no reason."""
+        """Why its results may not list all failed tests; "" if they do."""
         if self.promised:
             return ""
         if self.known is None:
@@ -62,17 +62,17 @@ class PreparedCheck:
 
 
 def prepare(spec: CheckSpec, *, report_dir: Path, env: Mapping[str, str], root: Path | None = None) -> PreparedCheck:
-    """Fill in `{report_dir}`, and have a known runner write a report where the user asked for none."""
+    """Replace `{report_dir}`, and let a known runner write a report if the user configured none."""
     command = _filled(spec.command, report_dir)
-    known = known_command(command, root) if spec.name != "lint" else None
-    is_pytest = pytest_end(command) is not None or (known is not None and known.runner is PYTEST)
+    known_runner = known_command(command, root) if spec.name != "lint" else None
+    is_pytest = pytest_end(command) is not None or (known_runner is not None and known_runner.runner is PYTEST)
     if spec.report or spec.pattern:
         file = _local(spec.report_file or "-", report_dir) if spec.report else None
-        return PreparedCheck(_argv(command, env), env, spec.report, file, True, known, is_pytest)
+        return PreparedCheck(_argv(command, env), env, spec.report, file, True, known_runner, is_pytest)
     if spec.name == "lint" or (is_pytest and _OWN_REPORT["pytest"].search(spec.words)):
-        return PreparedCheck(_argv(command, env), env, None, None, False, known, is_pytest)
-    if known:
-        return _with_report(spec, command, known, report_dir, env)
+        return PreparedCheck(_argv(command, env), env, None, None, False, known_runner, is_pytest)
+    if known_runner:
+        return _with_report(spec, command, known_runner, report_dir, env)
     options = PYTEST.options(str(report_dir / JUNIT_FILE))
     if is_pytest:
         return PreparedCheck(_argv(_with_options(command, options), env), env, "junit", JUNIT_FILE, False, None, True)
@@ -82,17 +82,17 @@ def prepare(spec: CheckSpec, *, report_dir: Path, env: Mapping[str, str], root: 
 
 
 def _with_report(
-    spec: CheckSpec, command: Command, known: KnownCommand, report_dir: Path, env: Mapping[str, str]
+    spec: CheckSpec, command: Command, known_runner: KnownCommand, report_dir: Path, env: Mapping[str, str]
 ) -> PreparedCheck:
-    runner = known.runner
+    runner = known_runner.runner
     kind, file = runner.report or (None, None)
     own = _OWN_REPORT.get(runner.name)
-    text = " ".join((spec.words, *known.arguments))
+    text = " ".join((spec.words, *known_runner.arguments))
     options = () if own and own.search(text) else runner.options(str(report_dir / file) if file else "")
-    changed = known.with_options(options) if options else None
-    if changed is None:
-        return PreparedCheck(_argv(command, env), env, None, None, False, known, runner is PYTEST)
-    return PreparedCheck(_argv(changed, env), env, kind, file, False, known, runner is PYTEST)
+    new_command = known_runner.with_options(options) if options else None
+    if new_command is None:
+        return PreparedCheck(_argv(command, env), env, None, None, False, known_runner, runner is PYTEST)
+    return PreparedCheck(_argv(new_command, env), env, kind, file, False, known_runner, runner is PYTEST)
 
 
 def _filled(command: Command, report_dir: Path) -> Command:
@@ -106,13 +106,13 @@ def _local(file: str, report_dir: Path) -> str:
 
 
 def pytest_end(command: Command) -> int | None:
-    """Where pytest's own arguments begin, if the command begins with pytest."""
+    """The position where pytest's arguments begin, if the command begins with pytest."""
     if isinstance(command, str):
         match = _PYTEST_WORDS.match(command)
         return match.end() if match else None
     line = parse_command(command, None)
-    started = command and re.fullmatch(r"py\.test|pytest|python[\d.]*", Path(command[0]).name)
-    return line.program + 1 if started and line and line.name in ("pytest", "py.test") else None
+    is_program = command and re.fullmatch(r"py\.test|pytest|python[\d.]*", Path(command[0]).name)
+    return line.program + 1 if is_program and line and line.name in ("pytest", "py.test") else None
 
 
 def _with_options(command: Command, options: tuple[str, ...]) -> Command:
@@ -131,7 +131,7 @@ def _argv(command: Command, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _stand_in(program: str, env: Mapping[str, str]) -> str:
-    """Some systems have only `python3`; and burnish brings a ruff of its own."""
+    """`python3` for `python` on systems without it, and the ruff that is installed with burnish."""
     if program == "python":
         return "python3" if shutil.which("python3", path=env.get("PATH")) else program
     own = Path(sys.executable).parent / program

@@ -1,4 +1,4 @@
-"""What pytest prints: read where its JUnit report does not reach us (tox, nox, containers)."""
+"""Reads pytest's output if there is no JUnit report (tox, nox, containers)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from burnish.checks.reading import Reading, inside
-from burnish.checks.text_reader import UNLISTED, Case, counted, failures_of, number
+from burnish.checks.text_reader import UNLISTED, Case, failures_of, make_counts, number
 
 _SUMMARY = re.compile(r"=+ short test summary info =+")
 _END = re.compile(
@@ -42,7 +42,7 @@ class PytestReader:
             self._finish(match[1])
 
     def _case(self, status: str, rest: str) -> None:
-        # a parameter may hold " - "
+        # A parameter may contain " - ".
         bracket = rest.find("[")
         dash = rest.find(" - ")
         if -1 < bracket < dash:
@@ -53,11 +53,11 @@ class PytestReader:
         self.cases.append(case)
 
     def _finish(self, summary: str) -> None:
-        failed = number(summary, r"(\d+) failed") + number(summary, r"(\d+) errors?")
-        listed, self.listed = len(self.cases) - self.listed, len(self.cases)
-        if listed != failed:
+        failures = number(summary, r"(\d+) failed") + number(summary, r"(\d+) errors?")
+        new_cases, self.listed = len(self.cases) - self.listed, len(self.cases)
+        if new_cases != failures:
             self.partial = self.partial or UNLISTED
-        self.failed += failed
+        self.failed += failures
         self.passed += number(summary, r"(\d+) passed") + number(summary, r"(\d+) xpassed")
         self.skipped += number(summary, r"(\d+) skipped") + number(summary, r"(\d+) xfailed")
         self.in_summary = False
@@ -66,5 +66,5 @@ class PytestReader:
     def reading(self) -> Reading | None:
         if not self.ends:
             return None
-        counts = counted(passed=self.passed, failed=self.failed, skipped=self.skipped)
+        counts = make_counts(passes=self.passed, failures=self.failed, skips=self.skipped)
         return Reading(counts, failures_of(self.cases), partial=self.partial)

@@ -1,4 +1,4 @@
-"""Where a Python project declares what its tests need: extras, groups, requirements files, tox, nox, hatch."""
+"""Reads the test dependencies of a Python project: extras, groups, requirements files, tox, nox, hatch."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _INSTALLS_ITSELF = re.compile(r"^\s*(?:-e|--editable)?[ =]*\.(?:\[[^\]]*\])?\s*(?:#.*)?$", re.M)
 _TEST_WORDS = frozenset({"test", "tests", "testing", "pytest", "unittest", "unittests"})
 _DEV_WORDS = frozenset({"dev", "devel", "develop", "development"})
-# extras that no test needs, and that are often large or cannot be installed everywhere
+# Extras that tests do not need, and that are often large or not installable everywhere.
 _OTHER_WORDS = frozenset(
     "doc docs documentation lint linting format typing types mypy release build publish bench benchmark benchmarks "
     "example examples gpu cuda tpu rocm".split()
 )
-# an option in `addopts` that a plugin brings → the plugin
+# an option in `addopts` → the plugin that provides it
 _PLUGINS = {
     r"--cov\b|--no-cov\b": "pytest-cov",
     r"(?:^|\s)-n\s*\w|--numprocesses|--dist\b": "pytest-xdist",
@@ -36,7 +36,7 @@ _PLUGINS = {
     r"--reruns\b": "pytest-rerunfailures",
     r"--asyncio-mode|asyncio_mode": "pytest-asyncio",
 }
-# hatch's environments that tests run in; `hatch-test` brings these by itself
+# Environments of hatch in which tests run; `hatch-test` installs these itself.
 _HATCH_ENVS = ("default", "test", "tests", "dev", "hatch-test")
 _HATCH_TEST = ("pytest", "pytest-mock", "pytest-randomly", "pytest-rerunfailures", "pytest-xdist[psutil]")
 
@@ -52,7 +52,7 @@ def requirement_names(texts: Iterable[str]) -> frozenset[str]:
 
 
 def has_pytest(names: Iterable[str]) -> bool:
-    """Does installing these bring pytest? Its plugins depend on it."""
+    """True if these packages install pytest; its plugins depend on it."""
     return any(name == "pytest" or name.startswith("pytest-") for name in names)
 
 
@@ -73,16 +73,16 @@ def _words(name: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class PythonDependencies:
-    """Everything declared, by where it is declared."""
+    """The declared dependencies, by place of declaration."""
 
     # dependencies of the project itself
     own: frozenset[str]
     extras: dict[str, frozenset[str]]
     # PEP 735 [dependency-groups]
     groups: dict[str, frozenset[str]]
-    # [tool.poetry.group.*]: names, and is it optional?
+    # [tool.poetry.group.*]: names, and whether the group is optional
     poetry_groups: dict[str, tuple[frozenset[str], bool]]
-    # requirements files that tests need → what they and the files they include declare
+    # requirements files that tests need → names that they and their included files declare
     files: dict[str, frozenset[str]]
     # requirements as written, for hatch's environments, tox and nox
     hatch: tuple[str, ...]
@@ -98,10 +98,10 @@ class PythonDependencies:
         return self.own.union(*sets, *self.files.values(), requirement_names((*self.hatch, *self.runners)))
 
     def feature_extras(self) -> list[str]:
-        """Extras to install for the tests; all that are features where none is named for tests."""
-        chosen = sets_for_tests(self.extras)
-        if chosen:
-            return chosen
+        """Extras to install for the tests; if none is named for tests, all features."""
+        test_extras = sets_for_tests(self.extras)
+        if test_extras:
+            return test_extras
         if "all" in self.extras:
             return ["all"]
         return [name for name in self.extras if not _words(name) & _OTHER_WORDS]
@@ -140,16 +140,16 @@ def _groups(groups: dict[str, Any], tool: Mapping[str, Any]) -> dict[str, frozen
     return found
 
 
-def _group(groups: dict[str, Any], name: str, seen: set[str]) -> Iterator[str]:
-    if name in seen:
+def _group(groups: dict[str, Any], name: str, visited_groups: set[str]) -> Iterator[str]:
+    if name in visited_groups:
         return
-    seen.add(name)
+    visited_groups.add(name)
     entries = groups.get(name)
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, str):
             yield requirement_name(entry)
         elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
-            yield from _group(groups, entry["include-group"], seen)
+            yield from _group(groups, entry["include-group"], visited_groups)
 
 
 def _of_poetry(poetry: dict[str, Any]) -> tuple[frozenset[str], dict[str, tuple[frozenset[str], bool]]]:
@@ -238,23 +238,23 @@ def _setup_arguments(text: str) -> dict[str, Any]:
 
 
 def _files_for_tests(place: ProjectFolder) -> list[str]:
-    """Requirements files at the top, and of a folder of them the ones for tests."""
-    found = sorted(name for name in place.names if REQUIREMENTS.fullmatch(name))
+    """Requirements files at the top, and those for tests in a `requirements` folder."""
+    top_files = sorted(name for name in place.names if REQUIREMENTS.fullmatch(name))
     inner = {match[1]: match[0] for path in place.paths if (match := _FOLDER_OF_REQUIREMENTS.fullmatch(path))}
     sets = {name: requirement_names(_lines_of(place, path)) for name, path in sorted(inner.items())}
-    chosen = sets_for_tests(sets) or [name for name in sets if name in ("base", "main", "requirements", "common")]
-    return [*found, *(inner[name] for name in chosen)]
+    names = sets_for_tests(sets) or [name for name in sets if name in ("base", "main", "requirements", "common")]
+    return [*top_files, *(inner[name] for name in names)]
 
 
-def _lines_of(place: ProjectFolder, path: str, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+def _lines_of(place: ProjectFolder, path: str, visited_paths: frozenset[str] = frozenset()) -> Iterator[str]:
     """The lines of a requirements file and of those that it includes."""
-    if path in seen or len(seen) > 10:
+    if path in visited_paths or len(visited_paths) > 10:
         return
     for line in place.read(path).splitlines():
-        included = re.match(r"\s*(?:-r|--requirement)[ =]*(\S+)", line)
-        if included:
-            other = posixpath.normpath(posixpath.join(posixpath.dirname(path), included[1]))
-            yield from _lines_of(place, other, seen | {path})
+        include = re.match(r"\s*(?:-r|--requirement)[ =]*(\S+)", line)
+        if include:
+            other = posixpath.normpath(posixpath.join(posixpath.dirname(path), include[1]))
+            yield from _lines_of(place, other, visited_paths | {path})
         elif not line.lstrip().startswith(("-", "#")):
             yield line
 
@@ -269,7 +269,7 @@ _PYTEST_INI_SECTIONS = (
 
 def _plugins(place: ProjectFolder, tool: Mapping[str, Any]) -> tuple[str, ...]:
     pyproject = _dict(tool.get("pytest"))
-    # pytest 9 reads its own names from `[tool.pytest]`, and files of its own
+    # pytest 9 also reads `[tool.pytest]` and its own TOML files.
     tables = [_dict(pyproject.get("ini_options")), pyproject]
     tables += [_dict(_toml(place, name).get("pytest")) for name in ("pytest.toml", ".pytest.toml")]
     texts: list[str] = []

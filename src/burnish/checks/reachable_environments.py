@@ -1,7 +1,8 @@
-"""Python environments that a check can start: the first on PATH, and those that its command and the scripts name.
+"""Finds the Python environments that a check can start: on PATH, and those named in its command and scripts.
 
-Found without starting anything. An environment is meant by its path (`~/.virtualenvs/calc/bin/python`), or by a name
-that conda, virtualenvwrapper or pyenv know (`conda run -n calc`, `workon calc`).
+
+Starts no program. Environments are named by path (`~/.virtualenvs/calc/bin/python`), or by a name for conda,
+virtualenvwrapper or pyenv (`conda run -n calc`, `workon calc`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _SCRIPT = re.compile(
     r"[^/]*\.(?:sh|bash|zsh|mk|just|py)|GNUmakefile|[Mm]akefile|[Jj]ustfile|Taskfile\.ya?ml|\.env(?:rc)?"
     r"|tox\.(?:ini|toml)|setup\.cfg|pyproject\.toml|package\.json"
 )
-# Python files are read where scripts lie, not those of the project and its tests
+# Python files are read in folders for scripts only, not in the project and its tests.
 _SCRIPT_FOLDERS = frozenset(("", "bin", "ci", ".ci", "script", "scripts", "tool", "tools", "dev", "hack", "make"))
 _SKIPPED = frozenset((".git", ".github", ".tox", ".nox", "docs", "doc", "node_modules", "target", "vendor"))
 _SCRIPT_BYTES = 128 * 1024
@@ -31,22 +32,22 @@ _PATH = re.compile(rf"(?<![\w.~$/-])(?:{_HOME})?/[\w./@+-]{{3,300}}")
 _NAMED = re.compile(r"(?:\s(?:-n|--name)[\s=]+|\bactivate\s+|\bworkon\s+|\bpyenv\s+(?:shell|local)\s+)[\"']?([\w.-]+)")
 _INTERPRETER = re.compile(r"(?<![\w./-])(?:python|pypy)\d[\d.]*")
 _STARTED = ("python", "python3", "pytest", "py.test")
-# Where environments with a name lie, below the home directory.
+# Folders of named environments, below the home directory.
 _NAMED_FOLDERS = (
     *(".virtualenvs", ".conda/envs", "micromamba/envs", "mamba/envs", ".local/share/mamba/envs", ".pyenv/versions"),
     *(f"{name}/envs" for name in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "miniconda", "anaconda")),
 )
-# Where tools put an environment for each project.
+# Folders in which tools create one environment per project.
 _PROJECT_FOLDERS = (
     *(".cache/pypoetry/virtualenvs/*", ".local/share/pdm/venvs/*", ".local/share/virtualenvs/*", ".venvs/*"),
     ".local/share/hatch/env/virtual/*/*/*",
 )
-# The shims of version managers start a program of one of these.
+# Shims of version managers start a program in one of these.
 _SHIM_VERSIONS = ("versions/*", "versions/*/envs/*", "installs/python/*")
 
 
 def script_texts(tree: Path) -> dict[str, str]:
-    """What the scripts and build files of a tree say, by path. It may be long, so it is bounded."""
+    """The texts of the scripts and build files of a tree, by path, up to a limit."""
     found: dict[str, str] = {}
     for place, folders, files in walk_folders(tree):
         folders[:] = [name for name in folders if name not in _SKIPPED and not Path(place, name, "pyvenv.cfg").exists()]
@@ -67,7 +68,7 @@ def _is_script(file: Path) -> bool:
 
 
 def environments_on_path(path: str, texts: Iterable[str] = ()) -> Iterator[Path]:
-    """The environments of the interpreters and test runners that a bare name starts."""
+    """The environments of the interpreters and test runners on PATH."""
     names = {*_STARTED, *(name for text in texts for name in _INTERPRETER.findall(text))}
     for name in sorted(names):
         if program := shutil.which(name, path=path):
@@ -81,7 +82,7 @@ def _above(program: str) -> Path:
 
 
 def environments_named(texts: Iterable[str], env: Mapping[str, str]) -> Iterator[Path]:
-    """Those that a text names by path or by name."""
+    """The environments that a text names by path or by name."""
     home = Path(env.get("HOME", "/"))
     for text in texts:
         for path in list(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS]:
@@ -93,7 +94,7 @@ def environments_named(texts: Iterable[str], env: Mapping[str, str]) -> Iterator
 
 
 def known_environments(env: Mapping[str, str]) -> Iterator[Path]:
-    """All that lie where conda, virtualenvwrapper, Poetry, PDM and the like put them."""
+    """All environments in the usual folders of conda, virtualenvwrapper, Poetry, PDM and others."""
     home = Path(env.get("HOME", "/"))
     for pattern in (*(f"{folder}/*" for folder in _NAMED_FOLDERS), *_PROJECT_FOLDERS):
         yield from _glob(home, pattern)

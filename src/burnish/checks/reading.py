@@ -1,4 +1,4 @@
-"""What a reader made of a report, and how a report is opened."""
+"""The result of reading a report, and functions to open reports."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Counts, failures and remarks; or, with `error`, that it could not be read."""
+    """Counts, failures and remarks; `error` says why a report could not be read."""
 
     counts: Counts | None = None
     failures: tuple[TestFailure, ...] = ()
     remarks: tuple[Remark, ...] = ()
     error: str = ""
-    # why more may fail than the failures listed here; "" = the list is complete
+    # Why the list of failures may be incomplete; "" if it is complete.
     partial: str = ""
 
 
@@ -54,7 +54,7 @@ def sum_counts(counts: Sequence[Counts]) -> Counts:
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
-    """Lines of what a program printed, without colours; a long line comes in pieces. Memory stays bounded."""
+    """The lines of a file without colours. Long lines come in pieces, which limits memory use."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -66,11 +66,11 @@ def iterate_lines(path: Path) -> Iterator[str]:
 
 
 def read_report(folder: Path, name: str) -> bytes | str | None:
-    """The bytes of a report; None if it was not written; words if it must not be read."""
+    """The bytes of a report; None if there is none; an error message if it must not be read."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         return f"{name} is not inside the report directory"
-    # What ran in between may have left links or pipes there: only a plain file, reached by plain directories.
+    # Programs may have left links or pipes there: accept only plain files in plain directories.
     for part in (folder, *(folder / parent for parent in reversed(path.parents))):
         if part.is_symlink():
             return f"{name} is reached through a link"
@@ -93,7 +93,7 @@ def read_report(folder: Path, name: str) -> bytes | str | None:
 
 
 def shortened(text: str, *, longest: int = LONGEST_MESSAGE) -> str:
-    """Clean, and of a long text the beginning and, since errors stand last, more of the end."""
+    """The cleaned text; of a long text the beginning, and more of the end, since errors come last."""
     text = clean_text(text).strip()
     if len(text) <= longest:
         return text
@@ -102,7 +102,7 @@ def shortened(text: str, *, longest: int = LONGEST_MESSAGE) -> str:
 
 
 def inside(path: str, root: Path | None, seen_at: Path | None = None) -> str | None:
-    """A path as the repository knows it; None if it lies elsewhere. `seen_at`: where programs see the root."""
+    """The path relative to the repository; None outside of it. `seen_at`: where programs see the root."""
     pure = PurePosixPath(path)
     if pure.is_absolute():
         if root is None:

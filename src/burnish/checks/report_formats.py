@@ -1,4 +1,4 @@
-"""Every format that results are read from, by name."""
+"""All formats of test and lint results, by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from burnish.checks.unittest_text import UnittestReader
 from burnish.folder_walk import walk_folders
 from burnish.proc.text import clean_text
 
-# What a report file, or stdout as a whole, is read with: (data, where the check ran, source of the remarks).
+# Readers of report files, or of stdout as a whole: (data, where the check ran, source of the remarks).
 FILE_FORMATS: dict[str, Callable[[bytes, Placement, str], Reading]] = {
     "junit": lambda data, place, source: read_junit(data, root=place.files, seen_at=place.path),
     "tap": lambda data, place, source: read_tap(data.decode("utf-8", "replace"), root=place.path),
@@ -31,7 +31,7 @@ FILE_FORMATS: dict[str, Callable[[bytes, Placement, str], Reading]] = {
     "go": lambda data, place, source: _read_go(data, place.path),
 }
 
-# What the printed lines are read with.
+# Readers of printed lines.
 TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
     "pytest": PytestReader,
     "unittest": UnittestReader,
@@ -46,7 +46,7 @@ TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
     "tap": TapTextReader,
 }
 
-# A runner's summary is looked for in this much of the end of each stream.
+# A runner's summary is searched in this many bytes at the end of each stream.
 END_BYTES = 256 * 1024
 MOST_REPORTS = 5000
 DEEPEST = 8
@@ -58,11 +58,11 @@ FileMarks = dict[Path, tuple[int, int, int]]
 def read_printed(
     stdout: Path, stderr: Path, *, root: Path, formats: Iterable[str] = tuple(TEXT_FORMATS)
 ) -> Reading | None:
-    """The results that the runners among `formats` printed; None if none of them did."""
+    """The printed results of the runners in `formats`; None if there are none."""
     ends = _end_of(stdout) + "\n" + _end_of(stderr)
     found = {name: reader for name in formats if (reader := TEXT_FORMATS[name](root)).signature.search(ends)}
     if "go-json" in found:
-        # some lines among the events are plain text
+        # Some lines between the events are plain text.
         found.pop("go", None)
     readers = list(found.values())
     if not readers:
@@ -93,7 +93,7 @@ def _read_go(data: bytes, root: Path | None) -> Reading:
 
 
 def marks_of(root: Path, folder: str, start: str) -> FileMarks:
-    """Report files that a build tool writes into the tree (`**/folder/start*.xml`), and what tells them apart."""
+    """Report files that a build tool writes into the tree (`**/folder/start*.xml`), with inode, time and size."""
     found: FileMarks = {}
     for path in _report_files(root, folder, start):
         try:
@@ -118,14 +118,14 @@ def _report_files(root: Path, folder: str, start: str) -> Iterator[Path]:
 
 
 def read_new_reports(place: Placement, check: str, folder: str, start: str, *, before: FileMarks) -> Reading | None:
-    """The JUnit files that this run wrote: those that are new or differ from what was there before."""
+    """Reads the JUnit files that are new or changed since `before`."""
     now = marks_of(place.written_by(check), folder, start)
-    fresh = [path for path, mark in now.items() if before.get(path) != mark]
+    new_paths = [path for path, mark in now.items() if before.get(path) != mark]
     readings = []
-    for path in fresh:
+    for path in new_paths:
         data = read_report(path.parent, path.name)
         if isinstance(data, str) or data is None:
-            readings.append(Reading(error=data or f"{path.name} is gone"))
+            readings.append(Reading(error=data or f"{path.name} was removed"))
         else:
             readings.append(read_junit(data, root=place.files, seen_at=place.path))
     return merge_readings(readings) if readings else None

@@ -1,4 +1,4 @@
-"""Run checks side by side, each under its own watch, and say what came of them."""
+"""Runs checks in parallel, each with its own supervisor process, and returns their reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from burnish.checks.checkout_programs import CheckoutProgram
 from burnish.checks.go_test import plain_output
 from burnish.checks.import_report import import_hint, imported_elsewhere, with_import_report
-from burnish.checks.outcome import report_of, tail_of, trouble
+from burnish.checks.outcome import error_report, report_of, tail_of
 from burnish.checks.placement import Placement
 from burnish.checks.prepare import prepare
 from burnish.checks.program_report import program_problem, started_elsewhere, with_program_report
@@ -29,7 +29,7 @@ from burnish.proc.run import Command, ProgramMissing, ShimLost, StopToken, run
 
 @dataclass(frozen=True, slots=True)
 class _CheckRunContext:
-    """Where the checks stand, and what they share."""
+    """The placement of the checks, and the settings they share."""
 
     place: Placement
     out_dir: Path
@@ -53,79 +53,79 @@ def run_checks(
 ) -> tuple[CheckReport, ...]:
     """One report per check, in the order given.
 
-    `clean_output` takes secrets out of what a check left in its folder, before it is read: readers cut what is long,
-    and a part of a secret cannot be found any more.
+    `clean_output` redacts secrets in the files of a check before they are read: readers shorten long text, and part
+    of a secret would not be recognised.
     """
-    ground = _CheckRunContext(place, out_dir.resolve(), env, stop, cap_bytes, lock_file, clean_output)
+    context = _CheckRunContext(place, out_dir.resolve(), env, stop, cap_bytes, lock_file, clean_output)
     checks = tuple(specs)
     if len(checks) <= 1:
-        return tuple(_run_one(spec, ground) for spec in checks)
+        return tuple(_run_one(spec, context) for spec in checks)
     with ThreadPoolExecutor(len(checks), thread_name_prefix="check") as pool:
-        return tuple(pool.map(partial(_run_one, ground=ground), checks))
+        return tuple(pool.map(partial(_run_one, context=context), checks))
 
 
-def _run_one(spec: CheckSpec, ground: _CheckRunContext) -> CheckReport:
-    call_dir = ground.out_dir / spec.name
+def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
+    call_dir = context.out_dir / spec.name
     shutil.rmtree(call_dir, ignore_errors=True)
     call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # New and ours alone: a report that is found there afterwards was written by this run and no other.
+    # A new private folder, so that any report in it was written by this run.
     report_dir = Path(tempfile.mkdtemp(prefix="report-", dir=call_dir))
     try:
-        place = _in_folder(ground.place, spec.cwd)
+        place = _in_folder(context.place, spec.cwd)
     except ValueError as error:
-        return trouble(spec, str(error))
-    if nothing_seen := uncommitted_only(spec.command, ground.place.files / spec.cwd):
-        return trouble(spec, nothing_seen)
-    env = with_import_report(spec, report_dir, _with_own_programs(ground.env, place, spec.cwd), ground.place)
-    env, programs = with_program_report(spec, ground.place, report_dir, env)
-    prepared = prepare(spec, report_dir=report_dir, env=env, root=ground.place.files / spec.cwd)
-    wrap = ground.place.wrap
-    reports = prepared.known.runner.tree_reports if prepared.known else None
-    before = marks_of(ground.place.written_by(spec.name), *reports) if reports else {}
+        return error_report(spec, str(error))
+    if uncommitted_reason := uncommitted_only(spec.command, context.place.files / spec.cwd):
+        return error_report(spec, uncommitted_reason)
+    env = with_import_report(spec, report_dir, _with_own_programs(context.env, place, spec.cwd), context.place)
+    env, programs = with_program_report(spec, context.place, report_dir, env)
+    check = prepare(spec, report_dir=report_dir, env=env, root=context.place.files / spec.cwd)
+    wrap = context.place.wrap
+    reports = check.known.runner.tree_reports if check.known else None
+    before = marks_of(context.place.written_by(spec.name), *reports) if reports else {}
     command = Command(
-        argv=wrap(prepared.argv, spec.name, report_dir) if wrap else prepared.argv,
+        argv=wrap(check.argv, spec.name, report_dir) if wrap else check.argv,
         cwd=place,
-        env=prepared.env,
+        env=check.env,
         call_dir=call_dir,
         timeout_seconds=spec.timeout_seconds,
-        cap_bytes=ground.cap_bytes,
-        lock_file=ground.lock_file,
+        cap_bytes=context.cap_bytes,
+        lock_file=context.lock_file,
         wrapped=wrap is not None,
     )
     try:
-        done = run(command, stop=ground.stop)
+        exit_record = run(command, stop=context.stop)
     except (ProgramMissing, ShimLost) as error:
-        return trouble(spec, f"{error.what} {error.hint}")
+        return error_report(spec, f"{error.what} {error.hint}")
     finally:
-        ground.clean_output(call_dir)
-    report = report_of(spec, prepared, done, place=ground.place, report_dir=report_dir, before=before)
-    if prepared.report == "go" and not prepared.promised:
-        _make_readable(done.stdout)
-        # a secret may be in two events
-        ground.clean_output(call_dir)
-        report = replace(report, tail=tail_of(done.stdout, done.stderr))
-    untested = _not_the_tree(spec, ground.place, report_dir, programs)
-    if not untested and (unreported := unreported_imports(spec, ground.place, report_dir, env, report.tail)):
-        untested = unreported, import_hint(confined=False)
-    if untested:
-        why, hint = untested
-        unknown = trouble(spec, f"The tests do not test the change: {why}.", hint)
+        context.clean_output(call_dir)
+    report = report_of(spec, check, exit_record, place=context.place, report_dir=report_dir, before=before)
+    if check.report == "go" and not check.promised:
+        _make_readable(exit_record.stdout)
+        # A secret may be split over two events.
+        context.clean_output(call_dir)
+        report = replace(report, tail=tail_of(exit_record.stdout, exit_record.stderr))
+    problem = _untested_problem(spec, context.place, report_dir, programs)
+    if not problem and (unreported_import := unreported_imports(spec, context.place, report_dir, env, report.tail)):
+        problem = unreported_import, import_hint(is_confined=False)
+    if problem:
+        why, hint = problem
+        unknown = error_report(spec, f"The tests do not test the change: {why}.", hint)
         return replace(unknown, tail=report.tail, output_path=report.output_path, seconds=report.seconds)
-    return _from_root(report, ground.place, spec.cwd) if spec.cwd else report
+    return _from_root(report, context.place, spec.cwd) if spec.cwd else report
 
 
-def _not_the_tree(
+def _untested_problem(
     spec: CheckSpec, place: Placement, report_dir: Path, programs: Mapping[str, CheckoutProgram]
 ) -> tuple[str, str] | None:
-    """What the tests imported or started instead of the tree, and what to do."""
+    """What the tests imported or started instead of the tree, and a hint; None if nothing."""
     if elsewhere := imported_elsewhere(report_dir, place.files, spec.cwd, place.path):
-        return elsewhere, import_hint(confined=place.wrap is not None)
+        return elsewhere, import_hint(is_confined=place.wrap is not None)
     program = started_elsewhere(report_dir, programs)
-    return program_problem(program, confined=place.wrap is not None) if program else None
+    return program_problem(program, is_confined=place.wrap is not None) if program else None
 
 
 def _make_readable(stdout: Path) -> None:
-    """Put in place of the events of `go test -json` what it prints without the option that we added."""
+    """Replace the events of `go test -json` by its plain output, since burnish added the option."""
     plain = stdout.with_name("stdout-plain")
     with plain.open("w", encoding="utf-8", errors="replace") as file:
         file.writelines(plain_output(iterate_lines(stdout)))
@@ -133,7 +133,7 @@ def _make_readable(stdout: Path) -> None:
 
 
 def _in_folder(place: Placement, cwd: str) -> Path:
-    """Where a check of one folder starts; raises ValueError if the tree has no such folder."""
+    """The working directory of a check; raises ValueError if the tree has no such folder."""
     if not cwd:
         return place.path
     folder = (place.files / cwd).resolve()
@@ -143,19 +143,19 @@ def _in_folder(place: Placement, cwd: str) -> Path:
 
 
 def _with_own_programs(env: Mapping[str, str], folder: Path, cwd: str) -> Mapping[str, str]:
-    """A `.venv` of the folder that a check runs in comes before that of the root."""
+    """The environment with the `.venv` of the check's folder before that of the root."""
     own = folder / ".venv" / "bin"
     return {**env, "PATH": f"{own}{os.pathsep}{env.get('PATH', os.defpath)}"} if cwd and own.is_dir() else env
 
 
 def _from_root(report: CheckReport, place: Placement, cwd: str) -> CheckReport:
-    """Paths that a program printed from its own folder, as the repository knows them."""
+    """The report with paths relative to the repository instead of the check's folder."""
 
-    def found(file: str | None) -> str | None:
+    def from_root(file: str | None) -> str | None:
         if file is None or (place.files / file).exists() or not (place.files / cwd / file).exists():
             return file
         return f"{cwd}/{file}"
 
-    failures = tuple(replace(one, file=found(one.file)) for one in report.failures)
-    remarks = tuple(replace(one, file=found(one.file)) for one in report.remarks)
+    failures = tuple(replace(one, file=from_root(one.file)) for one in report.failures)
+    remarks = tuple(replace(one, file=from_root(one.file)) for one in report.remarks)
     return replace(report, failures=failures, remarks=remarks)

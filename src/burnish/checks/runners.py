@@ -1,4 +1,4 @@
-"""Test runners that burnish knows: how each is made to report its cases."""
+"""The test runners that burnish supports, with the options that make each report its cases."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ TAP_FILE = "burnish-tests.tap"
 
 @dataclass(frozen=True, slots=True)
 class TestRunner:
-    """One test runner. What it prints is read with `text_formats` where it writes no report."""
+    """One test runner. Without a report, its output is read with `text_formats`."""
 
     name: str
     text_formats: tuple[str, ...]
     # format and name of the report file that `options` makes it write
     report: tuple[str, str] | None = None
-    # given the report file's path: further arguments
+    # The arguments to add, for a report file's path.
     options: Callable[[str], tuple[str, ...]] = lambda path: ()
-    # arguments that make it stop at the first failure, so that later tests are never run
+    # Arguments that make it stop at the first failure.
     stops_early: str = ""
-    # folder and start of the JUnit files that it writes into the tree by itself
+    # Folder and name prefix of the JUnit files that it writes into the tree by default.
     tree_reports: tuple[str, str] | None = None
 
 
@@ -35,7 +35,7 @@ PYTEST = TestRunner(
     "pytest",
     ("pytest",),
     ("junit", JUNIT_FILE),
-    # xunit1 has the file and the line of each test; an error while collecting must not hide the other tests
+    # xunit1 has the file and the line of each test; a collection error must not hide the other tests.
     lambda path: (f"--junitxml={path}", "-o", "junit_family=xunit1", "--continue-on-collection-errors"),
     r"-x|--exitfirst|--maxfail(?:=.*)?|--stepwise|--sw|-(?![rkmpcoWn])[A-Za-z]*x[A-Za-z]*|--lf|--last-failed",
 )
@@ -63,7 +63,7 @@ VITEST = TestRunner(
     lambda path: ("--reporter=default", "--reporter=json", f"--outputFile.json={path}"),
     r"--bail(?:=.*)?|--changed(?:=.*)?",
 )
-# mocha has one reporter at a time: another one would take the output away from people.
+# mocha supports one reporter at a time; another one would replace the readable output.
 MOCHA = TestRunner("mocha", ("mocha", "tap"), stops_early="--bail|-b")
 NODE = TestRunner(
     "node --test",
@@ -93,9 +93,9 @@ class KnownCommand:
 
     runner: TestRunner
     line: CommandLine
-    # options go behind this word; None: they cannot be added
+    # Options are added after this word; None if they cannot be added.
     position: int | None
-    # Maven leaves out the modules behind one that failed
+    # Maven skips the modules after a failed one.
     skips_modules: bool = False
 
     def with_options(self, options: tuple[str, ...]) -> Command | None:
@@ -116,7 +116,7 @@ class KnownCommand:
 
 
 def known_command(command: Command, root: Path | None) -> KnownCommand | None:
-    """Which runner this command starts, if it starts exactly one and nothing else."""
+    """The runner that this command starts, if it starts exactly one and nothing else."""
     line = parse_command(command, root)
     if line is None:
         return None
@@ -125,9 +125,9 @@ def known_command(command: Command, root: Path | None) -> KnownCommand | None:
         if inner is None:
             return None
         runner, _ = inner
-        # behind a path, Node takes further words for arguments of the test files
-        fixed = runner is NODE and any(positionals(line.script, after=line.script.program))
-        at_end = None if fixed or runner in (GO, CARGO, NEXTEST, MAVEN, GRADLE) else len(line.words) - 1
+        # After a path, Node passes further words to the test files.
+        has_paths = runner is NODE and any(positionals(line.script, after=line.script.program))
+        at_end = None if has_paths or runner in (GO, CARGO, NEXTEST, MAVEN, GRADLE) else len(line.words) - 1
         return KnownCommand(runner, line, at_end)
     found = _match(line)
     if found is None:

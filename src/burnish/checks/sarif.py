@@ -1,4 +1,4 @@
-"""A SARIF report that a check wrote."""
+"""Reads SARIF reports of checks."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def read_sarif(data: bytes, *, source: str, root: Path | None = None, seen_at: P
     runs = runs_of(log)
     if runs is None:
         return Reading(error="the SARIF report has no runs")
-    means = ResultBuilder(
+    builder = ResultBuilder(
         source, lambda path: inside(path, root, seen_at), lambda text, longest: shortened(text, longest=longest)
     )
     remarks: list[Remark] = []
     for run in runs:
-        for remark in remarks_of(run, means):
+        for remark in remarks_of(run, builder):
             if len(remarks) >= MOST_RESULTS:
                 return Reading(remarks=tuple(remarks), error=f"only the first {MOST_RESULTS} results were read")
             remarks.append(remark)
-    if bad := [run for run in runs if failed(run)]:
-        return Reading(remarks=tuple(remarks), error=f"{len(bad)} of the analyser's runs did not succeed")
+    if failed_runs := [run for run in runs if failed(run)]:
+        return Reading(remarks=tuple(remarks), error=f"{len(failed_runs)} of the analyser's runs did not succeed")
     return Reading(remarks=tuple(remarks))

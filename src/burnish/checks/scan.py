@@ -1,4 +1,4 @@
-"""Run the analysers over the changed files, side by side. Whatever goes wrong is a note."""
+"""Runs the analysers on the changed files in parallel. Errors become notes."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ SYNTAX = "syntax-error"
 
 
 def scan(
-    ground: ScanContext, paths: Iterable[str], *, executing: bool = True, from_checkout: bool | None = None
+    context: ScanContext, paths: Iterable[str], *, executing: bool = True, from_checkout: bool | None = None
 ) -> ScanResult:
-    """What they say about these files.
+    """The remarks of all analysers on these files.
 
-    `executing=False` leaves out those that run code of the change, `from_checkout=False` those that run code of the
-    checkout (its plug-ins); unless it is given, the two are the same.
+
+    `executing=False` skips analysers that run code of the change, `from_checkout=False` those that run code of the
+    checkout (its plug-ins). `from_checkout` defaults to `executing`.
     """
-    there, notes = _readable(ground, paths)
-    allowed = _allowed(executing, from_checkout)
+    files, notes = _readable(context, paths)
+    allowed_sources = _allowed(executing, from_checkout)
     jobs: list[tuple[Scanner, tuple[str, ...]]] = []
     for scanner in SCANNERS:
-        wanted = tuple(path for path in there if scanner.wants(path))
-        if wanted and scanner.executes not in allowed:
-            notes.append(f"{scanner.name}: left out, because it runs code from the repository")
-        elif wanted:
-            jobs.append((scanner, wanted))
+        scanner_paths = tuple(path for path in files if scanner.wants(path))
+        if scanner_paths and scanner.executes not in allowed_sources:
+            notes.append(f"{scanner.name}: skipped, because it runs code from the repository")
+        elif scanner_paths:
+            jobs.append((scanner, scanner_paths))
     with ThreadPoolExecutor(max(len(jobs), 1), thread_name_prefix="scan") as pool:
-        seen = list(pool.map(lambda job: job[0].scan(ground, job[1]), jobs))
+        results = list(pool.map(lambda job: job[0].scan(context, job[1]), jobs))
     return ScanResult(
-        tuple(remark for one in seen for remark in one.remarks),
-        (*notes, *(note for one in seen for note in one.notes)),
+        tuple(remark for one in results for remark in one.remarks),
+        (*notes, *(note for one in results for note in one.notes)),
     )
 
 
@@ -49,31 +50,33 @@ def _allowed(executing: bool, from_checkout: bool | None) -> set[str]:
     return {"", *(["change"] if executing else []), *(["checkout"] if plug_ins else [])}
 
 
-def needs_whole_tree(ground: ScanContext, paths: Sequence[str], *, executing: bool, from_checkout: bool) -> bool:
-    """Would an installed analyser look beyond the changed files?"""
-    allowed = _allowed(executing, from_checkout) - {""}
-    candidates = (scanner for scanner in READ_WHOLE_TREE if scanner.executes in allowed)
-    return any(any(map(scanner.wants, paths)) and scanner.program(ground) for scanner in candidates)
+def needs_whole_tree(context: ScanContext, paths: Sequence[str], *, executing: bool, from_checkout: bool) -> bool:
+    """True if an installed analyser reads more than the changed files."""
+    allowed_sources = _allowed(executing, from_checkout) - {""}
+    candidates = (scanner for scanner in READ_WHOLE_TREE if scanner.executes in allowed_sources)
+    return any(any(map(scanner.wants, paths)) and scanner.program(context) for scanner in candidates)
 
 
-def new_errors(ground: ScanContext, found: Sequence[Remark], old_path: dict[str, str]) -> tuple[Remark, ...]:
-    """Those of the errors that the same files, as the base has them, do not show."""
-    root = ground.out_dir / "base"
+def new_errors(context: ScanContext, found: Sequence[Remark], old_path: dict[str, str]) -> tuple[Remark, ...]:
+    """The errors that the same files do not have at the base."""
+    root = context.out_dir / "base"
     shutil.rmtree(root, ignore_errors=True)
     paths = list(dict.fromkeys(remark.file for remark in found if remark.file))
-    laid = [path for path in paths if _lay(root / path, ground.base_text(old_path.get(path, path)))]
-    before = scan(replace(ground, files=root, out_dir=ground.out_dir / "scan-base"), laid, executing=False)
-    # One thing that was wrong before and one that is: told apart by their words, for lines have moved.
-    known = {_said(remark) for remark in before.remarks}
-    unread = {remark.file for remark in before.remarks if remark.rule == SYNTAX}
-    return tuple(remark for remark in found if _said(remark) not in known and remark.file not in unread)
+    written_paths = [path for path in paths if _write_file(root / path, context.base_text(old_path.get(path, path)))]
+    before = scan(replace(context, files=root, out_dir=context.out_dir / "scan-base"), written_paths, executing=False)
+    # Old and new problems are compared by title, since line numbers change.
+    old_problems = {_problem_key(remark) for remark in before.remarks}
+    unparsed_files = {remark.file for remark in before.remarks if remark.rule == SYNTAX}
+    return tuple(
+        remark for remark in found if _problem_key(remark) not in old_problems and remark.file not in unparsed_files
+    )
 
 
-def _said(remark: Remark) -> tuple[str | None, str, str]:
+def _problem_key(remark: Remark) -> tuple[str | None, str, str]:
     return remark.file, remark.rule, remark.title
 
 
-def _lay(target: Path, text: str | None) -> bool:
+def _write_file(target: Path, text: str | None) -> bool:
     if text is None:
         return False
     try:
@@ -84,16 +87,16 @@ def _lay(target: Path, text: str | None) -> bool:
     return True
 
 
-def _readable(ground: ScanContext, paths: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Plain files whose names survive a JSON report; the others are named."""
-    there: list[str] = []
+def _readable(context: ScanContext, paths: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Plain files whose names can be used in a JSON report, and a note about the others."""
+    files: list[str] = []
     odd = 0
     for path in paths:
         try:
             path.encode()
-            plain = (ground.files / path).is_file() and not (ground.files / path).is_symlink()
+            plain = (context.files / path).is_file() and not (context.files / path).is_symlink()
         except (OSError, ValueError):
             plain, odd = False, odd + 1
         if plain and "\n" not in path:
-            there.append(path)
-    return there, [f"{odd} files with names that are not UTF-8 were not given to analysers"] if odd else []
+            files.append(path)
+    return files, [f"{odd} files with names that are not UTF-8 were not analysed"] if odd else []

@@ -1,4 +1,4 @@
-"""Which changed lines no test runs: the tests once more, under coverage, in a copy that is thrown away."""
+"""Finds changed lines that no test runs: runs the tests again with coverage, in a temporary copy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ exclude_also =
 
 @dataclass(frozen=True, slots=True)
 class UntestedLines:
-    """For each measured file the lines that were never run, and those that were."""
+    """The lines of each measured file that did not run, and those that did."""
 
     missing: Mapping[str, frozenset[int]]
     ran: Mapping[str, frozenset[int]]
@@ -44,54 +44,56 @@ def _unknown(why: str) -> UntestedLines:
     return UntestedLines({}, {}, why)
 
 
-def lines_not_run(ground: ScanContext, test: CheckSpec) -> UntestedLines:
-    """Never raises; what could not be measured is said in the note."""
-    words = _words(test, ground)
+def lines_not_run(context: ScanContext, test: CheckSpec) -> UntestedLines:
+    """The untested lines; `note` says why they could not be measured. Never raises."""
+    words = _words(test, context)
     if words is None:
         return _unknown("coverage: the test command is not a plain call of pytest")
     python, arguments = words
-    place = ground.out_dir / "coverage"
+    place = context.out_dir / "coverage"
     shutil.rmtree(place, ignore_errors=True)
     try:
         place.mkdir(parents=True, mode=0o700)
-        tree = _copy(ground.files, place / "tree")
+        tree = _copy(context.files, place / "tree")
         if tree is None:
             return _unknown(f"coverage: more than {MOST_FILES} files are too many to copy")
         (place / "rc").write_text(_SETTINGS.format(data=place / "data"))
-        return _measure(replace(ground, timeout_seconds=test.timeout_seconds), tree, python, arguments)
+        return _measure(replace(context, timeout_seconds=test.timeout_seconds), tree, python, arguments)
     except (OSError, ValueError) as error:
         return _unknown(f"coverage: {str(error)[:200]}")
     finally:
         shutil.rmtree(place / "tree", ignore_errors=True)
 
 
-def _measure(ground: ScanContext, tree: Path, python: str, arguments: tuple[str, ...]) -> UntestedLines:
+def _measure(context: ScanContext, tree: Path, python: str, arguments: tuple[str, ...]) -> UntestedLines:
     place = tree.parent
 
-    def ask(name: str, *words: str) -> ToolOutput:
-        return call(ground, f"coverage-{name}", (python, *words), cwd=tree, env=env, writable=place)
+    def run_python(name: str, *words: str) -> ToolOutput:
+        return call(context, f"coverage-{name}", (python, *words), cwd=tree, env=env, writable=place)
 
     rc = f"--rcfile={place / 'rc'}"
-    # The tree first: an editable install would measure the user's own files instead.
+    # The tree comes first: otherwise an editable install would measure the user's own files.
     roots = [str(root) for root in (tree / "src", tree) if root.is_dir()]
     env = {"PYTHONPATH": ":".join(roots), "PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_RCFILE": str(place / "rc")}
-    looked = ask("ask", "-c", _ASK)
-    if looked.exit_code != 0:
-        return _unknown("coverage is not installed where the tests run: which lines they run is not known")
-    # Other processes are not measured, and a second measurement would take the place of ours.
+    modules = run_python("ask", "-c", _ASK)
+    if modules.exit_code != 0:
+        return _unknown("coverage is not installed in the environment of the tests: untested lines are unknown")
+    # Other processes are not measured, and pytest-cov would replace this measurement.
     extra = tuple(
-        word for word, name in (("--no-cov", "pytest_cov"), ("-n0", "xdist")) if name in looked.stdout.split()
+        word for word, name in (("--no-cov", "pytest_cov"), ("-n0", "xdist")) if name in modules.stdout.split()
     )
-    said = ask("run", "-m", "coverage", "run", rc, f"--source={tree}", "-m", "pytest", *arguments, *extra)
-    if said.trouble or said.exit_code not in (0, 1):
-        return _unknown(f"coverage: the tests did not run: {said.trouble or last_line(said.stdout or said.stderr)}")
+    output = run_python("run", "-m", "coverage", "run", rc, f"--source={tree}", "-m", "pytest", *arguments, *extra)
+    if output.trouble or output.exit_code not in (0, 1):
+        return _unknown(
+            f"coverage: the tests did not run: {output.trouble or last_line(output.stdout or output.stderr)}"
+        )
     report = place / "coverage.json"
-    ask("combine", "-m", "coverage", "combine", rc, "--quiet")
-    said = ask("report", "-m", "coverage", "json", rc, "--quiet", "-o", str(report))
-    written = read_report(place, report.name)
-    data = read_json(written.decode("utf-8", "replace")) if isinstance(written, bytes) else None
+    run_python("combine", "-m", "coverage", "combine", rc, "--quiet")
+    output = run_python("report", "-m", "coverage", "json", rc, "--quiet", "-o", str(report))
+    report_data = read_report(place, report.name)
+    data = read_json(report_data.decode("utf-8", "replace")) if isinstance(report_data, bytes) else None
     if not isinstance(data, dict):
-        return _unknown(f"coverage: {said.trouble or last_line(said.stdout or said.stderr)}")
+        return _unknown(f"coverage: {output.trouble or last_line(output.stdout or output.stderr)}")
     return _read(data)
 
 
@@ -104,7 +106,7 @@ def _read(data: dict[str, Any]) -> UntestedLines:
     missing = {str(path): _numbers(entry, "missing_lines") for path, entry in entries}
     ran = {str(path): _numbers(entry, "executed_lines") for path, entry in entries}
     if not any(lines for path, lines in ran.items() if not _is_of_tests(path)):
-        return _unknown("coverage: the tests ran none of the files here; they may test an installed copy")
+        return _unknown("coverage: the tests ran no file of the tree; they may test an installed copy")
     return UntestedLines(missing, ran)
 
 
@@ -117,7 +119,7 @@ def _is_of_tests(path: str) -> bool:
     return PurePosixPath(path).name.startswith(("test_", "conftest")) or path.endswith("_test.py")
 
 
-def _words(test: CheckSpec, ground: ScanContext) -> tuple[str, tuple[str, ...]] | None:
+def _words(test: CheckSpec, context: ScanContext) -> tuple[str, tuple[str, ...]] | None:
     """The python that runs pytest, and pytest's arguments."""
     try:
         command = tuple(shlex.split(test.command)) if isinstance(test.command, str) else test.command
@@ -126,9 +128,9 @@ def _words(test: CheckSpec, ground: ScanContext) -> tuple[str, tuple[str, ...]] 
     if isinstance(test.command, str) and any(sign in test.command for sign in "|&;<>$`(){}*?\n"):
         return None
     end = pytest_end(command)
-    program = shutil.which(command[0], path=ground.env.get("PATH")) if end else None
+    program = shutil.which(command[0], path=context.env.get("PATH")) if end else None
     if end is None or not program:
-        program = shutil.which("python3", path=ground.env.get("PATH")) if end and command[0] == "python" else None
+        program = shutil.which("python3", path=context.env.get("PATH")) if end and command[0] == "python" else None
         if end is None or not program:
             return None
     if end == 1:

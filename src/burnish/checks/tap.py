@@ -1,4 +1,4 @@
-"""TAP, the Test Anything Protocol, versions 12 to 14. Of a test with subtests the subtests are the cases."""
+"""Reads TAP (Test Anything Protocol), versions 12 to 14. For a test with subtests, the subtests are the cases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
-from burnish.checks.text_reader import Case, counted, failures_of, local_name
+from burnish.checks.text_reader import Case, failures_of, local_name, make_counts
 
 _PLAN = re.compile(r"1\.\.(\d{1,9})(?:\s|$)")
 _TEST = re.compile(r"(not )?ok(?=\s|$)(?:\s+(\d{1,9})(?=\s|$))?(?:\s+-)?\s*(.*)", re.DOTALL)
@@ -38,7 +38,7 @@ class TapCollector:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root
         self.levels = [_Level()]
-        # where diagnostic lines go; those of a test that passed are dropped
+        # Receives diagnostic lines; those of a passed test are dropped.
         self.message: Case | None = None
         self.yaml: int | None = None
         self.bail = self.partial = ""
@@ -100,7 +100,7 @@ class TapCollector:
         if directive:
             level.skipped += max(1, inner.cases)
         elif not bad:
-            # the parent's word counts: a subtest that failed inside a test that passed was expected to
+            # The parent's result counts: a failed subtest of a passed test was expected to fail.
             level.passed += max(1, inner.passed + len(inner.failures))
             level.skipped += inner.skipped
         else:
@@ -109,7 +109,7 @@ class TapCollector:
             self._failed(level, name, inner)
 
     def _inner(self, depth: int) -> _Level:
-        """The subtests of the result that is being read; they come before it."""
+        """The subtests of the current result, which come before it."""
         if len(self.levels) <= depth + 1:
             return _Level()
         inner = self.levels[depth + 1]
@@ -143,7 +143,7 @@ def read_tap_lines(lines: Iterable[str], *, root: Path | None = None) -> Reading
 def _reading(collector: TapCollector) -> Reading:
     top = collector.levels[0]
     failures = failures_of(top.failures)
-    counts = counted(passed=top.passed, failed=len(failures), skipped=top.skipped)
+    counts = make_counts(passes=top.passed, failures=len(failures), skips=top.skipped)
     if top.planned is None and not top.results:
         return Reading(error="there is no TAP in the report")
     if collector.bail:
@@ -157,7 +157,7 @@ def _reading(collector: TapCollector) -> Reading:
 
 
 class TapTextReader:
-    """TAP among what a command printed: only with a plan, since prose may begin with "ok"."""
+    """TAP in a command's output; requires a plan, since other text may begin with "ok"."""
 
     signature: ClassVar[re.Pattern[str]] = re.compile(r"^1\.\.\d{1,9}$", re.M)
 
@@ -173,5 +173,5 @@ class TapTextReader:
         top = self.collector.levels[0]
         if top.planned is None or not top.results:
             return None
-        # an incomplete list is still a list
+        # An incomplete list is still useful.
         return replace(reading, error="", partial=reading.error or reading.partial)

@@ -1,4 +1,4 @@
-"""What the readers of printed results have in common."""
+"""Functions that the readers of printed results share."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from burnish.core.check import Counts, TestFailure
 
 MOST_LINES = 200
 LONGEST = 500
-CUT_SHORT = "the run did not get to its end"
-UNLISTED = "it does not name every failure that it counts"
+CUT_SHORT = "the run did not finish"
+UNLISTED = "its output does not list every failure that it counts"
 
 
 class TextReader(Protocol):
     """Reads one runner's printed results, line by line."""
 
-    # found in the last part of the output if this runner wrote it
+    # Matches the end of the output of this runner.
     signature: ClassVar[re.Pattern[str]]
 
     def line(self, text: str, *, is_error: bool) -> None:
-        """Take one line of stdout, or of stderr. All of stdout comes first."""
+        """Process one line of stdout or stderr. All lines of stdout come first."""
 
     def reading(self) -> Reading | None:
         """The results; None if this runner printed nothing."""
@@ -54,17 +54,17 @@ def failures_of(cases: Sequence[Case]) -> tuple[TestFailure, ...]:
 
 
 def number(text: str, pattern: str) -> int:
-    """The number that a summary line gives, 0 if it does not name it."""
+    """The number in a summary line; 0 if it has none."""
     match = re.search(pattern, text)
     return int(match[1]) if match else 0
 
 
-def counted(*, passed: int, failed: int, skipped: int) -> Counts:
-    return Counts(passed + failed + skipped, passed, failed, skipped)
+def make_counts(*, passes: int, failures: int, skips: int) -> Counts:
+    return Counts(passes + failures + skips, passes, failures, skips)
 
 
 def local_name(name: str, root: Path | None) -> str:
-    """A name without the folder that the run happened in: it is another one at the base."""
+    """The name without the root folder, which differs at the base."""
     if root is None or not name.startswith("/"):
         return name
     return inside(name, root) or name

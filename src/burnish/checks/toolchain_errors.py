@@ -1,4 +1,4 @@
-"""Test runs that ended before any test: a toolchain that does not start has the exit code of a failing test."""
+"""Detects test runs that ended before any test, because a toolchain did not start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from burnish.checks.placement import Placement
 from burnish.core.error_lines import first_error
 
 _COULD_NOT_START = (126, 127)
-# What version managers and launchers print when they have nothing to start, and make and the like for exit code 127.
+# Messages of version managers and launchers without a program to start, and of make and others for exit code 127.
 _NOT_STARTED = re.compile(
     r"^(?:"
     r"make(?:\[\d+\])?: \*\*\* .* Error 12[67]|error: Recipe .* exit code 12[67]|task: .* exit status 12[67]"
@@ -36,28 +36,28 @@ _PLACE = re.compile(r"([\w./@+-]+\.[A-Za-z]\w*)(?::|\(|:\[)\d+")
 _INSTALLED = re.compile(r"(?:^|/)(?:node_modules|site-packages|\.venv|venv|vendor)/")
 
 
-def not_started(printed: str, exit_code: int | None, *, runner: str, place: Placement) -> str:
-    """Why a red run without a single case says nothing about the tests; "" if it may.
+def not_started(output: str, exit_code: int | None, *, runner: str, place: Placement) -> str:
+    """Why a failed run without test cases has no result; "" if its exit code may be the result.
 
-    `runner` is the known test runner that the command starts, "" for any other command: of those the exit code may be
-    all that there is.
+
+    `runner` is the known test runner that the command starts; "" for other commands, which may report by exit code.
     """
     if not exit_code:
         return ""
-    if found := _NOT_STARTED.search(printed):
-        cause = first_error(printed) if found[0].startswith("make") else found[0].strip()
-        return f"The programs that it needs do not start: {cause[:300]}"
+    if found := _NOT_STARTED.search(output):
+        cause = first_error(output) if found[0].startswith("make") else found[0].strip()
+        return f"A program that it needs does not start: {cause[:300]}"
     if exit_code in _COULD_NOT_START:
-        return f"A program that it needs does not start (exit code {exit_code}): {first_error(printed)}"
-    if runner and not _NO_TESTS.search(printed) and not _names_source(printed, place):
+        return f"A program that it needs does not start (exit code {exit_code}): {first_error(output)}"
+    if runner and not _NO_TESTS.search(output) and not _names_source(output, place):
         return f"{runner} ended with exit code {exit_code} and ran no test"
     return ""
 
 
-def _names_source(printed: str, place: Placement) -> bool:
-    """An error with a place in the tree, above all of a compiler: the code is at fault, and a task may correct it."""
+def _names_source(output: str, place: Placement) -> bool:
+    """True if the output names a file of the tree, e.g. a compiler error, which a task may fix."""
     roots = sorted({f"{root}/" for path in (place.files, place.path) for root in (path, path.resolve())})
-    for word in dict.fromkeys(_PLACE.findall(printed)):
+    for word in dict.fromkeys(_PLACE.findall(output)):
         name = next((word.removeprefix(root) for root in roots if word.startswith(root)), word)
         if not name.startswith("/") and not _INSTALLED.search(name) and _is_file(place.files / name):
             return True

@@ -1,4 +1,4 @@
-"""What a folder of a repository is built and tested with, and why we think so."""
+"""The tools that build and test a folder of a repository, with the reason for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Command = str | tuple[str, ...]
 
 PYTEST = ("python", "-m", "pytest", "-q")
 RUFF = ("ruff", "check", "--output-format=concise")
-# Opened at most: with hundreds of test files the first few are enough.
+# At most this many files are opened; of hundreds of test files the first few are enough.
 MOST_OPENED = 20
 
 
@@ -33,27 +33,27 @@ class Tools:
     lint: ToolChoice | None = None
     setup: ToolChoice | None = None
     weight: int = 0
-    # what was found and left out, e.g. a linter that is not installed
+    # Tools that were found but left out, e.g. a linter that is not installed.
     notes: tuple[str, ...] = ()
-    # patterns of the files that its checks depend on; none = all
+    # Patterns of the files that its checks depend on; empty for all files.
     paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the files alone do not say; the defaults assume a machine that has everything."""
+    """Facts about the machine and repository; the defaults assume that everything is installed."""
 
-    # does git ignore this path (from the root; folders end in /)?
+    # True if git ignores this path (from the root; folders end in /).
     ignored: Callable[[str], bool] = lambda path: False
-    # is this program on PATH?
+    # True if this program is on PATH.
     has_program: Callable[[str], bool] = lambda name: True
-    # can the Python on PATH import this module?
+    # True if the Python on PATH can import this module.
     has_module: Callable[[str], bool] = lambda name: True
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFolder:
-    """One folder as the languages see it: `paths` are all files below it, from there."""
+    """One folder of a project; `paths` are all files below it, relative to it."""
 
     folder: str
     paths: tuple[str, ...]
@@ -64,7 +64,7 @@ class ProjectFolder:
     def read(self, name: str) -> str:
         """The text of a file, "" if there is none."""
         if "/" not in name and name not in self.names:
-            return ""  # where files come out of git, a look is a process
+            return ""  # reading a file from git starts a process
         return self.read_from_root(self._from_root(name)) or ""
 
     def ignores(self, name: str) -> bool:

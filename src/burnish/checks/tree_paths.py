@@ -1,4 +1,4 @@
-"""The paths of a tree as programs see them: with the links followed."""
+"""The paths of a tree as programs see them, with links resolved."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-# Path → target of a link, "" for a plain file. Content of another place (a submodule) is a link to OUTSIDE.
+# Path → target of a link, "" for a plain file. External content (a submodule) is a link to OUTSIDE.
 TreeFiles = Mapping[str, str]
 OUTSIDE = "/"
-# A link to a link to a link; each round follows one more.
+# The maximum length of a chain of links.
 _ROUNDS = 4
-# How deep names below a linked folder count: `tests/unit -> ../x` with `x/package/__init__.py`.
+# The depth of paths below a linked folder: `tests/unit -> ../x` with `x/package/__init__.py`.
 _DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TreePaths:
-    """Each path that can be opened, and the path in git that brings it in where that is a link."""
+    """All paths that can be opened, and for paths below a link, the link's path in git."""
 
     paths: Collection[str] = frozenset()
     links: Mapping[str, str] = field(default_factory=dict)
@@ -32,22 +32,22 @@ class TreePaths:
 
 def follow_links(files: TreeFiles) -> TreePaths:
     links = {path: target for path, target in files.items() if target}
-    paths, reached = dict.fromkeys(files), {path: path for path in links}
+    paths, link_sources = dict.fromkeys(files), {path: path for path in links}
     for _ in range(_ROUNDS if links else 0):
         found = dict(_below_links(sorted(paths), links))
-        added = {path: link for path, link in found.items() if path not in paths}
-        if not added:
+        new_paths = {path: link for path, link in found.items() if path not in paths}
+        if not new_paths:
             break
-        paths |= dict.fromkeys(added)
-        reached |= added
-    return TreePaths(paths.keys(), reached)
+        paths |= dict.fromkeys(new_paths)
+        link_sources |= new_paths
+    return TreePaths(paths.keys(), link_sources)
 
 
 def _below_links(paths: list[str], links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for link, target in links.items():
         place = posixpath.normpath(posixpath.join(posixpath.dirname(link), target))
         if place.startswith(("/", "../")) or place == "..":
-            # unknown: it can be a package
+            # The content is unknown: it may be a package.
             yield f"{link}/__init__.py", link
             continue
         prefix = "" if place == "." else f"{place}/"

@@ -1,4 +1,4 @@
-"""Commands that look only at files which are not committed: on a commit they find nothing and pass."""
+"""Detects commands that check only uncommitted files: on a commit they find nothing and pass."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from burnish.checks.command_line import Command, parse_command
 
-# The words of one command, up to what the shell does next.
+# The words of one command, up to the next command of the shell line.
 _REST = r"(?=((?:[^;&|\n])*))"
 
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
     command: re.Pattern[str]
-    # options that choose the files in another way
+    # Options that select files in another way.
     other: re.Pattern[str]
     advice: str
 
@@ -24,7 +24,7 @@ def _selection(command: str, other: str, advice: str) -> _Selection:
     return _Selection(re.compile(command + _REST), re.compile(other), advice)
 
 
-_ALL_FILES = "Let it look at all files: `{0} --all-files`."
+_ALL_FILES = "Check all files: `{0} --all-files`."
 _SELECTIONS = (
     _selection(
         r"\bpre-commit\s+run\b",
@@ -36,20 +36,20 @@ _SELECTIONS = (
         r"(?<!\S)--(?:all-files|files?|files-from-stdin)\b",
         _ALL_FILES.format("lefthook run pre-commit"),
     ),
-    _selection(r"(?<![\w./-])lint-staged\b", r"(?<!\S)--(?:diff|help)\b", "Name the linters themselves."),
-    _selection(r"\bjest\b(?=[^;&|\n]*\s(?:-o|--onlyChanged)(?!\S))", r"--changedSince\b", "Leave out --onlyChanged."),
-    _selection(r"\bvitest\b(?=[^;&|\n]*\s--changed(?:\s+-|\s*$|\s*[;&|]))", r"(?!)", "Leave out --changed."),
-    _selection(r"\bpytest\b(?=[^;&|\n]*\s--picked(?!\S))", r"--mode[= ]branch\b", "Leave out --picked."),
+    _selection(r"(?<![\w./-])lint-staged\b", r"(?<!\S)--(?:diff|help)\b", "Run the linters directly."),
+    _selection(r"\bjest\b(?=[^;&|\n]*\s(?:-o|--onlyChanged)(?!\S))", r"--changedSince\b", "Remove --onlyChanged."),
+    _selection(r"\bvitest\b(?=[^;&|\n]*\s--changed(?:\s+-|\s*$|\s*[;&|]))", r"(?!)", "Remove --changed."),
+    _selection(r"\bpytest\b(?=[^;&|\n]*\s--picked(?!\S))", r"--mode[= ]branch\b", "Remove --picked."),
     _selection(
         r"\bgit\s+diff(?=(?:\s+-\S+)*\s+--name-(?:only|status)\b)(?:\s+-\S+)*\s*(?=[|)`]|$)",
         r"--(?:exit-code|quiet)\b",
-        "Name all files (`git ls-files`), or compare with a commit.",
+        "List all files (`git ls-files`), or compare with a commit.",
     ),
 )
 
 
 def uncommitted_only(command: Command, root: Path) -> str:
-    """Why this command looks at nothing in a commit, and what to do; "" if it looks at files."""
+    """Why this command checks nothing in a commit, with a hint; "" if it checks files."""
     texts = [command if isinstance(command, str) else " ".join(command)]
     line = parse_command(command, root)
     if line and line.script:
@@ -58,5 +58,5 @@ def uncommitted_only(command: Command, root: Path) -> str:
         for one in _SELECTIONS:
             for found in one.command.finditer(text):
                 if not one.other.search(found[0] + found[1]):
-                    return f"It looks only at files that are not committed, and a commit has none. {one.advice}"
+                    return f"It checks only uncommitted files, and a commit has none. {one.advice}"
     return ""

@@ -1,4 +1,4 @@
-"""What `python -m unittest` and Django's test command print."""
+"""Reads the output of `python -m unittest` and of Django's test command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from burnish.checks.reading import Reading
-from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, counted, failures_of, number
+from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, failures_of, make_counts, number
 
 _RULE = "=" * 70
 _LINE = "-" * 70
@@ -28,7 +28,7 @@ class UnittestReader:
         self.cases: list[Case] = []
         self.after_rule = False
         self.open_case: Case | None = None
-        # tests that the current run counts, before its last line
+        # The number of tests of the current run, until its last line.
         self.ran: int | None = None
         self.listed = 0
         self.passed = self.failed = self.skipped = 0
@@ -54,28 +54,30 @@ class UnittestReader:
             self.cases.append(self.open_case)
 
     def _finish(self, text: str, ran: int) -> None:
-        failed = number(text, r"\bfailures=(\d+)") + number(text, r"\berrors=(\d+)")
-        failed += number(text, r"unexpected successes=(\d+)")
-        skipped = number(text, r"skipped=(\d+)")
-        listed, self.listed = len(self.cases) - self.listed, len(self.cases)
-        if listed != failed:
+        failures = number(text, r"\bfailures=(\d+)") + number(text, r"\berrors=(\d+)")
+        failures += number(text, r"unexpected successes=(\d+)")
+        skips = number(text, r"skipped=(\d+)")
+        new_cases, self.listed = len(self.cases) - self.listed, len(self.cases)
+        if new_cases != failures:
             self.partial = UNLISTED
-        self.failed += failed
-        self.skipped += skipped
-        self.passed += max(0, ran - failed - skipped)
+        self.failed += failures
+        self.skipped += skips
+        self.passed += max(0, ran - failures - skips)
         self.ran, self.ended = None, True
 
     def reading(self) -> Reading | None:
         if not self.ended and not self.cases:
             return None
-        cut = not self.ended or self.ran is not None or len(self.cases) > self.listed
-        counts = counted(passed=self.passed, failed=self.failed, skipped=self.skipped)
+        is_incomplete = not self.ended or self.ran is not None or len(self.cases) > self.listed
+        counts = make_counts(passes=self.passed, failures=self.failed, skips=self.skipped)
         failures = tuple(replace(one, file=_file(one.name, self.root)) for one in failures_of(self.cases))
-        return Reading(counts if not cut else None, failures, partial=CUT_SHORT if cut else self.partial)
+        return Reading(
+            counts if not is_incomplete else None, failures, partial=CUT_SHORT if is_incomplete else self.partial
+        )
 
 
 def _dotted(text: str) -> str:
-    """`module.Class.test`: before Python 3.11 the test's own name was not part of what is in brackets."""
+    """`module.Class.test`; before Python 3.11 the brackets do not include the test's name."""
     match = _NAME.fullmatch(text)
     if not match:
         return text
@@ -84,7 +86,7 @@ def _dotted(text: str) -> str:
 
 
 def _file(name: str, root: Path | None) -> str | None:
-    """The module's file, where the name begins with a module of the project."""
+    """The module's file, if the name begins with a module of the project."""
     parts = name.partition(" ")[0].removeprefix(_IMPORT).split(".")
     if root is None:
         return None

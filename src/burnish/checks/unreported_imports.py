@@ -1,8 +1,9 @@
-"""Tests that did not report their imports, in an environment that leads to the user's checkout.
+"""Detects tests that did not report their imports, in an environment that leads to the user's checkout.
 
-`import_report` sees every interpreter that reads PYTHONPATH. `python -I`, `python -E` and `env -i` switch that off, and
-below a script the command line does not show it. Where an environment that the check can start has the project
-installed from the checkout, such tests would pass whatever the change does.
+
+`import_report` covers every interpreter that reads PYTHONPATH. `python -I`, `python -E` and `env -i` disable that, and
+scripts may do so out of sight. If an environment that the check can start has the project installed from the
+checkout, such tests would test the checkout instead of the change.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from burnish.core.policy import CheckSpec
 
 _PACKAGES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages")
 _PYTHON_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
-# what an interpreter is told on lines that start one: `python -I -m pytest`, `$(PY) -I -m pytest`, ["python", "-I"]
+# Options on lines that start an interpreter: `python -I -m pytest`, `$(PY) -I -m pytest`, ["python", "-I"]
 _SWITCHED_OFF = re.compile(
     r"(?:python|pypy|executable)[\w.]*[\"')}]*,?\s+(?:[\"']?-[^\s\"',]+[\"']?,?\s+)*[\"']?-[A-Za-z]*[IE]"
     r"|(?<!\S)-[a-zA-Z]*[IE][A-Za-z]*\s+(?:-\S+\s+)*-m\s+\w+"
     r"|\benv\s+(?:-\S+\s+)*(?:-i|-|--ignore-environment)\s"
     r"|\bunset\s[^\n;&|]*\bPYTHONPATH\b|(?:-u\s*|--unset[= ])PYTHONPATH\b|\bPYTHONPATH=(?:\"\"|'')?(?=\s|$)"
 )
-# A PYTHONPATH of the project's own puts its sources first; tox and the like install the tree where they run tests.
+# The project's own PYTHONPATH puts its sources first; tox and similar tools install the tree before the tests.
 _EXPLAINS_SILENCE = re.compile(
     r"\bPYTHONPATH\s*[:?]?=\s*[^\s\"']|(?:^|[\s;&|@])(?:tox|nox|hatch|docker|podman|bazel|pants)(?=\s|$)", re.M
 )
@@ -45,40 +46,40 @@ _PYTHON_TESTS_RAN = re.compile(
 _POINTERS = ("*.pth", "*.egg-link", "__editable___*_finder.py")
 
 
-def unreported_imports(
-    spec: CheckSpec, place: Placement, report_dir: Path, env: Mapping[str, str], printed: str
-) -> str:
-    """Why the tests may have imported the checkout without a report; "" if that is excluded or cannot be told."""
+def unreported_imports(spec: CheckSpec, place: Placement, report_dir: Path, env: Mapping[str, str], output: str) -> str:
+    """Why the tests may have imported the checkout without a report; "" if impossible or unknown."""
     if place.checkout is None or place.wrap or spec.name == "origins" or not runs_tests(spec):
-        return ""  # in a sandbox what leads to the checkout leads to the tree
+        return ""  # in a sandbox, paths of the checkout lead to the tree
     if not any((place.files / folder / name).exists() for folder in {"", spec.cwd} for name in _PYTHON_PROJECT):
         return ""
     if Path(os.path.realpath(env.get("HOME", "/"))).is_relative_to(place.checkout.resolve()):
-        return ""  # every environment of the user lies in such a checkout
+        return ""  # the home is inside the checkout, so all environments are
     texts = {"its command": spec.words, **script_texts(place.files)}
-    named = next(_that_import(environments_named(texts.values(), env), place), "")
-    reached = named or next(_that_import(environments_on_path(env.get("PATH", ""), texts.values()), place), "")
+    named_problem = next(_that_import(environments_named(texts.values(), env), place), "")
+    reachable_problem = named_problem or next(
+        _that_import(environments_on_path(env.get("PATH", ""), texts.values()), place), ""
+    )
     switch = _switched_off(texts)
-    if reached and switch:
-        return f"{reached}, and {switch}"
+    if reachable_problem and switch:
+        return f"{reachable_problem}, and {switch}"
     if has_report(report_dir) or any(map(_EXPLAINS_SILENCE.search, texts.values())):
         return ""
-    if not named and not _PYTHON_TESTS_RAN.search(printed):
+    if not named_problem and not _PYTHON_TESTS_RAN.search(output):
         return ""
-    known = reached or next(_that_import(known_environments(env), place), "")
-    return f"{known}, and the tests did not report what they imported" if known else ""
+    problem = reachable_problem or next(_that_import(known_environments(env), place), "")
+    return f"{problem}, and the tests did not report what they imported" if problem else ""
 
 
 def _switched_off(texts: Mapping[str, str]) -> str:
-    """Which text starts an interpreter that cannot report."""
+    """A message about a text that starts an interpreter without reports; "" if none does."""
     for name, text in texts.items():
         if found := _SWITCHED_OFF.search(text):
-            return f"{name} switches PYTHONPATH off (`{' '.join(found[0].split())}`), so that imports cannot be checked"
+            return f"{name} disables PYTHONPATH (`{' '.join(found[0].split())}`), so that imports cannot be checked"
     return ""
 
 
 def _that_import(environments: Iterable[Path], place: Placement) -> Iterator[str]:
-    """Those with packages that were installed from the checkout."""
+    """Messages about environments with packages that were installed from the checkout."""
     assert place.checkout
     roots = tuple(sorted({str(place.checkout), str(place.checkout.resolve())}))
     for prefix in dict.fromkeys(environments):
@@ -91,7 +92,7 @@ def _that_import(environments: Iterable[Path], place: Placement) -> Iterator[str
 
 
 def _bases(prefix: Path) -> Iterator[Path]:
-    """The installation whose packages a virtual environment sees, too."""
+    """The base installation whose packages a virtual environment includes."""
     lines = (line.partition("=") for line in read_start(prefix / "pyvenv.cfg").splitlines())
     settings = {key.strip(): value.strip() for key, _, value in lines}
     if settings.get("include-system-site-packages") == "true" and settings.get("home"):
@@ -99,7 +100,7 @@ def _bases(prefix: Path) -> Iterator[Path]:
 
 
 def _source_in(packages: Path, roots: tuple[str, ...]) -> str:
-    """The path of the checkout that this folder of installed packages leads to."""
+    """The path in the checkout that this folder of installed packages leads to; "" if none."""
     for record in _glob(packages, "*.dist-info/direct_url.json"):
         source, _ = direct_source(record)
         if source and any(source.is_relative_to(root) for root in roots):

@@ -1,4 +1,4 @@
-"""Which projects are members of a uv workspace: `uv sync --all-packages` at its root installs them. Pure."""
+"""Finds the members of a uv workspace, which `uv sync --all-packages` at its root installs. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_workspace(root: str, read: Read) -> bool:
 
 
 def is_member(folder: str, root: str, read: Read) -> bool:
-    """Does the workspace of `root` list this folder in `members` and not in `exclude`?"""
+    """True if the workspace of `root` lists this folder in `members` and not in `exclude`."""
     start = f"{root}/" if root else ""
     if folder == root or not folder.startswith(start):
         return False
@@ -24,8 +24,8 @@ def is_member(folder: str, root: str, read: Read) -> bool:
     if workspace is None:
         return False
     inside = folder.removeprefix(start)
-    listed, excluded = (_matches(inside, workspace.get(key)) for key in ("members", "exclude"))
-    return listed and not excluded
+    is_listed, is_excluded = (_matches(inside, workspace.get(key)) for key in ("members", "exclude"))
+    return is_listed and not is_excluded
 
 
 def _workspace(root: str, read: Read) -> dict[str, Any] | None:
@@ -49,5 +49,5 @@ def _matches(folder: str, patterns: object) -> bool:
 def _fits(folder: str, pattern: str) -> bool:
     if "**" in pattern:
         return fnmatch.fnmatchcase(folder, pattern)
-    # `*` stays in its folder
+    # `*` does not match `/`.
     return folder.count("/") == pattern.count("/") and PurePosixPath(folder).match(pattern)

@@ -68,7 +68,7 @@ def clean(
     check_environments = cleaning.environments(app)
     removed_environments = cleaning.clean_environments(check_environments) if with_environments and not dry_run else []
     if as_json:
-        say_json(cleaning.told(weights, selection, reports, check_environments, removed_environments))
+        say_json(cleaning.clean_json(weights, selection, reports, check_environments, removed_environments))
     elif not removing:
         _say_weights(weights)
         _say_environments(check_environments)

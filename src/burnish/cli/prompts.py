@@ -67,11 +67,11 @@ def prompts(
 
 
 def _named(name: str | None, action: str) -> str:
-    from burnish.runtime.prompts import NAMES, known
+    from burnish.runtime.prompts import NAMES, require_name
 
     if name is None:
         raise BadInput("Missing argument 'NAME'.", hint=f"Choose from: {', '.join(NAMES)}.")
-    return known(name)
+    return require_name(name)
 
 
 def _list(as_json: bool) -> None:

@@ -60,4 +60,4 @@ def _passing_again(
     count = f"{len(suspects)} new failure{'' if len(suspects) == 1 else 's'}"
     deps.progress.note(f"Task {task.id}: running {count} of {spec.name} again…")
     checks = deps.checks(task.id)
-    return checks.passing_again(spec, report, suspects, place=again.place, out_dir=again.out_dir, env=again.env)
+    return checks.flaky_failures(spec, report, suspects, place=again.place, out_dir=again.out_dir, env=again.env)

@@ -141,7 +141,7 @@ class CheckRunner(Protocol):
         self, specs: Sequence[CheckSpec], *, place: CheckPlace, out_dir: Path, env: Mapping[str, str]
     ) -> tuple[CheckReport, ...]: ...
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison: ...
-    def passing_again(
+    def flaky_failures(
         self,
         spec: CheckSpec,
         report: CheckReport,
@@ -153,7 +153,7 @@ class CheckRunner(Protocol):
     ) -> frozenset[str]:
         """Names of the failures that pass when the suite runs again on the same tree."""
 
-    def confirmed(
+    def confirm_failures(
         self, spec: CheckSpec, report: CheckReport, *, place: CheckPlace, out_dir: Path, env: Mapping[str, str]
     ) -> CheckReport:
         """A report of the base without the failures that pass when they are run again."""
@@ -249,10 +249,10 @@ class Budget(Protocol):
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:
         """A call at work has used so much; gives back what all of the task's have that are not on record."""
 
-    def unrecorded(self, task: int, *, answered: bool) -> Use:
-        """What calls of the task have used that are not on record. `answered`: also those that gave an answer."""
+    def unrecorded(self, task: int, *, include_answered: bool) -> Use:
+        """What calls of the task have used that are not recorded. `include_answered`: also of answered calls."""
 
-    def settled(self, task: int, *, answered: bool = True) -> None:
+    def settled(self, task: int, *, include_answered: bool = True) -> None:
         """All that the task has cost is on record; answers are not if a later run will read them again."""
 
 
@@ -265,10 +265,10 @@ class NoBudget:
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:
         return use
 
-    def unrecorded(self, task: int, *, answered: bool) -> Use:
+    def unrecorded(self, task: int, *, include_answered: bool) -> Use:
         return Use()
 
-    def settled(self, task: int, *, answered: bool = True) -> None:
+    def settled(self, task: int, *, include_answered: bool = True) -> None:
         pass
 
 
@@ -338,7 +338,9 @@ class Deps:
         ended = [event for event in events if event.type in ("phase.finished", "phase.failed")]
         if ended:
             # the answers of a review that was stopped stay on disk, and the next run records them
-            self.budget_tracker.settled(task.id, answered=not any(read(Failure, e.data).is_interrupted for e in ended))
+            self.budget_tracker.settled(
+                task.id, include_answered=all(e.data.get("error") != "INTERRUPTED" for e in ended)
+            )
         fresh = self.event_log.task(task.id)
         for event in recorded:
             self.progress.event(fresh, event)

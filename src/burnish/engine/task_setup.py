@@ -299,7 +299,7 @@ def _capture(deps: Deps, task: Task, site: TaskSetup, environment: str) -> None:
             reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
             for spec, first in zip(specs, reports, strict=True):
                 # A failure by chance would excuse a real one later, for every task that starts from this tree.
-                report = checks.confirmed(spec, first, place=place, out_dir=out_dir, env=env)
+                report = checks.confirm_failures(spec, first, place=place, out_dir=out_dir, env=env)
                 deps.event_log.save_baseline(site.base.tree, spec.words, environment, report, place.origins)
                 deps.record(task, baseline_event(task, site.base, report, environment, place.origins))
 

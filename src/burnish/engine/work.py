@@ -301,7 +301,7 @@ def record_failure(
     if rescue:
         site.workspace.reset_to(site.head().sha, base=site.base)
     # the next run reads the answers of a review that was stopped, and records them
-    used = deps.budget_tracker.unrecorded(task.id, answered=error.code != ErrorCode.INTERRUPTED)
+    used = deps.budget_tracker.unrecorded(task.id, include_answered=error.code != ErrorCode.INTERRUPTED)
     data = {
         "phase": phase,
         "attempt": attempt,

@@ -1,1 +1,1 @@
-"""The only place that starts a process."""
+"""Starts and supervises processes. No other package starts a process."""

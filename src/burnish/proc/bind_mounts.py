@@ -1,4 +1,4 @@
-"""Second names of a folder: where a bind mount, or a second mount of the same file system, shows it as well."""
+"""Other paths of a folder, through a bind mount or a second mount of the same file system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MountedFolder:
 
 
 def mounted_folders() -> list[MountedFolder]:
-    """The mount table, in the order of mounting; empty where there is none to read."""
+    """The mount table in the order of mounting; empty if it cannot be read."""
     try:
         lines = _MOUNT_TABLE.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -35,12 +35,12 @@ def other_names(folder: Path, table: list[MountedFolder]) -> list[Path]:
     holders = [mount for mount in table if folder.is_relative_to(mount.target)]
     if not holders:
         return []
-    # of several at the same target the last one is seen
+    # Of several mounts at the same target, the last one is visible.
     holder = max(reversed(holders), key=lambda mount: len(mount.target.parts))
-    stored = holder.root / folder.relative_to(holder.target)
-    same = [mount for mount in table if mount.device == holder.device and stored.is_relative_to(mount.root)]
-    names = [mount.target / stored.relative_to(mount.root) for mount in same]
-    # another mount may lie above a name and hide it
+    path_on_device = holder.root / folder.relative_to(holder.target)
+    same = [mount for mount in table if mount.device == holder.device and path_on_device.is_relative_to(mount.root)]
+    names = [mount.target / path_on_device.relative_to(mount.root) for mount in same]
+    # Another mount above a path may hide it.
     return [name for name in names if name != folder and _is_same(name, folder)]
 
 
@@ -48,7 +48,7 @@ def _is_same(one: Path, other: Path) -> bool:
     try:
         return os.path.samestat(one.stat(), other.stat())
     except OSError:
-        return False  # this user may not look there, and neither may what the user starts
+        return False  # not readable for this user, nor for programs that the user starts
 
 
 def _path(text: str) -> Path:

@@ -1,4 +1,4 @@
-"""When a file was made, where the system records it: tells a new directory from an old one of the same name."""
+"""The creation time of a file, to distinguish a new directory from an old one of the same name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIZE, _MASK_AT, _BTIME_AT = 256, 0, 80
 
 
 def identity_of(path: Path) -> str:
-    """Inode and, where it is known, time of birth. An inode alone is given to another directory after a removal."""
+    """Inode and, if known, creation time. The inode alone may be reused after a removal."""
     status = path.stat()
     born = getattr(status, "st_birthtime", None)
     nanoseconds = _linux_birth(path) if born is None else int(born * 1e9)
@@ -33,6 +33,6 @@ def _linux_birth(path: Path) -> int | None:
         return None
     raw = found.raw
     if not int.from_bytes(raw[_MASK_AT : _MASK_AT + 4], sys.byteorder) & _STATX_BTIME:
-        return None  # this file system does not keep it
+        return None  # this file system does not record it
     seconds = int.from_bytes(raw[_BTIME_AT : _BTIME_AT + 8], sys.byteorder, signed=True)
     return seconds * 10**9 + int.from_bytes(raw[_BTIME_AT + 8 : _BTIME_AT + 12], sys.byteorder)

@@ -1,4 +1,4 @@
-"""Run one short program to its end and keep what it said. Agents and checks go another way."""
+"""Runs a short program and captures its output. Agents and checks use `run` instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.errors import BurnishError
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What a program said, and how it ended."""
+    """The output and exit code of a program."""
 
     exit_code: int
     stdout: bytes
@@ -28,9 +28,10 @@ def capture(
     timeout: float = 600.0,
     slow: tuple[float, Callable[[], None]] | None = None,
 ) -> Captured:
-    """Wait for the program; an exit code other than 0 is the caller's to judge.
+    """Run the program and wait for it. A non-zero exit code does not raise.
 
-    `slow`: seconds after which a function is called that may raise, to end the program.
+
+    `slow`: seconds after which to call a function, which may raise to stop the program.
     """
     name = Path(argv[0] if isinstance(argv[0], str) else argv[0].decode(errors="replace")).name
     try:
@@ -38,17 +39,19 @@ def capture(
     except subprocess.TimeoutExpired:
         raise BurnishError(
             f"{name} did not finish within {timeout:g} seconds.",
-            hint="Is the disk or the machine overloaded?",
+            hint="The disk or the machine may be overloaded.",
         ) from None
-    except FileNotFoundError as gone:
-        # The same error tells of a missing program and of a missing working directory.
+    except FileNotFoundError as error:
+        # A missing program and a missing working directory raise the same error.
         if not cwd.is_dir():
-            raise BurnishError(f"The directory {cwd} is gone.", hint="Was it removed while burnish ran?") from gone
-        raise BurnishError(f"{name} is not installed.", hint=f"Install {name} and try again.") from gone
-    except PermissionError as refused:
+            raise BurnishError(
+                f"The directory {cwd} does not exist.", hint="It may have been removed while burnish ran."
+            ) from error
+        raise BurnishError(f"{name} is not installed.", hint=f"Install {name} and try again.") from error
+    except PermissionError as error:
         raise BurnishError(
-            f"{name} may not be started: {refused.strerror}.", hint=f"Check that {argv[0]!r} can be executed."
-        ) from refused
+            f"Cannot start {name}: {error.strerror}.", hint=f"Check that {argv[0]!r} is executable."
+        ) from error
 
 
 def _wait(
@@ -68,11 +71,11 @@ def _wait(
                     return Captured(program.returncode, out, err)
                 except subprocess.TimeoutExpired:
                     slow[1]()
-                    # the second `communicate` goes on with the input of the first
+                    # The second `communicate` continues with the input of the first.
                     stdin = b""
             out, err = program.communicate(stdin, timeout=timeout)
             return Captured(program.returncode, out, err)
         except BaseException:
-            # the same as subprocess.run does
+            # as subprocess.run does
             program.kill()
             raise

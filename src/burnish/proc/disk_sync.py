@@ -1,4 +1,4 @@
-"""Written files on the disk, also after a loss of power. Loaded by `shim.py` from this folder: only cheap imports."""
+"""Syncs written files to disk, so that they survive a power loss. `shim.py` loads this file: only cheap imports."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 
 
 def sync_file_systems(folders: tuple[str, ...]) -> None:
-    """What was written below these folders is on the disk, by whichever program: one call for each file system."""
+    """Sync the file systems of these folders, for files written by any program."""
     syncfs = getattr(ctypes.CDLL(None), "syncfs", None)
     devices = []
     for folder in folders:
         try:
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
-            continue  # the program removed it: there is nothing to keep
+            continue  # the program removed it
         device = os.fstat(fd).st_dev
         if device not in devices and (syncfs is None or syncfs(fd) != 0):
             os.sync()
@@ -23,7 +23,7 @@ def sync_file_systems(folders: tuple[str, ...]) -> None:
 
 
 def replace_synced(new: str, path: str) -> None:
-    """Rename a file; its content and its name are on the disk afterwards."""
+    """Rename a file and sync its content and its name to disk."""
     _sync(new, os.O_RDONLY)
     os.rename(new, path)  # noqa: PTH104 (pathlib is not loaded)
     _sync(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)  # noqa: PTH120

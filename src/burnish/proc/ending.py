@@ -1,4 +1,4 @@
-"""How a program ended, as its shim wrote it down."""
+"""How a program ended, as recorded by its shim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.regular_files import read_regular
 
 @dataclass(frozen=True, slots=True)
 class ExitRecord:
-    """How it ended. `ended` is exit, timeout, stopped, enough or orphaned; the bytes are those before any cut."""
+    """How it ended. `ended` is exit, timeout, stopped, enough or orphaned; bytes are counted before truncation."""
 
     exit_code: int | None
     signal: int | None
@@ -25,29 +25,29 @@ class ExitRecord:
 
 
 def finished_call(call_dir: Path) -> ExitRecord | None:
-    """An earlier call that ended by itself: it need not be paid for again."""
+    """The record of an earlier call that finished, so that it need not run again."""
     outcome = read_outcome(call_dir)
     if outcome is None or outcome.get("ended") != "exit":
         return None
-    return done_of(call_dir, outcome)
+    return exit_record(call_dir, outcome)
 
 
 def outcome_file(call_dir: Path) -> Path:
-    """Beside the folder of the call, which the program may write: one that outlives its shim could forge an answer."""
+    """Beside the folder of the call: the program can write in the folder and could forge an outcome."""
     return call_dir.with_name(f"{call_dir.name}-outcome.json")
 
 
 def read_outcome(call_dir: Path) -> dict[str, object] | None:
-    """What the shim wrote last; None if it did not come to that."""
+    """The outcome that the shim recorded; None if there is none."""
     try:
-        # without a sandbox the program may write here, too: a pipe in the place of the file would never end
+        # Without a sandbox the program may replace the file, e.g. by a pipe that never ends.
         outcome = json.loads(read_regular(outcome_file(call_dir), longest=4096, follow=False) or b"")
     except (ValueError, RecursionError):
         return None
     return outcome if isinstance(outcome, dict) else None
 
 
-def done_of(call_dir: Path, outcome: Mapping[str, object]) -> ExitRecord:
+def exit_record(call_dir: Path, outcome: Mapping[str, object]) -> ExitRecord:
     def number(key: str) -> int | None:
         value = outcome.get(key)
         return value if isinstance(value, int) else None

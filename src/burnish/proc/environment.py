@@ -1,4 +1,4 @@
-"""The environment that agents and checks share: what is listed here, and nothing else."""
+"""The environment variables that agents and checks get: only those listed here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 LISTED = ("TERM", "TMPDIR", "HOME", "USER", "LOGNAME")
-# locale(7); another name with this prefix could hold anything
+# locale(7); other names with this prefix could have any value
 LOCALE = (
     *("LANG", "LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES"),
     *("LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME"),
@@ -44,9 +44,9 @@ def path_outside(path: str, *places: Path) -> str:
 
 
 def path_outside_of(path: str, folders: Collection[str]) -> str:
-    """The same for a set of real paths. It is asked for by every call of git, and a server has many projects."""
+    """The same for a set of real paths; fast, because every git call of a server with many projects uses it."""
     entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
-    # an entry in the repository may be a link that leads out of it today
+    # An entry in the repository may be a link that leads outside now and may change.
     outside = [
         entry
         for entry in entries
@@ -56,7 +56,7 @@ def path_outside_of(path: str, folders: Collection[str]) -> str:
 
 
 def is_below(path: str, folders: Collection[str]) -> bool:
-    """Is the absolute path one of the folders, or inside of one? Its cost does not grow with their number."""
+    """True if the absolute path is one of the folders or inside one. The cost does not depend on their number."""
     while path not in folders:
         parent = os.path.dirname(path)  # noqa: PTH120 (text alone)
         if parent == path:
@@ -70,34 +70,35 @@ def listed_environment(
 ) -> dict[str, str]:
     """PATH (the `.venv` of `places` first), language, terminal, user, proxy, certificates, and the `extra` names."""
     names = {*LISTED, *PROXIES, *(name.upper() for name in PROXIES), *CA_FILES, *CA_SWITCHES, *extra}
-    chosen = {name: value for name, value in source.items() if name in names}
-    chosen |= {name: source[name] for name in LOCALE if _LOCALE.fullmatch(source.get(name, ""))}
-    # not Path.is_dir(): it raises where a directory on the way may not be searched
+    variables = {name: value for name, value in source.items() if name in names}
+    variables |= {name: source[name] for name in LOCALE if _LOCALE.fullmatch(source.get(name, ""))}
+    # Not Path.is_dir(), which raises if a parent directory is not searchable.
     venvs = (bin_dir for place in places if os.path.isdir(bin_dir := str(place / ".venv" / "bin")))  # noqa: PTH112
-    chosen["PATH"] = os.pathsep.join([*venvs, source.get("PATH") or os.defpath])
-    return chosen
+    variables["PATH"] = os.pathsep.join([*venvs, source.get("PATH") or os.defpath])
+    return variables
 
 
 def variables_for_mounts(env: Mapping[str, str], *, places: Iterable[Path] = ()) -> dict[str, str]:
-    """The part of `env` that may decide what a sandbox shows: values of the user's own environment.
+    """The part of `env` that may affect what a sandbox mounts: values of the user's own environment.
+
 
     `isolation.env` of a repository sets others. They reach the program, but open nothing: neither by `SSL_CERT_DIR` or
     `CLAUDE_CONFIG_DIR` nor by a folder on PATH that is neither on the user's nor in `places`.
     """
-    # an empty folder takes the place of TMPDIR, whatever it is
+    # An empty folder always replaces TMPDIR.
     own = {name: value for name, value in env.items() if name == "TMPDIR" or os.environ.get(name) == value}
-    allowed = {*os.environ.get("PATH", "").split(os.pathsep), *os.defpath.split(os.pathsep)}
+    allowed_entries = {*os.environ.get("PATH", "").split(os.pathsep), *os.defpath.split(os.pathsep)}
     inner = [Path(os.path.realpath(place)) for place in places]
     entries = [
         entry
         for entry in env.get("PATH", "").split(os.pathsep)
-        if entry in allowed or any(Path(os.path.realpath(entry)).is_relative_to(place) for place in inner)
+        if entry in allowed_entries or any(Path(os.path.realpath(entry)).is_relative_to(place) for place in inner)
     ]
     return {**own, "PATH": os.pathsep.join(entries)}
 
 
 def certificate_files(env: Mapping[str, str]) -> tuple[Path, ...]:
     """Files and folders of certificate authorities that the environment names; a sandbox shows them, read-only."""
-    named = (env[name] for name in CA_FILES if env.get(name, "").startswith("/"))
-    # not Path.exists(): it raises where a directory on the way may not be searched
-    return tuple(dict.fromkeys(Path(value) for value in named if os.path.exists(value)))  # noqa: PTH110
+    values = (env[name] for name in CA_FILES if env.get(name, "").startswith("/"))
+    # Not Path.exists(), which raises if a parent directory is not searchable.
+    return tuple(dict.fromkeys(Path(value) for value in values if os.path.exists(value)))  # noqa: PTH110

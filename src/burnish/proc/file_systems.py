@@ -1,4 +1,4 @@
-"""Which file system a folder lies on: several machines may use a network file system at once."""
+"""The file system of a folder. Several machines may share a network file system."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import os
 import re
 from pathlib import Path
 
-# of Linux's mount table; FUSE stands for many, of which these are local
+# Types in Linux's mount table; some FUSE file systems are local.
 _SHARED = re.compile(r"nfs\d?|cifs|smb.*|9p|virtiofs|afs|ceph|lustre|gpfs|beegfs.*|ocfs2|gfs2|vboxsf|fuse(\..*)?")
 _LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuseblk", "fuse.ntfs-3g", "fuse.gocryptfs", "fuse.encfs"})
 
 
 def is_shared(folder: Path) -> bool:
-    """May other machines have this folder, too? Where it is not known: no."""
+    """True if other machines may share this folder; False if unknown."""
     kind = file_system_of(folder)
     return kind not in _LOCAL_FUSE and _SHARED.fullmatch(kind) is not None
 
 
 def file_system_of(folder: Path) -> str:
-    """Its type, as the mount table names it; "" where that cannot be read."""
+    """Its type in the mount table; "" if it cannot be read."""
     try:
         device = folder.stat().st_dev
         lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()

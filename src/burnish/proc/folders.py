@@ -1,4 +1,4 @@
-"""Folders of the burnish home: nobody else's to look into."""
+"""Private folders of the burnish home."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from burnish.durability import is_sync_enabled
 
 
 def private_folder(place: Path, *, durable: bool = True) -> None:
-    """Made, with every folder above it that is missing, for this user alone; what is there keeps its mode.
+    """Create the folder and its missing parents for this user only; existing folders keep their mode.
 
-    `durable`: what is written into it is relied on after a loss of power, and is lost with the folder's name.
 
-    `mkdir(parents=True)` gives its mode to the last folder only, and leaves those above it open to everybody.
+    `durable`: sync the folder's name, so that its files survive a power loss.
+    `mkdir(parents=True)` applies the mode to the last folder only, and leaves its parents readable for all users.
     """
     if place.is_dir():
         return
@@ -28,8 +28,8 @@ def private_folder(place: Path, *, durable: bool = True) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """New, renamed and removed names in it are on the disk."""
-    if not is_sync_enabled():
+    """Sync new, renamed and removed names in the folder to disk."""
+    if not sync_wanted():
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -39,10 +39,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder and all that is in it; links are removed, never followed. One that is not there is fine."""
+    """Remove a folder and its content, if it exists. Links are removed, never followed."""
 
     def open_up(remove: Callable[..., Any], name: str, info: object) -> None:
-        # A directory without write permission (Go's module cache, a test's leavings) keeps its files.
+        # Files in a directory without write permission (Go's module cache) cannot be removed.
         for target in (Path(name).parent, Path(name)):
             if _is_folder(target):
                 target.chmod(0o700)
@@ -59,27 +59,27 @@ def remove_folder(folder: Path) -> None:
 
 
 def _remove_deep(folder: Path) -> None:
-    """Remove folders that are nested deeper than Python calls itself: each is moved to the top before it is opened."""
-    emptied, waiting, number = [], [folder], 0
-    while waiting:
-        here = waiting.pop()
+    """Remove folders nested deeper than the recursion limit: each is moved to the top first."""
+    empty_folders, pending, number = [], [folder], 0
+    while pending:
+        here = pending.pop()
         here.chmod(0o700)
-        emptied.append(here)
+        empty_folders.append(here)
         for entry in list(os.scandir(here)):
             if not entry.is_dir(follow_symlinks=False):
                 Path(entry.path).unlink()
             elif here == folder:
-                waiting.append(Path(entry.path))
+                pending.append(Path(entry.path))
             else:
                 while os.path.lexists(target := folder / f"removed-{number}"):
                     number += 1
-                waiting.append(Path(entry.path).rename(target))
-    for one in reversed(emptied):
+                pending.append(Path(entry.path).rename(target))
+    for one in reversed(empty_folders):
         one.rmdir()
 
 
 def _is_folder(path: Path) -> bool:
-    """A directory, not a link to one."""
+    """True for a directory, False for a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:

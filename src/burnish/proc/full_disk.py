@@ -1,4 +1,4 @@
-"""Whether a program failed because a disk was full: it often tells only that it could not write, or nothing."""
+"""Detects that a program failed because a disk was full, even if its output does not say so."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from burnish.errors import PhaseFailed
 
 FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC", "EDQUOT")
-# a program that failed to write may leave a few blocks
+# A program that failed to write may leave a few free blocks.
 _NO_ROOM = 64 * 1024
 
 
 def is_full(folder: Path) -> bool:
-    """No room or no inode left on its file system, for a user without privileges."""
+    """True if its file system has no space or no inodes left for normal users."""
     try:
         found = os.statvfs(folder if folder.is_dir() else folder.parent)
     except OSError:
@@ -24,20 +24,21 @@ def is_full(folder: Path) -> bool:
 
 
 def full_disk_failure(program: str, folders: Iterable[Path], output: str = "") -> PhaseFailed | None:
-    """For a program that failed: DISK_FULL if one of the folders or that of temporary files is full, or it printed so.
+    """DISK_FULL for a failed program if one of the folders or TMPDIR is full, or its output says so; else None.
 
-    When it has ended, its files may be gone and with them the reason; so what it printed counts, too.
+
+    Its files may be removed when it ends, which frees space, so the output counts as well.
     """
-    # not `tempfile.gettempdir()`, which leaves out a folder that is full
+    # Not `tempfile.gettempdir()`, which skips a full folder.
     temporary = Path(os.environ.get("TMPDIR") or "/tmp")
     full = next((folder for folder in (*folders, temporary) if is_full(folder)), None)
-    printed = next((line.strip() for line in output.splitlines() if any(words in line for words in FULL_WORDS)), "")
-    if full is None and not printed:
+    message = next((line.strip() for line in output.splitlines() if any(words in line for words in FULL_WORDS)), "")
+    if full is None and not message:
         return None
-    where = f"there is no room left in {full}" if full else printed
+    where = f"no space left in {full}" if full else message
     return PhaseFailed(
         "DISK_FULL",
         f"The disk is full: {program} failed, {where}" + ("" if where.endswith(".") else "."),
-        hint="Free some space (`burnish clean` shows what the workspaces take), then `burnish retry`.",
+        hint="Free some space (`burnish clean` shows the size of the workspaces), then run `burnish retry`.",
         output=output,
     )

@@ -1,4 +1,4 @@
-"""Who runs a task, and the proof that it is dead: its lock is free and its process has ended; never an age."""
+"""The identity of a runner, and the proof that it is dead: its lock is free and its process ended. Age never counts."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from types import TracebackType
 from burnish.proc.file_systems import is_shared
 from burnish.proc.folders import private_folder
 
-# The runners of this process. One that ended and could not say so (the disk was full) is not held for ever by a server.
+# The runners of this process. A server must not keep a runner that ended without a record, e.g. on a full disk.
 _held_here: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerIdentity:
-    """This process, in a way that no later process can be mistaken for it."""
+    """A unique identity of this process, which no later process can have."""
 
     uuid: str
     pid: int
-    # of the process, in clock ticks since boot (Linux) or seconds since 1970: a pid given out again differs
+    # In clock ticks since boot (Linux) or seconds since 1970; differs if the pid is reused.
     start_time: str
     boot_id: str
     host: str
     user: str
-    # a pid says nothing in another one; "" where it is not known
+    # A pid is valid only in its namespace; "" if unknown.
     pid_namespace: str = ""
 
     @classmethod
@@ -49,17 +49,18 @@ class RunnerIdentity:
 
 @dataclass(frozen=True, slots=True)
 class RunnerLock:
-    """Held for as long as the process lives; also a context manager, for those who leave earlier."""
+    """Held as long as the process lives, or until the context manager exits."""
 
     runner: RunnerIdentity
     path: Path
     fd: int
 
     def release(self, *, is_recorded: bool = False) -> None:
-        """`is_recorded`: the record of this runner elsewhere may still be there, e.g. because the disk is full.
+        """Release the lock. `is_recorded`: another record of this runner may still exist, e.g. on a full disk.
 
-        Then the file stays, empty and with a free lock, as the proof for other processes that the runner has ended
-        although its process, a server, lives. To empty a file takes no room.
+
+        Then the file stays, empty and unlocked, as proof for other processes that the runner ended although its
+        process, a server, lives. Truncating a file needs no disk space.
         """
         _held_here.discard(self.runner.uuid)
         with contextlib.suppress(OSError):
@@ -77,7 +78,7 @@ class RunnerLock:
 
 
 def hold(lock_dir: Path) -> RunnerLock:
-    """Give this process an identity, and a lock that falls when it dies, however it dies."""
+    """Give this process an identity, and a lock that the system releases when it dies."""
     private_folder(lock_dir)
     runner = RunnerIdentity.here()
     path = lock_dir / f"runner-{runner.uuid}"
@@ -88,52 +89,53 @@ def hold(lock_dir: Path) -> RunnerLock:
     return RunnerLock(runner, path, fd)
 
 
-def is_dead(lock_dir: Path, runner: str, recorded: Callable[[], RunnerIdentity | None] = lambda: None) -> bool:
-    """Proof that a runner is gone: its lock can be had, or its file is not there, and its process has ended.
+def is_dead(lock_dir: Path, runner: str, read_record: Callable[[], RunnerIdentity | None] = lambda: None) -> bool:
+    """True if a runner is proven dead: its lock is free or its file is missing, and its process ended.
 
-    Both, because each may mislead: a lock may not hold on this file system, a pid may not be visible from here.
-    `recorded` is what it said of itself elsewhere, asked for where the file is not there.
+
+    Both are needed: a lock may not work on this file system, and a pid may not be visible from here.
+    `read_record` reads another record of its identity, if the file is missing.
     """
     if not runner.isalnum():
         raise ValueError(f"{runner!r} is not a runner's uuid")
     try:
         fd = os.open(lock_dir / f"runner-{runner}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
-        # put away by the runner itself, which removes its record first; or by a person, who knows of other machines
-        known = recorded()
-        return known is None or has_ended(known, shared=False)
+        # Removed by the runner itself, which removes its record first, or by a person, who knows of other machines.
+        identity = read_record()
+        return identity is None or has_ended(identity, is_shared_folder=False)
     except PermissionError:
-        return False  # another user's: no proof
+        return False  # the file of another user: no proof
     try:
-        # Shared, so that two who look at the same moment do not take each other for the runner.
+        # Shared, so that two concurrent probes do not mistake each other for the runner.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         is_free = True
     except BlockingIOError:
         return False
     except OSError:
-        is_free = False  # no locks on this file system: the process alone decides
+        is_free = False  # no locks on this file system: only the process counts
     finally:
         os.close(fd)
-    known = describe(lock_dir, runner)
-    if not is_free and (known is None or known.pid_namespace != _pid_namespace()):
-        return False  # neither its lock nor its process can be looked at
-    return is_free if known is None else has_ended(known, shared=is_shared(lock_dir))
+    identity = describe(lock_dir, runner)
+    if not is_free and (identity is None or identity.pid_namespace != _pid_namespace()):
+        return False  # neither its lock nor its process can be checked
+    return is_free if identity is None else has_ended(identity, is_shared_folder=is_shared(lock_dir))
 
 
-def has_ended(runner: RunnerIdentity, *, shared: bool) -> bool:
-    """Has the process of a runner ended whose lock seems to be free? `shared`: other machines use its folder, too."""
+def has_ended(runner: RunnerIdentity, *, is_shared_folder: bool) -> bool:
+    """True if the process of a runner with a free lock ended. `is_shared_folder`: other machines use its folder."""
     if runner.boot_id == boot_id():
         if runner.pid_namespace and runner.pid_namespace != _pid_namespace():
-            return True  # not visible, but the same kernel keeps the locks of both
+            return True  # not visible, but the same kernel manages the locks of both
         if runner.pid == os.getpid() and runner.uuid not in _held_here:
             return True
         return process_start(runner.pid) != runner.start_time
-    # after another start of this machine nothing of the old one is left; of another machine nothing is known
-    return not shared or runner.host == socket.gethostname()
+    # A reboot ended all processes of this machine; processes of another machine are unknown.
+    return not is_shared_folder or runner.host == socket.gethostname()
 
 
 def describe(lock_dir: Path, runner: str) -> RunnerIdentity | None:
-    """What a runner wrote about itself, for people."""
+    """The identity in a runner's lock file; None if it cannot be read."""
     try:
         return RunnerIdentity(**json.loads((lock_dir / f"runner-{runner}").read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -141,13 +143,13 @@ def describe(lock_dir: Path, runner: str) -> RunnerIdentity | None:
 
 
 def process_start(pid: int) -> str | None:
-    """When the process began; None where there is none."""
+    """The start time of a process; None if it does not exist."""
     if sys.platform.startswith("linux"):
         try:
             text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
         except (FileNotFoundError, ProcessLookupError):
             return None
-        # The name, in parentheses, may hold spaces and parentheses itself: count from the last one.
+        # The name may contain spaces and parentheses: count from the last parenthesis.
         fields = text.rpartition(")")[2].split()
         return None if fields[0] in "ZX" else fields[19]
     import psutil
@@ -175,7 +177,7 @@ def boot_id() -> str:
 
 
 def boot_time() -> float:
-    """When this machine was started, in seconds since 1970 by the clock of now."""
+    """The boot time of this machine in seconds since 1970, by the current clock."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     import psutil

@@ -1,7 +1,8 @@
-"""Is burnish being called by something that burnish itself has started? An agent may not decide.
+"""Detects that burnish was called by a program that burnish started: agents must not make decisions.
 
-This gives a clear refusal. The wall behind it is that a sandbox hides the burnish home and that the server wants its
-token: an agent that covers the markers, in a user namespace of its own, still finds no database.
+
+This gives a clear error message. The actual protection is that a sandbox hides the burnish home and that the server
+requires its token: an agent that hides the markers in its own user namespace still finds no database.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ _SHIM = ("burnish", "proc", "shim.py")
 
 
 def inside_phase() -> bool:
-    """In a sandbox there is a marker; without one, BURNISH_TASK or a shim among the ancestors (it adopts orphans)."""
+    """True in a sandbox (a marker exists), and with BURNISH_TASK or a shim among the ancestors (it adopts orphans)."""
     if "BURNISH_TASK" in os.environ or any(map(os.path.lexists, MARKERS)):
         return True
     return any(_is_ours(words) for words in _ancestors())
 
 
 def _is_ours(words: list[str]) -> bool:
-    """A shim, or the first process of a sandbox, whose command line names the markers."""
-    # Of any installation of burnish: the one that an agent calls need not be the one that called it.
+    """True for a shim, or for the first process of a sandbox, whose command line names the markers."""
+    # Any installation of burnish counts: an agent may call another one.
     return any(Path(word).parts[-3:] == _SHIM or Path(word) in MARKERS for word in words)
 
 
 def _ancestors() -> list[list[str]]:
-    """Their command lines, nearest first."""
+    """The command lines of all ancestors, nearest first."""
     if not sys.platform.startswith("linux"):
         import psutil
 

@@ -1,4 +1,4 @@
-"""Do file locks hold in a folder? Some network and user-space file systems accept locks that do not hold."""
+"""Checks that file locks work in a folder. Some network and FUSE file systems accept locks without effect."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _WHOLE_FILE = (os.SEEK_SET, 0, 0, 0)
 
 
 class LocksUnusable(BurnishError):
-    """The burnish home lies where locks do not hold: two runs would pay for the same work."""
+    """File locks do not work in the burnish home, so two runs could do the same work."""
 
 
 def require_locks(home: Path) -> None:
-    """Refuse a home whose locks do not hold, before anything is written or paid for there."""
+    """Raise if file locks do not work in the home, before anything is written or paid for."""
     problem = lock_problem(home / "locks")
     if problem:
         raise LocksUnusable(
@@ -35,9 +35,10 @@ def require_locks(home: Path) -> None:
 
 
 def lock_problem(folder: Path) -> str | None:
-    """Why locks cannot be relied on there; None if they hold. About ten system calls and no wait.
+    """Why locks do not work there; None if they do. About ten system calls and no wait.
 
-    Everybody takes the first lock shared and only tries the second: several processes may probe at once.
+
+    The first lock is shared and the second only tried, so several processes may probe at once.
     """
     try:
         private_folder(folder)
@@ -45,7 +46,7 @@ def lock_problem(folder: Path) -> str | None:
             first, second = (_open(folder / PROBE, files) for _ in range(2))
             return _flock_problem(first, second) or _fcntl_problem(first, second)
     except OSError:
-        return None  # a folder that cannot be written: whatever wants to write there reports it
+        return None  # not writable: the code that writes there reports it
 
 
 def _open(path: Path, files: contextlib.ExitStack) -> int:
@@ -63,16 +64,16 @@ def _flock_problem(first: int, second: int) -> str | None:
 
 
 def _fcntl_problem(first: int, second: int) -> str | None:
-    """What SQLite relies on. Locks of one process do not exclude each other, but those of an open file do."""
-    # the lock of an open file is Linux's own; elsewhere only the first half can be tried
+    """Tests the locks that SQLite uses. Locks of one process do not exclude each other, those of open files do."""
+    # Open file locks exist on Linux only; elsewhere only the first lock is tested.
     by_open_file = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform.startswith("linux") else None
-    wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, *_WHOLE_FILE)
+    lock_request = struct.pack("hhqqi4x", fcntl.F_WRLCK, *_WHOLE_FILE)
 
     def try_second() -> None:
         if by_open_file is None:
             raise BlockingIOError
         try:
-            fcntl.fcntl(second, by_open_file, wanted)
+            fcntl.fcntl(second, by_open_file, lock_request)
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise
@@ -91,7 +92,7 @@ def _problem(kind: str, take: Callable[[], object], try_second: Callable[[], obj
     except BlockingIOError:
         return None
     except PermissionError:
-        return None  # EACCES: what some systems answer instead of EAGAIN
+        return None  # EACCES: returned by some systems instead of EAGAIN
     except OSError as error:
         return f"{kind} fails ({error.strerror})"
     return f"{kind} does not exclude a second holder"

@@ -1,4 +1,4 @@
-"""What a sandbox shows, as data: one `Mount` per place, and the options that have bubblewrap make them."""
+"""The mounts of a sandbox as data, and the bubblewrap options that create them."""
 
 from __future__ import annotations
 
@@ -33,23 +33,25 @@ class Mount:
 
 
 def mount_options(mounts: Iterable[Mount]) -> tuple[str, ...]:
-    """Options for all mounts. Of two at the same target the later one counts; a folder comes before what is in it."""
+    """Options for all mounts. Of two at the same target the later one counts; parents come before children."""
     by_target = {mount.target: mount for mount in mounts}
-    ordered = sorted(by_target.values(), key=lambda mount: len(mount.target.parts))
-    binds = [word for mount in ordered for word in mount.options()]
-    seals = [word for mount in ordered if mount.sealed for word in ("--remount-ro", str(mount.target))]
+    sorted_mounts = sorted(by_target.values(), key=lambda mount: len(mount.target.parts))
+    binds = [word for mount in sorted_mounts for word in mount.options()]
+    seals = [word for mount in sorted_mounts if mount.sealed for word in ("--remount-ro", str(mount.target))]
     return (*binds, *seals)
 
 
 def without_lost_masks(argv: Sequence[str]) -> tuple[str, ...]:
-    """A command of bubblewrap without masks for files that are gone, e.g. sockets: it fails if it has to make them."""
+    """A bubblewrap command without masks for missing files, e.g. sockets, because bubblewrap cannot create them."""
     bind = (_BIND["read"], os.devnull)
-    lost = {i for i in range(len(argv) - 2) if tuple(argv[i : i + 2]) == bind and not os.path.lexists(argv[i + 2])}
-    return tuple(word for i, word in enumerate(argv) if not lost & {i, i - 1, i - 2})
+    missing_positions = {
+        i for i in range(len(argv) - 2) if tuple(argv[i : i + 2]) == bind and not os.path.lexists(argv[i + 2])
+    }
+    return tuple(word for i, word in enumerate(argv) if not missing_positions & {i, i - 1, i - 2})
 
 
 def covering(mounts: Sequence[Mount], place: Path) -> Mount | None:
-    """The mount that decides how `place` is seen: the deepest one at or above it."""
+    """The mount that determines what is visible at `place`: the deepest one at or above it."""
     above = [mount for mount in mounts if place.is_relative_to(mount.target)]
     # of two at the same depth the later one counts, as in `mount_options`
     return max(reversed(above), key=lambda mount: len(mount.target.parts), default=None)

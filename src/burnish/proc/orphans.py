@@ -1,4 +1,4 @@
-"""The lock by which a shim is known to live, even when the burnish that started it does not."""
+"""The lock that shows that a shim is alive, even if the burnish process that started it is not."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def held(lock_file: Path | None) -> Iterator[list[int]]:
-    """The lock, taken before the shim exists and inherited by it: there is no moment without."""
+def held_lock(lock_file: Path | None) -> Iterator[list[int]]:
+    """Take the lock before the shim starts, which inherits it, so that there is no gap."""
     if lock_file is None:
         yield []
         return

@@ -1,4 +1,4 @@
-"""Overlay file systems: folders that look writable while everything below them stays as it is."""
+"""Overlay file systems: folders that are writable while the layers below stay unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Overlay:
     """One mount: `lower` folders, topmost first, below a writable layer in `scratch`, seen at `target`."""
 
     lower: tuple[Path, ...]
-    # an empty folder of our own, on a disk: it holds what was written, and is deleted by its owner
+    # An empty private folder on disk, which receives the written files; its owner deletes it.
     scratch: Path
     target: Path
 
@@ -54,18 +54,18 @@ class TreeView:
     overlays: tuple[Overlay, ...] = ()
 
     def remove_scratch(self) -> None:
-        """Delete what was written above the overlays."""
+        """Delete the writable layers of the overlays."""
         for overlay in self.overlays:
-            # the kernel leaves a folder there that its owner cannot list
-            hidden = overlay.scratch / "work" / "work"
+            # The kernel leaves a folder there that its owner cannot list.
+            work_folder = overlay.scratch / "work" / "work"
             with suppress(OSError):
-                if not any(place.is_symlink() for place in (overlay.scratch, hidden.parent, hidden)):
-                    hidden.chmod(0o700)
+                if not any(place.is_symlink() for place in (overlay.scratch, work_folder.parent, work_folder)):
+                    work_folder.chmod(0o700)
             shutil.rmtree(overlay.scratch, ignore_errors=True)
 
 
 def mountable(paths: Sequence[Path]) -> bool:
-    """Can these paths stand in mount options?"""
+    """True if these paths can be used in mount options."""
     return not any(_RESERVED.intersection(str(path)) for path in paths)
 
 
@@ -77,12 +77,12 @@ def with_overlays(argv: Sequence[str], overlays: Sequence[Overlay]) -> tuple[str
 
 
 def overlay_works(folder: Path) -> bool:
-    """Can this user mount an overlay whose layers lie in `folder`? Only a trial tells; the answer is kept."""
-    return sys.platform.startswith("linux") and mountable([folder]) and _tried(folder, os.geteuid())
+    """True if this user can mount an overlay with layers in `folder`. Tested by a trial mount; cached."""
+    return sys.platform.startswith("linux") and mountable([folder]) and _try_overlay(folder, os.geteuid())
 
 
 @lru_cache
-def _tried(folder: Path, _user: int) -> bool:
+def _try_overlay(folder: Path, _user: int) -> bool:
     try:
         with tempfile.TemporaryDirectory(prefix="overlay-", dir=folder) as place:
             here = Path(place)
@@ -91,7 +91,7 @@ def _tried(folder: Path, _user: int) -> bool:
             overlay.create()
             write = ("/bin/sh", "-c", 'echo x >"$0"/x', str(overlay.target))
             env = {"PATH": os.defpath}
-            done = capture(with_overlays(write, [overlay]), cwd=Path("/"), env=env, timeout=10)
-            return done.exit_code == 0 and (overlay.upper / "x").is_file()
+            result = capture(with_overlays(write, [overlay]), cwd=Path("/"), env=env, timeout=10)
+            return result.exit_code == 0 and (overlay.upper / "x").is_file()
     except (OSError, BurnishError):
         return False

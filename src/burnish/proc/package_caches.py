@@ -1,7 +1,7 @@
 """Downloaded packages of cargo, Go, Maven and Gradle in the home directory, which a sandbox hides.
 
-Programs see them below a layer that is thrown away: builds find what was downloaded, and change nothing there.
-Build results are not among them.
+Programs see them below a temporary layer: builds find downloaded packages and do not change the caches.
+Does not include build results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CACHES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 
 
-# Where tools install programs, and what belongs to them.
+# Folders in which tools install programs, and their libraries.
 _PROGRAMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("CARGO_HOME", ".cargo", ("bin",)),
     ("GOBIN", "go/bin", ("",)),
@@ -36,7 +36,8 @@ _PROGRAMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def package_caches(home: Path, env: Mapping[str, str], *, programs: bool = False) -> list[Path]:
-    """The folders that are there, below the home directory, by their real paths; also those of installed programs.
+    """The real paths of existing caches below the home directory; with `programs`, also of installed programs.
+
 
     Folders called `bin` only if they are on PATH: others are not shown.
     """
@@ -58,11 +59,12 @@ def package_caches(home: Path, env: Mapping[str, str], *, programs: bool = False
 
 
 def show_package_caches(
-    home: Path, env: Mapping[str, str], scratch: Path, *, programs: bool = False, added: Path | None = None
+    home: Path, env: Mapping[str, str], scratch: Path, *, programs: bool = False, added_files: Path | None = None
 ) -> TreeView:
-    """The mounts for one call. `scratch` holds what it writes; without overlays the folders are read-only.
+    """The mounts for one call, which writes into `scratch`; without overlays the folders are read-only.
 
-    `added` is a folder with files that come on top of those of the home, each at its path from there.
+
+    `added_files` is a folder with files to add to those of the home, at the same relative paths.
     """
     mounts: list[Mount] = []
     overlays: list[Overlay] = []
@@ -71,8 +73,8 @@ def show_package_caches(
             mounts.append(Mount(cache, "read"))
             continue
         place = Path(tempfile.mkdtemp(prefix="packages-", dir=scratch))
-        more = added / cache.relative_to(home.resolve()) if added else None
-        lower = (more, cache) if more and more.is_dir() and mountable([more]) else (cache,)
+        added_cache = added_files / cache.relative_to(home.resolve()) if added_files else None
+        lower = (added_cache, cache) if added_cache and added_cache.is_dir() and mountable([added_cache]) else (cache,)
         overlay = Overlay(lower, place, place / "merged")
         overlay.create()
         overlays.append(overlay)

@@ -1,5 +1,5 @@
-"""Places that every sandbox has for itself or does not show: temporary files, sockets, other people's homes."""
-# os.path answers False where Path raises: a folder that this user may not enter.
+"""Places that are private to each sandbox or hidden in it: temporary files, sockets, home directories."""
+# os.path returns False for folders that this user may not enter; Path raises.
 # ruff: noqa: PTH110, PTH112, PTH114
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from burnish.proc.mounts import Mount, covering
 from burnish.proc.socket_paths import SearchLimits, bound_names, is_endpoint, search_folder
 
-# Everybody may write there, and programs put their sockets there (tmux, ssh-agent, X11, editors).
+# All users may write there, and programs create sockets there (tmux, ssh-agent, X11, editors).
 _TEMPORARY = ("/tmp", "/var/tmp")
 # Sockets of the system and of the user's session: D-Bus, docker, podman, systemd, Wayland, gpg-agent.
 _RUNTIME = ("/run", "/var/run")
@@ -41,7 +41,7 @@ def private_folders(env: Mapping[str, str]) -> list[Mount]:
 
 def _folders(names: Sequence[str]) -> Iterator[Path]:
     for name in names:
-        # a folder that this user may not enter needs no mask, and bubblewrap could not mount there
+        # A folder that this user may not enter needs no mask, and bubblewrap could not mount there.
         if name.startswith("/") and os.path.isdir(name) and os.access(name, os.X_OK):
             place = Path(name).resolve()
             if place != Path("/"):
@@ -49,7 +49,7 @@ def _folders(names: Sequence[str]) -> Iterator[Path]:
 
 
 def needed_of_system() -> list[Mount]:
-    """What of the masked folders every program needs: names of hosts, and on NixOS the system itself."""
+    """The parts of masked folders that every program needs: host names, and on NixOS the system itself."""
     found = [Mount(Path(name), "read") for name in _NEEDED_OF_RUNTIME if os.path.isdir(name)]
     targets = {Path(name).resolve() for name in _NAME_SERVICE if os.path.islink(name)}
     found += [Mount(place, "read") for place in targets if place.is_relative_to("/run") and place.is_file()]
@@ -60,7 +60,7 @@ def needed_of_system() -> list[Mount]:
 
 
 def marker_mounts(mounts: Sequence[Mount]) -> list[Mount]:
-    """The markers, where there is an empty folder to put them in."""
+    """The markers whose parent is an empty folder."""
     found = [Mount(place, "empty", sealed=True) for place in MARKERS]
     return [one for one in found if one.target.parent == Path("/dev") or _is_empty(mounts, one.target)]
 
@@ -70,17 +70,20 @@ def _is_empty(mounts: Sequence[Mount], place: Path) -> bool:
     return mount is not None and mount.mode == "empty"
 
 
-def masked_sockets(mounts: Sequence[Mount], listed: Collection[Path], *, user_folders: Collection[Path]) -> list[Mount]:
-    """Sockets and named pipes that `mounts`, all that the sandbox has, leave in sight.
+def masked_sockets(
+    mounts: Sequence[Mount], listed_places: Collection[Path], *, user_folders: Collection[Path]
+) -> list[Mount]:
+    """Masks for sockets and named pipes that are visible with `mounts`, the complete list of the sandbox.
 
-    Those at or below a place that the settings list stay, and those where the call may write. `user_folders` are
-    searched whole; other targets below an empty folder hold programs, and only their upper levels are searched.
+
+    Keeps those at or below `listed_places` (of the settings), and those in writable folders. Searches `user_folders`
+    completely; other targets below an empty folder contain programs, and only their upper levels are searched.
     """
-    found = [place for place in bound_names() if is_endpoint(place) and _is_connectable(mounts, place, listed)]
+    found = [place for place in bound_names() if is_endpoint(place) and _is_connectable(mounts, place, listed_places)]
     last = {mount.target: mount for mount in mounts}
-    shown = [mount for mount in last.values() if mount.mode == "read" and mount.target not in listed]
+    read_mounts = [mount for mount in last.values() if mount.mode == "read" and mount.target not in listed_places]
     masks = [mount.target for mount in last.values() if mount.mode == "empty" and str(mount.target) not in _RUNTIME]
-    for mount in shown:
+    for mount in read_mounts:
         if mount.target in user_folders:
             limits = _USER_FOLDER
         elif any(mount.target.is_relative_to(mask) for mask in masks):
@@ -89,14 +92,14 @@ def masked_sockets(mounts: Sequence[Mount], listed: Collection[Path], *, user_fo
             continue
         source = mount.source or mount.target
         targets = [mount.target / path.relative_to(source) for path in search_folder(source, limits)]
-        # a deeper mount may hide the path
+        # A deeper mount may hide the path.
         found += [target for target in targets if covering(mounts, target) == mount]
     return [Mount(place, "read", source=Path(os.devnull)) for place in dict.fromkeys(found)]
 
 
-def _is_connectable(mounts: Sequence[Mount], place: Path, listed: Collection[Path]) -> bool:
+def _is_connectable(mounts: Sequence[Mount], place: Path, listed_places: Collection[Path]) -> bool:
     mount = covering(mounts, place)
     if mount is None:
         return True
     # a mount with another source shows other files at this path
-    return mount.mode == "read" and mount.source in (None, mount.target) and mount.target not in listed
+    return mount.mode == "read" and mount.source in (None, mount.target) and mount.target not in listed_places

@@ -1,8 +1,9 @@
-"""Which entries of a folder programs need, where showing all of it would show what else lies there.
+"""Selects the entries of a folder that programs need, without showing its other files.
 
-A folder that holds programs and is not a `bin` folder may be anybody's: `~/.tool` on PATH has settings and logins too.
+
+A folder with programs that is not a `bin` folder may hold other files: `~/.tool` on PATH has settings and logins.
 """
-# os.path answers False where Path raises: a folder that this user may not enter.
+# os.path returns False for folders that this user may not enter; Path raises.
 # ruff: noqa: PTH110
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _SECRET_NAMES = (
 
 
 def entries_of_package(folder: Path) -> Iterator[Path]:
-    """All of an installation but hidden entries and those with the name of a secret."""
+    """The entries of an installation, except hidden ones and those named like secrets."""
     for entry in _entries(folder):
         if not entry.name.startswith(".") and not is_secret_name(entry.name):
             yield Path(entry.path)
@@ -66,8 +67,8 @@ def is_secret_name(name: str) -> bool:
 
 
 def shows_secrets(place: Path, home: Path) -> bool:
-    """Would showing `place` show a well-known place of secrets? Programs and `bin` folders in such a place do not."""
-    # as text: some 50 places are compared with each of these for every program that is started
+    """True if `place` contains a well-known place of secrets; False for programs and `bin` folders in such a place."""
+    # Compares text, since some 50 places are compared with each of these for every started program.
     inner = f"{place}/"
     for name in _SECRET_FOLDERS:
         secret = f"{home}/{name}/"
@@ -87,7 +88,7 @@ def _is_program(entry: os.DirEntry[str]) -> bool:
 
 
 def _begins_like_a_program(entry: os.DirEntry[str]) -> bool:
-    """On some file systems every file is executable, `passwords.txt` too."""
+    """True for executables and scripts. On some file systems every file has the executable flag."""
     try:
         with open(entry.path, "rb") as file:  # noqa: PTH123
             return file.read(2) in (b"#!", b"\x7fE", b"\xcf\xfa", b"\xca\xfe", b"MZ")
@@ -100,4 +101,4 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             yield from entries
     except OSError:
-        return  # gone, or not to be read by this user
+        return  # removed, or not readable for this user

@@ -1,4 +1,4 @@
-"""Start a program under the shim, wait for it, and know how it ended."""
+"""Starts a program under the shim, waits for it, and returns how it ended."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
 from burnish.proc import shim
-from burnish.proc.ending import ExitRecord, done_of, finished_call, outcome_file, read_outcome
+from burnish.proc.ending import ExitRecord, exit_record, finished_call, outcome_file, read_outcome
 from burnish.proc.mounts import without_lost_masks
-from burnish.proc.orphans import held, wait_for_orphans
+from burnish.proc.orphans import held_lock, wait_for_orphans
 from burnish.proc.sandbox_support import nesting_bubblewrap
 from burnish.proc.stop import Stopped, StopToken
 from burnish.proc.text import clean_text, read_text
@@ -41,28 +41,28 @@ __all__ = [
 ]
 
 SHIM = str(Path(shim.__file__).resolve())
-# The shim needs at most so long to end everything; a shim that takes longer is itself in trouble.
+# The time that the shim needs at most to end all processes; a shim that takes longer hangs.
 _PATIENCE = shim.GRACE + shim.GIVE_UP + 2.0
-# How often it is asked whether a program should go on.
+# The interval of checks whether a program should continue.
 _LOOK_EVERY = 2.0
 Enough = Callable[[], bool]
 
 
 class ProgramMissing(BurnishError):
-    """The program is not there, or is not a program."""
+    """The program does not exist or is not executable."""
 
 
 class DiskFull(BurnishError):
-    """What the program printed could not be kept."""
+    """The output of the program could not be stored."""
 
 
 class ShimLost(BurnishError):
-    """The shim was killed: how the program ended is not known."""
+    """The shim was killed, so it is unknown how the program ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One program. `call_dir` is there and ours alone: stdout and stderr go into it, the outcome beside it."""
+    """One program. `call_dir` exists and is private: stdout and stderr go into it, the outcome beside it."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -73,11 +73,11 @@ class Command:
     timeout_seconds: float = 3600.0
     # of stdout and of stderr each; head and tail are kept
     cap_bytes: int = 64 * 1024 * 1024
-    # held (shared) by the shim until its whole tree is gone
+    # Held (shared) by the shim until all its processes ended.
     lock_file: Path | None = None
     # the program is a sandbox around the one that matters
     wrapped: bool = False
-    # its outcome, and what it wrote into `cwd`, are relied on after a loss of power
+    # Its outcome and its files in `cwd` must survive a power loss.
     durable: bool = False
 
 
@@ -88,22 +88,22 @@ def run(
     on_output: Callable[[str], None] | None = None,
     enough: Enough | None = None,
 ) -> ExitRecord:
-    """Run it to its end, ours or its own. `on_output` hears the latest line now and then; `enough` may end it."""
+    """Run the program until it ends or is stopped. `on_output` gets some of the last lines; `enough` may end it."""
     stop = stop or StopToken()
-    done = _run_once(command, stop, on_output, enough)
-    if command.wrapped and _was_not_set_up(done):
-        # a socket that was to be masked may have vanished a moment ago
+    ending = _run_once(command, stop, on_output, enough)
+    if command.wrapped and _was_not_set_up(ending):
+        # A socket that was to be masked may have been removed meanwhile.
         argv = without_lost_masks(command.argv)
         if argv != command.argv:
             return _run_once(replace(command, argv=argv), stop, on_output, enough)
-    return done
+    return ending
 
 
-def _was_not_set_up(done: ExitRecord) -> bool:
-    """Did bubblewrap end before the program was started?"""
-    if done.ended != "exit" or done.exit_code != 1 or done.stdout_bytes or not done.stderr_bytes:
+def _was_not_set_up(ending: ExitRecord) -> bool:
+    """True if bubblewrap failed before it started the program."""
+    if ending.ended != "exit" or ending.exit_code != 1 or ending.stdout_bytes or not ending.stderr_bytes:
         return False
-    with done.stderr.open("rb") as file:
+    with ending.stderr.open("rb") as file:
         return file.read(64).startswith(b"bwrap: Can't ")
 
 
@@ -113,16 +113,16 @@ def _run_once(
     for path in (outcome_file(command.call_dir), command.call_dir / "stdout", command.call_dir / "stderr"):
         path.unlink(missing_ok=True)
     if stop.requested:
-        return done_of(command.call_dir, {"ended": "stopped"})
-    with stop.listening() as ear, _shim(command, live=on_output is not None) as talk:
-        last_word = talk.follow(ear, stop, on_output or (lambda _: None), enough)
-    if last_word == ["done"] and (outcome := read_outcome(command.call_dir)):
-        return done_of(command.call_dir, outcome)
-    raise _trouble(command, last_word)
+        return exit_record(command.call_dir, {"ended": "stopped"})
+    with stop.listening() as stop_fd, _shim(command, live=on_output is not None) as connection:
+        last_message = connection.follow(stop_fd, stop, on_output or (lambda _: None), enough)
+    if last_message == ["done"] and (outcome := read_outcome(command.call_dir)):
+        return exit_record(command.call_dir, outcome)
+    raise _no_outcome_error(command, last_message)
 
 
-class _Talk:
-    """The conversation with one shim."""
+class _ShimConnection:
+    """The connection to one shim."""
 
     def __init__(self, process: subprocess.Popen[bytes], command: Command) -> None:
         assert process.stdin is not None and process.stdout is not None
@@ -154,18 +154,20 @@ class _Talk:
         with contextlib.suppress(BrokenPipeError):
             shim.write_all(self.control, len(order).to_bytes(8, "big") + order)
 
-    def follow(self, ear: int, stop: StopToken, on_output: Callable[[str], None], enough: Enough | None) -> list[str]:
-        """Listen until the shim has said its last word."""
+    def follow(
+        self, stop_fd: int, stop: StopToken, on_output: Callable[[str], None], enough: Enough | None
+    ) -> list[str]:
+        """Read messages of the shim until it ends; returns its last message."""
         deadline = time.monotonic() + self.command.timeout_seconds
         self.look_at = time.monotonic() + _LOOK_EVERY if enough else deadline
         buffer, last = b"", [""]
         with selectors.DefaultSelector() as selector:
-            selector.register(ear, selectors.EVENT_READ)
+            selector.register(stop_fd, selectors.EVENT_READ)
             selector.register(self.words, selectors.EVENT_READ)
             while True:
                 ready = {key.fd for key, _ in selector.select(self._pause(deadline))}
-                if ear in ready:
-                    os.read(ear, 64)
+                if stop_fd in ready:
+                    os.read(stop_fd, 64)
                     self.send(b"k" if stop.now else b"t")
                 if time.monotonic() >= deadline and self.give_up is None:
                     self.send(b"o")
@@ -205,18 +207,18 @@ class _Talk:
         self.give_up = self.give_up or time.monotonic() + _PATIENCE
         with contextlib.suppress(OSError):
             os.write(self.control, letter)
-        # Its own program may have frozen it.
+        # Its program may have suspended it.
         self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
-        """Letting go of the pipe ends the tree, if it has not ended yet. Wait for that."""
+        """Close the pipe, which makes the shim end all processes, and wait for that."""
         assert self.process.stdin is not None and self.process.stdout is not None
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
             self.process.wait(0.1 if self._is_stuck() else _PATIENCE)
         except subprocess.TimeoutExpired:
-            pass  # it was stopped, perhaps by the very program it watches
+            pass  # it was suspended, perhaps by the program it supervises
         finally:
             self._by_force()
             self.process.stdout.close()
@@ -225,7 +227,7 @@ class _Talk:
         return self.give_up is not None and time.monotonic() >= self.give_up
 
     def _by_force(self) -> None:
-        """For a shim that hangs or was killed: end what can still be found."""
+        """End the remaining processes of a shim that hangs or was killed."""
         if self.process.poll() == 0:
             return
         if self.process.returncode is None:
@@ -237,9 +239,9 @@ class _Talk:
 
 
 @contextlib.contextmanager
-def _shim(command: Command, *, live: bool) -> Iterator[_Talk]:
-    """A shim with its order, and the promise that nothing of it is left afterwards."""
-    with held(command.lock_file) as keep:
+def _shim(command: Command, *, live: bool) -> Iterator[_ShimConnection]:
+    """A started shim; no process of it is left afterwards."""
+    with held_lock(command.lock_file) as keep:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", SHIM],
             stdin=subprocess.PIPE,
@@ -251,40 +253,40 @@ def _shim(command: Command, *, live: bool) -> Iterator[_Talk]:
             pass_fds=keep,
             bufsize=0,
         )
-    talk = _Talk(process, command)
+    connection = _ShimConnection(process, command)
     try:
-        talk.order(live=live, keep=keep)
-        yield talk
+        connection.order(live=live, keep=keep)
+        yield connection
     finally:
-        talk.close()
+        connection.close()
 
 
-def _trouble(command: Command, last_word: list[str]) -> BurnishError:
-    """Why there is no outcome, in words for the user."""
+def _no_outcome_error(command: Command, last_message: list[str]) -> BurnishError:
+    """The error for a program without an outcome."""
     program = command.argv[0]
-    match last_word:
+    match last_message:
         case ["missing", _] if not command.cwd.is_dir():
             return BurnishError(
                 f"Cannot start {program} in {command.cwd}: there is no such directory.",
-                hint="Was the workspace removed? `burnish retry` makes it again.",
+                hint="If the workspace was removed, run `burnish retry` to create it again.",
             )
         case ["missing", code]:
             return ProgramMissing(
                 f"Cannot start {program}: {os.strerror(int(code))}.",
-                hint="Is it installed, executable and on your PATH? `burnish doctor` shows what was found.",
+                hint="Check that it is installed, executable and on your PATH. `burnish doctor` shows what was found.",
             )
         case ["failed", code] if int(code) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return DiskFull(
-                f"No room to keep what {program} prints: {os.strerror(int(code))}.",
+                f"No space to store the output of {program}: {os.strerror(int(code))}.",
                 hint=f"Free some space under {command.call_dir}; see also `burnish clean`.",
             )
         case ["failed", code]:
             return BurnishError(
-                f"Cannot keep what {program} prints: {os.strerror(int(code))}.",
-                hint=f"Look at {command.call_dir}: burnish must be able to write there.",
+                f"Cannot store the output of {program}: {os.strerror(int(code))}.",
+                hint=f"Check that burnish can write to {command.call_dir}.",
             )
         case _:
             return ShimLost(
-                f"It is not known how {program} ended ({' '.join(last_word) or 'its watcher was killed'}).",
-                hint=f"Run it again; what it printed lies in {command.call_dir}.",
+                f"It is unknown how {program} ended ({' '.join(last_message) or 'its supervisor was killed'}).",
+                hint=f"Run it again; its output is in {command.call_dir}.",
             )

@@ -1,4 +1,4 @@
-"""Bubblewrap around agents and checks: own processes, own temporary files, and nothing to write but what is listed."""
+"""Runs agents and checks in bubblewrap: with their own processes and temporary files, and listed writable places."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from burnish.proc.toolchains import programs_below
 
 __all__ = ["Sandbox", "available"]
 
-# What root keeps inside: that of a container, without devices, raw sockets and chroot. SETFCAP is needed to map
+# Capabilities of root inside: those of a container, without devices, raw sockets and chroot. SETFCAP is needed to map
 # user 0 in a nested user namespace (Linux 5.12), which codex's own sandbox does.
 _ROOT_KEEPS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETUID")
 # of the empty folder in place of the home directory
@@ -28,13 +28,13 @@ _OF_HOME = "0700"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What the programs of one project are shut into."""
+    """The sandbox for the programs of one project."""
 
     home: Path
     checkout: Path
     burnish_home: Path
     network: bool = True
-    # read-only, wherever it lies: e.g. the git folder of a checkout that is a linked work tree
+    # Read-only at any place: e.g. the git folder of a checkout that is a linked work tree.
     readable: tuple[Path, ...] = ()
     # other work trees and projects: read-only even below a place that `write` lists
     untouched: tuple[Path, ...] = ()
@@ -65,12 +65,12 @@ class Sandbox:
             raise BurnishError("bubblewrap is no longer installed.", hint="Install the package `bubblewrap` again.")
         if not program and "/" not in argv[0]:
             return tuple(argv)
-        # a relative path is looked up in the program's working directory, which is not ours
+        # A relative path is resolved in the program's working directory.
         words = (program or argv[0], *argv[1:])
         readable = (*self._certificates(env), *readable)
-        shown = self._mounts(words, env=env, writable=writable, readable=readable, trees=trees)
-        complete = (*shown, *self.mounts, *mounts, *trees)
-        options = mount_options((*complete, *self._masked_sockets(complete, readable, (*mounts, *trees))))
+        base_mounts = self._mounts(words, env=env, writable=writable, readable=readable, trees=trees)
+        all_mounts = (*base_mounts, *self.mounts, *mounts, *trees)
+        options = mount_options((*all_mounts, *self._masked_sockets(all_mounts, readable, (*mounts, *trees))))
         network = () if self.network else ("--unshare-net",)
         return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *argv)
 
@@ -83,26 +83,28 @@ class Sandbox:
         readable: Sequence[Path],
         trees: Sequence[Mount],
     ) -> list[Mount]:
-        """Every mount but the last ones, the more important one last."""
+        """All mounts except those of the call, in order of increasing priority."""
         masks = self._masks(env)
-        covered = {mask.target for mask in masks}
-        programs = programs_below(self.home.resolve(), covered, argv=argv, path=env.get("PATH", ""))
+        mask_targets = {mask.target for mask in masks}
+        programs = programs_below(self.home.resolve(), mask_targets, argv=argv, path=env.get("PATH", ""))
         # programs of a tree, e.g. of its `.venv`, come with the tree: they stay writable, or are replaced with it
         own = [*(place.resolve() for place in (*writable, *self.write)), *(tree.target for tree in trees)]
-        apart = [place for place in programs.places if not any(place.is_relative_to(tree) for tree in own)]
-        mounts = [*masks, *needed_of_system(), *(Mount(place, "read") for place in apart)]
+        program_places = [place for place in programs.places if not any(place.is_relative_to(tree) for tree in own)]
+        mounts = [*masks, *needed_of_system(), *(Mount(place, "read") for place in program_places)]
         mounts += _binds("read", (self.checkout, *self.readable, *readable))
-        # a checkout that is the home directory itself does not open it
+        # A checkout that is the home directory does not make it visible.
         mounts += [mask for mask in masks if mask.permissions == _OF_HOME]
         mounts += self._listed()
         mounts += _binds("write", writable)
         mounts += self._kept_from_writing(mounts, writable)
-        named = (self.home, self.burnish_home, self.checkout, *self.readable, *self.read, *self.write)
-        mounts += masked_links((*named, *programs.names, *readable, *writable, Path(env.get("TMPDIR") or "/")), mounts)
+        known_places = (self.home, self.burnish_home, self.checkout, *self.readable, *self.read, *self.write)
+        mounts += masked_links(
+            (*known_places, *programs.names, *readable, *writable, Path(env.get("TMPDIR") or "/")), mounts
+        )
         return [*mounts, *marker_mounts(mounts)]
 
     def _certificates(self, env: Mapping[str, str]) -> list[Path]:
-        """Where certificate authorities are named; a folder above a private place would open that as well."""
+        """The certificate files, except folders that contain a private place."""
         private = (self.home.resolve(), self.burnish_home.resolve())
         found = [(path, path.resolve()) for path in certificate_files(env)]
         return [path for path, real in found if not any(one.is_relative_to(real) for one in private)]
@@ -113,13 +115,13 @@ class Sandbox:
         masks = private_folders(env)
         if home != Path("/") and (home.is_dir() or covering(masks, home)):
             masks.append(Mount(home, "empty", permissions=_OF_HOME))
-        # of burnish's home only what is bound below it: neither other tasks nor the database
+        # Of burnish's home only the mounts below it are visible: neither other tasks nor the database.
         if ours.is_dir() or covering(masks, ours):
             masks.append(Mount(ours, "empty", sealed=not home.is_relative_to(ours)))
         return [*masks, *_under_other_names(masks)]
 
     def _listed(self) -> list[Mount]:
-        """What the user's settings list; a device file keeps being one."""
+        """The places in the user's settings; device files stay devices."""
         found = []
         for mode, places in (("read", self.read), ("write", self.write)):
             for place in (place.resolve() for place in places if place.exists()):
@@ -128,20 +130,20 @@ class Sandbox:
         return found
 
     def _masked_sockets(
-        self, complete: Sequence[Mount], readable: Sequence[Path], mounts: Sequence[Mount]
+        self, all_mounts: Sequence[Mount], readable: Sequence[Path], mounts: Sequence[Mount]
     ) -> list[Mount]:
         """Masks for sockets in all mounts of a call; `readable` and `mounts` are those of this call alone."""
-        named = {place.resolve() for place in (self.checkout, *self.readable, *self.untouched, *readable)}
-        targets = named | {mount.target for mount in (*self.mounts, *mounts)}
+        places = {place.resolve() for place in (self.checkout, *self.readable, *self.untouched, *readable)}
+        targets = places | {mount.target for mount in (*self.mounts, *mounts)}
         ours, checkout = self.burnish_home.resolve(), self.checkout.resolve()
-        sources = {mount.target: (mount.source or mount.target) for mount in complete}
-        # what burnish itself wrote, e.g. a snapshot or a copy of a login, has no sockets of the user's
+        sources = {mount.target: (mount.source or mount.target) for mount in all_mounts}
+        # Files written by burnish, e.g. a snapshot or a copy of a login, contain no sockets of the user.
         folders = {one for one in targets if one == checkout or not sources.get(one, one).is_relative_to(ours)}
-        listed = {mount.target for mount in self._listed()}
-        return masked_sockets(complete, listed, user_folders=folders)
+        listed_places = {mount.target for mount in self._listed()}
+        return masked_sockets(all_mounts, listed_places, user_folders=folders)
 
     def _kept_from_writing(self, mounts: Sequence[Mount], writable: Sequence[Path]) -> list[Mount]:
-        """Other work trees and projects, where a wider mount would let them be written."""
+        """Read-only mounts for other work trees and projects that a wider mount would make writable."""
         own = {place.resolve() for place in writable}
         found = []
         for place in (place.resolve() for place in self.untouched if place.exists()):
@@ -152,10 +154,10 @@ class Sandbox:
 
 
 def _under_other_names(masks: Sequence[Mount]) -> list[Mount]:
-    """The same empty folders where a bind mount shows what they cover: /data/home/me is /home/me."""
-    table, covered = mounted_folders(), {mask.target for mask in masks}
+    """The same masks at the other paths of masked folders: /data/home/me is /home/me through a bind mount."""
+    table, mask_targets = mounted_folders(), {mask.target for mask in masks}
     pairs = [(name, mask) for mask in masks for name in other_names(mask.target, table)]
-    return [replace(mask, target=name) for name, mask in pairs if name not in covered]
+    return [replace(mask, target=name) for name, mask in pairs if name not in mask_targets]
 
 
 def _binds(mode: str, places: Sequence[Path]) -> list[Mount]:

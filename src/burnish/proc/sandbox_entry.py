@@ -1,4 +1,5 @@
-"""What the shim does to itself before it becomes bubblewrap: rules, mounts, and variables for the inside alone.
+"""Prepares the shim's child before it executes bubblewrap: rules, mounts, and variables for the sandbox only.
+
 
 Loaded by `shim.py` from this folder, without the package: only cheap imports.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 
-# With LD_*: what glibc itself ignores where a program has more rights than its caller.
+# With LD_*: the variables that glibc ignores for privileged programs.
 LOADER_VARIABLES = (
     "GCONV_PATH", "GETCONF_DIR", "GLIBC_TUNABLES", "HOSTALIASES", "LOCALDOMAIN", "LOCPATH", "MALLOC_TRACE", "NIS_PATH",
     "NLSPATH", "RESOLV_HOST_CONF", "RES_OPTIONS", "TZDIR",
@@ -30,7 +31,7 @@ def prepare(argv: list[str], env: dict[str, str], *, outer: str) -> tuple[list[s
     """Confine this process, and return what to execute in it. `outer`: the bubblewrap for the enclosure, or ""."""
     place = bubblewrap_in(argv)
     if place is None:
-        # not found where burnish looked: a PATH that the repository sets must not find it outside of the sandbox
+        # burnish did not find it; a PATH set by the repository must not find it outside of the sandbox.
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     if os.geteuid() == 0:
         protect_devices()
@@ -41,13 +42,14 @@ def prepare(argv: list[str], env: dict[str, str], *, outer: str) -> tuple[list[s
 
 
 def bubblewrap_in(argv: list[str]) -> int | None:
-    """Where bubblewrap stands: first, or behind the `--` of the program that mounts overlays before it."""
+    """The index of bubblewrap: 0, or after the `--` of the program that mounts overlays before it."""
     places = [0, argv.index("--") + 1] if "--" in argv[:-1] else [0]
     return next((place for place in places if argv[place].startswith("/") and argv[place].endswith("/bwrap")), None)
 
 
 def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[str], dict[str, str]]:
-    """Loader variables are set inside of the sandbox alone.
+    """Set loader variables inside of the sandbox only.
+
 
     A repository can set them (`isolation.env`), and bubblewrap itself would load what LD_PRELOAD names.
     """
@@ -55,7 +57,7 @@ def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[
     options = [word for name in names for word in ("--setenv", name, env[name])]
     rest = {name: value for name, value in env.items() if name not in names}
     if "LD_LIBRARY_PATH" in os.environ:
-        # the user's own: our Python may need it
+        # The user's value: burnish's Python may need it.
         rest["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         if "LD_LIBRARY_PATH" not in names:
             options += ["--unsetenv", "LD_LIBRARY_PATH"]
@@ -63,7 +65,8 @@ def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[
 
 
 def private_copy(path: str) -> int:
-    """The content of a file, for reading, without a name.
+    """A read-only descriptor of an unlinked copy of a file.
+
 
     A read-only mount does not protect a file that is open: the program could open /proc/self/fd/0 again and write.
     """
@@ -93,7 +96,7 @@ def protect_devices() -> None:
     no_suid_dev_exec, by_status = 2 | 4 | 8, {1024: 1024, 2048: 2048, 4096: 1 << 21}
     libc = ctypes.CDLL(None)
     if libc.unshare(new_mounts) != 0 or libc.mount(b"none", b"/", None, ctypes.c_ulong(private), None) != 0:
-        return  # then bubblewrap cannot mount either, and tells why
+        return  # then bubblewrap cannot mount either, and reports why
     for name in DEVICES:
         path = f"/dev/{name}".encode()
         if libc.mount(path, path, None, ctypes.c_ulong(bind), None) == 0:
@@ -126,7 +129,8 @@ def scope_to_sandbox(program: str) -> None:
 
 
 def forbid_cgroup_namespaces(program: str) -> None:
-    """No namespace of control groups inside: with one, a program could mount the group that burnish itself is in.
+    """Forbid cgroup namespaces inside: with one, a program could mount burnish's own cgroup.
+
 
     Root, and a user to whom a group is delegated, could then freeze or end all that is in it, and leave frozen
     processes behind that cannot be killed. clone3 has its flags in memory, which a filter cannot read: programs that
@@ -164,7 +168,7 @@ def forbid_cgroup_namespaces(program: str) -> None:
 
 
 def _set_no_new_privileges() -> bool:
-    """As bubblewrap itself does."""
+    """Set PR_SET_NO_NEW_PRIVS, as bubblewrap does."""
     import ctypes
 
     return bool(ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) == 0)

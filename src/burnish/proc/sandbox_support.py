@@ -1,4 +1,4 @@
-"""Can programs be confined on this machine? If not: why, and what to do about it."""
+"""Checks whether this machine supports the sandbox, and if not, explains why and how to fix it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ def available(*, network: bool = True) -> str | None:
 
 
 def sandbox_obstacle(*, network: bool = True) -> Obstacle | None:
-    """What keeps bubblewrap from working here; None if it works."""
+    """Why bubblewrap does not work here; None if it works."""
     if not sys.platform.startswith("linux"):
-        return Obstacle("there is no bubblewrap on this system", "Run burnish in a Linux container or virtual machine.")
+        return Obstacle(
+            "bubblewrap is not available on this system", "Run burnish in a Linux container or virtual machine."
+        )
     program = find_own_program("bwrap")
     if program is None:
         return Obstacle("bubblewrap is not installed", "Install the package `bubblewrap`.")
@@ -44,13 +46,13 @@ def sandbox_obstacle(*, network: bool = True) -> Obstacle | None:
 
 
 def nesting_bubblewrap() -> str:
-    """The bubblewrap in which another one can be started; "" where a setuid bit or a profile of AppArmor forbids it."""
+    """The bubblewrap in which another one can run; "" if a setuid bit or an AppArmor profile forbids it."""
     program = find_own_program("bwrap")
     return program if program and _nesting_trial(program, Path(program).stat().st_mtime_ns) else ""
 
 
 @lru_cache
-def _nesting_trial(program: str, _installed: int) -> bool:
+def _nesting_trial(program: str, _mtime: int) -> bool:
     argv = [program, *ENCLOSURE, program, *SYSTEM, "--tmpfs", "/tmp", *NAMESPACES, "--", "true"]
     try:
         return capture(argv, cwd=Path("/"), env={"PATH": os.defpath}, timeout=10).exit_code == 0
@@ -59,10 +61,10 @@ def _nesting_trial(program: str, _installed: int) -> bool:
 
 
 @lru_cache
-def _trial(program: str, _installed: int, network: bool) -> Obstacle | None:
-    """Start it: whether namespaces and mounts are allowed depends on more than can be looked up."""
-    alone = () if network else ("--unshare-net",)
-    argv = [program, *SYSTEM, "--tmpfs", "/tmp", *NAMESPACES, *alone, "--", "true"]
+def _trial(program: str, _mtime: int, network: bool) -> Obstacle | None:
+    """Start bubblewrap, since many settings decide whether namespaces and mounts are allowed."""
+    network_options = () if network else ("--unshare-net",)
+    argv = [program, *SYSTEM, "--tmpfs", "/tmp", *NAMESPACES, *network_options, "--", "true"]
     try:
         result = capture(argv, cwd=Path("/"), env={"PATH": os.defpath}, timeout=10)
     except BurnishError as error:
@@ -71,7 +73,7 @@ def _trial(program: str, _installed: int, network: bool) -> Obstacle | None:
         return None
     message = (result.stderr.decode(errors="replace").strip().splitlines() or ["it failed"])[-1][:200]
     cause, cure = _diagnosis(message)
-    return Obstacle(f"bubblewrap may not run ({message}){': ' + cause if cause else ''}", cure)
+    return Obstacle(f"bubblewrap cannot run ({message}){': ' + cause if cause else ''}", cure)
 
 
 def _diagnosis(message: str) -> tuple[str, str]:

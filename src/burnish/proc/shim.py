@@ -1,9 +1,9 @@
-"""Stands between burnish and each program it starts, and outlives neither: when the program, the clock or
-burnish itself ends, the whole tree of processes below ends too.
+"""Supervises one program: when the program ends, its time is up, or burnish ends, the shim ends the whole
+process tree.
 
 Started as `python -I -S shim.py`. The order comes on stdin, then single letters (see `OBEY`); end of file
-there means that burnish is gone. Words for burnish go to stdout. Only cheap imports (no pathlib, contextlib, json,
-typing), and one file but for what few calls need (`sandbox_entry`, `disk_sync`): this is paid on every call.
+there means that burnish ended. Messages for burnish go to stdout. Only cheap imports (no pathlib, contextlib, json,
+typing), and other files (`sandbox_entry`, `disk_sync`) only if needed, because this runs on every call.
 """
 # ruff: noqa: PTH100, PTH104, PTH118, PTH120, PTH123, PTH208, SIM105
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import signal
     from typing import Any
 else:
-    # The same functions with plain numbers for names: `signal` imports `enum`, a third of our start.
+    # The same functions with plain numbers: `signal` imports `enum`, which takes a third of the start-up time.
     import _signal as signal
 
-# On a stop the tree has three seconds to put its things away. What a finished program forgot gets one.
+# On a stop the processes have three seconds to clean up. Left-over processes of a finished program have one.
 GRACE, LEFTOVER_GRACE = 3.0, 1.0
-# Something that cannot be killed (another user's, or stuck in the kernel) must not hold us for ever.
+# A process that cannot be killed (of another user, or stuck in the kernel) must not block the shim forever.
 GIVE_UP = 4.0
 LIVE_EVERY = 0.25
 OBEY = {b"t": ("stopped", GRACE), b"k": ("stopped", 0.0), b"o": ("timeout", GRACE), b"e": ("enough", GRACE)}
@@ -36,7 +36,7 @@ CHUNK = 1 << 18
 
 
 class Log:
-    """A file of at most `cap` bytes that keeps the head and the tail of a stream, whatever its length."""
+    """A file of at most `cap` bytes with the head and the tail of a stream of any length."""
 
     def __init__(self, path: str, cap: int) -> None:
         self.path, self.cap = path, max(cap, SMALLEST_CAP)
@@ -52,7 +52,7 @@ class Log:
             view = view[wrote:]
 
     def place(self, position: int) -> int:
-        """Where a byte of the stream lies: behind the head the file is a ring."""
+        """The offset of a byte of the stream: after the head the file is a ring buffer."""
         if position < self.cap:
             return position
         return self.head + (position - self.head) % (self.cap - self.head)
@@ -63,7 +63,7 @@ class Log:
         os.close(self.fd)
 
     def straighten(self) -> None:
-        """Head, a line that says what is missing, tail: exactly `cap` bytes."""
+        """Rewrite the file as head, a line about the missing part, and tail: exactly `cap` bytes."""
         tail = self.cap - self.head - len(MARKER % 0)
         whole = open_new(self.path + ".whole")
         self.copy(whole, 0, self.head)
@@ -82,7 +82,7 @@ class Log:
 
 
 def open_new(path: str) -> int:
-    """A file of our own: a pipe that the program has put there would hold us up."""
+    """Create a new file; a pipe created there by the program would block."""
     if os.path.lexists(path):
         os.unlink(path)  # noqa: PTH108  (`pathlib` is slow to load)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -95,7 +95,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def prctl(option: int, value: int) -> bool:
-    """Linux only; elsewhere the process group has to do."""
+    """Call prctl on Linux; elsewhere only the process group is used."""
     if not sys.platform.startswith("linux"):
         return False
     import ctypes
@@ -104,7 +104,7 @@ def prctl(option: int, value: int) -> bool:
 
 
 def adopt_orphans() -> bool:
-    """PR_SET_CHILD_SUBREAPER: whoever is orphaned below becomes our child, double fork and setsid or not."""
+    """PR_SET_CHILD_SUBREAPER: orphaned descendants become children of the shim, even after a double fork and setsid."""
     return prctl(36, 1)
 
 
@@ -131,13 +131,13 @@ def send(pid: int, number: int, *, group: bool = False) -> None:
     try:
         (os.killpg if group else os.kill)(pid, number)
     except OSError:
-        pass  # gone already, or not ours to end
+        pass  # ended already, or not permitted
 
 
 def signal_tree(top: int, main: int, number: int, *, spare: bool = False) -> None:
-    """To the main program's group and all below `top`. A group is signalled as one: no fork outruns it."""
+    """Signal the main program's group and all descendants of `top`. Signalling a group cannot race with forks."""
     if spare and number != signal.SIGKILL:
-        # bubblewrap would die of it at once and take along what it holds: those below may put their things away
+        # The signal would end bubblewrap and kill its processes at once: signal only those, so that they can clean up.
         for pid in descendants(top):
             if pid != main:
                 send(pid, number)
@@ -152,7 +152,7 @@ def signal_tree(top: int, main: int, number: int, *, spare: bool = False) -> Non
 
 
 def group_of(pid: int) -> int:
-    """Of somebody who has just ended: the process itself, which is then nobody's group."""
+    """The process group; for an ended process its own pid, which is not a group."""
     try:
         return os.getpgid(pid)
     except OSError:
@@ -170,7 +170,7 @@ class Shim:
         self.main = 0
         self.status: int | None = None  # of the main program, once it has ended
         self.seconds = 0.0
-        self.ended = ""  # why we are ending the tree
+        self.ended = ""  # why the process tree is being ended
         self.kill_at: float | None = None
         self.trouble: OSError | None = None
         self.logs: dict[int, Log] = {}
@@ -200,7 +200,7 @@ class Shim:
             raise
 
     def watch(self) -> None:
-        """Until the main program has ended and nothing below us lives."""
+        """Wait until the main program and all descendants ended."""
         poll, wake = select.poll(), wake_pipe()
         for fd in (0, wake, *self.logs):
             poll.register(fd, select.POLLIN)
@@ -219,12 +219,12 @@ class Shim:
         """Milliseconds to sleep at most. Nothing to do: until the deadline."""
         now = time.monotonic()
         if self.kill_at is not None and now >= self.kill_at:
-            return 2  # forking as fast as it can? We look again as fast as we can.
+            return 2  # it may fork quickly: check again soon
         until = min(self.deadline if not self.ended else now + 60, self.kill_at or now + 3600)
         if self.latest:
             until = min(until, self.live_at + LIVE_EVERY)
         if not self.subreaper and self.status is not None:
-            until = min(until, now + 0.05)  # nobody tells us when the group is empty
+            until = min(until, now + 0.05)  # there is no event when the group is empty
         return max(0, int((until - now) * 1000) + 1)
 
     def clock(self) -> None:
@@ -238,7 +238,7 @@ class Shim:
             self.latest, self.live_at = b"", now
 
     def reap(self) -> bool:
-        """Bury the dead; is nobody left?"""
+        """Reap ended children; True if none is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -251,7 +251,7 @@ class Shim:
                 self.end("exit", LEFTOVER_GRACE)
 
     def end(self, why: str, grace: float) -> None:
-        """Begin the end; a later, harder word hastens it, the first reason stays."""
+        """Start to end the processes; a later call can shorten the grace period, the first reason stays."""
         kill_at = time.monotonic() + grace
         if self.kill_at is None:
             spare = bool(self.order["wrapped"]) and self.status is None
@@ -261,7 +261,7 @@ class Shim:
 
     def obey(self, letter: bytes) -> bool:
         if not letter:
-            # It may have finished in the same moment; then that is what is on record.
+            # It may have finished at the same moment; then record that.
             self.reap()
             self.end("orphaned", GRACE)
             return False
@@ -274,7 +274,7 @@ class Shim:
             self.end("stopped", GRACE)
 
     def take(self, fd: int) -> bool:
-        """One gulp of output into its log; False at the end of it."""
+        """Copy one chunk of output into its log; False at the end of the stream."""
         try:
             data = os.read(fd, CHUNK)
         except BlockingIOError:
@@ -286,7 +286,7 @@ class Shim:
         if self.trouble is None:
             try:
                 self.logs[fd].write(data)
-            except OSError as trouble:  # the disk is full: go on emptying the pipe, or the program could not end
+            except OSError as trouble:  # the disk is full: keep reading the pipe, or the program could not end
                 self.trouble = trouble
                 self.end("failed", GRACE)
         return True
@@ -295,7 +295,7 @@ class Shim:
         return self.kill_at is not None and time.monotonic() > self.kill_at + GIVE_UP
 
     def finish(self) -> None:
-        """What is still in the pipes, then the outcome, then the word to burnish: in this order."""
+        """Read the rest of the pipes, then write the outcome; the message to burnish comes last."""
         until = time.monotonic() + 1.0
         for fd in self.logs:
             while select.select([fd], [], [], 0)[0] and self.take(fd) and time.monotonic() < until:
@@ -330,19 +330,19 @@ def group_lives(group: int) -> bool:
 
 
 def spawn(order: dict[str, Any], out: int, err: int) -> int:
-    """Fork and exec; what went wrong before exec is raised here."""
-    heard, tell = os.pipe()
+    """Fork and exec; errors before exec are raised here."""
+    error_pipe, error_end = os.pipe()
     ours, pid = os.getpid(), os.fork()
     if pid == 0:
         try:
             become(order, out, err, ours)
         except OSError as problem:
-            os.write(tell, b"%d" % (problem.errno or 0))
+            os.write(error_end, b"%d" % (problem.errno or 0))
         finally:
             os._exit(127)
-    os.close(tell)
-    problem_number = os.read(heard, 16)
-    os.close(heard)
+    os.close(error_end)
+    problem_number = os.read(error_pipe, 16)
+    os.close(error_pipe)
     if problem_number:
         os.waitpid(pid, 0)
         raise NotStarted(int(problem_number))
@@ -350,13 +350,13 @@ def spawn(order: dict[str, Any], out: int, err: int) -> int:
 
 
 def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
-    """In the child: its own session, ordinary signals, three files, then the program itself."""
+    """In the child: create a session, reset signals, set three descriptors, then execute the program."""
     os.setsid()
     signal.set_wakeup_fd(-1)
     for ordinary in (*OURS, signal.SIGPIPE, signal.SIGCHLD, signal.SIGXFSZ):
         signal.signal(ordinary, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: should somebody kill the shim itself
+    prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: if the shim itself is killed
     if os.getppid() != shim:
         os._exit(127)
     os.chdir(order["cwd"])
@@ -364,7 +364,7 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     if order["wrapped"]:
         entry = beside("sandbox_entry")
         argv, env = entry.prepare(argv, env, outer=order["outer"])
-    # opened last: `prepare` makes /dev/null a file that cannot be changed
+    # Opened last: `prepare` makes /dev/null read-only.
     stdin = entry.private_copy(source) if order["wrapped"] and source else os.open(source or os.devnull, os.O_RDONLY)
     for number, fd in enumerate((stdin, out, err)):
         os.dup2(fd, number)
@@ -372,7 +372,7 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
 
 
 def beside(name: str) -> Any:
-    """A module beside this file. With `-I` its folder is not searched, and it stays so for all other imports."""
+    """Import a module from this folder, which `-I` excludes from the search path of other imports."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     try:
         return __import__(name)
@@ -393,7 +393,7 @@ def write_outcome(path: str, text: str, *, durable: bool) -> None:
 
 
 def wake_pipe() -> int:
-    """Readable whenever a signal has come: one byte each, its number."""
+    """A descriptor that receives one byte per signal, its number."""
     read, write = os.pipe()
     os.set_blocking(read, False)
     os.set_blocking(write, False)
@@ -404,7 +404,7 @@ def wake_pipe() -> int:
 
 
 def say(words: bytes) -> None:
-    """One line to burnish, which may be gone or busy; neither may stop us."""
+    """Send one line to burnish; ignore errors if burnish ended or is busy."""
     try:
         os.write(1, words + b"\n")
     except OSError:
@@ -412,7 +412,7 @@ def say(words: bytes) -> None:
 
 
 def read_order() -> dict[str, Any]:
-    """Marshalled behind its length: same interpreter on both ends, and no json to import."""
+    """Read the length and the marshalled order. Both ends use the same interpreter, and json need not be imported."""
     with os.fdopen(os.dup(0), "rb", buffering=0) as file:
         data, want = b"", 8
         while len(data) < want:

@@ -1,4 +1,4 @@
-"""So many at once and no more, over all burnish processes of this machine."""
+"""Limits concurrency over all burnish processes of this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOK_AGAIN = 0.1
 
 @contextmanager
 def slot(lock_dir: Path, name: str, count: int, stop: StopToken | None = None) -> Iterator[int]:
-    """Wait for one of `count` places under that name. The system frees the places of the dead."""
+    """Wait for one of `count` slots of that name. The system frees the slots of ended processes."""
     stop = stop or StopToken()
     private_folder(lock_dir)
     plain = re.sub(r"[^A-Za-z0-9_.]", "_", name)
@@ -31,7 +31,7 @@ def slot(lock_dir: Path, name: str, count: int, stop: StopToken | None = None) -
                     os.close(fd)
                 return
         if stop.wait(_LOOK_AGAIN):
-            raise Stopped(f"Stopped while waiting for a free place for {name}.")
+            raise Stopped(f"Stopped while waiting for a free slot for {name}.")
 
 
 def try_lock(path: Path) -> int | None:

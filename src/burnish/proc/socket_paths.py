@@ -1,9 +1,10 @@
-"""Where Unix sockets and named pipes lie: a read-only mount does not keep a program from connecting to them.
+"""Finds Unix sockets and named pipes: programs can connect to them even through a read-only mount.
+
 
 /proc/net/unix has the name that a socket was bound with. It says nothing of a later rename or a second hard link, has
 names relative to a working directory, and lists one network namespace. So folders are searched as well.
 """
-# os.path answers False where Path raises, and str keeps names that are not UTF-8.
+# os.path returns False where Path raises, and str keeps names that are not UTF-8.
 # ruff: noqa: PTH115, PTH116, PTH118, PTH208
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class SearchLimits:
 def search_folder(folder: Path, limits: SearchLimits) -> list[Path]:
     """Sockets and named pipes that are below `folder` now. Upper levels come first, in case a limit is reached."""
     found = _search(str(folder), limits, cache_period())
-    # bubblewrap does not start if it has to mask a path that is gone
+    # bubblewrap does not start if it has to mask a missing path.
     return [path for path in found if is_endpoint(path)]
 
 
@@ -54,12 +55,12 @@ def is_endpoint(path: Path) -> bool:
     try:
         mode = path.lstat().st_mode
     except OSError:
-        return False  # gone, or not to be reached by this user
+        return False  # removed, or not accessible for this user
     return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
 
 
 def cache_period() -> int:
-    """The number of the current period: an argument with which `lru_cache` forgets what is older."""
+    """The number of the current period, used as an argument so that `lru_cache` entries expire."""
     return int(time.monotonic() / _CACHE_SECONDS)
 
 
@@ -67,15 +68,15 @@ def cache_period() -> int:
 def _search(root: str, limits: SearchLimits, _period: int) -> tuple[Path, ...]:
     found: list[Path] = []
     count = 0
-    waiting = deque([(root, 1)] if not _is_skipped(root) else [])
-    while waiting and count < limits.entries:
-        folder, level = waiting.popleft()
+    pending = deque([(root, 1)] if not _is_skipped(root) else [])
+    while pending and count < limits.entries:
+        folder, level = pending.popleft()
         for entry in _entries(folder):
             count += 1
             # the type comes with the name: there is no system call for files, folders and links
             if entry.is_dir(follow_symlinks=False):
                 if level < limits.levels and not _is_skipped(entry.path):
-                    waiting.append((entry.path, level + 1))
+                    pending.append((entry.path, level + 1))
             elif _may_be_endpoint(entry):
                 path = Path(entry.path)
                 found += [path] if is_endpoint(path) else []
@@ -92,7 +93,7 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             yield from entries
     except OSError:
-        return  # a file, gone, or not to be read by this user
+        return  # a file, removed, or not readable for this user
 
 
 def _is_skipped(folder: str) -> bool:
@@ -146,11 +147,11 @@ def _own_processes() -> list[str]:
 
 def _other_namespaces(processes: list[str]) -> Iterator[str]:
     """One table of sockets for each network namespace that is not ours."""
-    seen = {_link("/proc/self/ns/net"), ""}
+    namespaces = {_link("/proc/self/ns/net"), ""}
     for process in processes:
         namespace = _link(f"{process}/ns/net")
-        if namespace not in seen:
-            seen.add(namespace)
+        if namespace not in namespaces:
+            namespaces.add(namespace)
             yield f"{process}/net/unix"
 
 

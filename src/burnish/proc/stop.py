@@ -1,4 +1,4 @@
-"""One token per run: whoever holds it can ask everything to stop, from any thread or a signal handler."""
+"""One token per run, which can request a stop of everything, from any thread or a signal handler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.errors import BurnishError
 
 
 class Stopped(BurnishError):
-    """Somebody asked for a stop while we were waiting."""
+    """A stop was requested while waiting."""
 
     exit_code = 130
 
@@ -23,7 +23,7 @@ class StopToken:
     def __init__(self) -> None:
         # Re-entrant: a signal handler may call request() in the middle of listening().
         self._lock = threading.RLock()
-        self._ears: set[int] = set()
+        self._pipes: set[int] = set()
         self._requested = self._now = False
 
     @property
@@ -37,9 +37,9 @@ class StopToken:
     def request(self, *, now: bool = False) -> None:
         with self._lock:
             self._requested, self._now = True, self._now or now
-            for ear in self._ears:
-                with suppress(BlockingIOError):  # full? Then it has plenty to read already
-                    os.write(ear, b"!")
+            for pipe in self._pipes:
+                with suppress(BlockingIOError):  # full: the reader is notified already
+                    os.write(pipe, b"!")
 
     @contextmanager
     def listening(self) -> Iterator[int]:
@@ -48,18 +48,18 @@ class StopToken:
         os.set_blocking(write, False)
         try:
             with self._lock:
-                self._ears.add(write)
+                self._pipes.add(write)
                 if self._requested:
                     os.write(write, b"!")
             yield read
         finally:
             with self._lock:
-                self._ears.discard(write)
+                self._pipes.discard(write)
             os.close(read)
             os.close(write)
 
     def wait(self, seconds: float) -> bool:
         """Sleep, but not past a request; True if there was one."""
-        with self.listening() as ear:
-            select.select([ear], [], [], max(seconds, 0))
+        with self.listening() as pipe:
+            select.select([pipe], [], [], max(seconds, 0))
         return self._requested

@@ -1,4 +1,4 @@
-"""What programs print, made safe to hold in memory and to show."""
+"""Reads the output of programs with limited memory, and cleans it for display."""
 
 from __future__ import annotations
 

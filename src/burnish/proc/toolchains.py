@@ -1,5 +1,5 @@
-"""Programs in places that a sandbox masks, such as the home directory: what must be seen for them to run."""
-# os.path answers False where Path raises: a folder on PATH that this user may not enter.
+"""Finds the files that programs in masked places, such as the home directory, need to run."""
+# os.path returns False for folders on PATH that this user may not enter; Path raises.
 # ruff: noqa: PTH110, PTH113, PTH114, PTH115, PTH116
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from burnish.proc.program_files import SCRIPTS, entries_for_programs, entries_of_package, shows_secrets
 from burnish.proc.socket_paths import cache_period
 
-# Where version managers keep what the small programs on PATH start: only what is needed, for beside it may be secrets
-# (uv keeps `credentials` beside `tools`).
+# Folders of version managers with the programs that shims on PATH start. Lists only what is needed, because secrets
+# may be beside it (uv keeps `credentials` beside `tools`).
 _VERSION_MANAGERS = {
     ".pyenv": ("bin", "libexec", "shims", "versions", "plugins", "pyenv.d", "completions", "version"),
     ".rbenv": ("bin", "libexec", "shims", "versions", "plugins", "rbenv.d", "completions", "version"),
@@ -61,14 +61,14 @@ _MORE_PARTS = {
     # Flutter
     "version": ("version", "packages"),
 }
-# too much else lies beside `bin` there, below `share` too
+# These contain many other files beside `bin`, also below `share`.
 _SHARED = (".local", ".cargo")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedPrograms:
-    """What of the masked places programs need: real paths to show, and the names by which they are called."""
+    """The parts of masked places that programs need: real paths to show, and the names by which they are called."""
 
     places: tuple[Path, ...]
     names: tuple[Path, ...]
@@ -89,24 +89,24 @@ def programs_below(home: Path, masks: Collection[Path], *, argv: Sequence[str], 
     programs += [link for folder in folders for link in _links(folder, tuple(map(str, masks)))]
     places.update(_installed(programs, masks, [folder for folder, _ in on_path]))
     places = {place for place in places if not shows_secrets(place, home)}
-    # a link is made again, not followed: it may lead to what is hidden
+    # A link is recreated, not followed: it may lead to a hidden place.
     links = {place for place in places if os.path.islink(place) and not os.path.isfile(place)}
     names = [name for name in (*folders, *programs, *managers, *sorted(links)) if any(_masked_names(name, masks))]
-    # bubblewrap does not start where it may not reach a source
+    # bubblewrap does not start if a source is not reachable.
     reachable = [place for place in places - {*masks} - links if os.path.exists(place)]
     return MaskedPrograms(tuple(sorted(reachable)), tuple(names))
 
 
 def _version_managers(home: Path) -> Iterator[Path]:
     """Folders and files of version managers, by the names that they have in the home directory."""
-    named = [
+    places = [
         place
         for folder, names in _VERSION_MANAGERS.items()
         for name in names
         for place in (_matches(home / folder, name) if "*" in name else [home / folder / name])
     ]
-    named += [home / _MISE_SETTINGS] if _has_versions_alone(home / _MISE_SETTINGS) else []
-    return (place for place in named if os.path.exists(place))
+    places += [home / _MISE_SETTINGS] if _has_versions_alone(home / _MISE_SETTINGS) else []
+    return (place for place in places if os.path.exists(place))
 
 
 def _matches(folder: Path, pattern: str) -> list[Path]:
@@ -117,7 +117,7 @@ def _matches(folder: Path, pattern: str) -> list[Path]:
 
 
 def _has_versions_alone(settings: Path) -> bool:
-    """Are there no values of the environment in mise's settings? They are often keys."""
+    """True if mise's settings set no environment variables, which are often keys."""
     try:
         return "env" not in tomllib.loads(settings.read_text("utf-8"))
     except (OSError, ValueError):
@@ -132,7 +132,7 @@ def _masked_parts(place: Path, masks: Collection[Path]) -> Iterator[Path]:
 
 
 def _real(path: Path) -> Path:
-    """The path without links. Every call of a task asks for the same ones."""
+    """The path without links; cached, since every call of a task needs the same ones."""
     return _found_real(str(path), cache_period())
 
 
@@ -167,7 +167,7 @@ def _is_script(name: str) -> bool:
 
 
 def _first_line(script: Path) -> str:
-    """What stands behind `#!`; empty if there is none."""
+    """The text after `#!`; "" if there is none."""
     try:
         with script.open("rb") as file:
             line = file.readline(512)
@@ -202,12 +202,12 @@ def _links(folder: Path, masks: tuple[str, ...]) -> tuple[Path, ...]:
         real = os.path.realpath(folder)
         return _links_of(real, os.stat(real).st_mtime_ns, masks)
     except OSError:
-        return ()  # a folder on PATH need not exist, nor be readable
+        return ()  # a folder on PATH may be missing or unreadable
 
 
 @lru_cache(maxsize=256)
-def _links_of(folder: str, _changed: int, masks: tuple[str, ...]) -> tuple[Path, ...]:
-    """Symbolic links out of a folder to masked places. /usr/bin has hundreds that stay in it: this must be quick."""
+def _links_of(folder: str, _mtime: int, masks: tuple[str, ...]) -> tuple[Path, ...]:
+    """Symbolic links out of a folder to masked places. /usr/bin has hundreds that stay in it: this must be fast."""
     links = [entry.path for entry in os.scandir(folder) if entry.is_symlink() and "/" in os.readlink(entry.path)]
     starts = tuple(f"{mask}/" for mask in masks)
     return tuple(Path(link) for link in links if os.path.realpath(link).startswith(starts))
@@ -303,5 +303,5 @@ def _is_venv(folder: Path) -> bool:
 def _base_of(venv: Path) -> Path:
     """The folder of the interpreter that a virtual environment was made with."""
     lines = (venv / "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
-    named = [value.strip() for key, _, value in (line.partition("=") for line in lines) if key.strip() == "home"]
-    return Path(named[0]).resolve() if named else Path("/")
+    homes = [value.strip() for key, _, value in (line.partition("=") for line in lines) if key.strip() == "home"]
+    return Path(homes[0]).resolve() if homes else Path("/")

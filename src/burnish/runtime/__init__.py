@@ -1,4 +1,4 @@
-"""The one place that knows every part. Heavy parts are imported when they are needed."""
+"""The composition root. Slow modules are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ __all__ = [
 
 
 def open_app(start: Path, *, flags: Mapping[str, Any] | None = None, reading: bool = False) -> App:
-    """Everything: settings, git, agents. Makes the project known if it is not yet.
+    """Open settings, git and agents. Registers the project if it is new.
 
-    `reading`: for a command that only looks; it works where nothing can be written.
+
+    `reading`: for a read-only command; works without write access.
     """
     from burnish.runtime.app import App
 

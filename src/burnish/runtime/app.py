@@ -1,4 +1,4 @@
-"""The application: what the command line and the board can ask for."""
+"""The application: the data that all features share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class App:
     config: Config
     trust: CheckoutTrust
     flags: Mapping[str, Any] = field(default_factory=dict)
-    # a line for the person: the repository was moved
+    # A note for the user that the repository was moved.
     note: str = ""
     # commit → the checks that `auto` stands for there
     _automatic: dict[str, FoundChecks] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class App:
 
     @classmethod
     def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None, reading: bool = False) -> App:
-        """With the caller's `store`, where there is one already. `reading`: also where nothing can be written."""
+        """Open the app, with the caller's `store` if given. `reading`: works without write access."""
         found = discover(start)
         home = home_of()
         trust = examine(found, home)
@@ -62,13 +62,13 @@ class App:
         config = load_settings(trust, flags)
         store = store or (open_home(home, reading=True) if reading else open_home_to_write(home))
         can_write = store.obstacle is None
-        located = locate(store, found, home, create=can_write)
-        project = located.project
+        location = locate(store, found, home, create=can_write)
+        project = location.project
         if project is None:
             raise no_tasks(found.root)
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies, reading=reading)
         project = ensure_id(store, project, repo) if can_write else project
-        return cls(home, store, project, repo, config, trust, flags, located.note)
+        return cls(home, store, project, repo, config, trust, flags, location.note)
 
     @property
     def key(self) -> str:
@@ -102,7 +102,7 @@ class App:
             outside=self.trust.outside,
         )
         if self.trust.is_trusted:
-            # read later than it was examined: it may have changed
+            # Read after it was examined: it may have changed.
             examine(self.trust.found, self.home).require()
         return found
 
@@ -122,7 +122,7 @@ class App:
         return can_start(self.config, agent)
 
     def policy(self, task: Task) -> Policy:
-        """How the task is to be worked on and judged: by the settings of a trusted checkout, or not at all."""
+        """The policy for the task, from the settings of a trusted checkout; raises for an untrusted one."""
         self.trust.require()
         if self.config.commit.message:
             check_commit_message(self.config.commit.message)
@@ -134,14 +134,14 @@ class App:
             detected=found.specs,
             prompts=self.prompts,
         )
-        # what the run was begun with counts, unless a person has edited the task since
+        # The values at the start of the run count, unless a person edited the task since.
         notes = (*policy.notes, *found.notes)
         setup = self.setup_at(self._base_commit(task)) if policy.checks else policy.setup
         return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles, notes=notes, setup=setup)
 
     def _detected(self, task: Task) -> FoundChecks:
-        wanted = (self.config.checks.test, self.config.checks.lint)
-        if not any(entry is not None and entry.command == "auto" for entry in wanted):
+        entries = (self.config.checks.test, self.config.checks.lint)
+        if not any(entry is not None and entry.command == "auto" for entry in entries):
             return FoundChecks()
         return self.detected_at(self._base_commit(task))
 
@@ -149,7 +149,7 @@ class App:
         return task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
 
     def setup_at(self, commit: str) -> Command | None:
-        """`workspace.setup`; without it, and with automatic tests, what `init` would write for that commit."""
+        """`workspace.setup`; without it, and with automatic tests, the command that `init` would write."""
         if self.config.workspace.setup or not tests_are_automatic(self.config):
             return self.config.workspace.setup
         return self.found_setup(commit)

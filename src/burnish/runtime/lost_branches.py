@@ -1,4 +1,4 @@
-"""Tasks whose branch or commit is gone: found by each command that looks, and continued at the start of a run."""
+"""Tasks whose branch or commit is missing: detected by each command, and continued at the start of a run."""
 
 from __future__ import annotations
 
@@ -25,31 +25,38 @@ def void_lost_approvals(
     home: Path,
     store: Store,
     rows: Sequence[ProjectRow],
-    seen: dict[str, Mapping[str, str]] | None = None,
+    readable_tips: dict[str, Mapping[str, str]] | None = None,
     *,
     is_here: bool = False,
 ) -> None:
-    """Before tasks are shown: no approval of a commit that is gone. A home that cannot be written is shown anyway.
+    """Void approvals of missing commits before tasks are shown. Ignores a home that is not writable.
 
-    `seen`: for a process that looks often, where the branches of each project pointed when they could be read. A branch
-    that did not move since is not read again. `is_here`: the command was started in the repository, which counts as the
-    project's by its path even if it has no id: a new clone, or one whose refs of burnish's were all deleted.
+
+    `readable_tips`: a cache for long-running processes: the last readable tips of each project's branches. A branch
+    that did not move is not read again. `is_here`: the command was started in the repository, which is identified by
+    its path even without an id: a new clone, or one whose burnish refs were all deleted.
     """
     for row in rows:
         with suppress(BurnishError, OSError):
-            approved = store.task_branches(row.key, APPROVED)
-            if approved:
-                known = seen.get(row.key, {}) if seen is not None else {}
-                sound = _void(home, store, row, approved, known, is_here=is_here)
-                if seen is not None:
-                    seen[row.key] = sound
+            branches = store.task_branches(row.key, APPROVED)
+            if branches:
+                old_tips = readable_tips.get(row.key, {}) if readable_tips is not None else {}
+                new_tips = _void(home, store, row, branches, old_tips, is_here=is_here)
+                if readable_tips is not None:
+                    readable_tips[row.key] = new_tips
 
 
 def _void(
-    home: Path, store: Store, row: ProjectRow, tasks: Sequence[TaskBranch], known: Mapping[str, str], *, is_here: bool
+    home: Path,
+    store: Store,
+    row: ProjectRow,
+    tasks: Sequence[TaskBranch],
+    old_tips: Mapping[str, str],
+    *,
+    is_here: bool,
 ) -> dict[str, str]:
-    """Take back the approvals of branches that are lost; where the others point."""
-    # reading commands start fast: loaded only where there is something to look at
+    """Void the approvals of lost branches; returns the tips of the others."""
+    # Imported only if needed, so that read-only commands start fast.
     from burnish.git.project import Project as OpenedProject
     from burnish.git.project import discover
     from burnish.git.refs import read_refs
@@ -63,16 +70,16 @@ def _void(
         repository = read_id(found.common_dir)
         is_same = is_same and (repository == row.repository_id or (is_here and repository is None))
     if not is_same or not own.is_dir():
-        return {}  # moved, or another repository lies there now: nothing is known of the branches
+        return {}  # moved, or replaced by another repository: its branches are unknown
     width = max(len(task.commit) for task in tasks)
     project = OpenedProject(found.root, found.common_dir, found.git_dir, own, "sha256" if width == 64 else "sha1")
     tips = read_refs(project, list(dict.fromkeys(f"refs/heads/{task.branch}" for task in tasks)))
-    new = {ref: sha for ref, sha in tips.items() if sha is None or known.get(ref) != sha}
-    lost = find_damage(project, list(new), new) if new else {}
+    changed_tips = {ref: sha for ref, sha in tips.items() if sha is None or old_tips.get(ref) != sha}
+    damaged_refs = find_damage(project, list(changed_tips), changed_tips) if changed_tips else {}
     for task in tasks:
-        if f"refs/heads/{task.branch}" in lost:
+        if f"refs/heads/{task.branch}" in damaged_refs:
             _void_one(home, store, row, project, task.id)
-    return {ref: sha for ref, sha in tips.items() if sha and ref not in lost}
+    return {ref: sha for ref, sha in tips.items() if sha and ref not in damaged_refs}
 
 
 def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, number: int) -> None:
@@ -86,39 +93,40 @@ def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, numbe
 
 @dataclass(frozen=True, slots=True)
 class SettledBranches:
-    """What to report, and where the branches of open tasks point that lead to a readable commit and tree."""
+    """Notes for the user, and the tips of open tasks' branches with a readable commit and tree."""
 
     notes: list[str]
     tips: Mapping[str, str]
-    # did one of them lead to something that cannot be read?
+    # True if one of them was unreadable.
     had_unreadable: bool
 
 
-def settle_lost(app: App, damaged: Sequence[str], known: Mapping[str, str]) -> SettledBranches:
-    """At the start of a run: what can be brought back is; a branch that somebody deleted waits for a person.
+def settle_lost(app: App, damaged_refs: Sequence[str], known_tips: Mapping[str, str]) -> SettledBranches:
+    """At the start of a run: restore lost branches if possible; a deleted branch waits for a person.
 
-    `damaged`: branches that lead to something unreadable further down than the commit and its tree. `known`: where refs
-    point that were read a moment ago.
+
+    `damaged_refs`: branches with unreadable objects below the commit and its tree. `known_tips`: tips of refs that were
+    just read.
     """
     from burnish.engine.lost_branch import OPEN, is_concerned
     from burnish.git.refs import read_refs
     from burnish.git.soundness import Damage, find_damage
 
     rows = app.store.task_branches(app.key, OPEN)
-    tips = read_refs(app.repo, list(dict.fromkeys(f"refs/heads/{row.branch}" for row in rows)), known)
+    tips = read_refs(app.repo, list(dict.fromkeys(f"refs/heads/{row.branch}" for row in rows)), known_tips)
     found = find_damage(app.repo, list(tips), tips) if tips else {}
-    lost = {*found, *damaged}
-    # few of many: only these are read as tasks
-    concerned = [row.id for row in rows if f"refs/heads/{row.branch}" in lost or row.reason == Reason.BRANCH_GONE]
+    lost_refs = {*found, *damaged_refs}
+    # Only these few are read as tasks.
+    task_ids = [row.id for row in rows if f"refs/heads/{row.branch}" in lost_refs or row.reason == Reason.BRANCH_GONE]
     notes = []
-    for task in app.store.tasks(app.key, statuses=OPEN, ids=concerned) if concerned else ():
+    for task in app.store.tasks(app.key, statuses=OPEN, ids=task_ids) if task_ids else ():
         try:
-            note = _settle(app, task, is_lost=f"refs/heads/{task.branch}" in lost) if is_concerned(task) else None
+            note = _settle(app, task, is_lost=f"refs/heads/{task.branch}" in lost_refs) if is_concerned(task) else None
         except BurnishError as error:
             note = f"{error.what} {error.hint}".rstrip()
         notes += [f"Task {task.id}: {note}"] if note else []
-    sound = {ref.removeprefix("refs/heads/"): sha for ref, sha in tips.items() if sha and ref not in lost}
-    return SettledBranches(notes, sound, any(one.damage is Damage.UNREADABLE for one in found.values()))
+    readable_tips = {ref.removeprefix("refs/heads/"): sha for ref, sha in tips.items() if sha and ref not in lost_refs}
+    return SettledBranches(notes, readable_tips, any(one.damage is Damage.UNREADABLE for one in found.values()))
 
 
 def _settle(app: App, task: Task, *, is_lost: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""The engine's ports for one project: what a run, a preview or a decision hands to the engine."""
+"""The engine's ports for one project, for a run, a preview or a decision."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
 
     trees = tree_checks(app, sandbox_policy.sandbox, task_files.lock, progress.note)
     if request.jobs > 1 and trees.takes_turns:
-        progress.note("Without a sandbox checks run one task at a time here: the environment holds its own path.")
+        progress.note("Without a sandbox, checks run for one task at a time: the environment contains its own path.")
 
     def lock_file(task_id: int) -> str:
         return f"shims-{app.key}-{task_id}"
@@ -120,21 +120,21 @@ def task_policy(app: App, request: RunRequest, task: Task) -> Policy:
 
 
 def _budget_tracker(app: App, request: RunRequest, agents: Mapping[str, AgentSettings]) -> BudgetTracker:
-    """What this invocation may spend, over all its tasks."""
+    """The budget of this invocation, for all its tasks."""
     budget = app.config.budget
     most = request.budget if request.budget is not None else budget.session_usd
     return BudgetTracker(agents, lambda: app.store.spent(app.key), most, budget.session_tokens).opened()
 
 
 def sandbox_policy_of(app: App) -> SandboxPolicy:
-    """Where the tasks of a project are worked on: nothing else that burnish knows of can be written there."""
+    """The sandbox policy for the tasks of a project; other checkouts that burnish knows are read-only."""
     repo = app.repo
     return resolve_sandbox_policy(
         app.config,
         checkout=repo.root,
         burnish_home=app.home,
         readable=(repo.common_dir,),
-        untouched=other_checkouts(repo.common_dir, app.store.projects()),
+        read_only=other_checkouts(repo.common_dir, app.store.projects()),
         project=repo,
     )
 
@@ -145,7 +145,7 @@ def tree_checks(
     lock: Callable[[str], AbstractContextManager[None]],
     note: Callable[[str], None] = lambda text: None,
 ) -> TreeChecks:
-    """For the tasks of a project."""
+    """The tree checks for the tasks of a project."""
     return TreeChecks(
         project=app.repo,
         home=app.home,
@@ -165,18 +165,18 @@ def tree_checks(
 
 
 def follow_up(app: App) -> FollowUp:
-    """Made once for each run of a task, however often it is asked for."""
+    """A function that creates the follow-up task, once per run of a task."""
 
     def make(history: History, grounds: OverrideReasons) -> int:
         spec = after_override(history, grounds)
-        known = [task.id for task in app.store.tasks(app.key) if task.spec.follows == spec.follows]
-        return known[0] if known else add_task(app, spec).id
+        ids = [task.id for task in app.store.tasks(app.key) if task.spec.follows == spec.follows]
+        return ids[0] if ids else add_task(app, spec).id
 
     return make
 
 
 def runner_card(lock: RunnerLock) -> dict[str, object]:
-    """Who we are, for people who find a task held."""
+    """A description of this runner, shown to users whose task it holds."""
     me = lock.runner
     return {
         "id": me.uuid,
@@ -190,16 +190,16 @@ def runner_card(lock: RunnerLock) -> dict[str, object]:
     }
 
 
-def failpoint(wanted: str) -> Callable[[str], None]:
-    """kill -9 of ourselves at a named place, `name` or `name:2` for the second time; for tests alone."""
-    name, _, nth = wanted.partition(":")
-    left = [int(nth or 1)]
+def failpoint(setting: str) -> Callable[[str], None]:
+    """A function that kills this process at a named place: `name`, or `name:2` for the second time. For tests only."""
+    name, _, nth = setting.partition(":")
+    remaining = [int(nth or 1)]
 
-    def reached(here: str) -> None:
-        if here != name:
+    def reached(place: str) -> None:
+        if place != name:
             return
-        left[0] -= 1
-        if left[0] == 0:
+        remaining[0] -= 1
+        if remaining[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return reached

@@ -1,4 +1,4 @@
-"""Which project a repository belongs to, also after it was moved, copied, or put in another one's place."""
+"""Finds the project of a repository, also after it was moved, copied or replaced."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from burnish.store.rows import ProjectRow
 
 @dataclass(frozen=True, slots=True)
 class LocatedProject:
-    """The project of a repository, None if it has none yet, and a line for the person where something changed."""
+    """The project of a repository, None if it has none yet, and a note for the user if something changed."""
 
     project: ProjectRow | None
     note: str = ""
 
 
 def locate(store: Store, found: FoundRepository, home: Path, *, create: bool) -> LocatedProject:
-    """By its path; where that is not known, by its id. A project that has moved here is relinked."""
+    """Find the project by its path, else by its id. A project that was moved here is relinked."""
     here = store.project_for(found.common_dir, found.root, create=False)
     repository = read_id(found.common_dir)
     if here is not None and (repository in (None, here.repository_id) or not here.repository_id):
@@ -31,15 +31,15 @@ def locate(store: Store, found: FoundRepository, home: Path, *, create: bool) ->
     others = [row for row in store.projects() if row.repository_id == repository and row != here] if repository else []
     if same := next((row for row in others if _is_same(row, found)), None):
         return LocatedProject(same)  # another path of the same folder, e.g. of a bind mount
-    gone = [row for row in others if is_gone(row)]
-    if len(others) == len(gone) == 1 and not _inside_phase():
-        return LocatedProject(*_moved(store, gone[0], found, home))
+    missing_rows = [row for row in others if is_gone(row)]
+    if len(others) == len(missing_rows) == 1 and not _inside_phase():
+        return LocatedProject(*_moved(store, missing_rows[0], found, home))
     if here is not None or not others:
         return LocatedProject(
             here or (store.project_for(found.common_dir, found.root, create=True) if create else None)
         )
-    if not gone and all(read_id(row.common_dir) == repository for row in others):
-        # a copy: the other one is in its place
+    if not missing_rows and all(read_id(row.common_dir) == repository for row in others):
+        # A copy: the other repository still exists.
         return LocatedProject(store.project_for(found.common_dir, found.root, create=True) if create else None)
     problem = _ambiguous(found, others)
     if create:
@@ -48,12 +48,12 @@ def locate(store: Store, found: FoundRepository, home: Path, *, create: bool) ->
 
 
 def ensure_id(store: Store, row: ProjectRow, repo: Project) -> ProjectRow:
-    """Every project that is written to has an id, unless its repository cannot be written."""
+    """Give the project an id, unless its repository is not writable."""
     current = read_id(repo.common_dir)
     if current and current == row.repository_id:
         return row
-    taken = any(other.repository_id == current and other.key != row.key for other in store.projects())
-    if current is None or taken:
+    is_taken = any(other.repository_id == current and other.key != row.key for other in store.projects())
+    if current is None or is_taken:
         try:
             current = write_new_id(repo, current)
         except (BurnishError, OSError):
@@ -63,15 +63,15 @@ def ensure_id(store: Store, row: ProjectRow, repo: Project) -> ProjectRow:
 
 
 def link(store: Store, row: ProjectRow, found: FoundRepository, home: Path) -> ProjectRow:
-    """Let the project be at this place from now on, and the workspaces of its tasks borrow from there."""
-    linked = store.relink(row, found.common_dir, found.root)
-    with suppress(OSError):  # laid again by the next run
-        repoint_object_links(home / "projects" / row.key / "git", row.common_dir, linked.common_dir)
-    return linked
+    """Set the project's new location, and let the workspaces of its tasks use its objects."""
+    new_row = store.relink(row, found.common_dir, found.root)
+    with suppress(OSError):  # the next run repeats this
+        repoint_lent_objects(home / "projects" / row.key / "git", row.common_dir, new_row.common_dir)
+    return new_row
 
 
 def is_gone(row: ProjectRow) -> bool:
-    """Is nothing at its old path, or a repository with another id? A place that cannot be looked at may have it."""
+    """True if its old path is empty or has a repository with another id; False if it cannot be read."""
     if row.is_detached:
         return True
     try:
@@ -84,7 +84,7 @@ def is_gone(row: ProjectRow) -> bool:
 
 
 def is_still_there(row: ProjectRow) -> bool:
-    """Is the repository itself, and not another one, still at its old path?"""
+    """True if the repository itself, and not another one, is still at its old path."""
     if is_gone(row):
         return False
     return not row.repository_id or read_id(row.common_dir) == row.repository_id
@@ -92,17 +92,15 @@ def is_still_there(row: ProjectRow) -> bool:
 
 def _moved(store: Store, row: ProjectRow, found: FoundRepository, home: Path) -> tuple[ProjectRow, str]:
     try:
-        linked = link(store, row, found, home)
+        new_row = link(store, row, found, home)
     except BurnishError:
-        # a home that cannot be written: what is known of the project can still be read
+        # The home is not writable: the project can still be read.
         return replace(row, root=found.root, common_dir=found.common_dir), ""
-    return linked, moved_text(row, linked)
+    return new_row, moved_text(row, new_row)
 
 
 def moved_text(old: ProjectRow, new: ProjectRow) -> str:
-    return (
-        f"This repository was {old.root} and is now {new.root}: its tasks are here again. Trust does not follow a move."
-    )
+    return f"This repository moved from {old.root} to {new.root}, and its tasks with it. Trust does not follow a move."
 
 
 def _is_same(row: ProjectRow, found: FoundRepository) -> bool:
@@ -113,7 +111,7 @@ def _is_same(row: ProjectRow, found: FoundRepository) -> bool:
 
 
 def _with_root(store: Store, row: ProjectRow, found: FoundRepository) -> ProjectRow:
-    """Its checkout may have been moved or removed, with the git directory where it was."""
+    """Update the root if the checkout was moved or removed without its git directory."""
     if row.root == found.root or os.path.lexists(row.root / ".git"):
         return row
     return store.set_root(row, found.root)

@@ -1,4 +1,4 @@
-"""The user's own prompts: the project's win over the user's."""
+"""The user's own prompts; those of the project override those of the user."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SHIPPED, USER, PROJECT, REVIEWER = "shipped", "user", "project", "reviewer"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as it is in force."""
+    """The effective prompt."""
 
     name: str
     origin: str
     text: str
-    # where it lies; None = it came with burnish
+    # Its path; None if it was installed with burnish.
     path: Path | None = None
-    # there is a text of the user's own, and a switch says to leave it aside
+    # The user has an own text, but it is disabled.
     switched_off: bool = False
 
 
@@ -36,10 +36,10 @@ def folder(root: Path, user_folder: Path, *, everywhere: bool) -> Path:
 
 
 def file_of(name: str, root: Path, user_folder: Path, *, everywhere: bool) -> Path:
-    return folder(root, user_folder, everywhere=everywhere) / f"{known(name)}.md"
+    return folder(root, user_folder, everywhere=everywhere) / f"{require_name(name)}.md"
 
 
-def known(name: str) -> str:
+def require_name(name: str) -> str:
     if name not in NAMES:
         raise NotFound(f"There is no prompt {name!r}.", hint=f"Known prompts: {', '.join(NAMES)}.")
     return name
@@ -48,8 +48,8 @@ def known(name: str) -> str:
 def in_force(
     name: str, config: Config, root: Path, user_folder: Path, *, trusted: bool, outside: Mapping[str, str]
 ) -> Prompt:
-    """The project's text if its checkout is trusted, else the user's, else the one that came with burnish."""
-    known(name)
+    """The project's text if its checkout is trusted, else the user's, else the default of burnish."""
+    require_name(name)
     off = any(one == name and not switch.enabled for one, switch in config.prompts.items())
     for origin, everywhere in ((PROJECT, False), (USER, True)) if trusted else ((USER, True),):
         file = file_of(name, root, user_folder, everywhere=everywhere)
@@ -61,7 +61,7 @@ def in_force(
 
 
 def _text(root: Path, file: Path, outside: Mapping[str, str], *, mine: bool) -> str:
-    """Of a file of the user, or of one in the checkout, which no link may lead out of it without acceptance."""
+    """The text of a user's file, or of a file in the checkout; links to the outside must be accepted."""
     if mine:
         return file.read_text("utf-8", "replace")
     name = name_in(root, str(file))
@@ -69,40 +69,40 @@ def _text(root: Path, file: Path, outside: Mapping[str, str], *, mine: bool) -> 
     if data is None:
         raise BadInput(
             f"The prompt {name} is not a regular file of this repository, or a link that leads out of it.",
-            hint="Put a copy in its place, or look at it with `burnish trust --show`.",
+            hint="Replace it by a copy, or check it with `burnish trust --show`.",
         )
     return data.decode("utf-8", "replace")
 
 
 def reviewers_own(config: Config, root: Path, *, trusted: bool, outside: Mapping[str, str]) -> list[Prompt]:
-    """The files that reviewers and steps of the pipeline name; those in the checkout only if it is trusted."""
+    """The prompt files of reviewers and pipeline steps; those in the checkout only if it is trusted."""
     entries = [*config.review.agents, *(a for step in config.pipeline for a in step.agents)]
-    named = [e.prompt for e in entries] + [step.prompt for step in config.pipeline]
+    paths = [e.prompt for e in entries] + [step.prompt for step in config.pipeline]
     found = []
-    for wanted in dict.fromkeys(p for p in named if p):
-        file = root / wanted
-        if not trusted and not Path(wanted).is_absolute():
+    for path in dict.fromkeys(p for p in paths if p):
+        file = root / path
+        if not trusted and not Path(path).is_absolute():
             raise BadInput(
-                f"The reviewer's prompt {wanted} is part of this checkout, which is not trusted.",
+                f"The reviewer's prompt {path} is part of this checkout, which is not trusted.",
                 hint="`burnish trust --show` lists what it would run, `burnish trust` accepts it.",
             )
         if not file.is_file():
             raise BadInput(
-                f"The reviewer's prompt {wanted} does not exist.", hint="Make the file, or correct review.agents."
+                f"The reviewer's prompt {path} does not exist.", hint="Create the file, or correct review.agents."
             )
-        found.append(Prompt(wanted, REVIEWER, _text(root, file, outside, mine=False), file))
+        found.append(Prompt(path, REVIEWER, _text(root, file, outside, mine=False), file))
     return found
 
 
 def variables(name: str) -> frozenset[str]:
-    """What a text in this place may ask for."""
+    """The variables that this prompt may use."""
     if name == "fix.template":
         return fix_prompt.variable_names()
     return implement_prompt.variable_names() if name == "implement.template" else context.variable_names()
 
 
 def refuse_unknown(prompt: Prompt) -> None:
-    """A text that asks for what there is not, before anything is paid for it."""
+    """Raise for a prompt with unknown variables, before anything is paid for."""
     if prompt.path is not None:
         check(prompt.text, variables(prompt.name), whose=f"{prompt.name} ({prompt.path})", name=prompt.name)
 
@@ -120,16 +120,16 @@ def own_prompts(
     commands as `command:<role>`.
 
     `outside`: paths behind links out of the checkout that were accepted.
-    `instead`: texts that are tried out in the place of those that are kept.
+    `instead`: texts to use instead of the stored ones.
     """
-    tried = instead or {}
+    overrides = instead or {}
     prompts = [
         in_force(name, config, root, user_folder, trusted=trusted, outside=outside)
         for name in NAMES
-        if name not in tried
+        if name not in overrides
     ]
     own = [p for p in prompts if p.path] + reviewers_own(config, root, trusted=trusted, outside=outside)
     for prompt in own:
         refuse_unknown(prompt)
     texts = {f"reviewer:{p.name}" if p.origin == REVIEWER else p.name: p.text for p in own}
-    return texts | commands(config, root if trusted else None, outside=outside) | dict(tried)
+    return texts | commands(config, root if trusted else None, outside=outside) | dict(overrides)

@@ -1,4 +1,4 @@
-"""What a reading command needs: the store and the project. Kept light, for start-up."""
+"""The store and the project for read-only commands. Imports little, for a fast start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reader:
     found: FoundRepository
     # None: burnish does not know this repository yet
     project: ProjectRow | None
-    # a line for the person: the repository was moved
+    # A note for the user that the repository was moved.
     note: str = ""
 
     @property
@@ -31,7 +31,7 @@ class Reader:
         return self.project.key
 
     def alive(self, runner: str) -> bool:
-        """Does this runner still work? A task of a dead one was interrupted."""
+        """True if this runner is alive; a task of a dead runner was interrupted."""
         from burnish.adapters.task_locks import is_runner_dead
 
         return not is_runner_dead(self.store, self.home / "locks", runner)
@@ -42,14 +42,14 @@ def no_tasks(root: Path) -> BadInput:
 
 
 def home_of(env: Mapping[str, str] | None = None) -> Path:
-    """Where all state lies: BURNISH_HOME, else the user's data folder."""
+    """The folder for all state: BURNISH_HOME, else the user's data folder."""
     env = os.environ if env is None else env
     if env.get("BURNISH_HOME"):
         home = Path(env["BURNISH_HOME"]).expanduser()
         if not home.is_absolute():
             raise BadInput(
-                f"BURNISH_HOME is {env['BURNISH_HOME']!r}: a folder that is another one in every directory.",
-                hint=f"Write it from the root, e.g. BURNISH_HOME={home.absolute()}",
+                f"BURNISH_HOME must be an absolute path (got {env['BURNISH_HOME']!r}).",
+                hint=f"Use an absolute path, e.g. BURNISH_HOME={home.absolute()}",
             )
         return home
     import platformdirs
@@ -61,18 +61,18 @@ def open_reader(start: Path) -> Reader:
     found = discover(start)
     home = home_of()
     store = open_home(home, reading=True)
-    located = locate(store, found, home, create=False)
-    return Reader(home, store, found, located.project, located.note)
+    location = locate(store, found, home, create=False)
+    return Reader(home, store, found, location.project, location.note)
 
 
 def open_store() -> tuple[Path, Store]:
-    """The home and its store, to be read: for what is asked of every project, from anywhere."""
+    """The home and its store for reading, for commands about all projects."""
     home = home_of()
     return home, open_home(home, reading=True)
 
 
 def open_home_to_write(home: Path) -> Store:
-    """The same for a command that changes something: locks must hold there, or two would pay for the same work."""
+    """The store for a command that writes; raises if file locks do not work in the home."""
     from burnish.proc.lock_probe import require_locks
 
     require_locks(home)
@@ -80,26 +80,26 @@ def open_home_to_write(home: Path) -> Store:
 
 
 def open_home(home: Path, *, reading: bool = False) -> Store:
-    """The store in the burnish home; what stands in the way is told differently to an agent."""
+    """The store in the burnish home; inside a phase the error explains that the home is hidden."""
     try:
         return Store.open_reading(home) if reading else Store.open(home)
     except BurnishError as error:
         if (home / "locks").is_dir():
             from burnish.proc.lock_probe import require_locks
 
-            require_locks(home)  # SQLite says "locked" where there are no locks at all
+            require_locks(home)  # SQLite reports "locked" if file locks do not work
         from burnish.proc.inside import inside_phase
 
         if (home / "burnish.db").exists() or not inside_phase():
             raise
         raise Refused(
             "The burnish home is hidden from agents and checks, so there is nothing to read inside a phase.",
-            hint="Go on with the task; what you need to know about it is in your prompt.",
+            hint="Continue with the task; your prompt contains all information about it.",
         ) from error
 
 
 def known_task(start: Path, number: int) -> bool:
-    """Is there such a task? Where burnish was never used, looking makes no database."""
+    """True if the task exists. Creates no database."""
     if not (home_of() / "burnish.db").exists():
         return False
     reader = open_reader(start)
@@ -107,11 +107,11 @@ def known_task(start: Path, number: int) -> bool:
 
 
 def refuse_inside_phase() -> None:
-    """An agent may not decide."""
+    """Raise inside a phase: agents must not make decisions."""
     from burnish.proc.inside import inside_phase
 
     if inside_phase():
         raise Refused(
-            "This is a person's decision, and it was asked for from inside a phase.",
-            hint="Type it in your own terminal, outside of any agent or check that burnish started.",
+            "Only a person can run this command; it was called from inside a phase.",
+            hint="Run it in your own terminal, outside of agents and checks that burnish started.",
         )

@@ -1,4 +1,4 @@
-"""What is asked of a run, and what came of it."""
+"""The request and the report of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from burnish.core.task import Task
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """Something an agent or a check printed."""
+    """The output of an agent or a check."""
 
     run: int
     cycle: int
@@ -22,7 +22,7 @@ class LogFile:
 
     @property
     def name(self) -> str:
-        """One word by which it can be asked for: from the call or output folder on."""
+        """Its name in requests: the path from the call or output folder on."""
         parts = self.path.parts
         start = max(n for n, part in enumerate(parts) if part in ("calls", "outputs"))
         return ":".join(parts[start:])

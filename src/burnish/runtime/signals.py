@@ -1,4 +1,4 @@
-"""What Ctrl-C means while agents work."""
+"""Handles Ctrl-C while agents run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.adapters.agents import StopTokens
 
 @contextmanager
 def stopping_on_signals(stops: StopTokens, tell: Callable[[str], None]) -> Iterator[None]:
-    """Once: end what runs, keep everything. Twice: at once."""
+    """The first signal stops running programs gently, the second one at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -21,13 +21,13 @@ def stopping_on_signals(stops: StopTokens, tell: Callable[[str], None]) -> Itera
         again = stops.asked
         stops.request(now=again)
         if not again:
-            tell("Stopping: agents are being ended, nothing is lost. Once more to stop at once.")
+            tell("Stopping the agents; no work is lost. Press Ctrl-C again to stop at once.")
 
-    wanted = [signal.SIGINT, signal.SIGTERM]
+    signals = [signal.SIGINT, signal.SIGTERM]
     # nohup ignores SIGHUP on purpose; an ignored SIGINT is what a shell does to every background job
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        wanted.append(signal.SIGHUP)
-    before = {number: signal.signal(number, stop) for number in wanted}
+        signals.append(signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in signals}
     try:
         yield
     finally:

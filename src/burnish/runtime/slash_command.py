@@ -1,6 +1,7 @@
-"""`review.slash_command`: where the command's text is. burnish fills it in itself, so that every agent can be given it.
+"""`review.slash_command`: finds the command's text. burnish expands it itself, so that every agent can use it.
 
-Claude Code finds a project's commands only where it also takes the project's settings and hooks, which a reviewer must
+
+Claude Code finds a project's commands only if it also loads the project's settings and hooks, which a reviewer must
 not; and it would send the whole request twice.
 """
 
@@ -25,22 +26,23 @@ _NAME = re.compile(r"/?([\w-]+(?::[\w-]+)*)")
 def commands(
     config: Config, root: Path | None, env: Mapping[str, str] = os.environ, *, outside: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The texts of the review command and, where it stands beside it, of the one that reads reviews.
+    """The texts of the review command and, if it exists, of the command that reads reviews.
+
 
     Without a `root`, which is a checkout that is trusted, only the user's own commands.
     `outside`: accepted links that leave it.
     """
-    wanted = config.review.slash_command
-    if not wanted:
+    command = config.review.slash_command
+    if not command:
         return {}
     where = f"review.slash_command ({config.origin('review.slash_command')})"
-    name = _NAME.fullmatch(wanted)
+    name = _NAME.fullmatch(command)
     if not name:
-        raise BadInput(f"{where} cannot be {wanted!r}.", hint="Write the command's name alone, e.g. /review-task.")
+        raise BadInput(f"{where} cannot be {command!r}.", hint="Use only the command's name, e.g. /review-task.")
     text = _text(name[1], root, env, outside or {})
     if text is None:
         raise BadInput(
-            f"{where}: there is no {wanted} in .claude/commands, of this project or your own.",
+            f"{where}: there is no {command} in .claude/commands, of this project or your own.",
             hint="`burnish init --slash` writes /review-task; or correct the setting.",
         )
     parser = _text(PARSER, root, env, outside or {})
@@ -48,7 +50,7 @@ def commands(
 
 
 def _text(name: str, root: Path | None, env: Mapping[str, str], outside: Mapping[str, str]) -> str | None:
-    """The project's, from its checkout and never from the change; else the user's own."""
+    """The project's command, from its checkout and never from the change; else the user's."""
     if root is not None:
         data = read_accepted(root, command_file(name), outside, longest=LARGEST)
         if data is not None:

@@ -1,4 +1,4 @@
-"""What may be asked for in a task, whoever writes it down: a terminal, a page, a program."""
+"""Validates tasks from all sources: command line, web, API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_PRIORITY = 1_000_000
 
 
 def validated_spec(spec: Spec, *, base: str | None = None) -> Spec:
-    """The spec with its title on one line; refused where it says nothing or contradicts itself."""
+    """The spec with its title on one line; raises if it is empty or contradictory."""
     spec = replace(spec, title=one_title(spec.title), depends_on=tuple(dict.fromkeys(spec.depends_on)))
     check_values({"criteria": spec.criteria, "checklist": spec.checklist, "priority": spec.priority})
     if spec.type is TaskType.IMPROVE and spec.of is None:
@@ -30,7 +30,7 @@ def validated_spec(spec: Spec, *, base: str | None = None) -> Spec:
 
 
 def validated_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a change of some fields."""
+    """Validates a change of some fields."""
     check_values(changes)
     return {**changes, "title": one_title(changes["title"])} if "title" in changes else dict(changes)
 
@@ -38,12 +38,12 @@ def validated_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
 def one_title(text: str) -> str:
     title = " ".join(text.split())
     if not title:
-        raise BadInput("The title is empty.", hint='Say what is to be done: burnish add "Refuse empty passwords"')
+        raise BadInput("The title is empty.", hint='Give a title: burnish add "Refuse empty passwords"')
     return title
 
 
 def check_values(changes: Mapping[str, Any]) -> None:
-    """The fields that can be wrong in themselves, in a new task or a change of one."""
+    """Checks single values of a new task or of a change."""
     items = [item.text for item in changes.get("checklist", ())]
     if not all(text.strip() for text in (*changes.get("criteria", ()), *items)):
         raise BadInput("A criterion or checklist item is empty.", hint="Say what must hold, or leave the option out.")
@@ -53,7 +53,7 @@ def check_values(changes: Mapping[str, Any]) -> None:
 
 
 def refuse_past(day: date) -> None:
-    """For a waiver that ends."""
+    """Raise if the end of a waiver is in the past."""
     if day < date.today():
         raise BadInput(f"{day} is in the past.", hint="A waiver ends on a day to come, or has no end.")
 

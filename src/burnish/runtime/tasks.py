@@ -1,4 +1,4 @@
-"""What several features do to tasks: record a new one, and end waivers whose day has passed."""
+"""Task functions for several features: add a task, and expire waivers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burnish.runtime.task_validation import validated_spec
 def add_task(app: App, spec: Spec) -> Task:
     spec = clean_spec(app.event_log.secrets, validated_spec(spec, base=app.config.workspace.base))
     if spec.base_ref:
-        resolve_base(app.repo, spec.base_ref)  # a typing error costs nothing here, and a run later
+        resolve_base(app.repo, spec.base_ref)  # a typo fails here, before a run
     if spec.of is not None:
         app.store.task(app.key, spec.of)
     defaults = policy_for(app.config, spec, installed=lambda name: True, detected=())
@@ -27,10 +27,10 @@ def add_task(app: App, spec: Spec) -> Task:
 
 
 def expire_waivers(app: App) -> list[str]:
-    """Reopen what was waived until a day that has passed; a line for each task."""
+    """Reopen findings whose waiver has expired; returns one line per task."""
     today, level, notes = date.today().isoformat(), Severity(app.config.review.block_on), []
     for number in app.store.waived_until(app.key):
         ids = waive.expire(app.event_log, number, today, block_on=level)
         if ids:
-            notes.append(f"Task {number}: the waiver of {', '.join(ids)} has run out, it is open again.")
+            notes.append(f"Task {number}: the waiver of {', '.join(ids)} has expired, it is open again.")
     return notes

@@ -1,7 +1,8 @@
-"""Trust per checkout: before a person has given it, nothing that a repository names is started or read.
+"""Trust per checkout: without it, nothing that a repository names is started or read.
 
-What a person accepted is kept in the burnish home, one file for each checkout, and as an event of the project. A
-checkout is known by its path and by the identity of its git directory: another clone in the same place is another one.
+
+Acceptances are stored in the burnish home, one file per checkout, and as events of the project. A checkout is
+identified by its path and by the identity of its git directory, so another clone at the same path is a different one.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from burnish.store import Store
 if TYPE_CHECKING:
     from burnish.config.settings import Config
 
-# Branches with other settings were accepted each for itself; going back to one must not ask again.
+# Branches with different settings are accepted separately; switching back must not ask again.
 MOST_ACCEPTED = 20
 BY_COMMAND, BY_ANSWER, BY_INIT, BY_DEMO = "burnish trust", "answer on the terminal", "burnish init", "burnish demo"
 
@@ -60,7 +61,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutTrust:
-    """What a checkout brings, and whether a person has accepted exactly that."""
+    """The settings and files of a checkout, and whether a person accepted exactly these."""
 
     found: FoundRepository
     content: RepositoryContent
@@ -68,7 +69,7 @@ class CheckoutTrust:
     accepted: tuple[Acceptance, ...] = ()
     # why the content cannot be read
     problem: BurnishError | None = None
-    # are commands to be typed told to somebody who may be elsewhere, in a browser?
+    # True if hints are shown to a user who may be on another machine, in a browser.
     is_remote: bool = False
 
     @property
@@ -77,7 +78,7 @@ class CheckoutTrust:
 
     @property
     def acceptance(self) -> Acceptance | None:
-        """Of the content as it is now."""
+        """The acceptance of the current content."""
         digest = self.content.digest
         return next((one for one in reversed(self.accepted) if one.digest == digest), None)
 
@@ -91,10 +92,10 @@ class CheckoutTrust:
         return "trusted" if self.is_trusted else "changed" if self.accepted else "untrusted"
 
     def require(self) -> None:
-        """Refuse before anything of the checkout is run."""
+        """Raise unless the checkout is trusted."""
         if self.is_trusted:
             return
-        check_settings(self)  # settings that are wrong could not be trusted either: say that first
+        check_settings(self)  # report invalid settings first
         raise Untrusted(self.why, hint=self.remedy, root=str(self.found.root))
 
     @property
@@ -106,41 +107,41 @@ class CheckoutTrust:
 
     @property
     def remedy(self) -> str:
-        return f"Look at what it would run: {self.command('--show')}. Then accept it: {self.command()}"
+        return f"See what it would run: {self.command('--show')}. Then accept it: {self.command()}"
 
     def command(self, *arguments: str) -> str:
-        """What to type, wherever the reader is."""
+        """The command to type, from the user's current directory."""
         here = not self.is_remote and _has_cwd() and Path.cwd().is_relative_to(self.found.root)
         place = () if here else ("-C", shlex.quote(str(self.found.root)))
         return " ".join(("burnish", *place, "trust", *arguments))
 
 
 def examine(found: FoundRepository, home: Path | None = None) -> CheckoutTrust:
-    """Reads only files of the repository and of the burnish home. Never raises for what the repository contains."""
-    trust = _examined(found, home)
+    """The trust of a checkout. Reads only files; never raises because of the repository's content."""
+    trust = _read_trust(found, home)
     record_checkout(found.root, trusted=trust.is_trusted)
     for place in enclosing_checkouts(found.root):
-        # it may be trusted, too: then agents find the programs of its environment
+        # It may be trusted as well; then agents find the programs of its environment.
         with suppress(BurnishError):
             outer = discover(place)
-            if _accepted(outer, home or home_of()):
-                record_checkout(outer.root, trusted=_examined(outer, home).is_trusted)
+            if _read_acceptances(outer, home or home_of()):
+                record_checkout(outer.root, trusted=_read_trust(outer, home).is_trusted)
     return trust
 
 
-def _examined(found: FoundRepository, home: Path | None) -> CheckoutTrust:
-    accepted = _accepted(found, home or home_of())
+def _read_trust(found: FoundRepository, home: Path | None) -> CheckoutTrust:
+    acceptances = _read_acceptances(found, home or home_of())
     try:
-        return CheckoutTrust(found, repository_content(found.root, _user_layers(found.root)), accepted)
+        return CheckoutTrust(found, repository_content(found.root, _user_layers(found.root)), acceptances)
     except BurnishError as problem:
-        return CheckoutTrust(found, RepositoryContent(), accepted, problem)
+        return CheckoutTrust(found, RepositoryContent(), acceptances, problem)
     except OSError as error:
         what = f"Cannot read the settings of {found.root}: {error.strerror or error}."
-        return CheckoutTrust(found, RepositoryContent(), accepted, BurnishError(what, hint="Check its permissions."))
+        return CheckoutTrust(found, RepositoryContent(), acceptances, BurnishError(what, hint="Check its permissions."))
 
 
 def _user_layers(root: Path) -> list[Layer]:
-    """The user's settings may name files of the checkout. Where they are wrong, loading them reports it."""
+    """The user's settings, which may name files of the checkout. Errors are reported when they are loaded."""
     try:
         user = user_layer(os.environ)
         layers = (user, project_layer(user, root), env_layer(os.environ, {}))
@@ -150,12 +151,12 @@ def _user_layers(root: Path) -> list[Layer]:
 
 
 def load_settings(trust: CheckoutTrust, flags: Mapping[str, Any] | None = None) -> Config:
-    """The settings in force; those of the repository only where it is trusted."""
+    """The effective settings; those of the repository only if it is trusted."""
     return settings.load(trust.found.root, flags=flags, repository=trust.is_trusted and trust.content)
 
 
 def settings_at(start: Path) -> tuple[Path | None, Config]:
-    """The checkout that `start` lies in, None outside of one, and the settings in force there."""
+    """The checkout that contains `start` (None outside of one), and its effective settings."""
     try:
         found = discover(start)
     except BadInput:
@@ -166,14 +167,14 @@ def settings_at(start: Path) -> tuple[Path | None, Config]:
 
 
 def check_settings(trust: CheckoutTrust) -> None:
-    """Refuse settings that are wrong, trusted or not; nothing that they say is acted on."""
+    """Raise for invalid settings, trusted or not; does not apply them."""
     if trust.problem:
         raise trust.problem
     settings.load(trust.found.root)
 
 
 def grant(found: FoundRepository, *, how: str, store: Store | None = None) -> CheckoutTrust:
-    """A person accepts the checkout with its content as it is now."""
+    """Accept the checkout with its current content."""
     refuse_inside_phase()
     home = home_of()
     trust = examine(found, home)
@@ -184,7 +185,7 @@ def grant(found: FoundRepository, *, how: str, store: Store | None = None) -> Ch
 
 
 def revoke(found: FoundRepository, *, store: Store | None = None) -> bool:
-    """Forget all that was accepted; False where nothing was."""
+    """Remove all acceptances; False if there were none."""
     refuse_inside_phase()
     home = home_of()
     trust = examine(found, home)
@@ -194,7 +195,7 @@ def revoke(found: FoundRepository, *, store: Store | None = None) -> bool:
     with disk_errors(f"removing {file}"):
         file.unlink()
     if trust.accepted:
-        _tell(found, home, Event("trust.revoked", {"root": str(found.root), "by": _person()}), store)
+        _record_event(found, home, Event("trust.revoked", {"root": str(found.root), "by": _person()}), store)
     return bool(trust.accepted)
 
 
@@ -202,9 +203,10 @@ def revoke(found: FoundRepository, *, store: Store | None = None) -> bool:
 def staying_trusted(
     found: FoundRepository, *, how: str, paths: tuple[str, ...], store: Store | None = None
 ) -> Iterator[None]:
-    """What a person writes through burnish stays trusted, if the checkout was and nothing else changed meanwhile.
+    """Keep the checkout trusted while the user writes files through burnish, if nothing else changes.
 
-    `paths` are the files that the person writes; `burnish.yaml` stands for the settings.
+
+    `paths` are the files that the user writes; `burnish.yaml` stands for the settings.
     """
     home = home_of()
     before = examine(found, home)
@@ -218,32 +220,32 @@ def staying_trusted(
 
 def _changed(before: RepositoryContent, after: RepositoryContent) -> set[str]:
     names = before.files.keys() | after.files.keys()
-    changed = {name for name in names if before.files.get(name) != after.files.get(name)}
-    return changed | ({"burnish.yaml"} if before.settings != after.settings else set())
+    paths = {name for name in names if before.files.get(name) != after.files.get(name)}
+    return paths | ({"burnish.yaml"} if before.settings != after.settings else set())
 
 
 def _record(trust: CheckoutTrust, home: Path, how: str, store: Store | None) -> CheckoutTrust:
     found, content = trust.found, trust.content
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    # only the digest must be exact; what is kept to show a difference later holds no secret
+    # Only the digest must be exact; the texts stored to show differences later are redacted.
     secrets = secrets_from_environment()
-    # masked as `trust --show` does it, so that the two can be compared
+    # Masked as in `trust --show`, so that the two can be compared.
     plain = mask_all(secrets, json.loads(json.dumps(dict(content.settings), default=str)))
     texts = {path: mask(secrets, text) for path, text in content.texts.items()}
     new = Acceptance(content.digest, now, _person(), how, plain, dict(content.files), texts)
-    accepted = (*trust.accepted, new)[-MOST_ACCEPTED:]
+    acceptances = (*trust.accepted, new)[-MOST_ACCEPTED:]
     file = _file(home, found)
-    known = {
+    record = {
         "root": str(found.root),
         "common_dir": str(found.common_dir),
         "identity": identity_of(found.common_dir),
-        "accepted": [asdict(one) for one in accepted],
+        "accepted": [asdict(one) for one in acceptances],
     }
     with disk_errors(f"writing {file}"):
         private_folder(file.parent)
-        write_whole(file, json.dumps(known).encode())
-    _tell(found, home, Event("trust.granted", secrets.clean(_facts(trust, new))), store)
-    return replace(trust, accepted=accepted)
+        write_whole(file, json.dumps(record).encode())
+    _record_event(found, home, Event("trust.granted", secrets.clean(_facts(trust, new))), store)
+    return replace(trust, accepted=acceptances)
 
 
 def _facts(trust: CheckoutTrust, new: Acceptance) -> dict[str, Any]:
@@ -258,15 +260,15 @@ def _facts(trust: CheckoutTrust, new: Acceptance) -> dict[str, Any]:
     }
 
 
-def _tell(found: FoundRepository, home: Path, event: Event, store: Store | None) -> None:
-    with _opened(store, home) as log:
+def _record_event(found: FoundRepository, home: Path, event: Event, store: Store | None) -> None:
+    with _open_store(store, home) as log:
         project = locate(log, found, home, create=True).project
         assert project
         log.record(project.key, None, [event])
 
 
 @contextmanager
-def _opened(store: Store | None, home: Path) -> Iterator[Store]:
+def _open_store(store: Store | None, home: Path) -> Iterator[Store]:
     if store is not None:
         yield store
         return
@@ -274,16 +276,16 @@ def _opened(store: Store | None, home: Path) -> Iterator[Store]:
         yield own
 
 
-def _accepted(found: FoundRepository, home: Path) -> tuple[Acceptance, ...]:
-    """What was accepted for this very checkout; a damaged file counts as nothing."""
+def _read_acceptances(found: FoundRepository, home: Path) -> tuple[Acceptance, ...]:
+    """The acceptances of this checkout; a damaged file counts as none."""
     try:
-        known = json.loads(_file(home, found).read_bytes())
-        same = (known["root"], known["common_dir"], known["identity"]) == (
+        record = json.loads(_file(home, found).read_bytes())
+        same = (record["root"], record["common_dir"], record["identity"]) == (
             str(found.root),
             str(found.common_dir),
             identity_of(found.common_dir),
         )
-        return tuple(Acceptance(**one) for one in known["accepted"]) if same else ()
+        return tuple(Acceptance(**one) for one in record["accepted"]) if same else ()
     except (OSError, ValueError, TypeError, KeyError):
         return ()
 

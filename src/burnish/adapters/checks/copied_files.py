@@ -11,14 +11,14 @@ from burnish.errors import BadInput
 
 
 def copy_ignored_files(checkout: Path, names: Sequence[str], files: Path) -> None:
-    """Copy them from the checkout, with their present content, into a tree."""
+    """Copy them from the checkout into a tree, with their current content."""
     for name in names:
         source, target = checkout / name, files / name
         inside = source.resolve().is_relative_to(checkout.resolve()) and ".." not in Path(name).parts
         if not inside or not source.is_file():
             raise BadInput(
                 f"workspace.copy names {name}, which is not a file in your checkout.",
-                hint="Name files relative to the repository's root, or take it out of burnish.yaml.",
+                hint="Use a path relative to the repository's root, or remove it from burnish.yaml.",
             )
         if not target.parent.resolve().is_relative_to(files.resolve()):
             continue  # a link that an agent created
@@ -28,7 +28,7 @@ def copy_ignored_files(checkout: Path, names: Sequence[str], files: Path) -> Non
 
 
 def copied_files_digest(checkout: Path, names: Sequence[str]) -> str:
-    """Changes with the content of one of the files; a missing one is reported when it is copied."""
+    """A hash of the files' content; missing files are reported when they are copied."""
     digest = hashlib.sha256()
     for name in sorted(names):
         source = checkout / name

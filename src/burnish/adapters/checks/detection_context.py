@@ -1,4 +1,4 @@
-"""What detection needs to know besides the files: ignored paths, programs on PATH, modules of the Python on PATH."""
+"""Facts for detection besides the files: ignored paths, programs on PATH, modules of the Python on PATH."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burnish.proc.environment import path_outside
 
 
 def detection_context(root: Path, found: FoundRepository | None = None) -> Surroundings:
-    """This machine, as a check of the project at `root` would find it. Nothing below `root` is started."""
+    """The machine as seen by a check of the project at `root`. Starts no program below `root`."""
     path = path_outside(os.environ.get("PATH", os.defpath), root)
     return Surroundings(
         ignored=lambda name: found is not None and _is_ignored(found, name),
@@ -28,7 +28,7 @@ def detection_context(root: Path, found: FoundRepository | None = None) -> Surro
 def _is_ignored(found: FoundRepository, name: str) -> bool:
     try:
         return is_ignored(found, name)
-    except BurnishError:  # no git here: `doctor` says it, and the answer no is the safe one
+    except BurnishError:  # git is missing, which `doctor` reports; False is the safe answer
         return False
 
 
@@ -38,13 +38,13 @@ def _has_program(name: str, path: str, root: Path) -> bool:
 
 @lru_cache(maxsize=32)
 def _has_module(name: str, path: str) -> bool:
-    """Asked of the Python on PATH, isolated (-I): nothing of the current folder is imported."""
+    """True if the Python on PATH can import the module. Isolated (-I): imports nothing from the current folder."""
     program = shutil.which("python3", path=path) or shutil.which("python", path=path)
     if program is None:
         return False
-    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+    script = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     try:
-        done = capture([program, "-I", "-c", look, name], cwd=Path("/"), env={"PATH": path}, timeout=20)
+        result = capture([program, "-I", "-c", script, name], cwd=Path("/"), env={"PATH": path}, timeout=20)
     except BurnishError:
         return False
-    return done.exit_code == 0
+    return result.exit_code == 0

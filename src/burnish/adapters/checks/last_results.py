@@ -1,4 +1,4 @@
-"""The last known result of the set-up and of each check on a commit of the user's, for `burnish doctor`."""
+"""The last known result of the set-up and of each check on a user's commit, for `burnish doctor`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SETUP = "set-up"
 
 @dataclass(frozen=True, slots=True)
 class LastResult:
-    """`problem` is why it did not work, "" if it did."""
+    """`problem` says why it failed; "" if it succeeded."""
 
-    # a hash, by `command_hash`: the command may have a secret in it
+    # A hash (`command_hash`), because the command may contain a secret.
     command: str
     commit: str
     at: str
@@ -31,7 +31,7 @@ def command_hash(command: str) -> str:
 
 
 def record_result(home: Path, key: str, name: str, *, command: str, commit: str, problem: str = "") -> None:
-    """Replace the result of one name; `problem` must hold no secret."""
+    """Replace the result of one name; `problem` must not contain a secret."""
     results, command = read_results(home, key), command_hash(command)
     if name in results and (results[name].command, results[name].commit, results[name].problem) == (
         command,
@@ -46,7 +46,7 @@ def record_result(home: Path, key: str, name: str, *, command: str, commit: str,
 
 
 def read_results(home: Path, key: str) -> dict[str, LastResult]:
-    """By name; empty where nothing was recorded or the file cannot be read."""
+    """Results by name; empty if nothing was recorded or the file cannot be read."""
     try:
         table = json.loads(read_regular(_file(home, key)) or b"{}")
         return {str(name): LastResult(**result) for name, result in table.items()}

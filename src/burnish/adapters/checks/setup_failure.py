@@ -1,4 +1,4 @@
-"""How a set-up that failed is reported."""
+"""The error for a failed set-up."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class CredentialsWithheld(PhaseFailed):
     """Set-up of a change failed without credentials that it would have on the base."""
 
 
-def setup_failure(exit_code: int | None, printed: str, *, credentials: bool, folders: Sequence[Path]) -> PhaseFailed:
-    """`folders`: where the set-up wrote."""
-    if full := full_disk_failure("workspace.setup", folders, last_lines(printed)):
+def setup_failure(exit_code: int | None, output: str, *, credentials: bool, folders: Sequence[Path]) -> PhaseFailed:
+    """The error for a failed set-up that wrote into `folders`."""
+    if full := full_disk_failure("workspace.setup", folders, last_lines(output)):
         return full
-    what = f"workspace.setup failed with exit code {exit_code}: {first_error(printed) or 'it printed nothing'}"
+    message = f"workspace.setup failed with exit code {exit_code}: {first_error(output) or 'no output'}"
     if credentials or not withheld_credentials(os.environ, Path.home()):
-        hint = "Correct workspace.setup in burnish.yaml, then `burnish retry`."
-        return PhaseFailed(ErrorCode.SETUP_FAILED, what, hint=hint, output=last_lines(printed))
+        hint = "Correct workspace.setup in burnish.yaml, then run `burnish retry`."
+        return PhaseFailed(ErrorCode.SETUP_FAILED, message, hint=hint, output=last_lines(output))
     return CredentialsWithheld(
         ErrorCode.SETUP_FAILED,
-        f"{what} (without the credentials of your package indexes, which only set-up of the base has)",
-        hint="Look at the change. `workspace.setup_credentials: always` in your config.yaml gives them; then "
-        "`burnish retry`.",
-        output=last_lines(printed),
+        f"{message} (without the credentials of your package indexes, which only set-up of the base gets)",
+        hint="Check the change. `workspace.setup_credentials: always` in your config.yaml passes the credentials; then "
+        "run `burnish retry`.",
+        output=last_lines(output),
     )

@@ -1,4 +1,4 @@
-"""The environments of checks that are stored for a project: which there are, which are in use, deleting the others."""
+"""The stored check environments of a project: lists them, shows which are in use, deletes the others."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class StoredEnvironment:
 
 
 def home_of(layer: Path) -> Path:
-    """Where the files lie that set-up left in its home directory, if there are any."""
+    """The folder of the files that set-up left in its home directory, if any."""
     return layer.with_name(f".{layer.name}.home")
 
 
 @contextmanager
 def environment_in_use(layer: Path | None) -> Iterator[None]:
-    """While this lasts, no process deletes the environment. Several may use it at once."""
+    """Protects the environment from deletion. Several processes may use it at once."""
     if layer is None:
         yield
         return
@@ -47,42 +47,42 @@ def delete_unused(layer: Path) -> bool:
     with _open_lock(layer) as fd:
         if not _lock_alone(fd):
             return False
-        # renamed first: what is half deleted must not be taken for an environment
-        doomed = layer.with_name(f".{layer.name}.deleted")
-        remove_tree(doomed)
+        # Renamed first, so that a partly deleted folder is not used as an environment.
+        trash = layer.with_name(f".{layer.name}.deleted")
+        remove_tree(trash)
         try:
-            layer.rename(doomed)
+            layer.rename(trash)
         except FileNotFoundError:
             return True
         remove_tree(home_of(layer))
-        remove_tree(doomed)
+        remove_tree(trash)
     return True
 
 
-def list_environments(cache: Path, *, measured: bool = True) -> list[StoredEnvironment]:
-    """The most recently used first. Not `measured`: with 0 bytes each, for that takes time."""
+def list_environments(cache: Path, *, with_size: bool = True) -> list[StoredEnvironment]:
+    """The stored environments, most recently used first. Without `with_size`, sizes are 0, which is faster."""
     try:
         layers = [Path(entry.path) for entry in os.scandir(cache) if entry.is_dir() and entry.name[0] != "."]
     except FileNotFoundError:
         return []
-    found = [one for layer in layers if (one := _describe(layer, measured=measured))]
+    found = [one for layer in layers if (one := _describe(layer, with_size=with_size))]
     return sorted(found, key=lambda one: one.used_at, reverse=True)
 
 
 def size_of(layer: Path) -> int:
-    """What the environment takes on the disk."""
+    """The disk usage of the environment."""
     home = home_of(layer)
     return disk_usage(layer) + (disk_usage(home) if home.is_dir() else 0)
 
 
-def _describe(layer: Path, *, measured: bool) -> StoredEnvironment | None:
+def _describe(layer: Path, *, with_size: bool) -> StoredEnvironment | None:
     try:
         used_at = datetime.fromtimestamp(layer.stat().st_mtime, UTC)
     except FileNotFoundError:
         return None  # deleted by another process
     with _open_lock(layer) as fd:
         in_use = not _lock_alone(fd)
-    return StoredEnvironment(layer, size_of(layer) if measured else 0, used_at, in_use)
+    return StoredEnvironment(layer, size_of(layer) if with_size else 0, used_at, in_use)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Checks on clean trees: the environment is chosen or made, proved, and mounted around each check."""
+"""Checks on clean trees: selects or creates the environment, verifies it, and mounts it for each check."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SETUP_SECONDS = 1200.0
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """Where checks run: a tree on the disk, the variables they get, and how a command is put into its sandbox."""
+    """Where checks run: a tree on disk, their variables, and how a command is placed in the sandbox."""
 
     files: Path
     variables: Callable[[Mapping[str, str]], dict[str, str]]
@@ -62,7 +62,7 @@ class CheckContext:
     warnings: tuple[str, ...] = ()
     # why no check can be run here
     failure: str = ""
-    # before a check runs again: what its first run left in the tree is removed
+    # Called before a check runs again: removes the files that its first run left in the tree.
     reset: Callable[[], None] = lambda: None
 
 
@@ -79,7 +79,7 @@ class TreeChecks:
     found_setup: Callable[[str], Command | None]
     lock: Callable[[str], AbstractContextManager[None]]
     automatic: bool = False
-    # where trees are laid; by default below the burnish home
+    # The folder for trees; by default below the burnish home.
     place: Path | None = None
     # `workspace.copy`
     copies: tuple[str, ...] = ()
@@ -93,17 +93,17 @@ class TreeChecks:
 
     @property
     def takes_turns(self) -> bool:
-        """Do the checks of several tasks wait for each other? Only where set-up makes an environment."""
+        """True if the checks of several tasks run one after another: only if set-up makes an environment."""
         return self.sandbox is None and bool(self.setup or self.automatic)
 
     def environment(
         self, commit: str, base: str, specs: Sequence[CheckSpec], stop: StopToken | None, out_dir: Path
     ) -> tuple[CheckEnvironment, Origins]:
-        """What is installed for `commit`, proved to import the tree under test. Set-up runs if that is new."""
+        """The environment for `commit`, verified to import the tree under test. Runs set-up if it is new."""
         with ExitStack() as in_use:
-            return self._chosen(commit, base, specs, stop, out_dir, in_use)
+            return self._select_environment(commit, base, specs, stop, out_dir, in_use)
 
-    def _chosen(
+    def _select_environment(
         self,
         commit: str,
         base: str,
@@ -118,10 +118,10 @@ class TreeChecks:
         if (commit, base) not in self.known or _is_deleted(self.known[commit, base][0]):
             with self._recorded(commit, base):
                 environments = replace(self._environments(stop, out_dir), in_use=in_use)
-                self.known[commit, base] = self._proved(environments, commit, base, specs, stop)
+                self.known[commit, base] = self._proved_environment(environments, commit, base, specs, stop)
         return self.known[commit, base]
 
-    def _proved(
+    def _proved_environment(
         self,
         environments: CheckEnvironments,
         commit: str,
@@ -131,50 +131,51 @@ class TreeChecks:
     ) -> tuple[CheckEnvironment, Origins]:
         if self.sandbox is None:
             refuse_absolute_paths(self.project, commit, specs)
-        chosen = environments.prepare(commit, base)
-        origins = self._prove(chosen, commit, specs, stop)
-        if origins.problem and not chosen.layer and (own := environments.prepare(commit, base, own=True)).layer:
-            chosen, origins = own, self._prove(own, commit, specs, stop)
+        environment = environments.prepare(commit, base)
+        origins = self._prove(environment, commit, specs, stop)
+        if origins.problem and not environment.layer and (own := environments.prepare(commit, base, own=True)).layer:
+            environment, origins = own, self._prove(own, commit, specs, stop)
         if origins.problem:
-            raise self._not_the_tree(origins.problem, commit)
-        return chosen, origins
+            raise self._wrong_tree_failure(origins.problem, commit)
+        return environment, origins
 
     @contextmanager
     def _recorded(self, commit: str, base: str) -> Iterator[None]:
-        """`doctor` tells how the set-up ended last. What an author's change does to it is not recorded."""
+        """Record the result of set-up on a base, which `doctor` shows."""
         command = self.setup or (self.found_setup(commit) if self.automatic else None)
         problem = ""
         try:
             yield
-        except PhaseFailed as failed:
-            if failed.code is not ErrorCode.SETUP_FAILED:
+        except PhaseFailed as failure:
+            if failure.code is not ErrorCode.SETUP_FAILED:
                 raise
-            problem = secrets_from_environment().redact(failed.what)
+            problem = secrets_from_environment().redact(failure.what)
             raise
         finally:
             if command and commit == base and (problem or (commit, base) in self.known):
                 words = command_words(command)
                 record_result(self.home, self.key, SETUP, command=words, commit=commit, problem=problem)
 
-    def _not_the_tree(self, problem: str, commit: str) -> PhaseFailed:
-        """The tests import something else than the tree under test; the hint names what helps here."""
+    def _wrong_tree_failure(self, problem: str, commit: str) -> PhaseFailed:
+        """The error for tests that import other code than the tree under test, with a suitable hint."""
         if self.setup:
-            hint = "Let workspace.setup install the project in editable mode (`pip install -e .`)."
+            hint = "Install the project in editable mode (`pip install -e .`) in workspace.setup."
         elif self.found_setup(commit):
             hint = "Install the project in editable mode, or set workspace.setup (`burnish init` writes it)."
         else:
             hint = (
-                "Run the tests by `python -m pytest`, which imports the tree first, or install the project in editable "
-                "mode; workspace.setup can do so."
+                "Run the tests with `python -m pytest`, which imports the tree first, or install the project in "
+                "editable mode, e.g. in workspace.setup."
             )
         if self.sandbox is None:
             hint += " With bubblewrap, the environment in your checkout can be used."
         return PhaseFailed(ErrorCode.CHECK_ERROR, f"The tests would not test the change: {problem}.", hint=hint)
 
     def baseline_key(self, environment: CheckEnvironment) -> str:
-        """What decides about the results of checks beside the tree and the command.
+        """A key of everything that affects check results besides the tree and the command.
 
-        A baseline that was taken before the user corrected one of these would excuse failures that are new.
+
+        A baseline from before a correction of one of these would excuse new failures.
         """
         settings = (self.build, sorted(self.isolation_env.items()), self.copies)
         if not any(settings):
@@ -192,33 +193,34 @@ class TreeChecks:
         env: Mapping[str, str],
         stop: StopToken | None = None,
     ) -> Iterator[CheckContext]:
-        """A clean checkout of the commit with its environment, built; what checks write there is thrown away.
+        """A clean, built checkout of the commit with its environment; files that checks write there are removed.
 
-        `env` is what the checks get beside the usual variables.
+
+        `env`: further variables for the checks.
         """
-        unusable, place = "", out_dir / "environment"
+        setup_error, place = "", out_dir / "environment"
         with ExitStack() as in_use:
             try:
-                environment, origins = self._chosen(tree.commit, tree.base, specs, stop, place, in_use)
-            except PhaseFailed as failed:
-                # one that lacked credentials is not the author's fault: a person must look
-                lacked = isinstance(failed, CredentialsWithheld)
-                if failed.code is not ErrorCode.SETUP_FAILED or tree.commit == tree.base or lacked:
+                environment, origins = self._select_environment(tree.commit, tree.base, specs, stop, place, in_use)
+            except PhaseFailed as error:
+                # Missing credentials are not the author's fault: a person must decide.
+                lacks_credentials = isinstance(error, CredentialsWithheld)
+                if error.code is not ErrorCode.SETUP_FAILED or tree.commit == tree.base or lacks_credentials:
                     raise
-                # on the base it works, or the task would have stopped there: the change is at fault
-                unusable = f"{failed.what}\n{failed.output}"
-                environment, origins = self._chosen(tree.base, tree.base, specs, stop, place, in_use)
-            laid = in_use.enter_context(self._tree(tree.commit, tree.label, environment, task=tree.task))
-            failure = unusable or self._build(laid, self._variables(laid, env), stop, out_dir)
+                # Set-up works on the base, or the task would have stopped there: the change broke it.
+                setup_error = f"{error.what}\n{error.output}"
+                environment, origins = self._select_environment(tree.base, tree.base, specs, stop, place, in_use)
+            tested_tree = in_use.enter_context(self._tree(tree.commit, tree.label, environment, task=tree.task))
+            failure = setup_error or self._build(tested_tree, self._variables(tested_tree, env), stop, out_dir)
             yield CheckContext(
-                laid.files,
-                partial(self._variables, laid),
-                laid.placement,
+                tested_tree.files,
+                partial(self._variables, tested_tree),
+                tested_tree.placement,
                 origins.packages,
                 environment.warnings,
                 failure,
-                # with overlays each run has a layer of its own
-                (lambda: None) if laid.overlays else remember_tree(laid.files),
+                # With overlays each run has its own layer.
+                (lambda: None) if tested_tree.overlays else remember_tree(tested_tree.files),
             )
 
     def _environments(self, stop: StopToken | None, out_dir: Path) -> CheckEnvironments:
@@ -239,25 +241,28 @@ class TreeChecks:
     def _tree(
         self, commit: str, label: str, environment: CheckEnvironment, *, direct: bool = False, task: str = ""
     ) -> Iterator[CheckTree]:
-        """Without a sandbox, trees with an environment that set-up made stand at one path, one after the other.
+        """Without a sandbox, trees with an environment made by set-up use one path, one after another.
 
-        Virtual environments and generated files hold the path that they were made for.
+
+        Virtual environments and generated files contain the path for which they were made.
         """
         place = (self.place or self.home / "throwaway" / self.key) / label
-        turn: AbstractContextManager[None] = nullcontext()
+        tree_lock: AbstractContextManager[None] = nullcontext()
         if self.sandbox is None and (direct or environment.layer):
-            place, turn = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
-        shared = TaskTree.of(self.project, task, self.home / "snapshots" / self.key / task) if task else None
+            place, tree_lock = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
+        task_tree = TaskTree.of(self.project, task, self.home / "snapshots" / self.key / task) if task else None
         with (
-            turn,
+            tree_lock,
             environment_in_use(environment.layer),
-            check_tree(self.project, commit, place, environment, self.sandbox, direct=direct, task_tree=shared) as tree,
+            check_tree(
+                self.project, commit, place, environment, self.sandbox, direct=direct, task_tree=task_tree
+            ) as tree,
         ):
             copy_ignored_files(self.project.root, self.copies, tree.files)
             yield tree
 
     def _shared_variables(self) -> dict[str, str]:
-        """`isolation.env` for what all tasks share: the environment that set-up makes, and the proof of origins."""
+        """`isolation.env` for shared work: the environment that set-up makes, and the query of import origins."""
         return fill_isolation_env(self.isolation_env.items(), task="setup", agent="setup", cycle=0)
 
     def _variables(self, tree: CheckTree, extra: Mapping[str, str]) -> dict[str, str]:
@@ -265,7 +270,7 @@ class TreeChecks:
         return env | {"PATH": tree.path_variable(env["PATH"])}
 
     def gives_credentials(self, tree: CheckedCommit) -> bool:
-        """May set-up of this tree see the credentials of package indexes?"""
+        """True if set-up of this tree gets the credentials of package indexes."""
         return self.setup_credentials == "always" or tree.commit == tree.base
 
     @contextmanager
@@ -277,21 +282,21 @@ class TreeChecks:
         empty = CheckEnvironment("")
         with self._tree(commit, f"setup-{commit[:16]}", empty, direct=True) as tree:
             spec = CheckSpec("setup", command, timeout_seconds=SETUP_SECONDS)
-            given = setup_environment(os.environ, extra=self._shared_variables(), credentials=credentials)
-            env = given | {"PATH": tree.path_variable(given["PATH"])}
+            variables = setup_environment(os.environ, extra=self._shared_variables(), credentials=credentials)
+            env = variables | {"PATH": tree.path_variable(variables["PATH"])}
             place = tree.placement(env, index_settings(Path.home(), credentials=credentials))
             (report,) = run_checks(
                 [spec], place=place, out_dir=out_dir, env=env, stop=stop, clean_output=_without_secrets
             )
             if stop and stop.requested:
-                raise PhaseFailed(ErrorCode.INTERRUPTED, "Set-up was stopped.", hint="`burnish run` goes on from here.")
+                raise PhaseFailed(ErrorCode.INTERRUPTED, "Set-up was stopped.", hint="Run `burnish run` to continue.")
             if report.status is not CheckStatus.PASSED:
-                printed = report.tail or report.error
-                raise setup_failure(report.exit_code, printed, credentials=credentials, folders=(self.home,))
+                output = report.tail or report.error
+                raise setup_failure(report.exit_code, output, credentials=credentials, folders=(self.home,))
             yield SetUpFiles(tree.files, tree.home_parts)
 
     def _build(self, tree: CheckTree, env: Mapping[str, str], stop: StopToken | None, out_dir: Path) -> str:
-        """`checks.build` on this tree; why it failed, "" if it did not."""
+        """Run `checks.build` on this tree; returns why it failed, or ""."""
         if not self.build:
             return ""
         spec = CheckSpec("build", self.build, timeout_seconds=SETUP_SECONDS)
@@ -303,19 +308,19 @@ class TreeChecks:
     def _prove(
         self, environment: CheckEnvironment, commit: str, specs: Sequence[CheckSpec], stop: StopToken | None
     ) -> Origins:
-        """Ask the interpreter of each test command where the project's packages come from, up to the first problem."""
-        tracked = list_files(self.project, commit)
-        projects = project_names(read_files(self.project, commit, dependency_paths(tracked)))
+        """Query the interpreter of each test command for the origin of the packages, up to the first problem."""
+        paths = list_files(self.project, commit)
+        projects = project_names(read_files(self.project, commit, dependency_paths(paths)))
         found: dict[str, str] = {}
         for spec in specs:
             if runs_tests(spec):
-                origins = self._ask(environment, commit, spec, (tracked, projects), stop)
+                origins = self._query_origins(environment, commit, spec, (paths, projects), stop)
                 found |= dict(origins.packages)
                 if origins.problem:
                     return Origins(tuple(found.items()), origins.problem)
         return Origins(tuple(found.items()))
 
-    def _ask(
+    def _query_origins(
         self,
         environment: CheckEnvironment,
         commit: str,
@@ -323,51 +328,51 @@ class TreeChecks:
         tree: tuple[Sequence[str], Sequence[str]],
         stop: StopToken | None,
     ) -> Origins:
-        """The answer for one test command; it is kept for the environment. `tree`: its files and its projects."""
-        tracked, projects = tree
-        spec = question_spec(test, tracked, projects)
+        """The answer for one test command, stored for the environment. `tree`: its files and its projects."""
+        paths, projects = tree
+        spec = question_spec(test, paths, projects)
         if spec is None:
             return Origins()
         digest = self._question_digest(environment, commit, test, tree)
-        kept = self.home / "environments" / self.key / f".proof-{digest}"
-        # of several tasks one asks, the others wait for the answer
+        proof_file = self.home / "environments" / self.key / f".proof-{digest}"
+        # One task runs the query, the others wait for the answer.
         with self.lock(f"proof-{digest}"):
-            if kept.is_file():
-                return _stored(kept.read_text("utf-8"))
-            with self._tree(commit, f"origins-{digest}-{os.getpid()}", environment) as laid:
-                env, out_dir = self._variables(laid, self._shared_variables()), laid.scratch / "out"
-                (report,) = run_checks([spec], place=laid.placement(env), out_dir=out_dir, env=env, stop=stop)
-                printed = printed_by(report)
-            origins = read_origins(printed, test, tracked)
+            if proof_file.is_file():
+                return _decode_origins(proof_file.read_text("utf-8"))
+            with self._tree(commit, f"origins-{digest}-{os.getpid()}", environment) as tested_tree:
+                env, out_dir = self._variables(tested_tree, self._shared_variables()), tested_tree.scratch / "out"
+                (report,) = run_checks([spec], place=tested_tree.placement(env), out_dir=out_dir, env=env, stop=stop)
+                output = output_of(report)
+            origins = read_origins(output, test, paths)
             if report.status is CheckStatus.PASSED:
-                kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                write_whole(kept, json.dumps([origins.packages, origins.problem]).encode())
+                proof_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                write_whole(proof_file, json.dumps([origins.packages, origins.problem]).encode())
         return origins
 
     def _question_digest(
         self, environment: CheckEnvironment, commit: str, test: CheckSpec, tree: tuple[Sequence[str], Sequence[str]]
     ) -> str:
-        """Of all that decides about the answer: where its files lie, what they say, and which of them are links."""
-        tracked, projects = tree
+        """A hash of everything that affects the answer: paths and content of its files, and which of them are links."""
+        paths, projects = tree
         names = (*PYTEST_SETTINGS, "conftest.py")
-        settings = [path for path in tracked if path.rpartition("/")[2] in names]
+        settings = [path for path in paths if path.rpartition("/")[2] in names]
         texts = {
             path: hashlib.sha256(data or b"").hexdigest()
             for path, data in read_files(self.project, commit, settings).items()
         }
-        packages = sorted(path for path in tracked if path.rpartition("/")[2] == "__init__.py")
+        packages = sorted(path for path in paths if path.rpartition("/")[2] == "__init__.py")
         links = sorted((path, target) for path, target in list_links(self.project, commit).items() if target)
         facts = [environment.fingerprint, test.words, packages, projects, sorted(texts.items()), links, QUESTION_FORM]
         words = json.dumps([*facts, sorted(self._shared_variables().items())])
         return hashlib.sha256(words.encode()).hexdigest()[:32]
 
 
-def printed_by(report: CheckReport) -> str:
+def output_of(report: CheckReport) -> str:
     return Path(report.output_path).read_text("utf-8", "replace") if report.output_path else ""
 
 
 def _is_deleted(environment: CheckEnvironment) -> bool:
-    """Has `burnish clean` removed it while this process remembered it?"""
+    """True if `burnish clean` removed an environment that this process has cached."""
     return environment.layer is not None and not environment.layer.is_dir()
 
 
@@ -376,11 +381,11 @@ def tests_are_automatic(config: Config) -> bool:
 
 
 def found_setup(project: Project, commit: str) -> Command | None:
-    """What `init` would write as the set-up command for the files of a commit."""
-    tracked = list_files(project, commit)
-    contents = Contents(project, commit, tracked)
+    """The set-up command that `init` would write for the files of a commit."""
+    paths = list_files(project, commit)
+    contents = Contents(project, commit, paths)
     around = detection_context(project.root, FoundRepository(project.root, project.git_dir, project.common_dir))
-    choices = decide(discover(tracked, lambda path: decode_text(contents.get(path)), around))
+    choices = decide(discover(paths, lambda path: decode_text(contents.get(path)), around))
     return next((choice.value for choice in choices if choice.key == ("workspace", "setup")), None)
 
 
@@ -392,12 +397,12 @@ def _without_secrets(folder: Path) -> None:
     redact_folder(folder, secrets_from_environment())
 
 
-def _stored(text: str) -> Origins:
+def _decode_origins(text: str) -> Origins:
     packages, problem = json.loads(text)
     return Origins(tuple((str(name), str(place)) for name, place in packages), str(problem))
 
 
-def as_interrupted(stop: StopToken) -> None:
-    """What a stopped check printed is not a result."""
+def raise_if_stopped(stop: StopToken) -> None:
+    """Raise if a stop was requested: the output of a stopped check is not a result."""
     if stop.requested:
-        raise PhaseFailed(ErrorCode.INTERRUPTED, "The checks were stopped.", hint="`burnish run` goes on from here.")
+        raise PhaseFailed(ErrorCode.INTERRUPTED, "The checks were stopped.", hint="Run `burnish run` to continue.")

@@ -1,4 +1,4 @@
-"""A tree as it was before a check ran in it, where no layer is thrown away after each run."""
+"""Resets a tree after a check, if there is no overlay to remove."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from burnish.folder_walk import walk_folders
 from burnish.git.files import remove_tree
 
-# Large, and not where tests leave their data.
+# Large folders in which tests do not leave data.
 _SKIPPED = frozenset((".git", ".venv", "venv", "node_modules"))
 
 
 def remember_tree(root: Path) -> Callable[[], None]:
-    """Returns what removes every file that was added since: a database of the first run must not help the second."""
+    """A function that removes all files added since: data of the first run must not affect the second."""
     before = _paths(root)
 
     def reset() -> None:

@@ -41,13 +41,13 @@ class CheckTree:
     uppers: dict[str, Path] = field(default_factory=dict)
     build: list[Path] = field(default_factory=list)
     made_at: float = field(default_factory=time.time)
-    # set-up writes here: folders on the disk that stand for parts of its home directory, by path from there
+    # Folders on disk for the parts of the home directory that set-up writes to, by relative path.
     home_parts: dict[str, Path] = field(default_factory=dict)
     direct: bool = False
 
     @property
     def path(self) -> Path:
-        """Where programs see the tree: at the checkout's path, so that what is installed there finds it."""
+        """Where programs see the tree: at the checkout's path, so that installed packages find it."""
         return self.project.root if self.sandbox else self.files
 
     def path_variable(self, source: str) -> str:
@@ -64,14 +64,14 @@ class CheckTree:
         return Placement(
             self.files,
             self.path,
-            lambda argv, name, report_dir: self.confined(argv, name, env, report_dir, readable),
+            lambda argv, name, report_dir: self.confined_argv(argv, name, env, report_dir, readable),
             lambda name: self.uppers.get(name, self.files),
             checkout=self.project.root,
             made_at=self.made_at,
             home=(self.sandbox.home.resolve(), self.environment.home) if self.environment.home else None,
         )
 
-    def confined(
+    def confined_argv(
         self, argv: Sequence[str], name: str, env: Mapping[str, str], report_dir: Path, readable: Sequence[Path] = ()
     ) -> tuple[str, ...]:
         """The command inside the sandbox, with the tree at the checkout's path."""
@@ -80,11 +80,15 @@ class CheckTree:
         tree = overlays[0].target if overlays else self.files
         env = variables_for_mounts(env, places=(self.path,))
         home = self._home()
-        packages = show_package_caches(self.sandbox.home, env, self.scratch, programs=True, added=self.environment.home)
+        packages = show_package_caches(
+            self.sandbox.home, env, self.scratch, programs=True, added_files=self.environment.home
+        )
         if self.direct:
             root = self.sandbox.home.resolve()
-            shown = zip(packages.overlays, (one for one in packages.mounts if one.mode == "write"), strict=True)
-            self.home_parts.update({mount.target.relative_to(root).as_posix(): one.upper for one, mount in shown})
+            written_parts = zip(packages.overlays, (one for one in packages.mounts if one.mode == "write"), strict=True)
+            self.home_parts.update(
+                {mount.target.relative_to(root).as_posix(): one.upper for one, mount in written_parts}
+            )
         mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git"), *packages.mounts]
         inside = enclose(
             self.sandbox,
@@ -99,7 +103,7 @@ class CheckTree:
         return with_overlays(inside, (*overlays, *home.overlays, *packages.overlays))
 
     def _home(self) -> TreeView:
-        """The home directory of set-up, whose files are kept, and that of checks, with what set-up left there."""
+        """The home directory of set-up, whose files are stored, or that of checks, with the stored files."""
         assert self.sandbox
         root = self.sandbox.home.resolve()
         if root == self.project.root.resolve() or not (self.direct or self.environment.home):
@@ -117,7 +121,7 @@ class CheckTree:
         return TreeView((Mount(root, "write", overlay.target),), (overlay,))
 
     def _overlays(self, name: str) -> list[Overlay]:
-        """The tree over its environment, with a layer of this call's own on top that is thrown away."""
+        """Overlays of the tree over its environment, with a temporary layer for this call on top."""
         place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.scratch))
         layer = [self.environment.layer] if self.environment.layer else []
         found = [Overlay((*self.build, self.files, *layer), place / "tree", place / "merged")]
@@ -136,7 +140,7 @@ class CheckTree:
         return found
 
     def _programs_on_disk(self, env: Mapping[str, str]) -> list[Path]:
-        """Where the programs of a layer lie outside of the sandbox, to see what they need."""
+        """The folders of a layer's programs outside of the sandbox, to find out what they need."""
         root, home = self.environment.root, self.environment.home
         found = [root / folder.programs for folder in self.environment.folders] if root else []
         if home and self.sandbox:
@@ -146,7 +150,7 @@ class CheckTree:
         return found
 
     def keep_build(self, name: str) -> None:
-        """What `checks.build` wrote becomes part of the tree for the checks after it."""
+        """Make the files that `checks.build` wrote part of the tree for later checks."""
         if name in self.uppers:
             self.build.insert(0, self.uppers[name])
 
@@ -165,12 +169,12 @@ def enclose(
     """`argv` in the sandbox with `trees` mounted; `programs`: folders outside of it with the programs of the trees."""
     path = os.pathsep.join([*map(str, programs), env.get("PATH", "")])
     if "/" not in argv[0] and not shutil.which(argv[0], path=path):
-        return tuple(argv)  # cannot be started, and the error should name it
-    # looked up inside: a program of a tree is at this path only there
+        return tuple(argv)  # cannot be started; the error should name the program
+    # Resolved inside the sandbox: a tree's program is at this path only there.
     words = argv if argv[0].startswith("/") else ("/usr/bin/env", *argv)
-    shown = (*named_files(env), *readable)
+    readable_places = (*named_files(env), *readable)
     return sandbox.around(
-        words, env={**env, "PATH": path}, writable=writable, readable=shown, trees=trees, mounts=mounts
+        words, env={**env, "PATH": path}, writable=writable, readable=readable_places, trees=trees, mounts=mounts
     )
 
 
@@ -185,27 +189,28 @@ def check_tree(
     direct: bool = False,
     task_tree: TaskTree | None = None,
 ) -> Iterator[CheckTree]:
-    """Lay `commit` at `place` for a while, after its environment: build tools take sources as newer than the layer.
+    """Check out `commit` at `place` temporarily, after its environment, so that sources are newer than the layer.
 
-    `direct`: programs write into the tree itself, so that what set-up makes can be kept.
-    `task_tree`: a clean tree that is used if it is there. It gets this one afterwards if checks could not write to it.
+
+    `direct`: programs write into the tree itself, so that the files of set-up can be stored.
+    `task_tree`: an existing clean tree to reuse. Afterwards it takes this tree over, if checks could not write to it.
     """
     scratch = place.with_name(f".{place.name}.scratch")
-    reused = task_tree if sandbox and not environment.layer else None
-    if task_tree and not reused:
-        # not used: its files are older than the layer, or programs may have written to it
+    reusable_tree = task_tree if sandbox and not environment.layer else None
+    if task_tree and not reusable_tree:
+        # Not usable: its files are older than the layer, or programs may have written to it.
         task_tree.remove()
-    with throwaway(project, commit, place, clean_tree=reused) as files:
+    with throwaway(project, commit, place, reused=reusable_tree) as files:
         try:
             with disk_errors(f"making {scratch}"):
                 remove_tree(scratch)
                 scratch.mkdir(mode=0o700)
-            installed = (
+            environment_roots = (
                 [environment.root, *(environment.root / one.path for one in environment.folders)]
                 if environment.root
                 else []
             )
-            roots = [files, scratch, *installed]
+            roots = [files, scratch, *environment_roots]
             overlays = not direct and sandbox is not None and mountable(roots) and overlay_works(place.parent)
             tree = CheckTree(project, files, environment, sandbox, scratch, overlays, direct=direct)
             if not overlays:
@@ -218,13 +223,14 @@ def check_tree(
 
 
 def author_view(project: Project, folders: Sequence[EnvironmentFolder], workspace: Path, scratch: Path) -> TreeView:
-    """What an author sees: the workspace at the checkout's path as well, so that what is installed there imports it.
+    """The author's view: the workspace is also at the checkout's path, so that installed packages import it.
 
-    Environment folders of the checkout lie above it, below a layer that is thrown away after the call.
+
+    Environment folders of the checkout are mounted over it, with a temporary layer on top.
     """
     root = project.root
     mounts = [Mount(root, "write", workspace)]
-    # the author of an earlier call may have put a link in its place, which bubblewrap would follow
+    # An earlier call may have replaced it by a link, which bubblewrap would follow.
     if not (workspace / ".git").is_symlink():
         mounts.append(Mount(root / ".git", "write", workspace / ".git"))
     overlays: list[Overlay] = []
@@ -246,7 +252,7 @@ def author_view(project: Project, folders: Sequence[EnvironmentFolder], workspac
 
 
 def _copy_environment(environment: CheckEnvironment, files: Path) -> None:
-    """Where nothing can be mounted: the environment is copied into the tree; what git tracks there stays."""
+    """Copy the environment into the tree, if mounting is impossible; tracked files stay."""
     if environment.root is None:
         return
     if environment.layer:
@@ -258,7 +264,7 @@ def _copy_environment(environment: CheckEnvironment, files: Path) -> None:
 
 
 def copy_below(source: Path, target: Path) -> None:
-    """Copy what is in one folder into another; what is there already stays."""
+    """Copy the content of one folder into another; existing files stay."""
     for entry in os.scandir(source):
         there = target / entry.name
         if not os.path.lexists(there):
@@ -268,7 +274,7 @@ def copy_below(source: Path, target: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Blocks are shared where the file system can; times stay, since build tools compare them."""
+    """Copy with reflinks if supported; keeps times, since build tools compare them."""
     with disk_errors(f"copying {source}"):
         if sys.platform.startswith("linux"):
             argv = ("cp", "-a", "--reflink=auto", "--", str(source), str(target))

@@ -1,4 +1,4 @@
-"""Checks in a folder as it is (`checks.where: workspace`), proved to be what the tests import."""
+"""Checks in the workspace itself (`checks.where: workspace`), verified to be what the tests import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.adapters.checks.tree_checks import printed_by
+from burnish.adapters.checks.tree_checks import output_of
 from burnish.adapters.checks.trees import author_view, enclose
 from burnish.checks.dependency_files import dependency_paths
 from burnish.checks.environment import check_environment
@@ -33,7 +33,7 @@ from burnish.proc.sandbox import Sandbox
 class WorkspaceTree:
     """A folder with files of the project, seen at the checkout's path in a sandbox.
 
-    `checkout_folders` are the environment folders of the checkout that show through where the folder has none.
+    `checkout_folders` are the checkout's environment folders, visible if the folder has none.
     """
 
     project: Project
@@ -52,7 +52,7 @@ class WorkspaceTree:
         return self.project.root if self.sandbox else self.files
 
     def variables(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """The programs of its environments come first on PATH."""
+        """The variables of checks, with the programs of its environments first on PATH."""
         if self.sandbox is None:
             return check_environment(os.environ, places=(self.files, self.project.root), extra=extra)
         env = check_environment(os.environ, extra=extra)
@@ -72,7 +72,7 @@ class WorkspaceTree:
     def _confined(
         self, argv: Sequence[str], name: str, env: Mapping[str, str], report_dir: Path, readable: Sequence[Path]
     ) -> tuple[str, ...]:
-        """The command with the folder at the checkout's path, and at its own: an author may have installed it there."""
+        """The confined command, with the folder at the checkout's path and at its own."""
         assert self.sandbox
         scratch = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.scratch))
         view = author_view(self.project, self.checkout_folders, self.files, scratch)
@@ -90,18 +90,18 @@ class WorkspaceTree:
 
     def origins(self, specs: Sequence[CheckSpec], commit: str, env: Mapping[str, str], stop: StopToken) -> Origins:
         """Where the interpreter of each test command finds the project's packages, up to the first problem."""
-        tracked = list_files(self.project, commit)
-        projects = project_names(read_files(self.project, commit, dependency_paths(tracked)))
+        paths = list_files(self.project, commit)
+        projects = project_names(read_files(self.project, commit, dependency_paths(paths)))
         variables = self.variables(env)
         place, found = self.placement(variables), dict[str, str]()
         for test in filter(runs_tests, specs):
-            asked = question_spec(test, tracked, projects)
-            if asked is None:
+            query = question_spec(test, paths, projects)
+            if query is None:
                 continue
-            (report,) = run_checks([asked], place=place, out_dir=self.scratch / "origins", env=variables, stop=stop)
-            # both are names of the same folder
-            printed = printed_by(report).replace(f"{self.files.resolve()}/", f"{self.path.resolve()}/")
-            origins = read_origins(printed, test, tracked)
+            (report,) = run_checks([query], place=place, out_dir=self.scratch / "origins", env=variables, stop=stop)
+            # Both paths are the same folder.
+            output = output_of(report).replace(f"{self.files.resolve()}/", f"{self.path.resolve()}/")
+            origins = read_origins(output, test, paths)
             found |= dict(origins.packages)
             if origins.problem:
                 return Origins(tuple(found.items()), origins.problem)
@@ -112,12 +112,13 @@ class WorkspaceTree:
 def workspace_tree(
     project: Project, files: Path, sandbox: Sandbox | None, place: Path, commit: str = ""
 ) -> Iterator[WorkspaceTree]:
-    """`place`: where what checks write above the checkout's environment folders lies, as long as they run.
+    """The workspace as a tree for checks. `place`: for temporary layers over the checkout's environment folders.
 
-    Without a `commit`, which is that of the files, environments are not used: they are about to be made.
+
+    Without the `commit` of the files, environments are not used: they are about to be made.
     """
-    tracked = list_files(project, commit) if commit else ()
-    folders = [environment_folders(root, tracked) if commit else () for root in (project.root, files)]
+    paths = list_files(project, commit) if commit else ()
+    folders = [environment_folders(root, paths) if commit else () for root in (project.root, files)]
     with disk_errors(f"making a folder in {place}"):
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         scratch = Path(tempfile.mkdtemp(prefix=".workspace-", dir=place))
@@ -127,13 +128,13 @@ def workspace_tree(
         remove_tree(scratch)
 
 
-def other_tree_imported(problem: str, *, confined: bool, has_setup: bool) -> PhaseFailed:
-    """The tests import something else than the workspace; the hint names what helps here."""
+def other_tree_imported(problem: str, *, is_confined: bool, has_setup: bool) -> PhaseFailed:
+    """The error for tests that import other code than the workspace, with a suitable hint."""
     if has_setup:
-        hint = "Let workspace.setup install the project in editable mode (`pip install -e .`)"
+        hint = "Install the project in editable mode (`pip install -e .`) in workspace.setup"
     else:
         hint = "Set workspace.setup to a command that installs the project in editable mode"
     hint += ", or remove `checks.where: workspace` from your settings."
-    if not confined:
+    if not is_confined:
         hint += " With bubblewrap, the environment in your checkout can be used."
     return PhaseFailed(ErrorCode.CHECK_ERROR, f"The tests would not test the change: {problem}.", hint=hint)

@@ -1,4 +1,4 @@
-"""What commands of checks run: rules and variables of a Makefile or justfile, scripts of a package.json."""
+"""Parts of a project that check commands run: rules and variables of a Makefile, scripts of a package.json."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Makefile:
     rules: dict[str, list[str]] = field(default_factory=dict)
     needs: dict[str, list[str]] = field(default_factory=dict)
     variables: dict[str, list[str]] = field(default_factory=dict)
-    # they act on every recipe
+    # lines that affect every recipe
     general: list[str] = field(default_factory=list)
     exported: set[str] = field(default_factory=set)
 
@@ -53,33 +53,35 @@ class _Makefile:
 
 
 def makefile_parts(text: str, commands: Iterable[str] = ()) -> Parts:
-    """The rules that checks run, the variables that these use, and what acts on all of them."""
-    read = _read_makefile(text)
-    named = _words(commands)
-    wanted = {name for name in read.rules if _CHECKING.search(name) or name in named or name in _SPECIAL_TARGETS}
-    wanted -= {".PHONY"}
-    _close(wanted, read.needs, read.rules)
-    parts = {name: "\n".join(read.rules[name]) for name in read.rules if name in wanted}
-    phony = read.phony
-    # a target that is not phony is not run where a file has its name
+    """The rules that checks run, the variables these use, and the lines that affect all of them."""
+    makefile = _read_makefile(text)
+    command_words = _words(commands)
+    targets = {
+        name for name in makefile.rules if _CHECKING.search(name) or name in command_words or name in _SPECIAL_TARGETS
+    }
+    targets -= {".PHONY"}
+    _add_dependencies(targets, makefile.needs, makefile.rules)
+    parts = {name: "\n".join(makefile.rules[name]) for name in makefile.rules if name in targets}
+    phony = makefile.phony
+    # make skips a target that is not phony if a file has its name
     parts = {name: body + "\n(phony)" * (name in phony) for name, body in parts.items()}
-    used = {name for name in read.variables if name in _GLOBAL or name in read.exported}
-    waiting = [*parts.values(), *("\n".join(read.variables[name]) for name in used)]
-    while waiting:
-        more = {next(filter(None, found)) for found in _USED.findall(waiting.pop()) if any(found)}
-        fresh = (more & read.variables.keys()) - used
-        used |= fresh
-        waiting += ["\n".join(read.variables[name]) for name in fresh]
-    parts |= {name: "\n".join(read.variables[name]) for name in read.variables if name in used}
-    return parts | ({"include": "\n".join(read.general)} if read.general else {})
+    variables = {name for name in makefile.variables if name in _GLOBAL or name in makefile.exported}
+    pending = [*parts.values(), *("\n".join(makefile.variables[name]) for name in variables)]
+    while pending:
+        names = {next(filter(None, found)) for found in _USED.findall(pending.pop()) if any(found)}
+        new_variables = (names & makefile.variables.keys()) - variables
+        variables |= new_variables
+        pending += ["\n".join(makefile.variables[name]) for name in new_variables]
+    parts |= {name: "\n".join(makefile.variables[name]) for name in makefile.variables if name in variables}
+    return parts | ({"include": "\n".join(makefile.general)} if makefile.general else {})
 
 
 def targets_hidden_by_files(text: str, commands: Iterable[str]) -> set[str]:
-    """Targets that these commands run and that make takes for done where a file or folder has their name."""
-    read = _read_makefile(text)
-    wanted = read.rules.keys() & _words(commands)
-    _close(wanted, read.needs, read.rules)
-    return wanted - read.phony
+    """Targets of these commands that make skips if a file or folder has their name."""
+    makefile = _read_makefile(text)
+    targets = makefile.rules.keys() & _words(commands)
+    _add_dependencies(targets, makefile.needs, makefile.rules)
+    return targets - makefile.phony
 
 
 def _words(commands: Iterable[str]) -> set[str]:
@@ -87,33 +89,33 @@ def _words(commands: Iterable[str]) -> set[str]:
 
 
 def _read_makefile(text: str) -> _Makefile:
-    read = _Makefile()
-    here: list[list[str]] = []
-    inside = False
+    makefile = _Makefile()
+    bodies: list[list[str]] = []
+    in_define = False
     for line in re.split(r"\r\n?|\n", re.sub(r"\\\r?\n[ \t]*", " ", text)):
-        if inside or (here and line.startswith(("\t", "    "))):
-            for lines in here:
+        if in_define or (bodies and line.startswith(("\t", "    "))):
+            for lines in bodies:
                 lines.append(line.strip())
-            inside = inside and not line.strip().startswith("endef")
+            in_define = in_define and not line.strip().startswith("endef")
             continue
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        inside, here = _read_line(line, read)
-    return read
+        in_define, bodies = _read_line(line, makefile)
+    return makefile
 
 
-def _read_line(line: str, read: _Makefile) -> tuple[bool, list[list[str]]]:
-    """Is what follows the body of a `define`, and where do the lines that follow belong?"""
+def _read_line(line: str, makefile: _Makefile) -> tuple[bool, list[list[str]]]:
+    """(is the next line in the body of a `define`, the lists to which the next lines belong)."""
     if assignment := _ASSIGNMENT.match(line):
         name = assignment[2] or assignment[4]
-        lines = read.variables.setdefault(name, [])
+        lines = makefile.variables.setdefault(name, [])
         lines.append(line.strip())
         if "export" in (assignment[1] or ""):
-            read.exported.add(name)
+            makefile.exported.add(name)
         is_define = re.match(r"\s*(?:override\s+)?define\s", line) is not None
         return is_define, [lines] if is_define else []
     if _INCLUDE.match(line) or "$(eval" in line or "${eval" in line:
-        read.general.append(line.strip())
+        makefile.general.append(line.strip())
         return False, []
     rule = _RULE.match(line)
     if rule is None:
@@ -121,19 +123,19 @@ def _read_line(line: str, read: _Makefile) -> tuple[bool, list[list[str]]]:
     names = [name.lstrip("@") for name in rule[1].split()]
     needs = [] if "=" in rule[2] else rule[2].split(";")[0].replace("|", " ").split()
     for name in names:
-        read.rules.setdefault(name, []).append(line.strip())
-        read.needs.setdefault(name, []).extend(needs)
-    return False, [read.rules[name] for name in names]
+        makefile.rules.setdefault(name, []).append(line.strip())
+        makefile.needs.setdefault(name, []).extend(needs)
+    return False, [makefile.rules[name] for name in names]
 
 
-def _close(wanted: set[str], needs: Mapping[str, Collection[str]], known: Collection[str]) -> None:
-    """Add what the wanted ones run, except what only builds."""
-    waiting = list(wanted)
-    while waiting:
-        for name in needs.get(waiting.pop(), ()):
-            if name in known and name not in wanted and not _BUILDING.match(name):
-                wanted.add(name)
-                waiting.append(name)
+def _add_dependencies(names: set[str], needs: Mapping[str, Collection[str]], available: Collection[str]) -> None:
+    """Add everything that these depend on, except build steps."""
+    pending = list(names)
+    while pending:
+        for name in needs.get(pending.pop(), ()):
+            if name in available and name not in names and not _BUILDING.match(name):
+                names.add(name)
+                pending.append(name)
 
 
 def script_parts(data: Mapping[str, Any], commands: Iterable[str] = ()) -> Parts:
@@ -143,11 +145,11 @@ def script_parts(data: Mapping[str, Any], commands: Iterable[str] = ()) -> Parts
         table = data.get(key)
         scripts = table if isinstance(table, dict) else {}
         texts = {name: json.dumps(words, sort_keys=True) for name, words in scripts.items()}
-        named = _words(commands)
-        wanted = {name for name in texts if _CHECKING.search(name) or name in named or name in _INSTALLING}
-        _close(wanted, {name: list(_run_by(text)) for name, text in texts.items()}, texts.keys())
-        wanted |= {name for name in texts if name.removeprefix("pre") in wanted or name.removeprefix("post") in wanted}
-        found |= {f"{key}.{name}": text for name, text in texts.items() if name in wanted}
+        command_words = _words(commands)
+        names = {name for name in texts if _CHECKING.search(name) or name in command_words or name in _INSTALLING}
+        _add_dependencies(names, {name: list(_run_by(text)) for name, text in texts.items()}, texts.keys())
+        names |= {name for name in texts if name.removeprefix("pre") in names or name.removeprefix("post") in names}
+        found |= {f"{key}.{name}": text for name, text in texts.items() if name in names}
     return found
 
 
@@ -157,19 +159,19 @@ def _run_by(text: str) -> Iterator[str]:
 
 
 def load_json(text: str) -> tuple[dict[str, Any], list[str]]:
-    """An object, and the keys that are repeated in one of its objects: readers disagree on which one counts."""
-    repeated: list[str] = []
+    """A JSON object and its repeated keys, of which parsers use the first or the last."""
+    repeated_keys: list[str] = []
 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
-        repeated.extend(name for number, name in enumerate(names) if name in names[:number])
+        repeated_keys.extend(name for number, name in enumerate(names) if name in names[:number])
         return dict(pairs)
 
     try:
         data = json.loads(text, object_pairs_hook=build)
     except (ValueError, RecursionError):
         return {}, []
-    return (data, repeated) if isinstance(data, dict) else ({}, [])
+    return (data, repeated_keys) if isinstance(data, dict) else ({}, [])
 
 
 def scripts_run_by(commands: Iterable[str], paths: Collection[str]) -> frozenset[str]:

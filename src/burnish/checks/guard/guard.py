@@ -1,4 +1,4 @@
-"""The guard: an author may not thin out the tests, rewrite its judge, or loosen the tools unnoticed. Pure."""
+"""The guard reports changes that weaken tests, the criteria of the review or the settings of tools. Pure."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Text = Callable[[str], str | None]
 # A command may start the tests themselves: `node test.js`.
 _TEST_ITSELF = re.compile(r"(?:^|/)(?:tests?|specs?)\.\w+$")
 _WHY = {
-    "judge": "These settings and texts decide how the work is judged, or steer those who judge it. burnish takes them "
-    "from the base, never from the change; whether they may change is for a person to say.",
-    "tooling": "This decides which tests are run, what the linter accepts, or what CI lets through. "
-    "A change that needs it should say why.",
+    "judge": "These files decide how changes are reviewed, or instruct the reviewers. burnish reads them "
+    "from the base, never from the change. A person must approve changes to them.",
+    "tooling": "This decides which tests run, what the linter accepts, or what CI accepts. "
+    "A change that needs it should explain why.",
 }
 
 
@@ -50,7 +50,7 @@ def guard(
     trees: GuardedTrees,
     own_paths: Collection[str] = (),
 ) -> tuple[Remark, ...]:
-    """What of this change makes it easier to pass rather than better. `agent_files`: patterns, see `is_named`."""
+    """Remarks on parts of the change that make checks easier to pass. `agent_files`: patterns, see `is_named`."""
     severities = {name: Severity(level) for name, level in levels.items() if level != "off"}
     remarks: list[Remark] = []
     if "thinning" in severities:
@@ -84,7 +84,7 @@ def _shadowing(
 
 
 def reads(file: ChangedFile) -> bool:
-    """Must the guard see this file's text, or is the diff enough?"""
+    """True if the guard needs the file's text; False if the diff is enough."""
     paths = {file.path, file.old_path or file.path}
     if not has_text(file):
         return False
@@ -98,7 +98,7 @@ def has_text(file: ChangedFile) -> bool:
 
 
 def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
-    """A first config loosens nothing that was there: worth a look, no more."""
+    """A new config file cannot weaken existing rules, so it is a warning at most."""
     if kind == "tooling" and file.status == "A" and level is Severity.ERROR:
         return Severity.WARNING
     return level
@@ -107,12 +107,12 @@ def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
 def _touched(
     file: ChangedFile, trees: GuardedTrees, old_text: Text, new_text: Text, agent_files: Collection[str]
 ) -> Iterator[tuple[str, str, int | None, str]]:
-    """(kind, title, line, quote) for each thing in this file that judges."""
+    """(kind, title, line, quote) for each protected part of this file that changes."""
     old_path = file.old_path or file.path
-    # of a linked folder, what it brings in counts
+    # A symlink to a folder adds the files of that folder.
     paths = {file.path, old_path, *(trees.new.brought_in(file.path) if file.is_symlink else ())}
     if any(is_judge(path, agent_files) for path in paths):
-        yield ("judge", f"{_verb(file)} what judges it: {file.path}", *_place(file))
+        yield ("judge", f"{_verb(file)} protected review settings: {file.path}", *_place(file))
         return
     old = None if file.status == "A" else old_text(old_path)
     new = None if file.status == "D" else new_text(file.path)
@@ -129,9 +129,9 @@ def _touched(
 
 
 def _is_run(file: ChangedFile, paths: Collection[str], trees: GuardedTrees) -> bool:
-    """Does a command start it (of a check, set-up or build), or does it decide in a form without sections?"""
-    named = scripts_run_by(trees.all_commands, paths) | trees.scripts.intersection(paths)
-    if any(not (is_test_path(path) or is_shared(path) or _TEST_ITSELF.search(path)) for path in named):
+    """True if a command (check, set-up or build) starts it, or if it replaces a settings file by a binary or link."""
+    scripts = scripts_run_by(trees.all_commands, paths) | trees.scripts.intersection(paths)
+    if any(not (is_test_path(path) or is_shared(path) or _TEST_ITSELF.search(path)) for path in scripts):
         return True
     return not has_text(file) and any(map(is_shared, paths))
 
@@ -145,7 +145,7 @@ def _verb(file: ChangedFile) -> str:
 
 
 def _place(file: ChangedFile) -> tuple[int | None, str]:
-    """The first line that is different, and what it says."""
+    """The number and text of the first changed line."""
     if file.status == "D" or not file.hunks:
         return None, ""
     here = file.hunks[0].new_start
@@ -161,10 +161,10 @@ def _place(file: ChangedFile) -> tuple[int | None, str]:
 def _section(file: ChangedFile, new: str | None, name: str) -> tuple[int | None, str]:
     """A changed line that names the section, else its header."""
     word = name.rpartition(".")[2]
-    changed = file.changed_lines()
+    changed_lines = file.changed_lines()
     lines = list(enumerate((new or "").split("\n"), 1))
     hits = [(number, line.strip()) for number, line in lines if word in line]
-    for number, line in sorted(hits, key=lambda hit: (hit[0] not in changed, hit[0])):
+    for number, line in sorted(hits, key=lambda hit: (hit[0] not in changed_lines, hit[0])):
         return number, line
     return _place(file)
 

@@ -1,4 +1,4 @@
-"""Files that take precedence over an older file: the older one stays in the tree and is no longer used."""
+"""New files that take precedence over an existing file, which stays in the tree unused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIXTURES = re.compile(r"(?:^|/)_*(?:fixtures?|testdata|test-data|examples?|samp
 _VITE = tuple(f"{name}.config.{ending}" for name in ("vitest", "vite") for ending in "js mjs ts cjs mts cts".split())
 # in the order in which make looks for them
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-# Of each row the first that is there is read, the others are not.
+# Of each row, only the first existing file is read.
 _ORDERS: tuple[tuple[str, ...], ...] = (
     ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"),
     MAKEFILES,
@@ -46,24 +46,26 @@ def module_of(path: str) -> tuple[str, str, int] | None:
 
 def outranked_modules(old: Collection[str], new: Collection[str]) -> Iterator[tuple[str, str]]:
     """(new path, the path that it replaces) for modules of Python and of JavaScript."""
-    added = [path for path in new if path not in old]
-    names = {found[:2] for path in added if (found := module_of(path))}
+    new_paths = [path for path in new if path not in old]
+    names = {found[:2] for path in new_paths if (found := module_of(path))}
     best: dict[tuple[str, str], tuple[int, str]] = {}
     for path in old if names else ():
         found = module_of(path)
         if found and found[:2] in names:
             best[found[:2]] = min(best.get(found[:2], (9, "")), (found[2], path))
-    for path in added:
+    for path in new_paths:
         found = module_of(path)
         rank, before = best.get(found[:2], (-1, "")) if found else (-1, "")
         if found and before in new and found[2] < rank:
             yield path, before
-    yield from _outranked_scripts(added, old, new)
+    yield from _outranked_scripts(new_paths, old, new)
 
 
-def _outranked_scripts(added: Iterable[str], old: Collection[str], new: Collection[str]) -> Iterator[tuple[str, str]]:
+def _outranked_scripts(
+    new_paths: Iterable[str], old: Collection[str], new: Collection[str]
+) -> Iterator[tuple[str, str]]:
     forms = [f"{index}.{ending}" for index in ("", "/index") for ending in ("js", "ts", "jsx", "tsx", "mjs", "cjs")]
-    for path in added:
+    for path in new_paths:
         found = _SCRIPT.match(path)
         if found is None or _FIXTURES.search(path) or found["form"].startswith("/"):
             continue
@@ -75,7 +77,7 @@ def _outranked_scripts(added: Iterable[str], old: Collection[str], new: Collecti
 
 
 def _wins(form: str, before: str) -> bool:
-    """Does `import "./name"` find the first form? Programs disagree: it is enough that one does."""
+    """True if, for at least one program, `import "./name"` finds the first form."""
     if form == before or form.startswith(".c") or form == ".mts":
         return False
     if before.startswith("/"):
@@ -92,10 +94,10 @@ def settings_beside(paths: Iterable[str], there: Collection[str]) -> list[str]:
 
 
 def outranked_settings(
-    changed: Iterable[str], old: Collection[str], new: Collection[str], old_text: Text, new_text: Text
+    changed_paths: Iterable[str], old: Collection[str], new: Collection[str], old_text: Text, new_text: Text
 ) -> Iterator[tuple[str, str]]:
     """(path, the settings that it replaces) for settings files of which a program reads one."""
-    for folder, order in dict.fromkeys(place for path in changed for place in _orders_of(path)):
+    for folder, order in dict.fromkeys(place for path in changed_paths for place in _orders_of(path)):
         names = [folder + name for name in order]
         before = next((path for path in names if _takes_part(path, old, old_text)), None)
         now = next((path for path in names if _takes_part(path, new, new_text)), None)

@@ -1,4 +1,4 @@
-"""Which files, and which parts of them, judge a change: burnish's own settings, and those of test, lint and CI."""
+"""Protected files and sections: burnish's own settings, and those of test, lint and CI tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from burnish.checks.guard.commands import load_json, makefile_parts, script_parts
 from burnish.core.project_files import is_named
 
-# Files of burnish itself; what instructs the agents is told by their adapters.
+# Files of burnish itself; adapters declare the files that instruct their agents.
 _JUDGE = re.compile(r"^(?:burnish\.ya?ml|\.burnish/.+)$|(?:^|/)REVIEW(?:\.local|\.override)?\.md$")
 _TOOLING = re.compile(
     r"(?:^|/)(?:\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|hatch\.toml|noxfile\.py|\.coveragerc|\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|\.isort\.cfg"
@@ -53,25 +53,25 @@ Parts = Mapping[str, str]
 
 
 def is_judge(path: str, agent_files: Collection[str]) -> bool:
-    """Does it decide how work is judged, or instruct the agents that judge it?"""
+    """True for files that set the review criteria or instruct the reviewing agents."""
     return _JUDGE.search(path) is not None or is_named(path, agent_files)
 
 
 def is_tooling(path: str) -> bool:
-    """A file that is nothing but settings of test, lint, coverage or CI."""
+    """True for files that contain only settings of test, lint, coverage or CI tools."""
     return _TOOLING.search(path) is not None
 
 
 def is_shared(path: str) -> bool:
-    """A file of which only some sections judge."""
+    """True for files of which only some sections are protected."""
     return path.endswith(".mk") or path.rpartition("/")[2] in (*_READERS, "pyproject.toml")
 
 
 def judge_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
-    """The sections of a shared file that are burnish's own settings, before and after; name → what it says."""
+    """The sections of a shared file that are burnish's own settings, before and after, by name."""
     if path != "pyproject.toml":
         return {}, {}
-    # two readings can be compared only if both are of one kind
+    # Parse both texts in the same way, so that they can be compared.
     by_header = _parsed(old) is None or _parsed(new) is None
     before, after = (_toml(text, by_header=by_header) for text in (old, new))
     return _only(before, _is_own), _only(after, _is_own)
@@ -110,8 +110,8 @@ def has_section(path: str, text: str, section: str) -> bool:
     return section in (_toml(text) if path.endswith(".toml") else _ini(text))
 
 
-def _only(parts: Parts, wanted: Callable[[str], bool]) -> Parts:
-    return {name: part for name, part in parts.items() if wanted(name)}
+def _only(parts: Parts, accepts: Callable[[str], bool]) -> Parts:
+    return {name: part for name, part in parts.items() if accepts(name)}
 
 
 def _is_own(name: str) -> bool:
@@ -126,13 +126,13 @@ def _is_tool(name: str) -> bool:
 
 
 def substance(text: str | None) -> str:
-    """Without blank lines, comments and indentation at the end: what is left says something."""
+    """The text without blank lines, comments and trailing whitespace."""
     lines = (line.rstrip() for line in re.split(r"\r\n?|\n", text or ""))
     return "\n".join(line for line in lines if line.strip() and not _is_comment(line))
 
 
 def _is_comment(line: str) -> bool:
-    """Languages disagree on whether U+2028 and the like end a comment: such a line is not left out."""
+    """Lines with U+2028 and the like do not count: in some languages these characters end a comment."""
     return len(line.splitlines()) == 1 and re.match(r"\s*(?:#(?!!)|;|//)", line) is not None
 
 
@@ -144,7 +144,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 def _toml(text: str, *, by_header: bool = False) -> dict[str, str]:
-    """Tables two deep by dotted name. A file that cannot be parsed is cut at its headers."""
+    """Tables down to the second level by dotted name. A file that cannot be parsed is split at its headers."""
     data = None if by_header else _parsed(text)
     if data is None:
         return {name.strip("[] \"'"): part for name, part in _ini(text).items()}
@@ -171,7 +171,7 @@ def _as_text(value: Any) -> str:
 
 
 def _cargo(text: str, commands: Collection[str]) -> Parts:
-    """Lints, what replaces other crates, and the switches that leave tests out."""
+    """Lints, replacements of other crates, and options that exclude tests."""
     data = _parsed(text)
     if data is None:
         return {name: part for name, part in _toml(text).items() if name == "lints"}
@@ -189,7 +189,7 @@ def _cargo(text: str, commands: Collection[str]) -> Parts:
 
 
 def _go_mod(text: str, commands: Collection[str]) -> Parts:
-    """Modules that are taken from elsewhere."""
+    """Replacements of modules, and the toolchain."""
     blocks = re.findall(r"^(?:replace|toolchain)\b[ \t]*(?:\([^)]*\)|.*)", text, re.M)
     return {"replace": "\n".join(blocks)} if blocks else {}
 
@@ -213,15 +213,15 @@ def _setup_cfg(text: str, commands: Collection[str]) -> Parts:
 
 
 def _package_json(text: str, commands: Collection[str]) -> Parts:
-    data, repeated = load_json(text)
+    data, repeated_keys = load_json(text)
     parts: dict[str, str] = {name: _as_text(data[name]) for name in (*_PACKAGE_JSON, *_ENTRY_POINTS) if name in data}
-    if repeated:
-        parts["repeated keys"] = _as_text(repeated)
+    if repeated_keys:
+        parts["repeated keys"] = _as_text(repeated_keys)
     return parts | script_parts(data, commands)
 
 
 def _included_makefile(text: str, commands: Collection[str]) -> Parts:
-    """Which of its variables other files use is unknown: all count."""
+    """All variables count, since other files may use them."""
     return makefile_parts(re.sub(r"^(?=[\w.-]+[ \t]*[:?+!]*=)", "export ", text, flags=re.M), commands)
 
 

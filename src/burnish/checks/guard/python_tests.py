@@ -1,6 +1,7 @@
-"""Python tests that keep their names and no longer prove anything: emptied, cut short, swallowed, defined twice. Pure.
+"""Finds Python tests that can no longer fail: emptied, cut short, with swallowed errors, redefined. Pure.
 
-Only what is certain is reported. A test that asserts by a helper, or asserts something weaker, is left to a reviewer.
+
+Reports certain cases only. Tests that assert through a helper, or assert something weaker, are left to reviewers.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class PythonTest:
-    """One test function: assertions that can fail, those that cannot, and whether there is anything in it at all."""
+    """One test function: the number of assertions that can fail and that cannot, and whether its body is empty."""
 
     name: str
     line: int
     effective: int
     void: int
     is_empty: bool
-    # a later definition, assignment or `del` takes its name away
+    # A later definition, assignment or `del` removes or rebinds the name.
     is_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HollowTest:
-    """A test that proved something before the change and does not any more."""
+    """A test that could fail before the change and cannot fail now."""
 
     name: str
     line: int
@@ -42,7 +43,7 @@ class HollowTest:
 
 
 def hollow_tests(old: str, new: str) -> Iterator[HollowTest]:
-    """Nothing for a text that Python cannot parse."""
+    """Tests that can no longer fail; none for text that Python cannot parse."""
     before = {test.name: test for test in _tests_in(old) if not test.is_replaced}
     after = list(_tests_in(new)) if any(test.effective for test in before.values()) else []
     for test in after:
@@ -50,9 +51,9 @@ def hollow_tests(old: str, new: str) -> Iterator[HollowTest]:
         if was is None or not was.effective:
             continue
         if test.is_replaced:
-            yield HollowTest(test.name, test.line, "its name is taken away further down, so that it is not run")
+            yield HollowTest(test.name, test.line, "its name is redefined or deleted further down, so it is not run")
         elif test.is_empty:
-            yield HollowTest(test.name, test.line, "nothing is left in it")
+            yield HollowTest(test.name, test.line, "its body is empty")
         elif test.void > was.void and test.effective < was.effective:
             yield HollowTest(
                 test.name, test.line, f"{test.void - was.void} of its assertions are not reached or cannot fail"
@@ -62,17 +63,17 @@ def hollow_tests(old: str, new: str) -> Iterator[HollowTest]:
 
 
 def _renamed(old: str, new: str, missing: set[str]) -> Iterator[HollowTest]:
-    """Tests that have another name now, by which no runner finds them, and that nothing in the file uses."""
+    """Tests that were renamed so that no runner finds them, and that nothing in the file uses."""
     trees = [_parsed(text) for text in (old, new)]
     bodies = {_body(function): name for name, function in _functions(trees[0].body) if name in missing}
-    used = {node.id for node in ast.walk(trees[1]) if isinstance(node, ast.Name)}
-    used |= {node.attr for node in ast.walk(trees[1]) if isinstance(node, ast.Attribute)}
-    used |= {node.arg for node in ast.walk(trees[1]) if isinstance(node, ast.arg)}  # a fixture
+    used_names = {node.id for node in ast.walk(trees[1]) if isinstance(node, ast.Name)}
+    used_names |= {node.attr for node in ast.walk(trees[1]) if isinstance(node, ast.Attribute)}
+    used_names |= {node.arg for node in ast.walk(trees[1]) if isinstance(node, ast.arg)}  # a fixture
     for _, function in _functions(trees[1].body):
         was = bodies.get(_body(function))
-        if was and not function.name.startswith("test") and function.name not in used:
+        if was and not function.name.startswith("test") and function.name not in used_names:
             yield HollowTest(
-                was, function.lineno, f"it is called {function.name} now, which no runner takes for a test"
+                was, function.lineno, f"it is now called {function.name}, which test runners do not collect"
             )
 
 
@@ -89,7 +90,7 @@ def _body(function: _Function) -> str:
 
 
 def _parsed(text: str) -> ast.Module:
-    """Nothing for a text that Python cannot parse."""
+    """An empty module for text that Python cannot parse."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -108,7 +109,7 @@ def _tests_in(text: str) -> Iterator[PythonTest]:
 
 
 def _resolve_imported_names(tree: ast.Module) -> None:
-    """`from contextlib import suppress as quiet`: each use gets the name that it stands for."""
+    """`from contextlib import suppress as quiet`: replaces each alias by the original name."""
     names = {
         alias.asname: alias.name
         for node in ast.walk(tree)
@@ -122,7 +123,7 @@ def _resolve_imported_names(tree: ast.Module) -> None:
 
 
 def _has_swallowing(function: _Function) -> bool:
-    """A decorator of this module that hides failures: `try: test() except Exception: pass`."""
+    """True for a decorator that hides failures: `try: test() except Exception: pass`."""
     return any(isinstance(node, ast.Try) and any(map(_swallows, node.handlers)) for node in ast.walk(function))
 
 
@@ -131,17 +132,19 @@ def _in_scope(body: Sequence[ast.stmt], prefix: str, swallowing: frozenset[str])
         if isinstance(statement, ast.ClassDef):
             yield from _in_scope(statement.body, f"{prefix}{statement.name}.", swallowing)
         elif isinstance(statement, _Function) and statement.name.startswith("test"):
-            used = frozenset(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
-            hidden = any(isinstance(one, ast.Name) and one.id in swallowing for one in statement.decorator_list)
-            effective, void = _count(statement.body, used, dead=hidden)
-            replaced = any(_takes_name(later, statement.name) for later in body[number + 1 :])
+            used_names = frozenset(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+            is_swallowed = any(
+                isinstance(decorator, ast.Name) and decorator.id in swallowing for decorator in statement.decorator_list
+            )
+            effective, void = _count(statement.body, used_names, dead=is_swallowed)
+            is_replaced = any(_takes_name(later, statement.name) for later in body[number + 1 :])
             yield PythonTest(
-                prefix + statement.name, statement.lineno, effective, void, _is_empty(statement.body), replaced
+                prefix + statement.name, statement.lineno, effective, void, _is_empty(statement.body), is_replaced
             )
 
 
 def _takes_name(statement: ast.stmt, name: str) -> bool:
-    """A decorator may register the first definition before the second one: that is left alone."""
+    """True if the statement rebinds or deletes the name. Decorated functions do not count: they may register it."""
     if isinstance(statement, _Function):
         return statement.name == name and not statement.decorator_list
     if isinstance(statement, ast.Delete):
@@ -163,29 +166,33 @@ def _is_empty(body: Sequence[ast.stmt]) -> bool:
 
 
 def _count(
-    body: Sequence[ast.stmt], used: frozenset[str], *, dead: bool = False, looping: bool = False
+    body: Sequence[ast.stmt], used_names: frozenset[str], *, dead: bool = False, looping: bool = False
 ) -> tuple[int, int]:
     """Assertions that can fail, and those that cannot."""
     effective = void = 0
     for statement in body:
-        more = _count_one(statement, used, looping=looping)
+        more = _count_one(statement, used_names, looping=looping)
         effective, void = (effective, void + sum(more)) if dead else (effective + more[0], void + more[1])
         dead = dead or _ends(statement)
     return effective, void
 
 
-def _count_one(statement: ast.stmt, used: frozenset[str], *, looping: bool) -> tuple[int, int]:
+def _count_one(statement: ast.stmt, used_names: frozenset[str], *, looping: bool) -> tuple[int, int]:
     if isinstance(statement, ast.Assert):
         return (0, 1) if _truth(statement.test) else (1, 0)
-    here = _in_expressions(statement)
+    counts = _in_expressions(statement)
     blocks = [
-        _count(block, used, dead=dead, looping=looping or isinstance(statement, ast.For | ast.AsyncFor | ast.While))
-        for block, dead in _blocks(statement, used, looping=looping)
+        _count(
+            block, used_names, dead=dead, looping=looping or isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+        )
+        for block, dead in _blocks(statement, used_names, looping=looping)
     ]
-    return here[0] + sum(one[0] for one in blocks), here[1] + sum(one[1] for one in blocks)
+    return counts[0] + sum(one[0] for one in blocks), counts[1] + sum(one[1] for one in blocks)
 
 
-def _blocks(statement: ast.stmt, used: frozenset[str], *, looping: bool) -> Iterator[tuple[Sequence[ast.stmt], bool]]:
+def _blocks(
+    statement: ast.stmt, used_names: frozenset[str], *, looping: bool
+) -> Iterator[tuple[Sequence[ast.stmt], bool]]:
     """The blocks of a statement, and whether what they assert can never make the test fail."""
     match statement:
         case ast.If(test=test, body=body, orelse=orelse):
@@ -193,19 +200,19 @@ def _blocks(statement: ast.stmt, used: frozenset[str], *, looping: bool) -> Iter
             yield orelse, _truth(test) is True
         case ast.While(test=test, body=body, orelse=orelse):
             yield from ((body, _truth(test) is False), (orelse, False))
-        case ast.For(iter=over, body=body, orelse=orelse) | ast.AsyncFor(iter=over, body=body, orelse=orelse):
-            nothing = isinstance(over, ast.List | ast.Tuple) and not over.elts
+        case ast.For(iter=iterable, body=body, orelse=orelse) | ast.AsyncFor(iter=iterable, body=body, orelse=orelse):
+            nothing = isinstance(iterable, ast.List | ast.Tuple) and not iterable.elts
             yield from ((body, nothing), (orelse, False))
         case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
             yield body, any(_suppresses(item.context_expr) for item in items)
         case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
-            # a `return` in `finally` takes the failure away, wherever it came from
-            lost = any(isinstance(one, ast.Return | ast.Break | ast.Continue) for one in finalbody)
-            # in a loop it may be a wait until something holds
-            yield body, lost or (not looping and any(map(_swallows, handlers)))
-            yield from ((block, lost) for block in (*(one.body for one in handlers), orelse))
+            # A `return` in `finally` discards any failure.
+            discards_failure = any(isinstance(one, ast.Return | ast.Break | ast.Continue) for one in finalbody)
+            # In a loop, the code may wait until a condition holds.
+            yield body, discards_failure or (not looping and any(map(_swallows, handlers)))
+            yield from ((block, discards_failure) for block in (*(one.body for one in handlers), orelse))
             yield finalbody, False
-        case ast.FunctionDef(name=name, body=body, decorator_list=[]) if name not in used:
+        case ast.FunctionDef(name=name, body=body, decorator_list=[]) if name not in used_names:
             yield body, True  # defined in the test and never called
         case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body) | ast.ClassDef(body=body):
             yield body, False
@@ -238,7 +245,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _ends(statement: ast.stmt) -> bool:
-    """Is nothing after it in the same block reached?"""
+    """True if the statements after it in the same block are unreachable."""
     if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
         return True
     if isinstance(statement, ast.If):
@@ -270,7 +277,7 @@ def _is_caught(name: ast.expr) -> bool:
 
 
 def _truth(test: ast.expr) -> bool | None:
-    """True or False if it is so whatever the program does; None where that cannot be told."""
+    """True or False for constant expressions; None if the value is unknown."""
     match test:
         case ast.Constant(value=value):
             return bool(value)

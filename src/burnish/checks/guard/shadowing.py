@@ -17,10 +17,10 @@ from burnish.core.change import ChangedFile
 Text = Callable[[str], str | None]
 
 REASON = (
-    "A check finds this file before the one that it means to load, so it could run this code instead of the tests, or "
-    "pass whatever the tests say. Give it another name, or replace the other file."
+    "A check loads this file instead of the intended one, so it could run this code instead of the tests, or "
+    "pass although the tests fail. Give it another name, or replace the other file."
 )
-# Directories that a test run puts on the import path whatever lies in them, unless they are packages.
+# Directories that a test run puts on the import path, unless they are packages.
 _ROOTS = ("src/", "tests/", "test/")
 _TEST_FILE = re.compile(r"^(?:test_.*|.*_tests?|conftest)\.py$")
 _RUNNERS = frozenset(
@@ -30,23 +30,23 @@ _RUNNERS = frozenset(
     "mccabe virtualenv filelock platformdirs distlib unittest2 trio twisted behave robot".split()
 )
 _START = frozenset(("sitecustomize", "usercustomize"))
-# `test` is a package of the standard library, and an ordinary name for one's own tests
+# `test` is a package of the standard library, and a common name for a project's tests.
 _STANDARD = frozenset(sys.stdlib_module_names) - {"test"}
-# Names that several directories on the import path have as a rule.
+# Names that usually occur in several directories of the import path.
 _REPEATED = re.compile(r"^(?:conftest|setup|tests?|test_.*|.*_tests?|__\w+__|noxfile|manage)$")
-# A directory with entry points is a plugin of pytest as soon as it lies on the import path.
+# A distribution with entry points on the import path is loaded as a pytest plugin.
 _DISTRIBUTION = re.compile(r"^(.*/|)[^/]+\.(?:dist-info|egg-info)/")
 _ENVIRONMENT = re.compile(
     r"^(?:\.venv|venv|\.tox|\.nox|__pypackages__)/|(?:^|/)(?:site-packages/|node_modules/|pyvenv\.cfg$)"
 )
 _FIXTURES = re.compile(r"(?:^|/)_*(?:fixtures?|testdata|test-data)_*/")
-# Python may load compiled files without a look at their sources.
+# Python may load compiled files without reading their sources.
 _COMPILED = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc$")
 
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A file of the change, and what it is loaded instead of."""
+    """A file of the change, and what it replaces when it is loaded."""
 
     path: str
     what: str
@@ -58,15 +58,15 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class GuardedTrees:
-    """Both trees of a change, what is installed where its checks run, and their commands."""
+    """Both trees of a change, the packages installed for its checks, and their commands."""
 
     old: TreePaths
     new: TreePaths
     installed: Collection[str] = ()
     commands: tuple[str, ...] = ()
-    # set-up and build, which run before them
+    # Set-up and build commands, which run before the checks.
     preparing: tuple[str, ...] = ()
-    # what all of them run and source, see `scripts_behind`
+    # The scripts that all of them run and source, see `scripts_behind`.
     scripts: frozenset[str] = frozenset()
 
     @property
@@ -78,19 +78,21 @@ def guarded_trees(
     old: TreeFiles,
     new: TreeFiles,
     *,
-    installed: Collection[str] = (),
+    installed_names: Collection[str] = (),
     commands: Iterable[str] = (),
     preparing: Iterable[str] = (),
     scripts: frozenset[str] = frozenset(),
 ) -> GuardedTrees:
-    return GuardedTrees(follow_links(old), follow_links(new), installed, tuple(commands), tuple(preparing), scripts)
+    return GuardedTrees(
+        follow_links(old), follow_links(new), installed_names, tuple(commands), tuple(preparing), scripts
+    )
 
 
 def shadows(files: Iterable[ChangedFile], trees: GuardedTrees, old_text: Text, new_text: Text) -> tuple[Shadow, ...]:
-    """What the change shadows, one for each file."""
-    changed = list(files)
+    """What the change shadows, one entry per file."""
+    changed_files = list(files)
     found: dict[str, str] = {}
-    for path, what in _all_shadows(changed, trees, old_text, new_text):
+    for path, what in _all_shadows(changed_files, trees, old_text, new_text):
         found.setdefault(trees.new.source(path), what)
     return tuple(Shadow(path, what) for path, what in found.items())
 
@@ -109,13 +111,13 @@ def _all_shadows(
     yield from _shadowing_names(trees, roots, import_folders(old, trees.commands, _set_folders(old_text)))
     for path, before in outranked_modules(old, new):
         yield path, before
-    touched = {file.path for file in files} | {path for path in new if path not in old}
-    yield from outranked_settings(touched, old, new, old_text, new_text)
+    touched_paths = {file.path for file in files} | {path for path in new if path not in old}
+    yield from outranked_settings(touched_paths, old, new, old_text, new_text)
     yield from _hidden_targets(trees, new_text)
 
 
 def _hidden_targets(trees: GuardedTrees, text: Text) -> Iterator[tuple[str, str]]:
-    """With a new folder `check` make has nothing to do for a target `check` that is not phony."""
+    """New files or folders named like a target that is not phony, so that make skips the target."""
     name = next((name for name in MAKEFILES if name in trees.new.paths), None)
     targets = targets_hidden_by_files(text(name) or "", trees.all_commands) if name else set()
     before = {path.partition("/")[0] for path in trees.old.paths} if targets else set()
@@ -155,14 +157,14 @@ def _shadowing_names(
             yield path, own[name]
 
 
-def _meaning(name: str, installed: Collection[str]) -> str | None:
+def _meaning(name: str, installed_names: Collection[str]) -> str | None:
     if name in _START:
         return "the start-up of Python"
     if name in _STANDARD:
         return f"the module `{name}` of the standard library"
     if name in _RUNNERS:
         return f"the test tool `{name}`"
-    return f"the installed package `{name}`" if name in installed else None
+    return f"the installed package `{name}`" if name in installed_names else None
 
 
 def import_folders(
@@ -179,10 +181,12 @@ def import_folders(
         if _TEST_FILE.match(name):
             found.add(_above_packages(f"{folder}/" if folder else "", packages))
     words = {word.strip("./") for command in commands for word in re.split(r"[\s;&|()<>'\"=:,]+", command)}
-    named = {f"{word}/" for word in words if word} | {f"{word}/src/" for word in words if word}
-    named |= {f"{word.rpartition('/')[0]}/" for word in words if word.endswith(".py") and "/" in word}
-    named = {folder for folder in named if folder not in packages} | {f"{word}/" for word in settings if word}
-    return frozenset(found | named)
+    command_folders = {f"{word}/" for word in words if word} | {f"{word}/src/" for word in words if word}
+    command_folders |= {f"{word.rpartition('/')[0]}/" for word in words if word.endswith(".py") and "/" in word}
+    command_folders = {folder for folder in command_folders if folder not in packages} | {
+        f"{word}/" for word in settings if word
+    }
+    return frozenset(found | command_folders)
 
 
 def _above_packages(folder: str, packages: Collection[str]) -> str:
@@ -193,7 +197,7 @@ def _above_packages(folder: str, packages: Collection[str]) -> str:
 
 
 def _importable(paths: Iterable[str], roots: Collection[str]) -> Mapping[tuple[str, str], str]:
-    """What can be imported by a bare name: (folder, name) → the file that Python takes."""
+    """Top-level modules: (folder, name) → the file that Python imports."""
     found: dict[tuple[str, str], tuple[int, str]] = {}
     for path in paths:
         module = module_of(path)

@@ -1,4 +1,4 @@
-"""How much testing a text holds: tests by name, assertions, skips. Read by pattern, language by language."""
+"""Counts the tests, assertions and skips in a text, by patterns per language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEST_PATH = re.compile(
     re.X,
 )
 
-# Per language (by the ending): a test, with its name in the last group that took part.
+# Per language (by file extension): a test, with its name in the last group that matched.
 _TESTS: dict[str, re.Pattern[str]] = {
     "py": re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(test\w*)[ \t]*[(\[]", re.M),
     "js": re.compile(r"(?<![\w.])[xf]?(?:it|test|specify)(?:\.\w+)*(?:\([^()\n]*\)|`[^`]*`)?\s*\(\s*(['\"`])(.+?)\1"),
@@ -62,7 +62,7 @@ _ASSERTION = re.compile(
     r"|\bpytest\.(?:raises|warns|fail)\b|\bself\.fail\("
     r"|\b[tb]\.(?:Error|Fatal)f?\(|\b[tb]\.Fail(?:Now)?\("
 )
-# What asserts nothing.
+# Assertions that cannot fail.
 _EMPTY = re.compile(
     r"\bassert[ (]+(?:True|1|not False|1 == 1|true|\"[^\"]*\"|'[^']*')\)?\s*(?:,.*)?;?\s*$"
     r"|\bassert\b.*\bor (?:True|1)\b"
@@ -87,7 +87,7 @@ _MULTIPLIER = re.compile(
     r"|#\[case|#\[rstest|#\[test_case|\bproptest!|@ParameterizedTest|@MethodSource|@dataProvider"
     r"|\[Theory|\[InlineData|\[TestCase|\bTEST_P\b"
 )
-# Each match of the pattern has one of these in it: lines without any of them need not be searched, which takes long.
+# Each match of the pattern contains one of these; lines without them are not searched, which saves time.
 _ASSERTION_HINTS = (
     "ssert", "ASSERT", "EXPECT_", "CHECK", "REQUIRE", "expect", "must_", "check", "verify", "refute", ".should",
     "require.", "is.", "pytest.", "self.fail", ".Error", ".Fa",
@@ -107,7 +107,7 @@ _IMPORT = re.compile(r"^\s*(?:import|from|use|using|require|include|#include|exp
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """What a file tests."""
+    """The tests, assertions and skips of a file."""
 
     __test__ = False
 
@@ -125,16 +125,16 @@ def is_test_path(path: str) -> bool:
 
 
 def has_inline_tests(path: str, text: str | None) -> bool:
-    """Rust keeps unit tests in the file they test."""
+    """True for Rust files with unit tests beside the code."""
     return path.endswith(".rs") and text is not None and ("#[cfg(test)]" in text or "#[test]" in text)
 
 
 def testing_in(path: str, text: str | None, *, assertions: bool = True) -> TestCounts:
-    """`assertions=False` leaves out their number, which takes the longest to count."""
+    """`assertions=False` skips counting assertions, which takes the longest."""
     if text is None:
         return TestCounts()
     lines = [line for line in re.split(r"\r\n?|\n", text) if not _COMMENT.match(line)]
-    # JavaScript ends a comment at U+2028 too, Python does not: what follows it may skip a test, but asserts nothing.
+    # JavaScript ends a comment at U+2028, Python does not: text after it may be a skip, but never counts as assertion.
     pieces = [piece for piece in text.splitlines() if not _COMMENT.match(piece)]
     code = "\n".join(lines)
     if not assertions:
@@ -153,7 +153,7 @@ def _skips(lines: Sequence[str]) -> Counter[str]:
 
 
 def _with_hint(lines: Sequence[str], hints: Sequence[str]) -> list[str]:
-    """The lines that have one of the hints; found in the whole text, because a search in each line takes long."""
+    """The lines with one of the hints. Searches the whole text, which is faster than each line."""
     text = "\n".join(lines)
     spans: set[tuple[int, int]] = set()
     for hint in hints:
@@ -182,7 +182,7 @@ def is_skip(line: str) -> bool:
 
 
 def asserts_nothing(line: str) -> bool:
-    """An assertion that holds whatever the program does."""
+    """True for an assertion that cannot fail."""
     return not _COMMENT.match(line) and _EMPTY.search(line) is not None
 
 
@@ -194,6 +194,6 @@ def _asserting(line: str) -> int:
     line = re.sub(r"\s(?:#|//)\s.*", "", line)
     if _EMPTY.search(line):
         return 0
-    # a helper that is defined here asserts by its body
+    # The definition of a helper is not an assertion; its body is counted.
     line = re.sub(r"\b(?:def|func|function|fn|fun|void)\s+\w+", "", line)
     return len(_ASSERTION.findall(line))

@@ -1,4 +1,4 @@
-"""Is there less testing than before? Over all test files together: what only moved is no loss."""
+"""Finds changes that reduce testing. Counts all test files together, so that moved tests are not reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from burnish.core.change import Change, ChangedFile
 from burnish.core.check import CheckStatus, Comparison, Counts
 
 Text = Callable[[str], str | None]
-# `ignore` is found as a skip, with the reason of those
+# `ignore` is reported as a skip.
 _CONSTRAINT = re.compile(r"^//(?:go:build[ \t]+(?!ignore\b)|[ \t]*\+build[ \t]+)[^\n]*", re.MULTILINE)
 _CONDITION = re.compile(r"skip_?if|skip_?unless|importorskip|\bif\b|\bunless\b", re.IGNORECASE)
 
@@ -50,46 +50,48 @@ class _FileTests:
 
 
 def thinning(change: Change, comparisons: tuple[Comparison, ...], old_text: Text, new_text: Text) -> list[Loss]:
-    tested = [seen for file in change.files if (seen := _seen(file, old_text, new_text))]
-    counted = [pair for comparison in comparisons if (pair := _counts(comparison))]
-    # the program that runs the tests knows best how many there are
-    as_many = bool(counted) and all(now.total >= before.total for before, now in counted)
-    deleted = [] if as_many else list(_deleted(tested))
-    skipped = list(_skipped(tested))
-    hollow = list(_hollow(tested))
-    explained = {loss.file for loss in hollow}
-    fewer = _asserted(tested, as_many=as_many, deleted=bool(deleted))
-    asserted = [loss for loss in fewer if loss.file not in explained]
-    by_count = _by_count(counted, deleted=bool(deleted), skipped=bool(skipped))
-    return [*deleted, *skipped, *hollow, *asserted, *by_count, *_uncounted(comparisons)]
+    test_files = [file_tests for file in change.files if (file_tests := _file_tests(file, old_text, new_text))]
+    count_pairs = [pair for comparison in comparisons if (pair := _counts(comparison))]
+    # The test runner's own count is the most reliable.
+    as_many = bool(count_pairs) and all(now.total >= before.total for before, now in count_pairs)
+    deletions = [] if as_many else list(_deleted_tests(test_files))
+    skips = list(_new_skips(test_files))
+    hollow = list(_hollow_tests(test_files))
+    explained_files = {loss.file for loss in hollow}
+    fewer_assertions = _fewer_assertions(test_files, as_many=as_many, has_deletions=bool(deletions))
+    lost_assertions = [loss for loss in fewer_assertions if loss.file not in explained_files]
+    by_count = _by_count(count_pairs, has_deletions=bool(deletions), has_skips=bool(skips))
+    return [*deletions, *skips, *hollow, *lost_assertions, *by_count, *_missing_counts(comparisons)]
 
 
 def lost_tests(change: Change, comparisons: tuple[Comparison, ...], old_text: Text, new_text: Text) -> list[Loss]:
-    """Tests that are gone or switched off, by the texts alone; the number of assertions is left aside."""
-    tested = [seen for file in change.files if (seen := _seen(file, old_text, new_text, assertions=False))]
-    counted = [pair for comparison in comparisons if (pair := _counts(comparison))]
-    as_many = bool(counted) and all(now.total >= before.total for before, now in counted)
-    skipped = (loss for loss in _skipped(tested) if _switches_off(tested, loss))
-    return [*([] if as_many else _deleted(tested)), *skipped, *_hollow(tested)]
+    """Tests that were deleted or disabled, from the texts alone, without counting assertions."""
+    test_files = [
+        file_tests for file in change.files if (file_tests := _file_tests(file, old_text, new_text, assertions=False))
+    ]
+    count_pairs = [pair for comparison in comparisons if (pair := _counts(comparison))]
+    as_many = bool(count_pairs) and all(now.total >= before.total for before, now in count_pairs)
+    skips = (loss for loss in _new_skips(test_files) if _switches_off(test_files, loss))
+    return [*([] if as_many else _deleted_tests(test_files)), *skips, *_hollow_tests(test_files)]
 
 
-def _switches_off(tested: list[_FileTests], loss: Loss) -> bool:
-    """Is it, without a condition, a test that ran before? New tests that need a certain system are left alone."""
-    seen = next((one for one in tested if one.file.path == loss.file), None)
-    if seen is None or loss.line is None or _CONDITION.search(loss.quote):
+def _switches_off(test_files: list[_FileTests], loss: Loss) -> bool:
+    """True if the skip is unconditional and affects a test that ran before."""
+    file_tests = next((one for one in test_files if one.file.path == loss.file), None)
+    if file_tests is None or loss.line is None or _CONDITION.search(loss.quote):
         return False
-    lines = (seen.new_text or "").split("\n")
+    lines = (file_tests.new_text or "").split("\n")
     above = lines[: loss.line - 1]
     previous = next((line for line in reversed(above) if line.strip()), "")
     if re.match(r"\s*(?:}\s*)?(?:if|else|elif|unless|case|except|catch)\b", previous):
         return False
-    path = seen.file.path
+    path = file_tests.file.path
     below = test_names(path, "\n".join(lines[loss.line - 1 : loss.line + 6]))
     names = below[:1] if below else test_names(path, "\n".join(above))[-1:]
-    return any(name in seen.old.names for name in names) or (not names and bool(seen.old.names))
+    return any(name in file_tests.old.names for name in names) or (not names and bool(file_tests.old.names))
 
 
-def _seen(file: ChangedFile, old_text: Text, new_text: Text, *, assertions: bool = True) -> _FileTests | None:
+def _file_tests(file: ChangedFile, old_text: Text, new_text: Text, *, assertions: bool = True) -> _FileTests | None:
     if file.binary or file.is_submodule or file.is_symlink:
         return None
     old_path = file.old_path or file.path
@@ -99,7 +101,7 @@ def _seen(file: ChangedFile, old_text: Text, new_text: Text, *, assertions: bool
     old = None if file.status == "A" else old_text(old_path)
     new = None if file.status == "D" else new_text(file.path)
     was = is_test_path(old_path) or has_inline_tests(old_path, old)
-    # a test file that is given another kind of name is not run any more
+    # A test file that was renamed to another pattern is no longer run.
     now = is_test_path(file.path) or has_inline_tests(file.path, new)
     before = testing_in(old_path, old, assertions=assertions) if was else TestCounts()
     after = testing_in(file.path, new, assertions=assertions) if now else TestCounts()
@@ -107,27 +109,27 @@ def _seen(file: ChangedFile, old_text: Text, new_text: Text, *, assertions: bool
 
 
 def _counts(comparison: Comparison) -> tuple[Counts, Counts] | None:
-    """Collected before and now; None where either is unknown. Unknown is never zero."""
+    """The counts before and now; None if either is unknown. Unknown is never zero."""
     now, before = comparison.report, comparison.baseline
     if before is None or now.counts is None or before.counts is None:
         return None
     if CheckStatus.ERROR in (now.status, before.status) or comparison.broken:
         return None
-    # what could not even be collected is a failure already, and hides how many there are
+    # An error in collection is a failure already, and hides the number of tests.
     if any(failure.status == "error" for failure in (*now.failures, *before.failures)):
         return None
     return before.counts, now.counts
 
 
-def _by_count(counted: list[tuple[Counts, Counts]], *, deleted: bool, skipped: bool) -> Iterator[Loss]:
-    for before, now in counted:
-        if now.total < before.total and not deleted:
+def _by_count(count_pairs: list[tuple[Counts, Counts]], *, has_deletions: bool, has_skips: bool) -> Iterator[Loss]:
+    for before, now in count_pairs:
+        if now.total < before.total and not has_deletions:
             yield Loss(
                 f"Fewer tests than before: {before.total} → {now.total}",
                 f"At the base {before.total} tests were collected, now {now.total}. "
                 "Tests that are no longer run cannot fail.",
             )
-        if now.skipped > before.skipped and not skipped:
+        if now.skipped > before.skipped and not has_skips:
             yield Loss(
                 f"More tests are skipped than before: {before.skipped} → {now.skipped}",
                 f"At the base {before.skipped} of {before.total} tests were skipped or expected to fail, "
@@ -135,8 +137,8 @@ def _by_count(counted: list[tuple[Counts, Counts]], *, deleted: bool, skipped: b
             )
 
 
-def _uncounted(comparisons: tuple[Comparison, ...]) -> Iterator[Loss]:
-    """A check that had a report of its tests at the base and has none now, and does not fail for another reason."""
+def _missing_counts(comparisons: tuple[Comparison, ...]) -> Iterator[Loss]:
+    """Checks that had a test report at the base and have none now, and do not fail for another reason."""
     for comparison in comparisons:
         before, now = comparison.baseline, comparison.report
         if before is None or not before.counts or not before.counts.total or now.counts is not None:
@@ -144,8 +146,8 @@ def _uncounted(comparisons: tuple[Comparison, ...]) -> Iterator[Loss]:
         if not comparison.broken and not comparison.new and now.status is not CheckStatus.ERROR:
             yield Loss(
                 f"The number of tests in `{now.name}` is unknown: {before.counts.total} → ?",
-                f"At the base the report of `{now.command}` listed {before.counts.total} tests; now there is no report "
-                "that can be read, so that nothing shows that any test was run.",
+                f"At the base the report of `{now.command}` listed {before.counts.total} tests; now there is no "
+                "readable report, so it is unknown whether any test ran.",
             )
 
 
@@ -156,102 +158,112 @@ def _add_up(counters: Iterable[Counter[str]]) -> Counter[str]:
     return total
 
 
-def _deleted(tested: list[_FileTests]) -> Iterator[Loss]:
-    """Tests that are nowhere any more, unless as many others took their place."""
-    before = _add_up(seen.old.names for seen in tested)
-    after = _add_up(seen.new.names for seen in tested)
-    gone = before - after
-    if gone.total() <= (after - before).total():
+def _deleted_tests(test_files: list[_FileTests]) -> Iterator[Loss]:
+    """Tests that no longer exist, unless as many new ones replace them."""
+    before = _add_up(file_tests.old.names for file_tests in test_files)
+    after = _add_up(file_tests.new.names for file_tests in test_files)
+    missing = before - after
+    if missing.total() <= (after - before).total():
         return
-    for seen in tested:
-        names = [name for name in seen.old.names if name in gone and seen.old.names[name] > seen.new.names[name]]
+    for file_tests in test_files:
+        names = [
+            name
+            for name in file_tests.old.names
+            if name in missing and file_tests.old.names[name] > file_tests.new.names[name]
+        ]
         if not names:
             continue
-        where = seen.file.old_path or seen.file.path
-        said = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        if seen.file.status == "D":
-            yield Loss(f"Test file deleted: {where}", f"Its tests are nowhere else now: {said}.", where, None, names[0])
-        else:
-            title = f"{len(names)} test{'s' * (len(names) > 1)} deleted in {where}"
-            spot = min(_first_change(seen.file), max(1, (seen.new_text or "").count("\n")))
+        path = file_tests.file.old_path or file_tests.file.path
+        name_list = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        if file_tests.file.status == "D":
             yield Loss(
-                title, f"Gone: {said}. What they checked is not checked any more.", seen.file.path, spot, names[0]
+                f"Test file deleted: {path}", f"Its tests were not moved elsewhere: {name_list}.", path, None, names[0]
+            )
+        else:
+            title = f"{len(names)} test{'s' * (len(names) > 1)} deleted in {path}"
+            line = min(_first_change(file_tests.file), max(1, (file_tests.new_text or "").count("\n")))
+            yield Loss(
+                title,
+                f"Deleted: {name_list}. Nothing checks this behaviour any more.",
+                file_tests.file.path,
+                line,
+                names[0],
             )
 
 
-def _skipped(tested: list[_FileTests]) -> Iterator[Loss]:
-    before = _add_up(seen.old.skips for seen in tested)
-    after = _add_up(seen.new.skips for seen in tested)
+def _new_skips(test_files: list[_FileTests]) -> Iterator[Loss]:
+    before = _add_up(file_tests.old.skips for file_tests in test_files)
+    after = _add_up(file_tests.new.skips for file_tests in test_files)
     if after.total() <= before.total():
         return
-    fresh = after - before
-    for seen in tested:
-        changed = seen.file.changed_lines()
-        # numbered as git numbers them, at line feeds only
-        numbered = enumerate((seen.new_text or "").split("\n"), 1)
-        touched = ((number, line) for number, line in numbered if number in changed)
-        for number, piece in ((number, piece) for number, line in touched for piece in line.splitlines()):
+    new_skips = after - before
+    for file_tests in test_files:
+        changed_lines = file_tests.file.changed_lines()
+        # Line numbers as in git: only line feeds end a line.
+        numbered_lines = enumerate((file_tests.new_text or "").split("\n"), 1)
+        edited_lines = ((number, line) for number, line in numbered_lines if number in changed_lines)
+        for number, piece in ((number, piece) for number, line in edited_lines for piece in line.splitlines()):
             words = squeeze(piece)
-            if fresh[words] > 0 and is_skip(piece):
-                fresh[words] -= 1
+            if new_skips[words] > 0 and is_skip(piece):
+                new_skips[words] -= 1
                 yield Loss(
-                    f"Tests are switched off: {words[:80]}",
-                    "This line keeps tests from being run or from counting. A test that is skipped, expected to fail, "
-                    "or left out because others are singled out proves nothing.",
-                    seen.file.path,
+                    f"Tests are disabled: {words[:80]}",
+                    "This line keeps tests from running or from counting. A test that is skipped, expected to fail, "
+                    "or left out by a focused test (`only`) proves nothing.",
+                    file_tests.file.path,
                     number,
                     words,
                 )
 
 
-def _hollow(tested: list[_FileTests]) -> Iterator[Loss]:
-    """Tests that keep their names and cannot fail any more, however many assertions others have gained."""
-    for seen in tested:
-        path = seen.file.path
+def _hollow_tests(test_files: list[_FileTests]) -> Iterator[Loss]:
+    """Tests that keep their names but can no longer fail, even if other tests gained assertions."""
+    for file_tests in test_files:
+        path = file_tests.file.path
         if path.endswith(".py"):
-            for test in hollow_tests(seen.old_text or "", seen.new_text or ""):
-                lines = (seen.new_text or "").split("\n")
+            for test in hollow_tests(file_tests.old_text or "", file_tests.new_text or ""):
+                lines = (file_tests.new_text or "").split("\n")
                 quote = squeeze(lines[test.line - 1]) if test.line <= len(lines) else ""
                 yield Loss(
-                    f"{test.name} does not test what it tested",
+                    f"{test.name} no longer tests what it tested before",
                     f"At the base it asserted something; now {test.reason}.",
                     path,
                     test.line,
                     quote,
                 )
         else:
-            yield from _replaced_assertions(seen)
-            yield from _constrained(seen) if path.endswith("_test.go") else ()
+            yield from _replaced_assertions(file_tests)
+            yield from _new_constraints(file_tests) if path.endswith("_test.go") else ()
 
 
-def _constrained(seen: _FileTests) -> Iterator[Loss]:
-    """A build constraint that a Go test file did not have: without its tags the file is not compiled."""
-    if not seen.old.names:
+def _new_constraints(file_tests: _FileTests) -> Iterator[Loss]:
+    """New build constraints in a Go test file, which is not compiled without their tags."""
+    if not file_tests.old.names:
         return
-    before = set(_CONSTRAINT.findall(seen.old_text or ""))
-    for match in _CONSTRAINT.finditer(seen.new_text or ""):
+    before = set(_CONSTRAINT.findall(file_tests.old_text or ""))
+    for match in _CONSTRAINT.finditer(file_tests.new_text or ""):
         if match[0] not in before:
             yield Loss(
-                f"Tests are switched off: {squeeze(match[0])[:80]}",
-                "The file had tests that ran without this constraint. Where its tags are not set, none of them is run.",
-                seen.file.path,
+                f"Tests are disabled: {squeeze(match[0])[:80]}",
+                "The tests of this file ran without this constraint. Without its tags none of them runs.",
+                file_tests.file.path,
                 match.string.count("\n", 0, match.start()) + 1,
                 squeeze(match[0]),
             )
 
 
-def _replaced_assertions(seen: _FileTests) -> Iterator[Loss]:
-    """`expect(true).toBe(true)` in the place of an assertion that could fail."""
-    path = seen.file.path
-    for line, removed, added in _edits(seen.file):
-        empty = [text for text in added if asserts_nothing(text)]
-        if len(empty) <= sum(map(asserts_nothing, removed)):
+def _replaced_assertions(file_tests: _FileTests) -> Iterator[Loss]:
+    """`expect(true).toBe(true)` in place of an assertion that could fail."""
+    path = file_tests.file.path
+    for line, old_lines, new_lines in _edits(file_tests.file):
+        empty = [text for text in new_lines if asserts_nothing(text)]
+        if len(empty) <= sum(map(asserts_nothing, old_lines)):
             continue
-        before, after = (testing_in(path, "\n".join(some)).assertions for some in (removed, added))
+        before, after = (testing_in(path, "\n".join(lines)).assertions for lines in (old_lines, new_lines))
         if after < before:
             yield Loss(
                 f"An assertion in {path} cannot fail: {squeeze(empty[0])[:80]}",
-                "It stands in the place of one that could. A test that asserts nothing passes whatever the code does.",
+                "It replaces an assertion that could fail. A test that asserts nothing always passes.",
                 path,
                 line,
                 squeeze(empty[0]),
@@ -259,54 +271,54 @@ def _replaced_assertions(seen: _FileTests) -> Iterator[Loss]:
 
 
 def _edits(file: ChangedFile) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Each run of changed lines: where it begins in the new file, what is removed and what is added."""
+    """Each block of changed lines: its line number in the new file, the old lines and the new lines."""
     for hunk in file.hunks:
-        here, removed, added = hunk.new_start, list[str](), list[str]()
+        here, old_lines, new_lines = hunk.new_start, list[str](), list[str]()
         for line in (*hunk.text.split("\n")[1:], " "):
             if line.startswith("-"):
-                removed.append(line[1:])
+                old_lines.append(line[1:])
             elif line.startswith("+"):
-                added.append(line[1:])
+                new_lines.append(line[1:])
             else:
-                if removed or added:
-                    yield here, removed, added
-                here, removed, added = here + len(added) + 1, [], []
+                if old_lines or new_lines:
+                    yield here, old_lines, new_lines
+                here, old_lines, new_lines = here + len(new_lines) + 1, [], []
 
 
-def _asserted(tested: list[_FileTests], *, as_many: bool, deleted: bool) -> Iterator[Loss]:
-    before = sum(seen.old.assertions for seen in tested)
-    after = sum(seen.new.assertions for seen in tested)
-    if after >= before or deleted:
+def _fewer_assertions(test_files: list[_FileTests], *, as_many: bool, has_deletions: bool) -> Iterator[Loss]:
+    before = sum(file_tests.old.assertions for file_tests in test_files)
+    after = sum(file_tests.new.assertions for file_tests in test_files)
+    if after >= before or has_deletions:
         return
     # Fewer lines that do as much: three tests become one with three cases.
-    more_cases = sum(seen.new.multipliers - seen.old.multipliers for seen in tested) > 0
-    fewer_tests = sum(seen.new.names.total() - seen.old.names.total() for seen in tested) < 0
+    more_cases = sum(file_tests.new.multipliers - file_tests.old.multipliers for file_tests in test_files) > 0
+    fewer_tests = sum(file_tests.new.names.total() - file_tests.old.names.total() for file_tests in test_files) < 0
     if more_cases and after and (as_many or not fewer_tests):
         return
-    for seen in tested:
-        lost = seen.old.assertions - seen.new.assertions
-        if lost > 0:
-            where = seen.file.path
+    for file_tests in test_files:
+        difference = file_tests.old.assertions - file_tests.new.assertions
+        if difference > 0:
+            path = file_tests.file.path
             yield Loss(
-                f"Fewer assertions in {where}: {seen.old.assertions} → {seen.new.assertions}",
-                f"Over all test files of this change there are {after} assertions where there were {before}. "
+                f"Fewer assertions in {path}: {file_tests.old.assertions} → {file_tests.new.assertions}",
+                f"The test files of this change have {after} assertions together; before they had {before}. "
                 "A test that asserts less passes more easily.",
-                where,
-                None if seen.new_text is None else _first_change(seen.file),
-                _removed_assertion(seen),
+                path,
+                None if file_tests.new_text is None else _first_change(file_tests.file),
+                _removed_assertion(file_tests),
             )
 
 
-def _removed_assertion(seen: _FileTests) -> str:
-    for hunk in seen.file.hunks:
+def _removed_assertion(file_tests: _FileTests) -> str:
+    for hunk in file_tests.file.hunks:
         for line in hunk.text.split("\n")[1:]:
-            if line.startswith("-") and testing_in(seen.file.path, line[1:]).assertions:
+            if line.startswith("-") and testing_in(file_tests.file.path, line[1:]).assertions:
                 return squeeze(line[1:])
     return ""
 
 
 def _first_change(file: ChangedFile) -> int:
-    changed = file.changed_lines()
-    if changed:
-        return min(changed)
+    changed_lines = file.changed_lines()
+    if changed_lines:
+        return min(changed_lines)
     return max(1, file.hunks[0].new_start) if file.hunks else 1

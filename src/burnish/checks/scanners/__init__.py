@@ -1,1 +1,1 @@
-"""One file per analyser: its argv, and what its report says in our words."""
+"""One file per analyser: its argv, and how its report becomes remarks."""

@@ -1,4 +1,4 @@
-"""What every scanner is given, and what it gives back."""
+"""The input and output of scanners, and the functions they share."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from burnish.proc.text import clean_text, read_text
 READ = 16 * 1024 * 1024
 # Names of files go on the command line; this many at a time.
 MANY = 500
-# Programs on PATH may be those of a version manager (asdf, mise, volta), which chooses what to start by files in the
-# working directory and above it. A change brings such files, and so may the checkout.
+# Programs on PATH may belong to a version manager (asdf, mise, volta), which chooses the version by files in the
+# working directory and above it. A change or the checkout may contain such files.
 _NEUTRAL_FOLDER = Path("/")
 
 
-# argv, its environment, the folders that it reads and those that it may write to → the same, confined
+# argv, environment, readable folders, writable folders → argv that runs in a sandbox
 Wrap = Callable[[tuple[str, ...], Mapping[str, str], tuple[Path, ...], tuple[Path, ...]], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """The reviewed files and what may be used to look at them. Nothing is written into `files` or `checkout`."""
+    """The reviewed files and how they may be analysed. Nothing is written into `files` or `checkout`."""
 
     files: Path
     out_dir: Path
@@ -39,17 +39,17 @@ class ScanContext:
     is_test: Callable[[str], bool]
     stop: StopToken | None = None
     timeout_seconds: float = 120.0
-    # what runs the repository's own code, or reads what somebody else wrote, is confined like a check
+    # Programs that run code of the repository, or read untrusted files, run in a sandbox like checks.
     wrap: Wrap | None = None
-    # may the repository's own settings for an analyser be used?
+    # True if the repository's own settings for an analyser may be used.
     own_settings: bool = True
-    # does `files` hold every file of the commit, or only the changed ones?
+    # True if `files` contains every file of the commit; False if only the changed ones.
     whole_tree: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """Everything an analyser said about the changed files, on whatever line, and what it could not do."""
+    """All remarks of an analyser on the changed files, on any line, and notes on what it could not do."""
 
     remarks: tuple[Remark, ...] = ()
     notes: tuple[str, ...] = ()
@@ -65,12 +65,12 @@ class Scanner(Protocol):
 
     def wants(self, path: str) -> bool: ...
 
-    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult: ...
+    def scan(self, context: ScanContext, paths: tuple[str, ...]) -> ScanResult: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a program printed; `trouble` says why that is not to be relied upon."""
+    """The output of a program; `trouble` says why the output is unreliable."""
 
     stdout: str = ""
     stderr: str = ""
@@ -79,7 +79,7 @@ class ToolOutput:
 
 
 def call(
-    ground: ScanContext,
+    context: ScanContext,
     name: str,
     argv: tuple[str, ...],
     *,
@@ -88,70 +88,76 @@ def call(
     stdin: Path | None = None,
     writable: Path | None = None,
 ) -> ToolOutput:
-    """Run one program within its time. What goes wrong is said, not raised.
+    """Run one program with a time limit. Errors are returned as `trouble`, not raised.
 
-    `cwd` is given only where a program needs the repository around it; all others get absolute paths.
+
+    Pass `cwd` only if a program needs the repository as working directory; others get absolute paths.
     `writable`: a folder that nothing outside of the sandbox writes to or follows links in. Programs may run code of the
-    change, so they cannot write where burnish keeps their output and lays files for others.
+    change, so they cannot write to the folders with their output and with files for other programs.
     """
     try:
-        call_dir = ground.out_dir / name
+        call_dir = context.out_dir / name
         call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        given = {**ground.env, **(env or {})}
+        full_env = {**context.env, **(env or {})}
         command = Command(
-            argv=_confined(ground, argv, given, writable),
+            argv=_confined_argv(context, argv, full_env, writable),
             cwd=cwd or _NEUTRAL_FOLDER,
-            env=given,
+            env=full_env,
             call_dir=call_dir,
             stdin=stdin,
-            timeout_seconds=ground.timeout_seconds,
-            wrapped=ground.wrap is not None,
+            timeout_seconds=context.timeout_seconds,
+            wrapped=context.wrap is not None,
         )
-        done = run(command, stop=ground.stop)
+        exit_record = run(command, stop=context.stop)
     except BurnishError as error:
         return ToolOutput(trouble=error.what)
-    except (OSError, ValueError) as error:  # a name that no system call takes, a full disk
+    except (OSError, ValueError) as error:  # e.g. an invalid file name, a full disk
         return ToolOutput(trouble=str(error)[:200])
-    return _said(done, ground.timeout_seconds)
+    return _tool_output(exit_record, context.timeout_seconds)
 
 
-def find_program(ground: ScanContext, name: str, *, inside: bool = False) -> str | None:
-    """A program on PATH; unless `inside`, not one of the reviewed files or the checkout, also not behind a link."""
-    for entry in (ground.env.get("PATH") or os.defpath).split(os.pathsep):
+def find_program(context: ScanContext, name: str, *, inside: bool = False) -> str | None:
+    """A program on PATH; without `inside`, none in the reviewed files or the checkout, also not through a link."""
+    for entry in (context.env.get("PATH") or os.defpath).split(os.pathsep):
         program = shutil.which(name, path=entry)
-        if program and (inside or not _is_of_repository(program, ground)):
+        if program and (inside or not _is_of_repository(program, context)):
             return program
     return None
 
 
-def _is_of_repository(program: str, ground: ScanContext) -> bool:
+def _is_of_repository(program: str, context: ScanContext) -> bool:
     forms = (Path(program), Path(os.path.realpath(program)))
-    return any(form.is_relative_to(place) for form in forms for place in (ground.files, ground.checkout))
+    return any(form.is_relative_to(place) for form in forms for place in (context.files, context.checkout))
 
 
-def _confined(
-    ground: ScanContext, argv: tuple[str, ...], env: Mapping[str, str], writable: Path | None
+def _confined_argv(
+    context: ScanContext, argv: tuple[str, ...], env: Mapping[str, str], writable: Path | None
 ) -> tuple[str, ...]:
     if writable:
         writable.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not ground.wrap:
+    if not context.wrap:
         return argv
-    return ground.wrap(argv, env, (ground.files, ground.out_dir), (writable,) if writable else ())
+    return context.wrap(argv, env, (context.files, context.out_dir), (writable,) if writable else ())
 
 
-def _said(done: ExitRecord, seconds: float) -> ToolOutput:
-    trouble = ""
-    if done.ended == "timeout":
-        trouble = f"it took longer than {seconds:g} seconds and was ended"
-    elif done.ended != "exit":
-        trouble = "it was stopped"
-    elif done.signal is not None:
-        trouble = f"it was ended by signal {done.signal}"
-    return ToolOutput(read_text(done.stdout, limit=READ), read_text(done.stderr, limit=64_000), done.exit_code, trouble)
+def _tool_output(exit_record: ExitRecord, seconds: float) -> ToolOutput:
+    problem = ""
+    if exit_record.ended == "timeout":
+        problem = f"it timed out after {seconds:g} seconds"
+    elif exit_record.ended != "exit":
+        problem = "it was stopped"
+    elif exit_record.signal is not None:
+        problem = f"it was ended by signal {exit_record.signal}"
+    return ToolOutput(
+        read_text(exit_record.stdout, limit=READ),
+        read_text(exit_record.stderr, limit=64_000),
+        exit_record.exit_code,
+        problem,
+    )
 
 
 def read_json(text: str) -> Any:
-    """None if it is not JSON."""
+    """The parsed JSON; None if it is invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -160,7 +166,7 @@ def read_json(text: str) -> Any:
 
 def last_line(text: str) -> str:
     lines = [line.strip() for line in clean_text(text).splitlines() if line.strip()]
-    return lines[-1][:200] if lines else "it said nothing"
+    return lines[-1][:200] if lines else "no output"
 
 
 def batched(paths: tuple[str, ...], size: int = MANY) -> list[tuple[str, ...]]:
@@ -179,7 +185,7 @@ class Lines:
     _kept: dict[str, list[str]] = field(default_factory=dict)
 
     def around(self, path: str, first: int, last: int) -> str:
-        """The lines, and the one before them, where a call may begin."""
+        """The lines, and the one before them, in which a call may begin."""
         if path not in self._kept:
             try:
                 self._kept[path] = ["", *read_text(self.root / path).split("\n")]

@@ -1,4 +1,5 @@
-"""Syntax alone: tree-sitter's grammars, and the parsers of the languages where they are installed (node, shell, gofmt).
+"""Checks syntax with tree-sitter's grammars and with installed parsers of the languages (node, shell, gofmt).
+
 
 None of them loads code or settings of the repository.
 """
@@ -19,7 +20,7 @@ from burnish.core.finding import Category, Remark, Severity
 
 SYNTAX = "syntax-error"
 LARGEST = tree_sitter_main.LARGEST
-# `node --check` takes 80 ms of CPU for each file; the grammar alone judges the rest of those that do not compile
+# `node --check` takes 80 ms of CPU per file; further files that do not compile are checked by the grammar only.
 MOST_FOR_NODE = 12
 # Compiles each file in one process, without running it, and prints the numbers of those that cannot be compiled.
 _COMPILE_EACH = """
@@ -38,7 +39,7 @@ _TREE = tuple(tree_sitter_main.GRAMMARS)
 _NODE = (".js", ".mjs", ".cjs")
 _SHELL = (".sh", ".bash")
 _SHEBANG = re.compile(rb"#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-S[ \t]+)?(?:\S*/)?)?(\w+)")
-# Data for tests of parsers and formatters, and code of others.
+# Test data of parsers and formatters, and third-party code.
 _NOT_JUDGED = re.compile(
     r"(?:^|/)(?:__)?(?:fixtures?|testdata|test[-_]data|snapshots?|corpus|conformance|jsfmt|vendor|third[-_]party|node_modules)"
     r"(?:__)?/|(?:bad|invalid|broken|malformed|syntax[-_]?error)[^/]*$|\.min\.|[{}]",
@@ -47,7 +48,7 @@ _NOT_JUDGED = re.compile(
 _TEMPLATE = re.compile(rb"\{%|<%|\{\{[-~#/>]?\s*[\w.]+[^{}\n]*\}\}|@@\w+@@")
 _MODULE = re.compile(rb"^[ \t]*(?:import\b(?![ \t]*\()|export\b)", re.MULTILINE)
 _FLOW = re.compile(rb"@flow\b")
-# What node knows and the grammar does not. Else both must agree: an old node refuses new syntax, JSX and decorators.
+# Errors that only node finds. Otherwise both must agree: an old node rejects new syntax, JSX and decorators.
 _ONLY_NODE = re.compile(
     r"has already been declared|Missing initializer|Illegal (?:break|continue|return)|left-hand side"
     r"|Undefined label|Duplicate parameter|Unexpected end of input"
@@ -61,7 +62,7 @@ class SyntaxProblem:
     parser: str
 
 
-# path → what a parser says of it; None: it is well-formed. A path that is missing was not judged.
+# path → the parser's problem with it; None if the file is valid. Missing paths were not checked.
 Answers = dict[str, SyntaxProblem | None]
 
 
@@ -75,23 +76,23 @@ class SyntaxScanner:
             return False
         return path.endswith((*_TREE, *_SHELL)) or not PurePosixPath(path).suffix
 
-    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult:
-        codes = {path: code for path in paths if (code := _read(ground.files / path)) is not None}
-        by_grammar, notes = _by_grammar(ground, [path for path in codes if path.endswith(_TREE)])
+    def scan(self, context: ScanContext, paths: tuple[str, ...]) -> ScanResult:
+        codes = {path: code for path in paths if (code := _read(context.files / path)) is not None}
+        by_grammar, notes = _by_grammar(context, [path for path in codes if path.endswith(_TREE)])
         by_tool = {
-            **_by_node(ground, _node_order(codes, by_grammar)),
-            **_by_gofmt(ground, [path for path in codes if path.endswith(".go")]),
-            **_by_shell(ground, codes),
+            **_by_node(context, _node_order(codes, by_grammar)),
+            **_by_gofmt(context, [path for path in codes if path.endswith(".go")]),
+            **_by_shell(context, codes),
         }
         problems = ((path, _agreed(by_grammar.get(path), by_tool, path)) for path in codes)
         remarks = [
-            _remark(path, found) for path, found in problems if found and not _is_template(ground, path, codes[path])
+            _remark(path, found) for path, found in problems if found and not _is_template(context, path, codes[path])
         ]
         return ScanResult(tuple(remarks), tuple(notes))
 
 
 def _agreed(grammar: SyntaxProblem | None, by_tool: Answers, path: str) -> SyntaxProblem | None:
-    """The language's own parser decides where there is one."""
+    """The result of the language's own parser if it is available, else of the grammar."""
     if path not in by_tool:
         return grammar
     tool = by_tool[path]
@@ -110,9 +111,9 @@ def _read(path: Path) -> bytes | None:
     return code if path.suffix or _SHEBANG.match(code) else None
 
 
-def _is_template(ground: ScanContext, path: str, code: bytes) -> bool:
-    """A new file with marks to be filled in; one that could be parsed before is not a template."""
-    return bool(_TEMPLATE.search(code)) and ground.base_text(path) is None
+def _is_template(context: ScanContext, path: str, code: bytes) -> bool:
+    """True for a new file with template placeholders; an existing file is not a template."""
+    return bool(_TEMPLATE.search(code)) and context.base_text(path) is None
 
 
 def _remark(path: str, found: SyntaxProblem) -> Remark:
@@ -120,7 +121,7 @@ def _remark(path: str, found: SyntaxProblem) -> Remark:
         Category.CODE,
         Severity.ERROR,
         f"Syntax error: {found.words}"[:200],
-        f"{found.parser} cannot parse this file: nothing in it can run.",
+        f"{found.parser} cannot parse this file, so none of it can run.",
         file=path,
         line=found.line,
         end_line=found.line,
@@ -129,70 +130,70 @@ def _remark(path: str, found: SyntaxProblem) -> Remark:
     )
 
 
-def _by_grammar(ground: ScanContext, paths: list[str]) -> tuple[Answers, list[str]]:
+def _by_grammar(context: ScanContext, paths: list[str]) -> tuple[Answers, list[str]]:
     if not paths:
         return {}, []
-    some = paths[:MOST_FILES]
+    parsed_paths = paths[:MOST_FILES]
     notes = [f"syntax: only the first {MOST_FILES} files were parsed"] if len(paths) > MOST_FILES else []
-    ground.out_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    request = ground.out_dir / "tree-sitter.json"
-    request.write_text(json.dumps({"folder": str(ground.files), "paths": some}), "utf-8")
-    # -I: neither the current folder nor the environment adds modules
+    context.out_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    request = context.out_dir / "tree-sitter.json"
+    request.write_text(json.dumps({"folder": str(context.files), "paths": parsed_paths}), "utf-8")
+    # -I: the working directory and the environment cannot add modules.
     argv = (sys.executable, "-I", str(Path(tree_sitter_main.__file__)))
-    printed = call(ground, "tree-sitter", argv, stdin=request)
-    found = read_json(printed.stdout)
-    if printed.trouble or not isinstance(found, dict):
-        return {}, [*notes, f"syntax: tree-sitter did not run: {printed.trouble or last_line(printed.stderr)}"]
-    answers: Answers = dict.fromkeys(some)
+    output = call(context, "tree-sitter", argv, stdin=request)
+    found = read_json(output.stdout)
+    if output.trouble or not isinstance(found, dict):
+        return {}, [*notes, f"syntax: tree-sitter did not run: {output.trouble or last_line(output.stderr)}"]
+    answers: Answers = dict.fromkeys(parsed_paths)
     for path, (line, words) in found.items():
         answers[path] = SyntaxProblem(line, str(words), "tree-sitter")
     return answers, notes
 
 
 def _node_order(codes: dict[str, bytes], by_grammar: Answers) -> dict[str, bytes]:
-    """Those that the grammar doubts first: node has the last word on them."""
+    """JavaScript files, those rejected by the grammar first, because node decides on them."""
     paths = sorted((path for path in codes if path.endswith(_NODE)), key=lambda path: by_grammar.get(path) is None)
     return {path: codes[path] for path in paths[:MOST_FILES]}
 
 
-def _by_node(ground: ScanContext, codes: dict[str, bytes]) -> Answers:
-    """Copies with an ending that says how to read them: `--check` passes a module in a .js file without a look."""
-    folder = ground.out_dir / "javascript"
+def _by_node(context: ScanContext, codes: dict[str, bytes]) -> Answers:
+    """Checks copies with the extension .mjs or .cjs, because `--check` does not parse modules in .js files."""
+    folder = context.out_dir / "javascript"
     folder.mkdir(parents=True, exist_ok=True)
     copies: dict[str, str] = {}
     for number, (path, code) in enumerate(codes.items()):
         name = f"{number}{'.mjs' if _MODULE.search(code) else '.cjs'}"
         (folder / name).write_bytes(code)
         copies[path] = str(folder / name)
-    compiled = _compiled_by_node(ground, copies)
-    doubted = {path: copy for path, copy in copies.items() if path not in compiled}
-    outputs = _each_file(ground, "node", ("--check",), dict(list(doubted.items())[:MOST_FOR_NODE]))
+    valid_paths = _compiled_by_node(context, copies)
+    remaining = {path: copy for path, copy in copies.items() if path not in valid_paths}
+    outputs = _each_file(context, "node", ("--check",), dict(list(remaining.items())[:MOST_FOR_NODE]))
     words, place = re.compile(r"^SyntaxError: (.+)$", re.MULTILINE), re.compile(r"^/.*?:(\d+)$", re.MULTILINE)
-    return dict.fromkeys(compiled) | _answers(outputs, place, words, "node")
+    return dict.fromkeys(valid_paths) | _answers(outputs, place, words, "node")
 
 
-def _compiled_by_node(ground: ScanContext, copies: dict[str, str]) -> list[str]:
-    """The files that one process of node compiles; none where node is missing or too old to do so."""
-    program = find_program(ground, "node")
+def _compiled_by_node(context: ScanContext, copies: dict[str, str]) -> list[str]:
+    """The files that node compiles in one process; none if node is missing or too old."""
+    program = find_program(context, "node")
     if program is None or not copies:
         return []
     argv = (program, "--no-warnings", "--experimental-vm-modules", "-e", _COMPILE_EACH, *copies.values())
-    printed = call(ground, "node-compile", argv)
-    failed = read_json(printed.stdout)
-    if printed.trouble or not isinstance(failed, list):
+    output = call(context, "node-compile", argv)
+    failed_numbers = read_json(output.stdout)
+    if output.trouble or not isinstance(failed_numbers, list):
         return []
-    return [path for number, path in enumerate(copies) if number not in failed]
+    return [path for number, path in enumerate(copies) if number not in failed_numbers]
 
 
-def _by_shell(ground: ScanContext, codes: dict[str, bytes]) -> Answers:
+def _by_shell(context: ScanContext, codes: dict[str, bytes]) -> Answers:
     scripts = {path: shell for path, code in codes.items() if (shell := _shell_of(path, code))}
     place, words = re.compile(r": line (\d+): |: (\d+): "), re.compile(r": (?:line )?\d+: (.+)")
-    # extglob: `-n` runs no `shopt`, so that its patterns would be errors
-    bash = _each_file(ground, "bash", ("-O", "extglob", "-n"), {path: str(ground.files / path) for path in scripts})
+    # extglob: with `-n`, `shopt` is not executed, and extended patterns would be errors.
+    bash = _each_file(context, "bash", ("-O", "extglob", "-n"), {path: str(context.files / path) for path in scripts})
     if bash:
         return _answers(bash, place, words, "bash")
-    posix = {path: str(ground.files / path) for path, shell in scripts.items() if shell == "sh"}
-    return _answers(_each_file(ground, "sh", ("-n",), posix), place, words, "sh")
+    posix = {path: str(context.files / path) for path, shell in scripts.items() if shell == "sh"}
+    return _answers(_each_file(context, "sh", ("-n",), posix), place, words, "sh")
 
 
 def _shell_of(path: str, code: bytes) -> str:
@@ -203,40 +204,40 @@ def _shell_of(path: str, code: bytes) -> str:
     return name if name in ("sh", "bash", "dash") else ""
 
 
-def _by_gofmt(ground: ScanContext, paths: list[str]) -> Answers:
-    program = find_program(ground, "gofmt")
+def _by_gofmt(context: ScanContext, paths: list[str]) -> Answers:
+    program = find_program(context, "gofmt")
     if program is None or not paths:
         return {}
-    some = paths[:MOST_FILES]
-    printed = call(ground, "gofmt", (program, "-e", "-l", *(str(ground.files / path) for path in some)))
-    if printed.trouble:
+    parsed_paths = paths[:MOST_FILES]
+    output = call(context, "gofmt", (program, "-e", "-l", *(str(context.files / path) for path in parsed_paths)))
+    if output.trouble:
         return {}
-    answers: Answers = dict.fromkeys(some)
-    place = re.escape(f"{ground.files}/")
-    for found in re.finditer(rf"^{place}(.+?\.go):(\d+):\d+: (.+)$", printed.stderr, re.MULTILINE):
+    answers: Answers = dict.fromkeys(parsed_paths)
+    place = re.escape(f"{context.files}/")
+    for found in re.finditer(rf"^{place}(.+?\.go):(\d+):\d+: (.+)$", output.stderr, re.MULTILINE):
         if found[1] in answers and answers[found[1]] is None:
             answers[found[1]] = SyntaxProblem(int(found[2]), found[3].strip(), "gofmt")
     return answers
 
 
 def _each_file(
-    ground: ScanContext, name: str, options: Sequence[str], files: dict[str, str]
+    context: ScanContext, name: str, options: Sequence[str], files: dict[str, str]
 ) -> dict[str, tuple[int, str]]:
-    """Exit code and output of one program for each file, all started by one shell: a sandbox for each costs more."""
-    program, shell = find_program(ground, name), find_program(ground, "sh")
+    """Exit code and output of one program per file. One shell starts all, since a sandbox for each is slow."""
+    program, shell = find_program(context, name), find_program(context, "sh")
     if program is None or shell is None or not files:
         return {}
     mark = secrets.token_hex(8)
     loop = 'for file do "$0" $OPTIONS "$file" 2>&1; code=$?; echo; echo "$MARK $code"; done'
-    # the file is given by name only: no word of a change reaches the shell's own text
+    # Files are passed as arguments, so no text of a change becomes shell code.
     env = {"MARK": mark, "OPTIONS": " ".join(options)}
-    some = dict(list(files.items())[:MOST_FILES])
-    printed = call(ground, name, (shell, "-c", loop, program, *some.values()), env=env)
-    parts = re.split(rf"^{mark} (\d+)\n", printed.stdout, flags=re.MULTILINE)
-    if printed.trouble or len(parts) != 2 * len(some) + 1:
+    selection = dict(list(files.items())[:MOST_FILES])
+    result = call(context, name, (shell, "-c", loop, program, *selection.values()), env=env)
+    parts = re.split(rf"^{mark} (\d+)\n", result.stdout, flags=re.MULTILINE)
+    if result.trouble or len(parts) != 2 * len(selection) + 1:
         return {}
     results = zip(parts[0::2], parts[1::2], strict=False)
-    return {path: (int(code), output) for path, (output, code) in zip(some, results, strict=False)}
+    return {path: (int(code), text) for path, (text, code) in zip(selection, results, strict=False)}
 
 
 def _answers(

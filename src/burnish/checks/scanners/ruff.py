@@ -1,4 +1,4 @@
-"""ruff for Python: our own choice of rules, and the repository's, both with the settings of the base."""
+"""Runs ruff with burnish's rules and with the repository's rules, both with the settings of the base."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from burnish.checks.scanners.base import (
     read_json,
 )
 from burnish.checks.scanners.ruff_rules import SELECTED, SYNTAX, weigh
-from burnish.checks.scanners.ruff_settings import Settings, lay, settings_for, target_version
+from burnish.checks.scanners.ruff_settings import Settings, settings_for, target_version, write_settings
 from burnish.core.finding import Remark
 
 _ALWAYS = (
@@ -36,7 +36,7 @@ _ALWAYS = (
 )
 
 
-# What is first-party, and what is a package, is told by the files beside.
+# These rules depend on neighbouring files.
 _LOOKS_BESIDE = ("I001", "INP001")
 
 
@@ -57,38 +57,38 @@ class Ruff:
     def wants(self, path: str) -> bool:
         return path.endswith((".py", ".pyi"))
 
-    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult:
+    def scan(self, context: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         remarks: list[Remark] = []
         notes: list[str] = []
-        for number, group in enumerate(_groups(ground, paths)):
+        for number, group in enumerate(_groups(context, paths)):
             for part, some in enumerate(batched(group.paths)):
-                _run(ground, group, some, f"ruff-{number}-{part}", remarks, notes)
-        return ScanResult(tuple(_explained(ground, remarks)), tuple(dict.fromkeys(notes)))
+                _run(context, group, some, f"ruff-{number}-{part}", remarks, notes)
+        return ScanResult(tuple(_with_reasons(context, remarks)), tuple(dict.fromkeys(notes)))
 
 
-def program(ground: ScanContext) -> str:
-    """The ruff that came with burnish; else whatever the PATH has, which may be a version manager's."""
+def program(context: ScanContext) -> str:
+    """The ruff that was installed with burnish, else the one on PATH, which may be a version manager's shim."""
     beside = Path(sys.executable).parent / "ruff"
     if beside.is_file():
         return str(beside)
     try:
-        # `pip install --user` and `--target` put it elsewhere
+        # `pip install --user` and `--target` install it elsewhere.
         from ruff.__main__ import find_ruff_bin  # type: ignore[import-untyped]
 
         return str(find_ruff_bin())
     except (ImportError, OSError):
-        return find_program(ground, "ruff", inside=ground.own_settings) or "ruff"
+        return find_program(context, "ruff", inside=context.own_settings) or "ruff"
 
 
-def _groups(ground: ScanContext, paths: tuple[str, ...]) -> list[_Group]:
-    kept: dict[str, str | None] = {}
+def _groups(context: ScanContext, paths: tuple[str, ...]) -> list[_Group]:
+    texts: dict[str, str | None] = {}
 
     def read(path: str) -> str | None:
-        if not ground.own_settings:
+        if not context.own_settings:
             return None
-        if path not in kept:
-            kept[path] = ground.base_text(path)
-        return kept[path]
+        if path not in texts:
+            texts[path] = context.base_text(path)
+        return texts[path]
 
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     settings: dict[str, Settings | None] = {}
@@ -97,65 +97,67 @@ def _groups(ground: ScanContext, paths: tuple[str, ...]) -> list[_Group]:
         where = own.path if own else ""
         settings[where] = own
         found[where, own.target if own else target_version(path, read)].append(path)
-    return [_Group(settings[where], target, tuple(some)) for (where, target), some in found.items()]
+    return [_Group(settings[where], target, tuple(members)) for (where, target), members in found.items()]
 
 
 def _run(
-    ground: ScanContext, group: _Group, paths: tuple[str, ...], name: str, remarks: list[Remark], notes: list[str]
+    context: ScanContext, group: _Group, paths: tuple[str, ...], name: str, remarks: list[Remark], notes: list[str]
 ) -> None:
-    names = ("--", *(str(ground.files / path) for path in paths))
+    names = ("--", *(str(context.files / path) for path in paths))
     ours = ("--isolated", f"--target-version={group.target}", f"--select={','.join(SELECTED)}")
-    found = _ask(ground, name, (*_ALWAYS, *ours, *names), notes)
-    remarks += _read(ground, found, group.settings, own_rules=False)
+    found = _ask(context, name, (*_ALWAYS, *ours, *names), notes)
+    remarks += _read(context, found, group.settings, own_rules=False)
     if group.settings is None:
         return
     try:
-        config = lay(group.settings, ground.out_dir / f"{name}-settings")
+        config = write_settings(group.settings, context.out_dir / f"{name}-settings")
     except (OSError, ValueError) as error:
-        notes.append(f"ruff: {group.settings.path} could not be laid: {error}")
+        notes.append(f"ruff: {group.settings.path} could not be written: {error}")
         return
-    folder = ground.files / group.settings.folder
+    folder = context.files / group.settings.folder
     if folder.is_dir() and not folder.is_symlink():
         theirs = _ask(
-            ground, f"{name}-own", (*_ALWAYS, "--force-exclude", f"--config={config}", *names), notes, cwd=folder
+            context, f"{name}-own", (*_ALWAYS, "--force-exclude", f"--config={config}", *names), notes, cwd=folder
         )
-        remarks += _read(ground, theirs, None, own_rules=True)
+        remarks += _read(context, theirs, None, own_rules=True)
 
 
-def _ask(ground: ScanContext, name: str, args: tuple[str, ...], notes: list[str], cwd: Path | None = None) -> list[Any]:
-    said = call(ground, name, (program(ground), *args), cwd=cwd)
-    found = read_json(said.stdout)
-    if said.trouble or not isinstance(found, list):
-        notes.append(f"ruff: {said.trouble or last_line(said.stderr)}")
+def _ask(
+    context: ScanContext, name: str, args: tuple[str, ...], notes: list[str], cwd: Path | None = None
+) -> list[Any]:
+    output = call(context, name, (program(context), *args), cwd=cwd)
+    items = read_json(output.stdout)
+    if output.trouble or not isinstance(items, list):
+        notes.append(f"ruff: {output.trouble or last_line(output.stderr)}")
         return []
-    return found
+    return items
 
 
-def _read(ground: ScanContext, found: list[Any], settings: Settings | None, *, own_rules: bool) -> list[Remark]:
-    lines = Lines(ground.files)
+def _read(context: ScanContext, found: list[Any], settings: Settings | None, *, own_rules: bool) -> list[Remark]:
+    lines = Lines(context.files)
     remarks = []
     for item in found:
-        remark = _remark(ground, lines, item, own_rules) if isinstance(item, dict) else None
+        remark = _remark(context, lines, item, own_rules) if isinstance(item, dict) else None
         if remark and remark.file and not (settings and settings.silences(remark.file, remark.rule)):
             remarks.append(remark)
     return remarks
 
 
-def _remark(ground: ScanContext, lines: Lines, item: dict[str, Any], own_rules: bool) -> Remark | None:
+def _remark(context: ScanContext, lines: Lines, item: dict[str, Any], own_rules: bool) -> Remark | None:
     code, message = item.get("code"), str(item.get("message") or "")
     if code is None or code in ("E999", "invalid-syntax"):
         code = SYNTAX
     if code == "E902" or not isinstance(code, str):
-        return None  # it could not open the file: nothing is known about it
-    if code in _LOOKS_BESIDE and not ground.whole_tree:
+        return None  # ruff could not open the file
+    if code in _LOOKS_BESIDE and not context.whole_tree:
         return None
-    path = inside(str(item.get("filename")), ground.files)
+    path = inside(str(item.get("filename")), context.files)
     line, end = _row(item, "location"), _row(item, "end_location")
     if path is None or line is None:
         return None
     last = max(end or line, line)
     there = lines.around(path, line, last)
-    weight = weigh(code, message, code_there=there, in_tests=ground.is_test(path), own_rules=own_rules)
+    weight = weigh(code, message, code_there=there, in_tests=context.is_test(path), own_rules=own_rules)
     if weight is None:
         return None
     fix = item.get("fix")
@@ -177,14 +179,16 @@ def _row(item: dict[str, Any], key: str) -> int | None:
     return line_number(place.get("row")) if isinstance(place, dict) else None
 
 
-def _explained(ground: ScanContext, remarks: list[Remark]) -> list[Remark]:
-    """Each with the reason that ruff itself gives for the rule."""
+def _with_reasons(context: ScanContext, remarks: list[Remark]) -> list[Remark]:
+    """The remarks with ruff's explanation of each rule."""
     codes = {remark.rule for remark in remarks} - {SYNTAX}
-    reasons: dict[str, str] = {SYNTAX: "Python cannot read this file: nothing in it can be imported or run."}
+    reasons: dict[str, str] = {SYNTAX: "Python cannot parse this file, so none of it can be imported or run."}
     if codes:
-        rules = read_json(call(ground, "ruff-rules", (program(ground), "rule", "--all", "--output-format=json")).stdout)
-        # 22,000 lines that say nothing about this change have no place in its log
-        shutil.rmtree(ground.out_dir / "ruff-rules", ignore_errors=True)
+        rules = read_json(
+            call(context, "ruff-rules", (program(context), "rule", "--all", "--output-format=json")).stdout
+        )
+        # 22,000 lines that are unrelated to the change do not belong in its log.
+        shutil.rmtree(context.out_dir / "ruff-rules", ignore_errors=True)
         for rule in rules if isinstance(rules, list) else ():
             if isinstance(rule, dict) and rule.get("code") in codes:
                 reasons[rule["code"]] = _why(str(rule.get("explanation") or ""))

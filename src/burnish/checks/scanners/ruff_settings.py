@@ -1,4 +1,4 @@
-"""The repository's own settings for ruff, as the base has them, and what they say to leave alone."""
+"""The repository's settings for ruff at the base, and the rules that they ignore."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Read = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One settings file of the base, and those it extends, nearest first."""
+    """One settings file of the base, and the files it extends, nearest first."""
 
     path: str
     chain: tuple[tuple[str, str], ...]
@@ -31,7 +31,7 @@ class Settings:
         return str(PurePosixPath(self.path).parent)
 
     def silences(self, path: str, code: str) -> bool:
-        """Did the repository say, at the base, that this rule is not for this file?"""
+        """True if the settings ignore this rule for this file."""
         return any(self._ignored(text, path, code) for _, text in self.chain)
 
     def _ignored(self, text: str, path: str, code: str) -> bool:
@@ -61,8 +61,8 @@ def settings_for(path: str, read: Read) -> Settings | None:
     return None
 
 
-def lay(settings: Settings, folder: Path) -> Path:
-    """The settings as files under `folder`, where they stood, so that `extend` finds them."""
+def write_settings(settings: Settings, folder: Path) -> Path:
+    """Write the settings files below `folder` at their original paths, so that `extend` finds them."""
     for path, text in settings.chain:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -71,10 +71,10 @@ def lay(settings: Settings, folder: Path) -> Path:
 
 
 def target_version(path: str, read: Read) -> str:
-    """The oldest Python that the project around the file promises to run on; else a new one, so as not to nag."""
+    """The oldest Python that the file's project supports; else a new version, to avoid false reports."""
     for folder in PurePosixPath(path).parents:
         text = read(str(folder / "pyproject.toml"))
-        if text is not None and (version := _promised(text)):
+        if text is not None and (version := _lowest_version(text)):
             return version
     return NEWEST
 
@@ -86,10 +86,10 @@ def _target(where: str, text: str, read: Read) -> str:
     return target_version(where, read)
 
 
-def _promised(text: str) -> str | None:
+def _lowest_version(text: str) -> str | None:
     project = _loaded(text).get("project")
-    wanted = project.get("requires-python") if isinstance(project, dict) else None
-    match = _LOWEST.search(wanted) if isinstance(wanted, str) else None
+    requirement = project.get("requires-python") if isinstance(project, dict) else None
+    match = _LOWEST.search(requirement) if isinstance(requirement, str) else None
     if not match:
         return None
     return f"py3{min(max(int(match[1]), 7), 14)}"

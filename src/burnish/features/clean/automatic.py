@@ -1,4 +1,4 @@
-"""Old files of tasks that are over, and environments that are not used any more, are removed by runs.
+"""Runs remove old files of finished tasks and unused environments.
 
 At most once a day for each project, and for a few seconds at a time. Nothing of an open task is touched, no rescue and
 no artifact is removed, and what is not committed in a workspace becomes a rescue first, as with `burnish clean`.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from burnish.runtime.app import App
 
 INTERVAL = timedelta(days=1)
-# what ended today can be looked at, whatever it weighs
+# Files of tasks that ended today stay, whatever their size.
 LEAST_AGE = timedelta(days=1)
 # the rest is removed on another day
 LONGEST_SECONDS = 10.0
@@ -39,7 +39,7 @@ TRANSCRIPTS = ("calls", "outputs", "sessions")
 
 @dataclass(frozen=True, slots=True)
 class OldFiles:
-    """What one task that is over, or one environment, has on the disk, and since when it has not been needed."""
+    """The files of one finished task or environment, and since when they are unused."""
 
     unused_since: datetime
     # returns the bytes that were freed; None if it is still there
@@ -54,7 +54,7 @@ class RemovedFiles:
 
 
 def clean_if_due(app: App, now: datetime | None = None) -> CleaningRecord | None:
-    """Remove what is too old or too much, unless that was done within a day; what was removed, if anything was."""
+    """Remove old files, at most once a day; returns a record if something was removed."""
     now = now or datetime.now(UTC)
     with _alone(app) as is_alone:
         last = read_record(app.home, app.key)
@@ -64,21 +64,21 @@ def clean_if_due(app: App, now: datetime | None = None) -> CleaningRecord | None
             return None
         stamp = now.isoformat(timespec="seconds")
         if is_off or last is None:
-            # a project that is new to this begins tomorrow
+            # For a new project, cleaning starts tomorrow.
             write_record(app.home, app.key, CleaningRecord(stamp, is_switched_off=is_off))
             return None
-        removed = _remove_old(app, now)
+        removed_files = _remove_old(app, now)
         record = CleaningRecord(stamp, last.removed_at, last.tasks, last.environments, last.bytes)
-        if removed:
-            environments = sum(one.files.is_environment for one in removed)
-            total = sum(one.bytes for one in removed)
-            record = CleaningRecord(stamp, stamp, len(removed) - environments, environments, total)
+        if removed_files:
+            environments = sum(one.files.is_environment for one in removed_files)
+            total = sum(one.bytes for one in removed_files)
+            record = CleaningRecord(stamp, stamp, len(removed_files) - environments, environments, total)
         write_record(app.home, app.key, record)
-        return record if removed else None
+        return record if removed_files else None
 
 
 def _is_due(last: CleaningRecord, now: datetime) -> bool:
-    # a clock that was put back must not switch it off
+    # A clock that was set back must not disable it.
     return abs(now - datetime.fromisoformat(last.checked_at)) >= INTERVAL
 
 
@@ -98,47 +98,47 @@ def _remove_old(app: App, now: datetime) -> list[RemovedFiles]:
     found = sorted(_find_removable(app), key=lambda one: one.unused_since)
     limit = timedelta(days=settings.after_days)
     old = [one for one in found if settings.after_days and now - one.unused_since >= limit]
-    removed = _remove(old, deadline)
+    removed_files = _remove(old, deadline)
     if settings.max_gb:
         excess = _bytes_in_use(app, time.monotonic() + LONGEST_MEASURING) - int(settings.max_gb * 1e9)
-        gone = [one.files for one in removed]
-        rest = [one for one in found if one not in gone and now - one.unused_since >= LEAST_AGE]
-        removed += _remove(rest, deadline, excess)
-    return removed
+        old_files = [one.files for one in removed_files]
+        candidates = [one for one in found if one not in old_files and now - one.unused_since >= LEAST_AGE]
+        removed_files += _remove(candidates, deadline, excess)
+    return removed_files
 
 
 def _remove(found: Sequence[OldFiles], deadline: float, most_bytes: int | None = None) -> list[RemovedFiles]:
-    """The first of these, until so many bytes or the time are used up."""
-    removed: list[RemovedFiles] = []
+    """Remove the first of these until the byte limit or the deadline is reached."""
+    removed_files: list[RemovedFiles] = []
     for one in found:
-        freed = sum(other.bytes for other in removed)
-        if time.monotonic() > deadline or (most_bytes is not None and freed >= most_bytes):
+        freed_bytes = sum(other.bytes for other in removed_files)
+        if time.monotonic() > deadline or (most_bytes is not None and freed_bytes >= most_bytes):
             break
         if (size := one.remove()) is not None:
-            removed.append(RemovedFiles(one, size))
-    return removed
+            removed_files.append(RemovedFiles(one, size))
+    return removed_files
 
 
 def _find_removable(app: App) -> Iterator[OldFiles]:
-    # the folders first: whatever is found there belongs to a task that is read afterwards, or to a removed one
+    # Folders are read before tasks, so that each folder belongs to a known or a removed task.
     names = cleaning.workspace_names(app)
     tasks = app.store.tasks(app.key, brief=True)
-    needed = _needed_by_open_tasks(tasks)
+    needed_ids = _needed_by_open_tasks(tasks)
     for task in tasks:
-        if task.status in cleaning.OVER and task.id not in needed and _has_files(app, task.name, names):
+        if task.status in cleaning.OVER and task.id not in needed_ids and _has_files(app, task.name, names):
             yield _files_of(app, task.name, task, datetime.fromisoformat(task.updated_at))
     for name in sorted(names - {task.name for task in tasks}):
         yield _files_of(app, name, None, _last_change(app, name))
-    for environment in list_environments(app.home / "environments" / app.key, measured=False):
+    for environment in list_environments(app.home / "environments" / app.key, with_size=False):
         if not environment.in_use:
             yield _files_of_environment(environment)
 
 
 def _needed_by_open_tasks(tasks: Sequence[Task]) -> set[int]:
     """Tasks whose work an open task continues."""
-    unfinished = [task for task in tasks if task.status not in cleaning.OVER]
-    branches = {task.branch for task in unfinished if task.branch}
-    return {task.spec.of for task in unfinished if task.spec.of} | {
+    open_tasks = [task for task in tasks if task.status not in cleaning.OVER]
+    branches = {task.branch for task in open_tasks if task.branch}
+    return {task.spec.of for task in open_tasks if task.spec.of} | {
         task.id for task in tasks if task.branch and task.branch in branches
     }
 
@@ -151,16 +151,16 @@ def _has_files(app: App, name: str, names: set[str]) -> bool:
 def _files_of(app: App, name: str, task: Task | None, unused_since: datetime) -> OldFiles:
     def remove() -> int | None:
         if task and not app.store.tasks(app.key, ids=[task.id], statuses=cleaning.OVER):
-            return None  # opened again since it was looked at
+            return None  # reopened meanwhile
         weight = cleaning.weight_of(app, name, task)
-        (cleaned,) = cleaning.clean(app, [weight])
-        if cleaned.error:
+        (report,) = cleaning.clean(app, [weight])
+        if report.error:
             return None
         if task is None:
-            return cleaned.weight.workspace + weight.snapshot
+            return report.weight.workspace + weight.snapshot
         for part in TRANSCRIPTS:
             remove_tree(_task_folder(app, name) / part)
-        return cleaned.weight.workspace + weight.snapshot + weight.calls + weight.sessions
+        return report.weight.workspace + weight.snapshot + weight.calls + weight.sessions
 
     return OldFiles(unused_since, remove)
 

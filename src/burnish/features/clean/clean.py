@@ -1,4 +1,4 @@
-"""`burnish clean`: what the workspaces weigh, and taking them away without losing anything."""
+"""`burnish clean`: lists the sizes of workspaces and removes them without losing work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEPT = (".withheld-", ".replaced-")
 
 @dataclass(frozen=True, slots=True)
 class FolderSize:
-    """What lies about for one task, in bytes. `task` is None for what a removed task left."""
+    """The files of one task, in bytes. `task` is None for files of a removed task."""
 
     name: str
     task: Task | None
@@ -88,26 +88,26 @@ class Rescue:
     subject: str
 
 
-def told(
+def clean_json(
     weights: list[FolderSize],
     going: list[FolderSize],
-    done: list[CleanReport],
-    stored: Sequence[StoredEnvironment] = (),
-    deleted: Sequence[StoredEnvironment] = (),
+    reports: list[CleanReport],
+    environments: Sequence[StoredEnvironment] = (),
+    deleted_environments: Sequence[StoredEnvironment] = (),
 ) -> dict[str, Any]:
-    """What there is, what was chosen and what came of it, for programs."""
+    """The JSON result: all files, the selection, and what was removed."""
     return {
-        "environments": [environment.as_json() for environment in stored],
-        "removed_environments": [environment.path.name for environment in deleted],
+        "environments": [environment.as_json() for environment in environments],
+        "removed_environments": [environment.path.name for environment in deleted_environments],
         "tasks": [weight.as_json() for weight in weights],
         "chosen": [weight.name for weight in going],
-        "removed": [one.as_json() for one in done if not one.error],
-        "left": [{"name": one.weight.name, "why": one.error.what} for one in done if one.error],
+        "removed": [one.as_json() for one in reports if not one.error],
+        "left": [{"name": one.weight.name, "why": one.error.what} for one in reports if one.error],
     }
 
 
 def weigh(app: App) -> list[FolderSize]:
-    """Every task that has something on the disk, the heaviest first, and what removed tasks left."""
+    """All tasks with files on disk, the largest first, and files of removed tasks."""
     tasks = {task.name: task for task in app.store.tasks(app.key)}
     found = [weight_of(app, name, tasks.get(name)) for name in sorted({*tasks, *workspace_names(app)})]
     return sorted(
@@ -143,7 +143,7 @@ def _place(app: App, kind: str, name: str) -> Path:
 
 
 def chosen(app: App, weights: list[FolderSize], ids: tuple[int, ...], *, all_completed: bool) -> list[FolderSize]:
-    """What is to go: the named ones, or all that is over and what removed tasks left."""
+    """The files to remove: of the named tasks, or of all finished and removed tasks."""
     for number in ids:
         app.store.task(app.key, number)
     if ids:
@@ -162,33 +162,33 @@ def _clean(app: App, weight: FolderSize) -> CleanReport:
     try:
         with _held(app, weight.task):
             path = _place(app, "workspaces", weight.name)
-            code, branch = app.repository, weight.task.branch if weight.task else None
+            repository, branch = app.repository, weight.task.branch if weight.task else None
             workspace = GitWorkspace(
                 app.repo,
                 path,
                 weight.name,
                 branch=branch,
-                author=code.author(),
-                secrets=code.secrets,
-                max_file_bytes=code.max_file_bytes,
+                author=repository.author(),
+                secrets=repository.secrets,
+                max_file_bytes=repository.max_file_bytes,
             )
-            kept = remove_workspace(workspace, "clean", copies=app.config.workspace.copies)
+            rescued_work = remove_workspace(workspace, "clean", copies=app.config.workspace.copies)
             remove_tree(_place(app, "snapshots", weight.name))
             folder = app.home / "projects" / app.key / "tasks" / weight.name
             if weight.is_over:
                 remove_tree(folder / "sessions")
-            # What setup made is gone with it: the next run has to set up again.
+            # The output of set-up was removed as well: the next run has to set up again.
             (folder / "stamps" / "setup").unlink(missing_ok=True)
     except BurnishError as error:
         return CleanReport(weight, error=error)
-    if kept.folder:
-        weight = replace(weight, workspace=0)  # it was put aside, which frees nothing
-    return CleanReport(weight, rescue=kept.rescue, withheld=kept.withheld, note=kept.note)
+    if rescued_work.folder:
+        weight = replace(weight, workspace=0)  # it was moved aside, which frees no space
+    return CleanReport(weight, rescue=rescued_work.rescue, withheld=rescued_work.withheld, note=rescued_work.told)
 
 
 @contextmanager
 def _held(app: App, task: Task | None) -> Iterator[None]:
-    """A task that could be run is claimed for the while, so that nobody begins in the middle."""
+    """Claim a task that could be run, so that no runner starts it meanwhile."""
     if task is None or task.status not in RUNNING:
         yield
         return
@@ -210,10 +210,10 @@ def environments(app: App) -> list[StoredEnvironment]:
     return list_environments(app.home / "environments" / app.key)
 
 
-def clean_environments(stored: Sequence[StoredEnvironment]) -> list[StoredEnvironment]:
+def clean_environments(environments: Sequence[StoredEnvironment]) -> list[StoredEnvironment]:
     """Delete those that no run uses; the next run installs what it needs."""
     refuse_inside_phase()
-    return [environment for environment in stored if delete_unused(environment.path)]
+    return [environment for environment in environments if delete_unused(environment.path)]
 
 
 def rescues(app: App) -> list[Rescue]:

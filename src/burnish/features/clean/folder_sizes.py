@@ -21,16 +21,16 @@ Sizes = dict[str, tuple[float, int]]
 def total_size(places: Iterable[Path], memory: Path, deadline: float) -> int:
     """Of all folders directly below the places. `deadline` is a moment of `time.monotonic`."""
     folders = [entry.path for place in places if place.is_dir() for entry in os.scandir(place)]
-    known = _read(memory)
-    for folder in sorted(folders, key=lambda one: known.get(one, (0.0, 0))[0]):
+    sizes_by_folder = _read(memory)
+    for folder in sorted(folders, key=lambda one: sizes_by_folder.get(one, (0.0, 0))[0]):
         if time.monotonic() > deadline:
             break
         size = disk_usage(Path(folder), deadline=deadline)
         if time.monotonic() > deadline:
             # only a part was counted
-            size = max(size, known.get(folder, (0.0, 0))[1])
-        known[folder] = (time.time(), size)
-    sizes = {folder: known[folder] for folder in folders if folder in known}
+            size = max(size, sizes_by_folder.get(folder, (0.0, 0))[1])
+        sizes_by_folder[folder] = (time.time(), size)
+    sizes = {folder: sizes_by_folder[folder] for folder in folders if folder in sizes_by_folder}
     _write(memory, sizes)
     return sum(size for _, size in sizes.values())
 

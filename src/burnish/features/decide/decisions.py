@@ -1,4 +1,4 @@
-"""What a person decides, for every screen: each refuses what is not the person's to decide now."""
+"""Decisions of a person, for all interfaces. Each function raises if the decision is not possible now."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DecisionView:
 
     @property
     def stale(self) -> bool:
-        """What was judged is not what is on the branch now."""
+        """The branch differs from what was reviewed."""
         return bool(self.shown.commit) and self.tip != self.shown.commit
 
 
@@ -51,11 +51,11 @@ def decide(app: App, task_id: int, answer: GateDecision, *, via: str = "cli") ->
     app.event_log.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
     policy, person = app.policy(task), Actor(app.person, via)
-    judged = app.store.approval(app.key, task_id)
-    if answer.choice in ACCEPTING and judged and judged.valid:
-        cause = judged.changed(
-            base=judged.base,
-            tree=judged.tree,
+    approval = app.store.approval(app.key, task_id)
+    if answer.choice in ACCEPTING and approval and approval.valid:
+        cause = approval.changed(
+            base=approval.base,
+            tree=approval.tree,
             asked=asked_for(task.spec),
             judge=policy.judge,
             judge_before=policy.judge_before,
@@ -77,9 +77,9 @@ def override(app: App, task_id: int, grounds: OverrideReasons | None, *, commit:
     refuse_inside_phase()
     app.event_log.refuse_if_held(task_id)
     if grounds is None:
-        # whether it may be overridden at all comes before the question why
-        shown = check_override(app, task_id, commit=commit)
-        raise overriding.reasons_missing(shown.task, f"burnish override {task_id}")
+        # Check whether it may be overridden before asking for reasons.
+        gate_view = check_override(app, task_id, commit=commit)
+        raise overriding.reasons_missing(gate_view.task, f"burnish override {task_id}")
     policy, person = app.policy(app.store.task(app.key, task_id)), Actor(app.person, via)
     overriding.override(
         app.event_log, app.repository, task_id, policy, grounds, person, commit=commit, follow_up=follow_up(app)
@@ -101,7 +101,7 @@ def improve(app: App, task_id: int, note: str, *, review: bool, via: str = "cli"
 
 
 def check_override(app: App, task_id: int, *, commit: str = "") -> GateView:
-    """Before anybody is asked why: may it be overridden at all? What it is that would be accepted."""
+    """Check whether the task may be overridden; returns what would be accepted."""
     refuse_inside_phase()
     app.event_log.refuse_if_held(task_id)
     history = app.store.history(app.key, task_id)
@@ -125,7 +125,7 @@ def done(app: App, task_id: int, grounds: OverrideReasons | None, *, commit: str
 
 
 def done_overrides(app: App, task_id: int) -> bool:
-    """Would `done` go against a review? Refused at once where it is not legal at all."""
+    """True if `done` would override a review; raises if `done` is not possible."""
     app.event_log.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
     if task.status is Status.CODE_REVIEW and restore_approval(app.event_log, app.repository, task, app.policy(task)):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from burnish.adapters.configured_agents import on_this_machine
+from burnish.adapters.configured_agents import installed_agents
 from burnish.agents.login_refresh import LoginCheck
 from burnish.agents.registry import AGENTS as ADAPTERS
 from burnish.errors import BurnishError
@@ -128,7 +128,7 @@ def terminal_sign(encoding: str) -> Diagnostic:
 
 def agent_signs(*, others: bool = False) -> Iterator[Diagnostic]:
     """The programs on PATH. `others`: the settings name agents of their own."""
-    found = on_this_machine()
+    found = installed_agents()
     if not found and not others:
         remedy = "Install one (claude, codex, gemini, …), or describe any command under `agents:`."
         yield AGENTS.weak("agents", "none is installed: only `static` reviews", remedy)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.adapters.agents import TaskAgents
-from burnish.adapters.configured_agents import agent_settings, on_this_machine
+from burnish.adapters.configured_agents import agent_settings, installed_agents
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.adapters.sandbox import SandboxPolicy, resolve_sandbox_policy
 from burnish.agents.base import AgentSettings
@@ -59,7 +59,7 @@ def probe_signs(start: Path) -> list[Diagnostic]:
 def _asked_ones(config: Config, checkout: Path) -> list[ConfiguredAgent]:
     """The programs of this machine, then what the settings name. A script has nobody behind it."""
     known = agent_settings(config)
-    programs = [ConfiguredAgent(known[one.kind], known[one.kind].model) for one in on_this_machine() if one.known]
+    programs = [ConfiguredAgent(known[one.kind], known[one.kind].model) for one in installed_agents() if one.known]
     return [*programs, *(one for one in configured(config, checkout) if one.entry.kind != "scripted")]
 
 

@@ -1,4 +1,4 @@
-"""`burnish init`: look at the repository and the machine, and write down what was decided, and why."""
+"""`burnish init`: examines the repository and the machine, and writes the settings with the reasons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from burnish import config as settings
 from burnish.adapters.checkout_files import committable_files, file_reader
 from burnish.adapters.checks.detection_context import detection_context
-from burnish.adapters.configured_agents import InstalledAgent, on_this_machine
+from burnish.adapters.configured_agents import InstalledAgent, installed_agents
 from burnish.checks.discover import DiscoveredChecks, decide, discover
 from burnish.checks.tools import Surroundings, Tools
 from burnish.config.loading import user_layer
@@ -32,7 +32,7 @@ COMMANDS = ("review-task", "parse-review")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting that is in force and not what would be decided now."""
+    """An existing setting that differs from the detected one."""
 
     key: str
     now: Any
@@ -71,25 +71,25 @@ def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> InitRep
     root, paths = repository.root, committable_files(repository)
     around = detection_context(root, repository)
     tools = discover(paths, file_reader(root), around)
-    agents = on_this_machine()
-    # in burnish.yaml it would take the place of the agent that the user has chosen for all projects
+    agents = installed_agents()
+    # In burnish.yaml it would override the agent that the user set for all projects.
     agent_setting = () if _user_names_agent() else (_agent(agents),)
-    decided = (*agent_setting, *decide(tools))
+    choices = (*agent_setting, *decide(tools))
     before = examine(repository)
     existing = _existing(root, force=force)
-    differences = [] if force or not existing else _differences(root, decided)
-    text = settings_text(decided, slash=slash)
+    differences = [] if force or not existing else _differences(root, choices)
+    text = settings_text(choices, slash=slash)
     write = _Writer(root, force=force, dry_run=dry_run)
-    done = [File(root / existing, "kept")] if existing and not force else [write(root / "burnish.yaml", text)]
+    files = [File(root / existing, "kept")] if existing and not force else [write(root / "burnish.yaml", text)]
     if slash:
         folder = root / ".claude" / "commands"
-        done += [write(folder / f"{name}.md", _command(name)) for name in COMMANDS]
+        files += [write(folder / f"{name}.md", _command(name)) for name in COMMANDS]
     trusted = False
     if not dry_run:
         _make_known(repository)
-        trusted = _is_trusted_now(before, wrote=done[0].state == "written")
-    notes = _notes(root, tools, decided, around)
-    return InitReport(root, tools, agents, decided, notes, text, done, differences, trusted)
+        trusted = _is_trusted_now(before, wrote=files[0].state == "written")
+    notes = _notes(root, tools, choices, around)
+    return InitReport(root, tools, agents, choices, notes, text, files, differences, trusted)
 
 
 def _is_trusted_now(before: CheckoutTrust, *, wrote: bool) -> bool:
@@ -116,11 +116,11 @@ def _existing(root: Path, *, force: bool) -> str:
     return "pyproject.toml" if in_table else ""
 
 
-def _differences(root: Path, decided: tuple[DiscoveredChecks, ...]) -> list[Difference]:
+def _differences(root: Path, choices: tuple[DiscoveredChecks, ...]) -> list[Difference]:
     config = settings.load(root)
     in_force = {key: (value, origin) for key, value, origin in config.items()}
     found = []
-    for one in decided:
+    for one in choices:
         key = ".".join(one.key)
         mapping = in_force.get(f"{key}.command")
         now, origin = mapping or in_force.get(key, (None, "not set"))
@@ -144,19 +144,19 @@ def _user_names_agent() -> bool:
 
 
 def _agent(found: list[InstalledAgent]) -> DiscoveredChecks:
-    known = [agent.kind for agent in found if agent.known]
-    if not known:
+    kinds = [agent.kind for agent in found if agent.known]
+    if not kinds:
         return DiscoveredChecks(("agent",), "auto", "the first installed agent; none is installed yet")
-    others = f", before {', '.join(known[1:])}" if known[1:] else ""
-    return DiscoveredChecks(("agent",), "auto", f"the first installed agent: {known[0]}{others}")
+    others = f", before {', '.join(kinds[1:])}" if kinds[1:] else ""
+    return DiscoveredChecks(("agent",), "auto", f"the first installed agent: {kinds[0]}{others}")
 
 
 def _notes(
-    root: Path, tools: tuple[Tools, ...], decided: tuple[DiscoveredChecks, ...], around: Surroundings
+    root: Path, tools: tuple[Tools, ...], choices: tuple[DiscoveredChecks, ...], around: Surroundings
 ) -> list[str]:
     """What a person should know beside the settings."""
     notes = [f"{one.folder}: {note}" if one.folder else note for one in tools for note in one.notes]
-    by_key = {".".join(one.key): one for one in decided}
+    by_key = {".".join(one.key): one for one in choices}
     setup = str(by_key["workspace.setup"].value) if "workspace.setup" in by_key else ""
     if "checks.test" not in by_key:
         notes.append(
@@ -220,5 +220,5 @@ class _Writer:
 
 
 def _holds(root: Path, path: Path, text: str) -> bool:
-    wanted = text.encode()
-    return read_inside(root, path, longest=len(wanted) + 1) == wanted
+    data = text.encode()
+    return read_inside(root, path, longest=len(data) + 1) == data

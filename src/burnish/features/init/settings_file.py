@@ -19,16 +19,18 @@ _NOT_TEXT = re.compile(r"(?i)true|false|yes|no|on|off|null|~|y|n")
 WIDEST = 100
 
 
-def settings_text(decided: Sequence[DiscoveredChecks], *, slash: bool = False) -> str:
+def settings_text(choices: Sequence[DiscoveredChecks], *, slash: bool = False) -> str:
     """The whole file. Sections appear in the order of their first setting."""
     lines: list[str] = []
-    said: tuple[str, ...] = ()
-    for one in sorted(decided, key=lambda one: _order(one.key)):
-        shared = next((n for n, (a, b) in enumerate(zip(said, one.key, strict=False)) if a != b), len(said))
-        lines += [f"{'  ' * depth}{name}:" for depth, name in enumerate(one.key[:-1]) if depth >= shared]
+    previous_key: tuple[str, ...] = ()
+    for one in sorted(choices, key=lambda one: _order(one.key)):
+        common_depth = next(
+            (n for n, (a, b) in enumerate(zip(previous_key, one.key, strict=False)) if a != b), len(previous_key)
+        )
+        lines += [f"{'  ' * depth}{name}:" for depth, name in enumerate(one.key[:-1]) if depth >= common_depth]
         lines += _lines("  " * (len(one.key) - 1), one)
-        said = one.key
-    if not any(one.key == ("checks", "test") for one in decided):
+        previous_key = one.key
+    if not any(one.key == ("checks", "test") for one in choices):
         lines += ["# checks:", "#   test: ./run-tests                # no test command found: write yours here"]
     if slash:
         lines += ["# review:", "#   slash_command: /review-task      # each review goes through it"]

@@ -1,4 +1,4 @@
-"""`burnish init --try`: run the set-up and every check once on the newest commit, and tell what came of it."""
+"""`burnish init --try`: runs the set-up and every check once on the newest commit, and reports the results."""
 
 from __future__ import annotations
 
@@ -111,18 +111,18 @@ def _steps(app: App, checks: TaskChecks, base: Base, tell: Callable[[str], None]
         env = fill_isolation_env(app.config.isolation.env.items(), task="try", agent="try", cycle=0)
         with checks.on(specs, tree, out_dir=out_dir / "checks", env=env) as place:
             reports = checks.run(specs, place=place, out_dir=out_dir / "checks", env=env)
-            confirmed = [
-                checks.confirmed(spec, report, place=place, out_dir=out_dir / "checks", env=env)
+            final_reports = [
+                checks.confirm_failures(spec, report, place=place, out_dir=out_dir / "checks", env=env)
                 for spec, report in zip(specs, reports, strict=True)
             ]
-        steps += map(_checked, confirmed)
+        steps += map(_checked, final_reports)
         for spec, step in zip(specs, steps[-len(specs) :], strict=True):
             problem = "" if step.usable else step.words
             record_result(app.home, app.key, spec.name, command=spec.words, commit=commit, problem=problem)
         if app.config.checks.where == "clean":
             # the first run compares with this, and does not run the checks on the base again
             environment = checks.environment(specs, tree, out_dir=out_dir / "setup")
-            for spec, report in zip(specs, confirmed, strict=True):
+            for spec, report in zip(specs, final_reports, strict=True):
                 app.event_log.save_baseline(base.tree, spec.words, environment, report, place.origins)
     return steps
 
@@ -174,9 +174,9 @@ def _proves_nothing(report: CheckReport) -> str:
 def _result(report: CheckReport) -> str:
     counts = report.counts
     if counts is None:
-        failed = f"fails with exit code {report.exit_code}" if report.exit_code else "fails"
-        return "passes" if report.status == "passed" else f"{failed} before any task: {first_error(report.tail)}"
+        failure = f"fails with exit code {report.exit_code}" if report.exit_code else "fails"
+        return "passes" if report.status == "passed" else f"{failure} before any task: {first_error(report.tail)}"
     tests = f"{counts.total:,} test{'' if counts.total == 1 else 's'}"
     if not counts.failed:
         return f"{tests} ran, none failed"
-    return f"{tests} ran, {counts.failed:,} failed: they fail before any task and are not blamed on one"
+    return f"{tests} ran, {counts.failed:,} failed: they fail before any task, so no task is blamed for them"

@@ -1,4 +1,4 @@
-"""`burnish merge`: what is approved and unmoved goes to its target, and nothing else ever does."""
+"""`burnish merge`: merges approved and unchanged tasks into their targets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from burnish.runtime.tasks import expire_waivers
 if TYPE_CHECKING:
     from burnish.runtime.app import App
 
-# So often a target may move under our hands before we give up.
+# The number of attempts if the target moves meanwhile.
 TRIES = 3
 
 
@@ -101,20 +101,20 @@ class NotApproved(BurnishError):
 
 
 def merge(app: App, request: MergeRequest, progress: Progress) -> MergeReport:
-    """Merge what is named, or all that is verified; what cannot be merged is left, with the reason."""
+    """Merge the named or all verified tasks; returns those that could not be merged with the reason."""
     refuse_inside_phase()
     for note in expire_waivers(app):
         progress.note(note)
-    landed: list[MergedTask] = []
-    left: list[tuple[Task, BurnishError]] = []
+    merged_tasks: list[MergedTask] = []
+    failures: list[tuple[Task, BurnishError]] = []
     for number in _in_order(app, request):
         try:
-            landed.append(_one(app, number, request, progress))
+            merged_tasks.append(_one(app, number, request, progress))
         except BadInput:
             raise
         except BurnishError as error:
-            left.append((app.store.task(app.key, number), error))
-    return MergeReport(tuple(landed), tuple(left))
+            failures.append((app.store.task(app.key, number), error))
+    return MergeReport(tuple(merged_tasks), tuple(failures))
 
 
 def _in_order(app: App, request: MergeRequest) -> list[int]:
@@ -142,15 +142,15 @@ def _one(app: App, number: int, request: MergeRequest, progress: Progress) -> Me
     # One merge of a project at a time: the next one sees what this one made.
     with slot(app.locks, f"merge-{app.key}", 1):
         for _ in range(TRIES):
-            landed = _try(app, number, request, progress)
-            if landed:
-                _afterwards(app, landed, request, progress)
-                return landed
+            merged_task = _try(app, number, request, progress)
+            if merged_task:
+                _afterwards(app, merged_task, request, progress)
+                return merged_task
     raise Refused(f"The target branch of task {number} keeps changing.", hint="Run `burnish merge` again later.")
 
 
 def _try(app: App, number: int, request: MergeRequest, progress: Progress) -> MergedTask | None:
-    """One attempt; None if what it was based on has changed and it is to be looked at anew."""
+    """One attempt; None if the target or the branch changed meanwhile."""
     fit = fit_to_merge(app, number)
     _check_seen(fit, request.seen)
     target = target_of(app, fit.task, request.into)
@@ -158,47 +158,47 @@ def _try(app: App, number: int, request: MergeRequest, progress: Progress) -> Me
     place = checkout_of(app.repo, target.ref)
     if place:
         check_clean(app.repo, place, target.ref)
-    wanted = plan(app, fit, target, request.how)
-    if wanted.moved and not _cleared(app, fit, target, wanted, request, progress):
+    merge_plan = plan(app, fit, target, request.how)
+    if merge_plan.moved and not _cleared(app, fit, target, merge_plan, request, progress):
         return None
-    if not _lands(app, fit, target, wanted):
+    if not _lands(app, fit, target, merge_plan):
         return None
-    return _record(app, fit, target, wanted)
+    return _record(app, fit, target, merge_plan)
 
 
-def _check_seen(fit: MergeResult, seen: str) -> None:
+def _check_seen(fit: MergeResult, commit: str) -> None:
     """A person's decision belongs to the commit that the person saw."""
-    if seen and not fit.approval.commit.startswith(seen.strip().lower()):
+    if commit and not fit.approval.commit.startswith(commit.strip().lower()):
         raise Refused(
-            f"Task {fit.task.id} is approved at {fit.approval.commit[:12]}, not at {seen.strip()[:40]}.",
+            f"Task {fit.task.id} is approved at {fit.approval.commit[:12]}, not at {commit.strip()[:40]}.",
             hint=f"Look at it again (burnish show {fit.task.id}), then merge what you saw.",
         )
 
 
 def _cleared(
-    app: App, fit: MergeResult, target: Target, wanted: MergePlan, request: MergeRequest, progress: Progress
+    app: App, fit: MergeResult, target: Target, merge_plan: MergePlan, request: MergeRequest, progress: Progress
 ) -> bool:
-    """May it go in, though the target is another? If it was judged now, in a cycle of its own: look anew."""
+    """True if it may be merged although the target moved; False after a new review, to plan again."""
     rule = app.config.merge.on_moved
     if rule == "refuse":
         raise Refused(
             f"{target.name} has moved since task {fit.task.id} was approved (merge.on_moved: refuse).",
             hint=f"Merge {target.name} into {fit.task.branch} by hand, then `burnish run {fit.task.id}`.",
         )
-    if wanted.judged and (rule == "recheck" or wanted.commit == fit.lands):
+    if merge_plan.judged and (rule == "recheck" or merge_plan.commit == fit.lands):
         progress.note(f"Task {fit.task.id}: {target.name} has moved, but every file is the same as in the review.")
         return True
     with working(app, progress) as deps:
         why: str | None = f"{target.name} has moved since the approval"
         if rule == "recheck":
-            why = why_not_clear(app, deps, fit, target, wanted)
+            why = why_not_clear(app, deps, fit, target, merge_plan)
         if why is None:
             return True
-        together = wanted if wanted.how == "merge" else plan(app, fit, target, "merge")
+        together = merge_plan if merge_plan.how == "merge" else plan(app, fit, target, "merge")
         task = review_together(app, deps, fit, target, together, why)
     if task.status is not Status.VERIFIED:
-        asked = task.status is Status.WAITING_APPROVAL
-        then = f"burnish decide {task.id} approve" if asked else f"burnish run {task.id}"
+        is_waiting = task.status is Status.WAITING_APPROVAL
+        then = f"burnish decide {task.id} approve" if is_waiting else f"burnish run {task.id}"
         raise NotApproved(
             f"Task {task.id} is not merged: together with {target.name} it is not approved ({task.status}).",
             hint=f"See why: burnish show {task.id}. Then: {then}",
@@ -206,9 +206,9 @@ def _cleared(
     return False
 
 
-def _lands(app: App, fit: MergeResult, target: Target, wanted: MergePlan) -> bool:
-    """Put the commit on the target, if neither it nor the task's branch has moved since we looked."""
-    if wanted.how == "already":
+def _lands(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) -> bool:
+    """Update the target, if neither it nor the task's branch moved meanwhile."""
+    if merge_plan.how == "already":
         return True
     again = fit_to_merge(app, fit.task.id)
     if (again.approval, again.tip) != (fit.approval, fit.tip):
@@ -216,43 +216,43 @@ def _lands(app: App, fit: MergeResult, target: Target, wanted: MergePlan) -> boo
     place = checkout_of(app.repo, target.ref)
     if place is None:
         try:
-            swap(app.repo, target.ref, wanted.commit, target.now.sha, verified_ref=(fit.ref, fit.tip))
+            swap(app.repo, target.ref, merge_plan.commit, target.now.sha, unmoved=(fit.ref, fit.tip))
         except StaleRef:
             return False
         return True
-    fast_forward(app.repo, place, target.ref, wanted.commit, target.now.sha)
+    fast_forward(app.repo, place, target.ref, merge_plan.commit, target.now.sha)
     return True
 
 
-def _record(app: App, fit: MergeResult, target: Target, wanted: MergePlan) -> MergedTask:
+def _record(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) -> MergedTask:
     data: dict[str, Any] = {
         "into": target.name,
-        "commit": wanted.commit,
-        "how": wanted.how,
+        "commit": merge_plan.commit,
+        "how": merge_plan.how,
         "by": app.person,
         "before": target.now.sha,
         "approved": fit.approval.commit,
-        "rechecked": wanted.moved and not wanted.judged,
+        "rechecked": merge_plan.moved and not merge_plan.judged,
         # on a target that moved, without a check: there was nothing new to be checked
-        **({"same_tree": True} if wanted.moved and wanted.judged else {}),
+        **({"same_tree": True} if merge_plan.moved and merge_plan.judged else {}),
     }
-    merged = Event("task.merged", data, run=fit.task.run, cycle=fit.task.cycle)
+    merged_event = Event("task.merged", data, run=fit.task.run, cycle=fit.task.cycle)
     try:
-        app.event_log.record(fit.task.id, merged, status_events(fit.task, Status.COMPLETED))
+        app.event_log.record(fit.task.id, merged_event, status_events(fit.task, Status.COMPLETED))
     except Refused as lost:
-        app.event_log.record(fit.task.id, merged)
+        app.event_log.record(fit.task.id, merged_event)
         raise Refused(
             f"Task {fit.task.id} is merged into {target.name}, but its status was changed meanwhile: {lost.what}",
             hint=f"Look at it: burnish show {fit.task.id}",
         ) from lost
     task = app.store.task(app.key, fit.task.id)
     history = app.event_log.history(task.id)
-    unsure, untested = tuple(uncountable_checks(history, task.cycle)), untested_note(history, task.cycle)
-    return MergedTask(task, target.name, wanted.commit, wanted.how, data["rechecked"], unsure, untested)
+    unsure, test_note = tuple(uncountable_checks(history, task.cycle)), untested_note(history, task.cycle)
+    return MergedTask(task, target.name, merge_plan.commit, merge_plan.how, data["rechecked"], unsure, test_note)
 
 
-def _afterwards(app: App, landed: MergedTask, request: MergeRequest, progress: Progress) -> None:
-    task = landed.task
+def _afterwards(app: App, merged_task: MergedTask, request: MergeRequest, progress: Progress) -> None:
+    task = merged_task.task
     deps = deps_for(app, RunRequest(), progress, StopTokens(), "")
     archive(deps, app.repository.workspace(task), task, task.cycle)
     if not request.delete_branch:
@@ -261,25 +261,25 @@ def _afterwards(app: App, landed: MergedTask, request: MergeRequest, progress: P
     if others:
         progress.note(f"{task.branch} was kept: task {others[0].id} uses it.")
         return
-    _delete_branch(app, landed)
+    _delete_branch(app, merged_task)
 
 
-def _delete_branch(app: App, landed: MergedTask) -> None:
+def _delete_branch(app: App, merged_task: MergedTask) -> None:
     """Nothing on it is lost: what the target does not have stays under a rescue ref."""
-    workspace = app.repository.workspace(landed.task)
+    workspace = app.repository.workspace(merged_task.task)
     tip = read_ref(app.repo, workspace.ref)
     if tip is None:
         return
-    app.repository.rescue(landed.task, f"{landed.task.cycle}-merged")
-    if not is_ancestor(app.repo, tip, landed.commit):
-        keep(app.repo, f"{landed.task.name}-merged", tip)
+    app.repository.rescue(merged_task.task, f"{merged_task.task.cycle}-merged")
+    if not is_ancestor(app.repo, tip, merged_task.commit):
+        keep(app.repo, f"{merged_task.task.name}-merged", tip)
     delete_ref(app.repo, workspace.ref, tip)
 
 
-def exit_code(left: Sequence[tuple[Task, BurnishError]], asked: int) -> int:
-    """Of one: its own. Of many: 3 where something could not be run, else 1 where something was left."""
-    if not left:
+def exit_code(failures: Sequence[tuple[Task, BurnishError]], count: int) -> int:
+    """For one task its own exit code. For several: 3 if something could not run, else 1 if a merge failed."""
+    if not failures:
         return 0
-    if asked == 1:
-        return left[0][1].exit_code
-    return 3 if any(error.exit_code == 3 for _, error in left) else 1
+    if count == 1:
+        return failures[0][1].exit_code
+    return 3 if any(error.exit_code == 3 for _, error in failures) else 1

@@ -1,4 +1,4 @@
-"""What may be merged, and what it would come to. Nothing is changed here but the store of objects."""
+"""Plans a merge: checks what may be merged and computes the result. Writes only git objects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Conflicts(BurnishError):
-    """The two do not go together by themselves; nothing was changed: exit code 1."""
+    """The merge has conflicts; nothing was changed: exit code 1."""
 
     exit_code = 1
 
@@ -155,7 +155,7 @@ def _is_in(app: App, other: Task, target: Target) -> bool:
 
 
 def plan(app: App, fit: MergeResult, target: Target, how: str) -> MergePlan:
-    """The commit to put on the target, made of the shas that were looked at and of nothing read later."""
+    """The commit for the target, computed only from the commits that were read before."""
     project, lands, now = app.repo, fit.lands, target.now
     base = read_commit(project, fit.approval.base)
     began, there = plain_tree(project, base.tree), plain_tree(project, now.tree)
@@ -166,26 +166,26 @@ def plan(app: App, fit: MergeResult, target: Target, how: str) -> MergePlan:
             f"{target.name} does not hold {base.sha[:12]}, which task {fit.task.id} was built on.",
             hint=f"A merge would bring that along. Only its own commits: burnish merge {fit.task.id} --rebase",
         )
-    merged = _merged(app, base, now, read_commit(project, lands))
-    if merged.conflicts:
-        raise Conflicts(fit.task, target.name, merged.conflicts)
-    tree = plain_tree(project, merged.tree)
+    outcome = _merged(app, base, now, read_commit(project, lands))
+    if outcome.conflicts:
+        raise Conflicts(fit.task, target.name, outcome.conflicts)
+    tree = plain_tree(project, outcome.tree)
     if tree == there and fit.approval.tree != began:
         return MergePlan(now.sha, there, "already")
     ahead = is_ancestor(project, now.sha, lands) and tree == fit.approval.tree
-    judged = tree == fit.approval.tree and (ahead or there == began)
-    moved = not judged or not (now.sha == base.sha or _put_there(app, fit, target))
+    is_judged = tree == fit.approval.tree and (ahead or there == began)
+    has_moved = not is_judged or not (now.sha == base.sha or _put_there(app, fit, target))
     if how == "merge" and ahead:
         made_here = len(read_commit(project, fit.approval.commit).parents) == 2 and now.sha == base.sha
-        return MergePlan(lands, tree, "merge" if made_here else "fast-forward", moved)
-    commit = _commit(app, fit, target, merged.tree, how)
-    return MergePlan(commit, tree, "fast-forward" if commit == lands else how, moved, judged)
+        return MergePlan(lands, tree, "merge" if made_here else "fast-forward", has_moved)
+    commit = _commit(app, fit, target, outcome.tree, how)
+    return MergePlan(commit, tree, "fast-forward" if commit == lands else how, has_moved, is_judged)
 
 
 def _put_there(app: App, fit: MergeResult, target: Target) -> bool:
-    """Is the target as burnish left it, when it merged there what the task is built on?"""
-    merges = [merge for other in _built_on(app, fit.task) for merge in _merges(app, other)]
-    return (target.name, target.now.sha) in {(merge.into, merge.commit) for merge in merges}
+    """True if the target is unchanged since burnish merged the task's base into it."""
+    events = [event for other in _built_on(app, fit.task) for event in _merges(app, other)]
+    return (target.name, target.now.sha) in {(e.data.get("into"), e.data.get("commit")) for e in events}
 
 
 def _holds_base(app: App, fit: MergeResult, target: Target, base: Commit) -> bool:
@@ -205,12 +205,12 @@ def _merges(app: App, task: Task) -> list[TaskMerged]:
     return [read(TaskMerged, event.data) for event in events]
 
 
-def _merged(app: App, base: Commit, now: Commit, approved: Commit) -> MergeOutcome:
+def _merged(app: App, base: Commit, now: Commit, approved_commit: Commit) -> MergeOutcome:
     if is_ancestor(app.repo, base.sha, now.sha):
-        ahead = is_ancestor(app.repo, now.sha, approved.sha)
-        return MergeOutcome(approved.tree) if ahead else merge_commits(app.repo, now.sha, approved.sha)
+        ahead = is_ancestor(app.repo, now.sha, approved_commit.sha)
+        return MergeOutcome(approved_commit.tree) if ahead else merge_commits(app.repo, now.sha, approved_commit.sha)
     # What it was built on is there under other names (squashed, rebased): its own change is what counts.
-    return merge_trees(app.repo, base.tree, now.tree, approved.tree)
+    return merge_trees(app.repo, base.tree, now.tree, approved_commit.tree)
 
 
 def _commit(app: App, fit: MergeResult, target: Target, tree: str, how: str) -> str:
@@ -221,15 +221,15 @@ def _commit(app: App, fit: MergeResult, target: Target, tree: str, how: str) -> 
 
 
 def _replayed(app: App, fit: MergeResult, target: Target, tree: str) -> str:
-    done = replay(app.repo, target.now.sha, fit.approval.base, fit.lands, app.repository.author())
-    if done.conflicts:
-        raise Conflicts(fit.task, target.name, done.conflicts)
-    if read_commit(app.repo, done.commit).tree != tree:
+    outcome = replay(app.repo, target.now.sha, fit.approval.base, fit.lands, app.repository.author())
+    if outcome.conflicts:
+        raise Conflicts(fit.task, target.name, outcome.conflicts)
+    if read_commit(app.repo, outcome.commit).tree != tree:
         raise Refused(
             f"The commits of task {fit.task.id}, one by one, do not give the tree that their merge gives.",
             hint="Merge without --rebase, or with --squash.",
         )
-    return done.commit
+    return outcome.commit
 
 
 def _message(app: App, fit: MergeResult, how: str) -> str:

@@ -1,4 +1,4 @@
-"""`burnish pr`: the task's branch to the remote and a pull request, by the user's own git and gh."""
+"""`burnish pr`: pushes the task's branch and opens a pull request, with the user's git and gh."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request that is there now."""
+    """An opened or updated pull request."""
 
     task: Task
     url: str
     branch: str
     base: str
     remote: str
-    # it was there, and says now what is so now
+    # True if an existing pull request was updated.
     updated: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class PullRequest:
 
 
 def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -> PullRequest:
-    """Push what was approved and nothing else; a draft may show what is not approved yet, and says so."""
+    """Push the approved commit and open a pull request; a draft may contain unapproved work and is marked so."""
     refuse_inside_phase()
     gh = find_own_program("gh")
     if gh is None:
@@ -48,7 +48,7 @@ def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -
             "gh is not installed, so no pull request can be opened.",
             hint="Install GitHub's command line (gh) and log in with `gh auth login`; or push the branch by hand.",
         )
-    task, commit, approved = _subject(app, task_id, draft=draft)
+    task, commit, approved_commit = _subject(app, task_id, draft=draft)
     base = into or task.target
     if not base:
         raise BadInput(
@@ -56,9 +56,9 @@ def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -
         )
     remote = _remote(app, base)
     _push(app, task, remote, commit)
-    text = app.event_log.secrets.redact(body(app.store.history(app.key, task.id), approved=approved))
-    url, updated = _create(app, gh, task, base, text, draft=draft)
-    return PullRequest(task, url, str(task.branch), base, remote, updated)
+    text = app.event_log.secrets.redact(body(app.store.history(app.key, task.id), approved_commit=approved_commit))
+    url, is_update = _create(app, gh, task, base, text, draft=draft)
+    return PullRequest(task, url, str(task.branch), base, remote, is_update)
 
 
 def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | None]:
@@ -83,25 +83,29 @@ def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | N
 def _remote(app: App, base: str) -> str:
     """The one that the target is pulled from, else `origin`, else the only one."""
     root = app.repo.root
-    named = user_git(root, "config", "--get", f"branch.{base}.remote").stdout.decode(errors="replace").strip()
-    known = user_git(root, "remote").stdout.decode(errors="replace").split()
-    wanted = [named, "origin", *(known if len(known) == 1 else [])]
-    if found := [name for name in wanted if name in known]:
+    configured_remote = (
+        user_git(root, "config", "--get", f"branch.{base}.remote").stdout.decode(errors="replace").strip()
+    )
+    remotes = user_git(root, "remote").stdout.decode(errors="replace").split()
+    candidates = [configured_remote, "origin", *(remotes if len(remotes) == 1 else [])]
+    if found := [name for name in candidates if name in remotes]:
         return found[0]
     raise BurnishError(
-        "There is no remote to push to." if not known else "Cannot tell which remote to push to.",
-        hint="`git remote add origin URL`" if not known else f"`git branch --set-upstream-to=REMOTE/{base} {base}`",
+        "There is no remote to push to." if not remotes else "Cannot tell which remote to push to.",
+        hint="`git remote add origin URL`" if not remotes else f"`git branch --set-upstream-to=REMOTE/{base} {base}`",
     )
 
 
 def _push(app: App, task: Task, remote: str, commit: str) -> None:
     publish(app.repo, commit)
-    pushed = user_git(app.repo.root, "push", "--quiet", "--porcelain", remote, f"{commit}:refs/heads/{task.branch}")
-    if pushed.exit_code == 0:
+    result = user_git(app.repo.root, "push", "--quiet", "--porcelain", remote, f"{commit}:refs/heads/{task.branch}")
+    if result.exit_code == 0:
         return
-    # "!", what was to go where, and the reason: git says it in these words in every language
-    told = [line.split("\t")[-1] for line in pushed.stdout.decode(errors="replace").split("\n") if line[:1] == "!"]
-    why = told[0].strip() if told else ""
+    # "!", the refs and the reason: the porcelain format is not translated.
+    rejections = [
+        line.split("\t")[-1] for line in result.stdout.decode(errors="replace").split("\n") if line[:1] == "!"
+    ]
+    why = rejections[0].strip() if rejections else ""
     if why.startswith("[rejected]"):
         raise Refused(
             f"Somebody else pushed to {task.branch} on {remote}, so nothing was pushed: {why}.",
@@ -109,7 +113,7 @@ def _push(app: App, task: Task, remote: str, commit: str) -> None:
             f"and `burnish run {task.id}`, or delete it: git push {remote} --delete {task.branch}",
         )
     raise BurnishError(
-        f"git push to {remote} failed: {' '.join(filter(None, (why, _reason(pushed))))}",
+        f"git push to {remote} failed: {' '.join(filter(None, (why, _reason(result))))}",
         hint=f"Try it by hand: git push {remote} {commit[:12]}:refs/heads/{task.branch}",
     )
 
@@ -118,15 +122,15 @@ def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool)
     title = " ".join(task.spec.title.split())
     what = (f"--title={title}", "--body-file=-")
     more = ("--draft",) if draft else ()
-    made = _gh(app, gh, "pr", "create", f"--head={task.branch}", f"--base={base}", *what, *more, text=text)
-    if made.exit_code == 0:
-        return _url(made), False
-    if "already exists" not in made.stderr.decode(errors="replace"):
-        raise _gh_failed(made, task)
-    edited = _gh(app, gh, "pr", "edit", str(task.branch), *what, text=text)
-    if edited.exit_code:
-        raise _gh_failed(edited, task)
-    return _url(edited) or _url(made, made.stderr), True
+    created_result = _gh(app, gh, "pr", "create", f"--head={task.branch}", f"--base={base}", *what, *more, text=text)
+    if created_result.exit_code == 0:
+        return _url(created_result), False
+    if "already exists" not in created_result.stderr.decode(errors="replace"):
+        raise _gh_failed(created_result, task)
+    edit_result = _gh(app, gh, "pr", "edit", str(task.branch), *what, text=text)
+    if edit_result.exit_code:
+        raise _gh_failed(edit_result, task)
+    return _url(edit_result) or _url(created_result, created_result.stderr), True
 
 
 def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
@@ -136,29 +140,29 @@ def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
     return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=app.repo.root, env=env, stdin=stdin, timeout=120)
 
 
-def _gh_failed(done: Captured, task: Task) -> BurnishError:
+def _gh_failed(result: Captured, task: Task) -> BurnishError:
     return BurnishError(
-        f"gh could not open the pull request: {_last(done)}",
+        f"gh could not open the pull request: {_last(result)}",
         hint=f"{task.branch} is pushed. Check your login: gh auth status",
     )
 
 
-def _url(done: Captured, said: bytes | None = None) -> str:
-    words = (done.stdout if said is None else said).decode(errors="replace").split()
+def _url(result: Captured, output: bytes | None = None) -> str:
+    words = (result.stdout if output is None else output).decode(errors="replace").split()
     return next((word for word in reversed(words) if word.startswith(("https://", "http://"))), "")
 
 
-def _lines(done: Captured) -> list[str]:
-    return [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+def _lines(result: Captured) -> list[str]:
+    return [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
 
 
-def _reason(done: Captured) -> str:
-    """What the other side said, else git's first complaint; never its advice."""
-    lines = [line for line in _lines(done) if not line.startswith("hint:")]
+def _reason(result: Captured) -> str:
+    """The remote's message, else git's first error; never its hints."""
+    lines = [line for line in _lines(result) if not line.startswith("hint:")]
     marks = ("remote:", "fatal:", "error:")
     found = [line for mark in marks for line in lines if line.startswith(mark)] or lines
-    return found[0] if found else f"exit code {done.exit_code}"
+    return found[0] if found else f"exit code {result.exit_code}"
 
 
-def _last(done: Captured) -> str:
-    return (_lines(done) or [f"exit code {done.exit_code}"])[-1]
+def _last(result: Captured) -> str:
+    return (_lines(result) or [f"exit code {result.exit_code}"])[-1]

@@ -1,4 +1,4 @@
-"""What a pull request says about a task: the review, in short, for people who were not there."""
+"""The text of a pull request: a summary of the task and its reviews."""
 
 from __future__ import annotations
 
@@ -19,46 +19,50 @@ MOST = 50
 _LONGEST = 300
 
 
-def body(history: History, *, approved: str | None) -> str:
+def body(history: History, *, approved_commit: str | None) -> str:
     """Markdown: summary, criteria, findings with their state, checks, cycles, cost."""
-    told = [cycle for cycle in cycles(history.phases, history.decisions) if cycle["phases"]]
+    cycle_views = [cycle for cycle in cycles(history.phases, history.decisions) if cycle["phases"]]
     reviews = [p for p in with_result(history.phases, ReviewResult) if p.phase == "review" and not p.superseded]
     last = reviews[-1].result if reviews else ReviewResult()
     parts = [
-        _head(history.task, last, approved),
+        _head(history.task, last, approved_commit),
         _list("Criteria", [_criterion(entry) for entry in last.compliance]),
         _findings(history.findings),
-        _list("Checks", [_check(check) for check in _last_checks(told)]),
-        _list("Cycles", [_cycle(cycle) for cycle in told]),
+        _list("Checks", [_check(check) for check in _last_checks(cycle_views)]),
+        _list("Cycles", [_cycle(cycle) for cycle in cycle_views]),
         _foot(history.task),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def plain(text: object) -> str:
-    """One line that is only words: no markup of the reviewer's, no mention that calls somebody, no issue closed."""
+    """One escaped line: without markup, mentions of users, and keywords that close issues."""
     line = " ".join(str(text or "").split())
     line = re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", line)
     line = re.sub(r"([@#])(?=\w)", "\\1\u200b", line).replace("://", ":\u200b//")
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip("\\") + "…"
 
 
-def _head(task: Task, last: ReviewResult, approved: str | None) -> str:
-    verdict = f"**Approved** by burnish at {approved[:12]}." if approved else f"**Not approved yet** ({task.status})."
+def _head(task: Task, last: ReviewResult, approved_commit: str | None) -> str:
+    verdict = (
+        f"**Approved** by burnish at {approved_commit[:12]}."
+        if approved_commit
+        else f"**Not approved yet** ({task.status})."
+    )
     lines = [plain(task.spec.description), verdict, plain(last.summary)]
     return "\n\n".join(line for line in lines if line)
 
 
 def _list(title: str, items: Sequence[str]) -> str:
-    shown = [f"- {item}" for item in items[:MOST]]
+    lines = [f"- {item}" for item in items[:MOST]]
     more = [f"- … and {len(items) - MOST} more"] if len(items) > MOST else []
-    return f"### {title}\n\n" + "\n".join([*shown, *more]) if items else ""
+    return f"### {title}\n\n" + "\n".join([*lines, *more]) if items else ""
 
 
 def _criterion(entry: Compliance) -> str:
-    met = "not judged" if entry.met is None else "met" if entry.met else "**not met**"
+    state = "not judged" if entry.met is None else "met" if entry.met else "**not met**"
     comment = plain(entry.note)
-    return f"{plain(entry.item)}: {met}" + (f" ({comment})" if comment else "")
+    return f"{plain(entry.item)}: {state}" + (f" ({comment})" if comment else "")
 
 
 def _findings(findings: tuple[Finding, ...]) -> str:
@@ -71,8 +75,8 @@ def _findings(findings: tuple[Finding, ...]) -> str:
     return _list("Findings", rows) or "### Findings\n\nNone."
 
 
-def _last_checks(told: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return next((list(cycle["checks"]) for cycle in reversed(told) if cycle["checks"]), [])
+def _last_checks(cycle_views: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return next((list(cycle["checks"]) for cycle in reversed(cycle_views) if cycle["checks"]), [])
 
 
 def _check(check: Mapping[str, Any]) -> str:
@@ -86,9 +90,9 @@ def _check(check: Mapping[str, Any]) -> str:
 
 def _cycle(cycle: Mapping[str, Any]) -> str:
     who = ", ".join(plain(voice.get("agent")) for voice in cycle["reviewers"])
-    said = f"{cycle['verdict'] or 'no review'}" + (f" by {who}" if who else "")
+    verdict = f"{cycle['verdict'] or 'no review'}" + (f" by {who}" if who else "")
     summary = plain(cycle["summary"])
-    return f"{cycle['number']}: {said}" + (f": {summary}" if summary else "")
+    return f"{cycle['number']}: {verdict}" + (f": {summary}" if summary else "")
 
 
 def _foot(task: Task) -> str:

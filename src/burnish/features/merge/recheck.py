@@ -1,4 +1,4 @@
-"""The target has moved since the approval: run the checks on both together, or have both together reviewed."""
+"""If the target moved since the approval: runs the checks, or a review, on the merge of both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NotesOnly:
-    """Tells what goes on, and not every event of it."""
+    """Reports notes, but no events."""
 
     inner: Progress
 
@@ -64,7 +64,7 @@ def working(app: App, progress: Progress) -> Iterator[Deps]:
         finally:
             app.store.forget_runner(lock.runner.uuid)
             if stops.asked:
-                # whatever a check said that was stopped: the person has had enough
+                # The user stopped it: ignore the results of stopped checks.
                 raise KeyboardInterrupt
 
 
@@ -84,9 +84,9 @@ def why_not_clear(app: App, deps: Deps, fit: MergeResult, target: Target, plan: 
 
 
 def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, began: str) -> str | None:
-    """What of the checks does not clear the commit: red, and not by cases alone that were red all along.
+    """The checks that fail on the commit, except those whose failures are all old; None if there are none.
 
-    `began` is the tree that the task started from: what only the new target brought is nobody's to wave through.
+    `began` is the tree from which the task started: failures that only the new target has are not accepted.
     """
     specs = [s for s in policy.checks if not (task.spec.skip_tests and s.name == "test")]
     if not specs:
@@ -95,8 +95,8 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, 
     deps.progress.note(f"Task {task.id}: {base.target} has moved, running the checks on both together…")
     capture_baseline(deps, task, site)
     checks, out_dir = deps.checks(task.id), deps.task_files.out_dir(task, task.cycle, "merge")
-    merged, start = (site.workspace.plain(one) for one in (commit, base.commit))
-    tree, env = CheckedCommit(merged, start, f"{task.name}-merge"), isolation_env(policy, task, "merge")
+    merged_commit, start = (site.workspace.plain(one) for one in (commit, base.commit))
+    tree, env = CheckedCommit(merged_commit, start, f"{task.name}-merge"), isolation_env(policy, task, "merge")
     environment = baseline_environment(deps, site)
     with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
         reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
@@ -111,15 +111,15 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, 
     return f"{', '.join(red)} fail on both together" if red else None
 
 
-def _clear(report: CheckReport, compared: list[Comparison]) -> bool:
-    """It passed, or each case that fails has failed on every side before. An exit code alone names no case."""
+def _clear(report: CheckReport, comparisons: list[Comparison]) -> bool:
+    """True if it passed, or if each failing case failed on both sides before. An exit code alone does not count."""
     if report.status is CheckStatus.PASSED:
-        return compared[0].clean
-    return report.has_cases and all(one.clean and not one.uncountable for one in compared)
+        return comparisons[0].clean
+    return report.has_cases and all(one.clean and not one.uncountable for one in comparisons)
 
 
 def review_together(app: App, deps: Deps, fit: MergeResult, target: Target, plan: MergePlan, why: str) -> Task:
-    """The task's branch takes the target in, and what that makes is judged in a cycle of its own, nobody working."""
+    """Merge the target into the task's branch, and review the result in a new cycle without author work."""
     task = fit.task
     deps.progress.note(f"Task {task.id}: {why}, so both together are reviewed.")
     update_ref(app.repo, fit.ref, plan.commit, fit.tip)
@@ -133,14 +133,14 @@ def review_together(app: App, deps: Deps, fit: MergeResult, target: Target, plan
 
 
 def _needs_author(app: App, number: int) -> bool:
-    """One review, no more: what it asks for is done by `burnish run`."""
+    """Run one review only; `burnish run` does the requested changes."""
     history = app.event_log.history(number)
     return isinstance(next_step(history, app.policy(history.task)), WorkStep)
 
 
 def _events(app: App, fit: MergeResult, target: Target, plan: MergePlan, why: str) -> list[Event]:
     task, history = fit.task, app.event_log.history(fit.task.id)
-    started = {
+    run_data = {
         "run": task.run,
         "branch": task.branch,
         "target": task.target,
@@ -150,11 +150,11 @@ def _events(app: App, fit: MergeResult, target: Target, plan: MergePlan, why: st
         "agent": task.agent,
         "model": task.model,
     }
-    asked = {"action": "again", "by": app.person, "why": why, "supersede": ["review"]}
+    decision_data = {"action": "again", "by": app.person, "why": why, "supersede": ["review"]}
     return [
         Event("approval.voided", {"why": why, "tree": plan.tree}, run=task.run, cycle=task.cycle),
-        Event("run.started", started, run=task.run, cycle=task.cycle),
+        Event("run.started", run_data, run=task.run, cycle=task.cycle),
         *judge_again_on_new_base(history, plan.commit, plan.tree, why),
-        Event("decision.made", asked, run=task.run, cycle=history.cycle + 1),
+        Event("decision.made", decision_data, run=task.run, cycle=history.cycle + 1),
         status_events(task, Status.CODE_REVIEW, note=why),
     ]

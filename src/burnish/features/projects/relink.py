@@ -48,8 +48,8 @@ def relink(start: Path, name: str | None) -> RelinkReport:
             )
         repo = open_project(found, home=home, key=row.key)
         _refuse_other_history(store, row, repo)
-        linked = ensure_id(store, link(store, row, found, home), repo)
-    return RelinkReport(linked.key, linked.name, linked.root, row.root)
+        new_row = ensure_id(store, link(store, row, found, home), repo)
+    return RelinkReport(new_row.key, new_row.name, new_row.root, row.root)
 
 
 def make_own(start: Path) -> RelinkReport:

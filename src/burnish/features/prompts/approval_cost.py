@@ -90,22 +90,24 @@ def _cost(app: App, prompts: Callable[[], dict[str, str]]) -> ApprovalCost:
     after = copy(app)
     try:
         after.prompts = prompts()
-        lost = [task.id for task, one in _held(app) if _holds(one, app.policy(task)) and not _fits(one, after, task)]
-        back = [task.id for task, ones in _voided(app) if any(_returns(one, app, after, task) for one in ones)]
+        lost_ids = [
+            task.id for task, one in _held(app) if _holds(one, app.policy(task)) and not _fits(one, after, task)
+        ]
+        restored_ids = [task.id for task, ones in _voided(app) if any(_returns(one, app, after, task) for one in ones)]
     except BurnishError:
         # settings that do not load, or a checkout that is not trusted: nothing is judged by them
         return ApprovalCost()
-    return ApprovalCost(tuple(lost), tuple(back))
+    return ApprovalCost(tuple(lost_ids), tuple(restored_ids))
 
 
 def cost_so_far(app: App) -> ApprovalCost:
     """What changes that were already made cost, and the next run will carry out."""
     try:
-        lost = [task.id for task, one in _held(app) if not _fits(one, app, task)]
-        back = [task.id for task, ones in _voided(app) if any(_fits(one, app, task) for one in ones)]
+        lost_ids = [task.id for task, one in _held(app) if not _fits(one, app, task)]
+        restored_ids = [task.id for task, ones in _voided(app) if any(_fits(one, app, task) for one in ones)]
     except BurnishError:
         return ApprovalCost()
-    return ApprovalCost(tuple(lost), tuple(back))
+    return ApprovalCost(tuple(lost_ids), tuple(restored_ids))
 
 
 def cost_of_edit(app: App, name: str, where: PromptScope = PromptScope.PROJECT) -> ApprovalCost:
@@ -134,8 +136,10 @@ def cost_of_change(
             own = text
         # the switch of the project wins over the one for all projects
         stays = on is None or (where.everywhere and _is_switched_in_project(found))
-        enabled = found.enabled if stays else bool(on)
-        return _cost(one, lambda: _with(one.prompts, name, (everywhere if own is None else own) if enabled else None))
+        is_enabled = found.enabled if stays else bool(on)
+        return _cost(
+            one, lambda: _with(one.prompts, name, (everywhere if own is None else own) if is_enabled else None)
+        )
 
     return with_other_projects(app, cost_in, where)
 
@@ -155,15 +159,15 @@ def cost_of_reset(app: App, names: Iterable[str], where: PromptScope) -> Approva
         prompts = dict(one.prompts)
         for name in names:
             found = kept(one, name)
-            left = found.project.text if where.everywhere else found.everywhere.text
-            prompts = _with(prompts, name, left if found.enabled else None)
+            remaining_text = found.project.text if where.everywhere else found.everywhere.text
+            prompts = _with(prompts, name, remaining_text if found.enabled else None)
         return prompts
 
     return with_other_projects(app, lambda one: _cost(one, lambda: after(one)), where)
 
 
 def _with(prompts: Mapping[str, str], name: str, text: str | None) -> dict[str, str]:
-    rest = {known: words for known, words in prompts.items() if known != name}
+    rest = {other: words for other, words in prompts.items() if other != name}
     return rest if text is None else {**rest, name: text}
 
 
@@ -179,8 +183,8 @@ def _voided(app: App) -> Iterator[tuple[Task, list[Approval]]]:
         approval = app.store.approval(app.key, task.id)
         if approval and not approval.valid:
             earlier = earlier_approvals(app.store.events(app.key, task=task.id))
-            asked = asked_for(task.spec)
-            yield task, [e.approval for e in earlier if e.run == task.run and e.approval.asked in ("", asked)]
+            request_hash = asked_for(task.spec)
+            yield task, [e.approval for e in earlier if e.run == task.run and e.approval.asked in ("", request_hash)]
 
 
 def _fits(approval: Approval, app: App, task: Task) -> bool:

@@ -25,8 +25,8 @@ from burnish.runtime.prompts import (
     USER,
     file_of,
     in_force,
-    known,
     own_prompts,
+    require_name,
     variables,
 )
 from burnish.runtime.reader import refuse_inside_phase
@@ -58,7 +58,7 @@ class PromptOverride:
 
     @property
     def seen(self) -> str:
-        """Tells one text from another, so that nobody writes over what was not read."""
+        """A hash of the text, to detect changes since it was read."""
         return "" if self.text is None else hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
 
 
@@ -88,7 +88,7 @@ def kept(app: App, name: str) -> SavedPrompt:
     user, root = settings.user_folder(), app.repo.root
     prompt = in_force(name, app.config, root, user, trusted=app.trust.is_trusted, outside=app.trust.outside)
     switch = app.config.prompts.get(name)  # type: ignore[call-overload]
-    told = variable_descriptions(name)
+    descriptions = meanings(name)
     return SavedPrompt(
         name=name,
         origin=prompt.origin,
@@ -99,7 +99,7 @@ def kept(app: App, name: str) -> SavedPrompt:
         enabled=switch is None or switch.enabled,
         switched_at=app.config.origin(f"prompts.{name}.enabled") if switch is not None else "",
         problem=_problem(name, prompt.text) if prompt.origin in (PROJECT, USER) else "",
-        variables={one: told.get(one, "") for one in sorted(variables(name))},
+        variables={one: descriptions.get(one, "") for one in sorted(variables(name))},
     )
 
 
@@ -107,13 +107,13 @@ def all_kept(app: App) -> list[SavedPrompt]:
     return [kept(app, name) for name in NAMES]
 
 
-def save(app: App, name: str, text: str, where: PromptScope, *, seen: str | None = None) -> Path:
+def save(app: App, name: str, text: str, where: PromptScope, *, expected_hash: str | None = None) -> Path:
     """Written only if it could be rendered, and, where `seen` is given, only over the text that was read."""
     refuse_inside_phase()
     text = text.replace("\r\n", "\n")
     check_text(name, text)
     own = _own(app, name, where)
-    if seen is not None and seen != own.seen:
+    if expected_hash is not None and expected_hash != own.seen:
         raise Refused(
             f"{own.path} has changed since you opened it.",
             hint="Copy your text, reload the page, and merge the two.",
@@ -124,28 +124,28 @@ def save(app: App, name: str, text: str, where: PromptScope, *, seen: str | None
 
 
 def reset(app: App, names: Iterable[str], where: PromptScope) -> list[tuple[str, Path]]:
-    """Take the user's own texts away; which there were."""
+    """Remove the user's own texts; returns those that existed."""
     refuse_inside_phase()
-    removed = []
+    removed_files = []
     for name in names:
         file = _file(app, name, where)
         if file.is_file():
             with recording_trust(app, file, "prompts reset"):
                 file.unlink()
-            removed.append((name, file))
-    return removed
+            removed_files.append((name, file))
+    return removed_files
 
 
 def switch(app: App, name: str, on: bool, where: PromptScope) -> Path:
-    """One key of the settings of that place; what else stands there stays as it is."""
+    """Enable or disable a prompt in the settings of that scope; other settings stay unchanged."""
     refuse_inside_phase()
-    known(name)
+    require_name(name)
     file = _settings_file(app, where)
     text = read_text(file)
-    changed = with_setting(text or "", ("prompts", name, "enabled"), on, file.name)
-    if changed != text:
+    new_text = with_setting(text or "", ("prompts", name, "enabled"), on, file.name)
+    if new_text != text:
         with recording_trust(app, file, "prompts switch"):
-            _write(file, changed, _ground(app, where))
+            _write(file, new_text, _ground(app, where))
     return file
 
 
@@ -172,18 +172,18 @@ def try_on(app: App, name: str, text: str | None, task: int) -> list[RenderedPro
         folders = (app.repo.root, settings.user_folder())
         trusted = app.trust.is_trusted
         app.prompts = own_prompts(
-            app.config, *folders, trusted=trusted, outside=app.trust.outside, instead={known(name): text}
+            app.config, *folders, trusted=trusted, outside=app.trust.outside, instead={require_name(name): text}
         )
     return render_prompts(app, task, name)
 
 
 def check_text(name: str, text: str) -> None:
     """Refused with the variables that there are, where it asks for another."""
-    known(name)
+    require_name(name)
     if not text.strip():
         raise BadInput(f"The prompt {name} is empty.", hint="Write something, or reset it to the default.")
     if "\x00" in text or not _is_text(text):
-        raise BadInput(f"The prompt {name} holds characters that are not text.", hint="Remove them.")
+        raise BadInput(f"The prompt {name} contains invalid characters.", hint="Take them out.")
     check(text, variables(name), whose=name, name=name)
 
 
@@ -232,7 +232,7 @@ def _ground(app: App, where: PromptScope) -> Path:
 
 
 def _write(file: Path, text: str, ground: Path) -> None:
-    """All or nothing, and never through a link that leads elsewhere."""
+    """Write the file atomically, and never through a link to another place."""
     if not file.resolve().is_relative_to(ground.resolve()):
         raise BurnishError(f"{file} lies behind a link that leads elsewhere.", hint="Put a plain file or folder there.")
     file = file.resolve()
@@ -246,5 +246,5 @@ def _write(file: Path, text: str, ground: Path) -> None:
     except OSError as error:
         fresh.unlink(missing_ok=True)
         raise BurnishError(
-            f"Cannot write {file}: {error.strerror}.", hint="Check who may write there, and the room on the disk."
+            f"Cannot write {file}: {error.strerror}.", hint="Check the permissions and the free disk space."
         ) from error

@@ -20,7 +20,7 @@ from burnish.engine.task_setup import TaskSetup, unmerged_tips
 from burnish.errors import BadInput
 from burnish.review.context import build_review_prompt
 from burnish.runtime.ports import NullProgress
-from burnish.runtime.prompts import known
+from burnish.runtime.prompts import require_name
 from burnish.runtime.requests import RunRequest
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def render_prompts(app: App, task_id: int, name: str | None) -> list[RenderedPro
     deps = deps_for(app, RunRequest(), NullProgress(), StopTokens(), "")
     history = deps.event_log.history(task_id)
     site = _site(deps, history)
-    begun = bool(history.work(history.cycle)) or history.task.spec.type is TaskType.REVIEW
-    wanted = known(name) if name else "review.template" if begun else "implement.template"
+    has_work = bool(history.work(history.cycle)) or history.task.spec.type is TaskType.REVIEW
+    prompt_name = require_name(name) if name else "review.template" if has_work else "implement.template"
     kinds: dict[str, Callable[[Deps, TaskSetup, History], Iterator[RenderedPrompt]]] = {
         "implement.template": _implement,
         "fix.template": _fix,
@@ -54,7 +54,7 @@ def render_prompts(app: App, task_id: int, name: str | None) -> list[RenderedPro
     }
     # as it is sent: without secrets
     secrets = app.event_log.secrets
-    return [replace(sent, text=secrets.redact(sent.text)) for sent in kinds[wanted](deps, site, history)]
+    return [replace(prompt, text=secrets.redact(prompt.text)) for prompt in kinds[prompt_name](deps, site, history)]
 
 
 def _site(deps: Deps, history: History) -> TaskSetup:

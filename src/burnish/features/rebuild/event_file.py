@@ -1,4 +1,4 @@
-"""A task's story, read back from its file: believed line by line, and never further than it can be shown."""
+"""Reads a task's events from its file, and verifies each approval in the repository."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from burnish.core.task import TaskType
 from burnish.review.strictjson import loads
 
 KEYS = {"id": int, "ts": str, "project": str, "task": str, "run": int, "cycle": int, "type": str, "data": dict}
-CANNOT_BE_SHOWN = "its approval could not be shown, so it is to be judged again"
+CANNOT_BE_SHOWN = "its approval could not be verified, so it must be reviewed again"
 
 
 class DamagedEventFile(Exception):
-    """The file does not tell a story that can be believed."""
+    """The file is damaged or inconsistent."""
 
 
 def read_story(data: bytes, task: int) -> list[RecordedEvent]:
@@ -53,19 +53,19 @@ def _event(line: str, number: int, task: int) -> RecordedEvent:
 def as_far_as_shown(
     events: list[RecordedEvent], holds: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[list[RecordedEvent], str | None]:
-    """The story up to the first approval that nothing shows; `holds` looks an approval up in the repository."""
-    approved = person = False
-    kind = str(read(TaskCreated, events[0].data).spec.get("type", TaskType.IMPLEMENT))
+    """The events up to the first approval that cannot be verified; `holds` verifies one in the repository."""
+    has_approval = has_override = False
+    kind = str(events[0].data.get("spec", {}).get("type", TaskType.IMPLEMENT))
     for place, event in enumerate(events):
-        to = read(TaskStatus, event.data).to if event.type == "task.status" else None
-        unshown = to == Status.VERIFIED and not (approved or person)
+        to = event.data.get("to") if event.type == "task.status" else None
+        unshown = to == Status.VERIFIED and not (has_approval or has_override)
         if event.type == "review.approved":
-            approved = holds(event.data)
-            unshown = not approved
+            has_approval = holds(event.data)
+            unshown = not has_approval
         elif event.type in ("approval.voided", "run.started"):
-            approved = person = False
+            has_approval = has_override = False
         elif event.type == "override.recorded":
-            person = True
+            has_override = True
         if unshown or (to == Status.COMPLETED and not _may_complete(event, kind)):
             return _cut(events, place), CANNOT_BE_SHOWN
     return events, None
@@ -76,10 +76,19 @@ def _may_complete(event: RecordedEvent, kind: str) -> bool:
 
 
 def _cut(events: list[RecordedEvent], place: int) -> list[RecordedEvent]:
-    """Without what cannot be shown, and with the word that it is to be judged again."""
-    lost = events[place]
+    """The events before that place, and a decision to review again."""
+    cut_event = events[place]
     again = {"action": "again", "by": "burnish", "why": CANNOT_BE_SHOWN, "supersede": ["check", "review"]}
-    word = RecordedEvent(lost.id, lost.ts, lost.project, lost.task, lost.run, lost.cycle, "decision.made", again)
-    # what a person took away does not come back because its story has a flaw
-    removed = [event for event in events[place + 1 :] if event.type == "task.removed"]
-    return [*events[:place], word, *removed[-1:]]
+    word = RecordedEvent(
+        cut_event.id,
+        cut_event.ts,
+        cut_event.project,
+        cut_event.task,
+        cut_event.run,
+        cut_event.cycle,
+        "decision.made",
+        again,
+    )
+    # A removed task stays removed, even if its event file is damaged.
+    removals = [event for event in events[place + 1 :] if event.type == "task.removed"]
+    return [*events[:place], word, *removals[-1:]]

@@ -1,4 +1,4 @@
-"""`burnish rebuild`: the database again, from the stories in the artifacts and the trailers of commits."""
+"""`burnish rebuild`: rebuilds the database from event files in the artifacts and from commit trailers."""
 
 from __future__ import annotations
 
@@ -57,29 +57,33 @@ class RebuildReport:
         return NO_TRACE if self.restored or not self.present else ""
 
     def as_json(self) -> dict[str, Any]:
-        restored = [
+        restored_tasks = [
             {"id": str(one.task), "status": one.status, "source": one.source, "note": one.note} for one in self.restored
         ]
-        damaged = [{"file": where, "why": why} for where, why in self.damaged]
-        return {"restored": restored, "present": [str(number) for number in self.present], "damaged": damaged}
+        damaged_files = [{"file": where, "why": why} for where, why in self.damaged]
+        return {
+            "restored": restored_tasks,
+            "present": [str(number) for number in self.present],
+            "damaged": damaged_files,
+        }
 
 
 def rebuild(app: App, *, from_ref: bool) -> RebuildReport:
-    """Bring back every task that is missing; nothing that is there is touched."""
+    """Restore every missing task; existing tasks stay unchanged."""
     refuse_inside_phase()
     app.trust.require()  # whether an approval still holds depends on the settings
-    done = RebuildReport()
-    told = app.store.events(app.key)
-    known, last = {event.task for event in told}, max((event.id for event in told), default=0)
+    report = RebuildReport()
+    recorded_events = app.store.events(app.key)
+    task_ids, last = {event.task for event in recorded_events}, max((event.id for event in recorded_events), default=0)
     names = _names(app)
     # Their own numbers, unless others were given out again in the meantime.
-    stories = {name: _story(app, name, done, from_ref=from_ref) for name in names if _number(name) not in known}
+    stories = {name: _story(app, name, report, from_ref=from_ref) for name in names if _number(name) not in task_ids}
     if not from_ref:
-        done.damaged += [found for name in names for found in _damaged_reviews(app, name)]
-    done.present = sorted(_number(name) for name in names if _number(name) in known)
-    taken = [event.id for event in told]
-    taken += [event.id for story in stories.values() if story for event in story[0]]
-    clash = len(set(taken)) < len(taken)
+        report.damaged += [found for name in names for found in _damaged_reviews(app, name)]
+    report.present = sorted(_number(name) for name in names if _number(name) in task_ids)
+    event_ids = [event.id for event in recorded_events]
+    event_ids += [event.id for story in stories.values() if story for event in story[0]]
+    clash = len(set(event_ids)) < len(event_ids)
     for name, story in sorted(stories.items(), key=lambda pair: _number(pair[0])):
         found = story or _from_commits(app, name)
         if found is None:
@@ -89,10 +93,10 @@ def rebuild(app: App, *, from_ref: bool) -> RebuildReport:
             start = max(last, *(e.id for s in stories.values() if s for e in s[0]), 0) + 1
             events = [replace(event, id=start + n) for n, event in enumerate(events)]
             last = events[-1].id
-        _replay(app, name, events, source, note, done)
-    # only now: what is recorded anew must not take the numbers of what is told again
-    done.restored = [_if_unmoved(app, one) for one in done.restored]
-    return done
+        _replay(app, name, events, source, note, report)
+    # Last, because new events must not take the ids of restored ones.
+    report.restored = [_if_unmoved(app, one) for one in report.restored]
+    return report
 
 
 def _if_unmoved(app: App, one: RestoredTask) -> RestoredTask:
@@ -143,22 +147,22 @@ def _number(name: str) -> int:
 Told = tuple[list[RecordedEvent], str, str]
 
 
-def _story(app: App, name: str, done: RebuildReport, *, from_ref: bool) -> Told | None:
-    """The best copy of the task's story: what git keeps cannot be altered unseen, the home may have more of it."""
+def _story(app: App, name: str, report: RebuildReport, *, from_ref: bool) -> Told | None:
+    """The best copy of the task's events: git's copy cannot be altered unnoticed, the home may have more events."""
     place = app.home / "projects" / app.key / "tasks" / name / "artifacts" / "events.jsonl"
-    ref, kept = _in_git(app, name)
+    ref, git_copy = _in_git(app, name)
     here = place.read_bytes() if place.is_file() and not place.is_symlink() and not from_ref else None
     copies: list[tuple[str, bytes]] = []
-    if here is not None and (kept is None or here.startswith(kept)):
+    if here is not None and (git_copy is None or here.startswith(git_copy)):
         copies.append((str(place), here))
     elif here is not None:
-        done.damaged.append((str(place), f"it does not go on from the copy in {ref}, which is taken instead"))
-    copies += [(ref, kept)] if kept is not None else []
+        report.damaged.append((str(place), f"it does not continue the copy in {ref}, which is used instead"))
+    copies += [(ref, git_copy)] if git_copy is not None else []
     for source, data in copies:
         try:
-            events, note = as_far_as_shown(read_story(data, _number(name)), lambda bound: _holds(app, bound))
+            events, note = as_far_as_shown(read_story(data, _number(name)), lambda approval: _holds(app, approval))
         except DamagedEventFile as error:
-            done.damaged.append((source, str(error)))
+            report.damaged.append((source, str(error)))
             continue
         return events, source, note or ""
     return None
@@ -188,23 +192,23 @@ def _commits(app: App, name: str) -> list[Commit]:
     return [read_commit(app.repo, sha) for sha in shas]
 
 
-def _holds(app: App, bound: Mapping[str, Any]) -> bool:
-    """Is there such a commit, and has it the tree that was judged?"""
+def _holds(app: App, approval: Mapping[str, Any]) -> bool:
+    """True if the approved commit exists and has the approved tree."""
     try:
-        tree = read_commit(app.repo, str(bound["commit"])).tree
-        return plain_tree(app.repo, tree) == bound["tree"] and bool(bound["judge"])
+        tree = read_commit(app.repo, str(approval["commit"])).tree
+        return plain_tree(app.repo, tree) == approval["tree"] and bool(approval["judge"])
     except (BurnishError, KeyError):
         return False
 
 
-def _replay(app: App, name: str, events: list[RecordedEvent], source: str, note: str, done: RebuildReport) -> None:
+def _replay(app: App, name: str, events: list[RecordedEvent], source: str, note: str, report: RebuildReport) -> None:
     try:
         app.store.replay(app.key, events)
     except (BurnishError, ValueError, KeyError, TypeError, AttributeError) as error:
-        # A story that contradicts itself is not told at all; what the branch holds is still there.
-        done.damaged.append((source, f"it contradicts itself: {error}"))
-        gone = any(event.type == "task.removed" for event in events)
-        found = None if gone else _from_commits(app, name)
+        # Inconsistent events are not used; the commits of the branch are.
+        report.damaged.append((source, f"it is inconsistent: {error}"))
+        was_removed = any(event.type == "task.removed" for event in events)
+        found = None if was_removed else _from_commits(app, name)
         if found is None or source == FROM_COMMITS:
             return
         events, source, note = found
@@ -215,22 +219,23 @@ def _replay(app: App, name: str, events: list[RecordedEvent], source: str, note:
     status = tasks[0].status.value if tasks else "removed"
     if tasks and not note and source != FROM_COMMITS:
         app.store.mark_archived(app.key, _number(name), events[-1].id)
-    done.restored.append(RestoredTask(_number(name), source, status, note))
+    report.restored.append(RestoredTask(_number(name), source, status, note))
 
 
 def _from_commits(app: App, name: str) -> Told | None:
-    """No story is left: what the branch itself tells. Nobody has approved it, as far as can be shown."""
+    """Events from the commits of the branch, if there is no event file. The task is not approved."""
     commits = _commits(app, name)
     own = [c for c in commits if c.trailers.get("Burnish-Task") == str(_number(name))]
     own = [c for c in own if c.trailers.get("Burnish-Phase") != PHASE]
     if not own or not commits[0].parents:
         return None
-    told = _told(app, name, commits[0].parents[0], own)
+    task_events = _told(app, name, commits[0].parents[0], own)
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     events = [
-        RecordedEvent(n, now, app.key, _number(name), e.run, e.cycle, e.type, e.data) for n, e in enumerate(told, 1)
+        RecordedEvent(n, now, app.key, _number(name), e.run, e.cycle, e.type, e.data)
+        for n, e in enumerate(task_events, 1)
     ]
-    return events, FROM_COMMITS, "only its commits are left: it is to be judged again"
+    return events, FROM_COMMITS, "only its commits are left: it must be reviewed again"
 
 
 def _told(app: App, name: str, base: str, commits: list[Commit]) -> list[Event]:

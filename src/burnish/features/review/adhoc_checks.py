@@ -18,9 +18,9 @@ from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
 from burnish.checks.compare import compare
 from burnish.checks.detect import detect
 from burnish.checks.environment import check_environment
-from burnish.checks.flakes import passing_again
+from burnish.checks.flakes import flaky_failures
 from burnish.checks.guard.test_counts import is_skip, is_test_path
-from burnish.checks.outcome import trouble
+from burnish.checks.outcome import error_report
 from burnish.checks.run import run_checks
 from burnish.checks.scan import needs_whole_tree
 from burnish.checks.scanners.base import ScanContext
@@ -71,8 +71,8 @@ class ReviewEnvironment:
     outside: Mapping[str, str] = field(default_factory=dict)
 
     def is_static(self, agent: str) -> bool:
-        known = agent_settings(self.config).get(agent)
-        return (known.kind if known else agent) == "static"
+        settings = agent_settings(self.config).get(agent)
+        return (settings.kind if settings else agent) == "static"
 
     def may_run(self, pair: CommitRange) -> bool:
         """Code that is not in the user's own checkout is run only if they say so."""
@@ -95,17 +95,19 @@ def run_tests(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> T
 
     In a repository with several parts, those of each part that the change touches.
     """
-    configured = checks_for(ground.config, (), skip_tests=False)
-    others = tuple(_not_run(spec.name, spec, ONLY_TESTS) for spec in configured if not is_test(spec.name))
+    configured_specs = checks_for(ground.config, (), skip_tests=False)
+    others = tuple(_not_run(spec.name, spec, ONLY_TESTS) for spec in configured_specs if not is_test(spec.name))
     why = _why_not(ground, pair, change)
     specs = () if why else test_specs(ground, pair)
     if not specs:
-        parts = [_not_run(spec.name, spec, why) for spec in configured if is_test(spec.name) and spec.name != "test"]
+        parts = [
+            _not_run(spec.name, spec, why) for spec in configured_specs if is_test(spec.name) and spec.name != "test"
+        ]
         first = _not_run("test", None, why or "no test command is configured or found")
         return TestOutcome(checks=(first, *(parts if why else ()), *others))
-    tested = [_run_test(ground, pair, change, spec) for spec in specs]
-    comparisons = tuple(comparison for one in tested for comparison in one.comparisons)
-    return TestOutcome(comparisons, (*(check for one in tested for check in one.checks), *others))
+    outcomes = [_run_test(ground, pair, change, spec) for spec in specs]
+    comparisons = tuple(comparison for one in outcomes for comparison in one.comparisons)
+    return TestOutcome(comparisons, (*(check for one in outcomes for check in one.checks), *others))
 
 
 def _run_test(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> TestOutcome:
@@ -118,8 +120,8 @@ def _run_test(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
         return TestOutcome(checks=(_not_run(spec.name, spec, why),))
     check = reviewed_check(comparison)
     # what could not start says nothing about the change
-    compared = () if check.state is CheckState.COULD_NOT_START else (comparison,)
-    return TestOutcome(compared, (check,))
+    comparisons = () if check.state is CheckState.COULD_NOT_START else (comparison,)
+    return TestOutcome(comparisons, (check,))
 
 
 def _changed_paths(change: Change) -> set[str]:
@@ -164,11 +166,11 @@ def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
         if 0 < len(suspects) <= MOST_RERUN:
             with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "again") as place:
                 again = partial(_run_again, ground, place)
-                report = without_flaky(report, passing_again(spec, report, suspects, again, root=place.files))
+                report = without_flaky(report, flaky_failures(spec, report, suspects, again, root=place.files))
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
             raise
-        return compare(trouble(spec, f"{failed.what} {failed.hint}"), None)
+        return compare(error_report(spec, f"{failed.what} {failed.hint}"), None)
     return compare(report, before)
 
 
@@ -200,8 +202,8 @@ def _adds_skips(change: Change) -> bool:
 def _trees(ground: ReviewEnvironment) -> TreeChecks:
     """Environments are shared with the tasks of the same checkout; the trees are this review's own."""
     project = ground.project
-    known = next((row.key for row in known_projects(ground.home) if row.common_dir == project.common_dir), None)
-    key = known or f"review-{hashlib.sha256(os.fsencode(project.common_dir)).hexdigest()[:12]}"
+    project_key = next((row.key for row in known_projects(ground.home) if row.common_dir == project.common_dir), None)
+    key = project_key or f"review-{hashlib.sha256(os.fsencode(project.common_dir)).hexdigest()[:12]}"
     return TreeChecks(
         project=project,
         home=ground.home,
@@ -258,7 +260,7 @@ def test_specs(ground: ReviewEnvironment, pair: CommitRange) -> tuple[CheckSpec,
 
 def _run(ground: ReviewEnvironment, place: CheckContext, spec: CheckSpec, name: str) -> CheckReport:
     if place.failure:
-        return trouble(spec, place.failure)
+        return error_report(spec, place.failure)
     env = place.variables(_isolation_env(ground))
     (report,) = run_checks(
         [spec],

@@ -1,4 +1,4 @@
-"""A review of any repository: no task, no settings needed, and nothing left behind."""
+"""Reviews any repository without a task or settings, and leaves no files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from burnish import config as settings
 from burnish.adapters.agents import TaskAgents
 from burnish.adapters.configured_agents import agent_settings, can_start
-from burnish.adapters.redaction import clean_finding, clean_lines, redacting, secrets_from_environment
+from burnish.adapters.redaction import clean_finding, clean_lines, redacting_listener, secrets_from_environment
 from burnish.adapters.repository import CONTEXT_FILES, CONTEXT_FOLDER
 from burnish.adapters.sandbox import checkout_link, known_projects, other_checkouts, resolve_sandbox_policy
 from burnish.adapters.task_files import HomeCallDir
@@ -103,8 +103,8 @@ class AdhocResult:
     @property
     def standing_checks(self) -> tuple[ReviewedCheck, ...]:
         """Checks that keep it from being a pass, whatever the reviewers say."""
-        accepted = (CheckState.UNCOUNTABLE,) if self.accepts_uncountable else ()
-        return tuple(check for check in self.checks if not check.clear and check.state not in accepted)
+        accepted_states = (CheckState.UNCOUNTABLE,) if self.accepts_uncountable else ()
+        return tuple(check for check in self.checks if not check.clear and check.state not in accepted_states)
 
     @property
     def could_not_start(self) -> bool:
@@ -112,10 +112,10 @@ class AdhocResult:
 
     @property
     def nothing_judged(self) -> bool:
-        """Programs alone looked at it, and no test ran: that nothing was found is not an approval."""
-        untested = (CheckState.NOT_RUN, CheckState.COULD_NOT_START)
-        tested = any(check.state not in untested for check in self.checks)
-        return bool(self.panel and self.panel.mechanical) and not tested
+        """True if only programs reviewed it and no test ran: no findings are then not an approval."""
+        untested_states = (CheckState.NOT_RUN, CheckState.COULD_NOT_START)
+        has_tests = any(check.state not in untested_states for check in self.checks)
+        return bool(self.panel and self.panel.mechanical) and not has_tests
 
     @property
     def judged_by(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def review_change(
     say: Callable[[str], None],
     hear: Callable[[str], None] | None = None,
 ) -> AdhocResult:
-    """Choose two trees, hear the reviewers, put it together. `say` tells what goes on, `hear` what agents print."""
+    """Review the change between two trees. `say` gets progress notes, `hear` the output of agents."""
     found, home, secrets = discover(start), home_of(), secrets_from_environment()
     trust = examine(found, home)
     if tests is not False or (trust.problem and trust.accepted):
@@ -146,18 +146,18 @@ def review_change(
             nothing = AdhocResult(pair, change, notes=_left_out(pair.taken), not_shown=_not_looked_at(pair))
             return _discreet(secrets, nothing)
         policy = _policy(config, trust)
-        lent = (found.common_dir, project.objects)
+        readable_places = (found.common_dir, project.objects)
         others = other_checkouts(found.common_dir, known_projects(home))
         sandbox_policy = resolve_sandbox_policy(
-            config, checkout=found.root, burnish_home=home, readable=lent, untouched=others, project=project
+            config, checkout=found.root, burnish_home=home, readable=readable_places, read_only=others, project=project
         )
         ground = ReviewEnvironment(
-            project, place, home, config, policy, stop, tests, redacting(secrets, say), hear, sandbox_policy
+            project, place, home, config, policy, stop, tests, redacting_listener(secrets, say), hear, sandbox_policy
         )
         ground = replace(ground, trusted=trust.is_trusted, outside=trust.outside)
         try:
-            done = replace(_review(ground, pair, change), unused=_unused(trust))
-            return _discreet(secrets, done)
+            result = replace(_review(ground, pair, change), unused=_unused(trust))
+            return _discreet(secrets, result)
         except PhaseFailed as failed:
             raise _in_words(failed, place) from failed
 
@@ -169,33 +169,33 @@ def _unused(trust: CheckoutTrust) -> str:
     return f"The settings of this repository are not used, because it is not trusted: {trust.command('--show')}"
 
 
-def _discreet(secrets: Secrets, done: AdhocResult) -> AdhocResult:
-    """Reports end up in logs and chats. What agents said is clean by now; what our own programs quote is not."""
-    pair, panel = done.pair, done.panel
+def _discreet(secrets: Secrets, result: AdhocResult) -> AdhocResult:
+    """Redact the result. Agent replies are redacted already; quotes of burnish's own programs are not."""
+    pair, panel = result.pair, result.panel
     redact = secrets.redact
-    taken = pair.taken and _clean_taken(redact, pair.taken)
-    pair = replace(pair, what=redact(pair.what), against=redact(pair.against), note=redact(pair.note), taken=taken)
+    user_tree = pair.taken and _clean_taken(redact, pair.taken)
+    pair = replace(pair, what=redact(pair.what), against=redact(pair.against), note=redact(pair.note), taken=user_tree)
     return replace(
-        done,
+        result,
         pair=replace(pair, left_out=tuple(map(redact, pair.left_out))),
         panel=replace(panel, summary=redact(panel.summary), why=redact(panel.why)) if panel else None,
-        findings=tuple(clean_finding(secrets, finding) for finding in done.findings),
-        notes=tuple(map(redact, done.notes)),
-        checks=tuple(_clean_check(redact, check) for check in done.checks),
-        texts={redact(path): clean_lines(secrets, text) for path, text in done.texts.items()},
-        inspected=tuple(map(redact, done.inspected)),
-        not_shown=tuple(map(redact, done.not_shown)),
+        findings=tuple(clean_finding(secrets, finding) for finding in result.findings),
+        notes=tuple(map(redact, result.notes)),
+        checks=tuple(_clean_check(redact, check) for check in result.checks),
+        texts={redact(path): clean_lines(secrets, text) for path, text in result.texts.items()},
+        inspected=tuple(map(redact, result.inspected)),
+        not_shown=tuple(map(redact, result.not_shown)),
     )
 
 
-def _clean_taken(redact: Callable[[str], str], taken: UserTree) -> UserTree:
+def _clean_taken(redact: Callable[[str], str], user_tree: UserTree) -> UserTree:
     return replace(
-        taken,
-        secrets=tuple(map(redact, taken.secrets)),
-        unreadable=tuple(map(redact, taken.unreadable)),
-        nested=tuple(map(redact, taken.nested)),
-        installed=tuple(map(redact, taken.installed)),
-        staged=tuple(map(redact, taken.staged)),
+        user_tree,
+        secrets=tuple(map(redact, user_tree.secrets)),
+        unreadable=tuple(map(redact, user_tree.unreadable)),
+        nested=tuple(map(redact, user_tree.nested)),
+        installed=tuple(map(redact, user_tree.installed)),
+        staged=tuple(map(redact, user_tree.staged)),
     )
 
 
@@ -210,12 +210,12 @@ def _clean_check(redact: Callable[[str], str], check: ReviewedCheck) -> Reviewed
     )
 
 
-def _in_words(failed: PhaseFailed, place: Path) -> BurnishError:
-    """There is no task to retry: the hint of the loop would lead nowhere."""
+def _in_words(failure: PhaseFailed, place: Path) -> BurnishError:
+    """The error without hints on tasks, since there is no task to retry."""
     calls = place / "calls"
-    words = f"What it was asked and what it said is in {calls}." if any(calls.glob("*/*")) else ""
-    hint = "" if re.search(r"burnish (run|retry|log)|settings", failed.hint) and words else failed.hint
-    return BurnishError(failed.what, hint=" ".join(part for part in (hint, words) if part))
+    words = f"Its prompt and reply are in {calls}." if any(calls.glob("*/*")) else ""
+    hint = "" if re.search(r"burnish (run|retry|log)|settings", failure.hint) and words else failure.hint
+    return BurnishError(failure.what, hint=" ".join(part for part in (hint, words) if part))
 
 
 @contextmanager
@@ -251,25 +251,27 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
     ground.say(f"Reviewing {pair.what} against {pair.against}, by {names}")
     workspace = GitWorkspace(ground.project, ground.place / "none", "review", author=identity(ground.project))
     base = Base(pair.old.sha, pair.old.tree, None)
-    tested = run_tests(ground, pair, change)
-    subject = _subject(ground, pair, change, tested.comparisons)
-    if wants_whole_tree(ground, pair, change, tested.comparisons):
+    test_outcome = run_tests(ground, pair, change)
+    subject = _subject(ground, pair, change, test_outcome.comparisons)
+    if wants_whole_tree(ground, pair, change, test_outcome.comparisons):
         place = ground.place / "files"
-        laid = snapshot(workspace, pair.new.sha, base=base, path=place, from_base=PROJECT_FILES, trusted=ground.trusted)
-        with laid as files:
+        snapshot_folder = snapshot(
+            workspace, pair.new.sha, base=base, path=place, from_base=PROJECT_FILES, trusted=ground.trusted
+        )
+        with snapshot_folder as files:
             hearing = _hearing(ground, pair, subject, ReviewedFiles(files.path, whole_tree=True))
-            heard = run_reviewers(hearing)
+            replies = run_reviewers(hearing)
             breaches = files.breaches()
     else:
         files_read = ReviewedFiles(ground.place / "files" / "changed", whole_tree=False)
         write_changed_files(change, Contents(ground.project, pair.new.sha, change.paths).get, files_read.path)
         hearing = _hearing(ground, pair, subject, files_read)
-        heard, breaches = run_reviewers(hearing), []
-    panel = panel_of(hearing, heard)
-    spoiled = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
-    done = _put_together(ground, pair, subject, panel, heard, spoiled)
+        replies, breaches = run_reviewers(hearing), []
+    panel = panel_of(hearing, replies)
+    write_notes = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
+    result = _put_together(ground, pair, subject, panel, replies, write_notes)
     accepts = ground.config.checks.uncountable == "accept"
-    return replace(done, checks=tested.checks, accepts_uncountable=accepts)
+    return replace(result, checks=test_outcome.checks, accepts_uncountable=accepts)
 
 
 def _subject(
@@ -337,10 +339,10 @@ def _put_together(
     pair: CommitRange,
     subject: ReviewInput,
     panel: PanelResult,
-    heard: tuple[ReviewerReply, ...],
+    replies: tuple[ReviewerReply, ...],
     notes: list[str],
 ) -> AdhocResult:
-    update = absorb_review((), remarks=panel.remarks, cycle=1, files=subject.text_of, mechanical=mechanical(heard))
+    update = absorb_review((), remarks=panel.remarks, cycle=1, files=subject.text_of, mechanical=mechanical(replies))
     findings = tuple(worst_first(update.findings))
     paths = {f.remark.file for f in findings if f.remark.file}
     texts = {path: text for path in sorted(paths) if (text := subject.text_of(path)) is not None}
@@ -372,20 +374,20 @@ def _told(project: Project, pair: CommitRange) -> str:
     return f"{pair.what}, against {pair.against}\n\nThe commits in it:\n\n{messages(project, pair)}"
 
 
-def _left_out(taken: UserTree | None) -> tuple[str, ...]:
-    if taken is None:
+def _left_out(user_tree: UserTree | None) -> tuple[str, ...]:
+    if user_tree is None:
         return ()
     return (
-        *(f"{path} looks like a secret and is not tracked: it was left out." for path in taken.secrets),
-        *(f"{path} is a repository of its own: it was left out." for path in taken.nested),
+        *(f"{path} looks like a secret and is not tracked: it was left out." for path in user_tree.secrets),
+        *(f"{path} is a repository of its own: it was left out." for path in user_tree.nested),
         *(
             f"{path} holds installed or generated files and is not ignored: it was left out."
-            for path in taken.installed
+            for path in user_tree.installed
         ),
-        *(f"{path} cannot be read: nobody looked at it." for path in taken.unreadable),
+        *(f"{path} cannot be read: it was not reviewed." for path in user_tree.unreadable),
         *(
             f"{path} is staged with other content than the file has, which was not reviewed: burnish review --staged"
-            for path in taken.staged
+            for path in user_tree.staged
         ),
     )
 

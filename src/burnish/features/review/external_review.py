@@ -57,19 +57,19 @@ class ReviewFile:
     commit: str | None = None
 
 
-def bring_review(app: App, task_id: int, offered: ReviewFile, progress: Progress) -> Task:
-    """Everything that can be refused is refused before anything changes."""
+def bring_review(app: App, task_id: int, review_file: ReviewFile, progress: Progress) -> Task:
+    """Record an external review. Raises before anything changes."""
     refuse_inside_phase()
     stops = StopTokens()
     with hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
         deps = deps_for(app, RunRequest(), progress, stops, lock.runner.uuid)
         with deps.task_files.lock(f"outside-{task_id}"):
             by_hand = replace(deps, event_log=app.event_log)
-            site, brought, head = _checked(app, by_hand, task_id, offered)
-            _hand_over(app, by_hand, site, brought, head)
+            site, external_review, head = _checked(app, by_hand, task_id, review_file)
+            _hand_over(app, by_hand, site, external_review, head)
             deps.failpoint("outside-handed")
             outside.check_first(by_hand, site)
-            outside.take(by_hand, site, _in_person(by_hand, site, brought))
+            outside.take(by_hand, site, _in_person(by_hand, site, external_review))
             deps.failpoint("outside-taken")
             app.store.register_runner(runner_card(lock))
             try:
@@ -80,29 +80,29 @@ def bring_review(app: App, task_id: int, offered: ReviewFile, progress: Progress
 
 
 def _checked(
-    app: App, deps: Deps, task_id: int, offered: ReviewFile
+    app: App, deps: Deps, task_id: int, review_file: ReviewFile
 ) -> tuple[TaskSetup, outside.ExternalReview, Commit]:
     history = app.event_log.history(task_id)
     app.event_log.refuse_if_held(task_id)
     site = site_of(app, deps, history.task)
     head = outside.refuse_unreviewable(history, site.workspace.head(), site.base.tree)
-    kind = kind_of(offered)
-    _refuse_moved(history, head, offered, kind)
-    review = _read(app, deps, site, history, head, offered, kind)
+    kind = kind_of(review_file)
+    _refuse_moved(history, head, review_file, kind)
+    review = _read(app, deps, site, history, head, review_file, kind)
     outside.refuse_against_rejection(history, head.tree, review)
     if is_without_reason(review):
         raise BadInput(
-            f"{offered.name} asks for changes but does not say which.",
+            f"{review_file.name} asks for changes but does not say which.",
             hint="Write what is to be changed, e.g. `- src/a.py:45: what is wrong`.",
         )
-    return site, outside.ExternalReview(review, app.person, offered.text, kind.rstrip("l"), offered.name), head
+    return site, outside.ExternalReview(review, app.person, review_file.text, kind.rstrip("l"), review_file.name), head
 
 
-def kind_of(offered: ReviewFile) -> str:
+def kind_of(review_file: ReviewFile) -> str:
     """By what it holds, not by its name."""
-    text = offered.text.lstrip("\ufeff \t\r\n")
+    text = review_file.text.lstrip("\ufeff \t\r\n")
     if not text.strip():
-        raise BadInput(f"{offered.name} is empty: there is no review in it.", hint="Nothing was changed.")
+        raise BadInput(f"{review_file.name} is empty: there is no review in it.", hint="Nothing was changed.")
     if not text.startswith("{"):
         return "markdown"
     try:
@@ -112,59 +112,60 @@ def kind_of(offered: ReviewFile) -> str:
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
             return "rdjsonl"
         raise BadInput(
-            f"{offered.name} is not valid JSON: {str(why)[:200]}",
+            f"{review_file.name} is not valid JSON: {str(why)[:200]}",
             hint="Nothing was changed. Correct the file at that place.",
         ) from None
     for kind, key in (("contract", "verdict"), ("sarif", "runs"), ("rdjson", "diagnostics"), ("rdjsonl", "message")):
         if key in value:
             return kind
     raise BadInput(
-        f"{offered.name} is JSON of a kind that burnish does not know.",
+        f"{review_file.name} is JSON in an unknown format.",
         hint="Known: the review contract, SARIF 2.1.0, rdjson. `burnish handoff` shows the contract.",
     )
 
 
-def _refuse_moved(history: History, head: Commit, offered: ReviewFile, kind: str) -> None:
+def _refuse_moved(history: History, head: Commit, review_file: ReviewFile, kind: str) -> None:
     """The review is of a commit: the one named, else the one that is on record as this cycle's."""
     task = history.task
-    named = offered.commit or (page_of(offered.text).commit if kind == "markdown" else "")
+    named_commit = review_file.commit or (page_of(review_file.text).commit if kind == "markdown" else "")
     tip = history.tip(history.cycle)
-    seen = named or (tip.result.commit if tip else "")
-    if named and len(named) < 7:
-        raise BadInput(f"{named!r} is too short for a commit.", hint="Give seven digits of it or more.")
-    if not seen or not head.sha.startswith(seen.lower()):
+    reviewed_commit = named_commit or (tip.result.commit if tip else "")
+    if named_commit and len(named_commit) < 7:
+        raise BadInput(f"{named_commit!r} is too short for a commit.", hint="Give seven digits of it or more.")
+    if not reviewed_commit or not head.sha.startswith(reviewed_commit.lower()):
         raise Refused(
-            f"The branch of task {task.id} is at {head.sha[:12]}, the review is of {seen[:12] or 'another commit'}.",
+            f"The branch of task {task.id} is at {head.sha[:12]}, "
+            f"the review is of {reviewed_commit[:12] or 'another commit'}.",
             hint=f"Review what is there now, then: burnish review {task.id} --from … --commit {head.sha[:12]}",
         )
 
 
 def _read(
-    app: App, deps: Deps, site: TaskSetup, history: History, head: Commit, offered: ReviewFile, kind: str
+    app: App, deps: Deps, site: TaskSetup, history: History, head: Commit, review_file: ReviewFile, kind: str
 ) -> Review:
     if kind in READERS:
-        return _reported(app, offered, kind)
+        return _reported(app, review_file, kind)
     subject = review_input(deps, site, history, history.cycle)
     number = _number(deps, site, history, head)
     expect = subject.context(site.policy, OUTSIDE, number).expect(app.person)
     if kind == "contract":
-        reading = read_contract(offered.text, number=number, expect=expect)
-        if isinstance(reading, Review) and offered.verdict not in (None, reading.verdict):
-            reading = Unreadable(f"it says {reading.verdict}, and --verdict says {offered.verdict}", "")
+        reading = read_contract(review_file.text, number=number, expect=expect)
+        if isinstance(reading, Review) and review_file.verdict not in (None, reading.verdict):
+            reading = Unreadable(f"it says {reading.verdict}, and --verdict says {review_file.verdict}", "")
     else:
-        reading = read_markdown(offered.text, verdict=offered.verdict, number=number, expect=expect)
+        reading = read_markdown(review_file.text, verdict=review_file.verdict, number=number, expect=expect)
     if isinstance(reading, Unreadable):
-        raise _unreadable(offered, reading.why)
+        raise _unreadable(review_file, reading.why)
     return replace(reading, remarks=existing_places(reading.remarks, subject.change.paths, subject.text_of))
 
 
-def _unreadable(offered: ReviewFile, why: str) -> BadInput:
+def _unreadable(review_file: ReviewFile, why: str) -> BadInput:
     hint = "Put `Verdict: approved` or `Verdict: changes requested` on a line of its own."
     if "number" in why:
         hint = "Answer the prompt of the newest `burnish handoff`, or leave the number out."
-    elif offered.text.lstrip()[:1] == "{":
+    elif review_file.text.lstrip()[:1] == "{":
         hint = "Correct that in the JSON; the prompt of `burnish handoff` shows the whole form."
-    return BadInput(f"{offered.name} cannot be taken as a review: {why}.", hint=f"Nothing was changed. {hint}")
+    return BadInput(f"{review_file.name} cannot be taken as a review: {why}.", hint=f"Nothing was changed. {hint}")
 
 
 def _number(deps: Deps, site: TaskSetup, history: History, head: Commit) -> str:
@@ -175,26 +176,26 @@ def _number(deps: Deps, site: TaskSetup, history: History, head: Commit) -> str:
     return call.number() if call and call.prompt() else ""
 
 
-def _reported(app: App, offered: ReviewFile, kind: str) -> Review:
-    """A tool has findings and no verdict: errors ask for changes, the rest is for the person to say."""
+def _reported(app: App, review_file: ReviewFile, kind: str) -> Review:
+    """A review from a tool's report. Errors request changes; without errors the person gives the verdict."""
     try:
-        report = READERS[kind](offered.text, source=app.person)
+        report = READERS[kind](review_file.text, source=app.person)
     except NotReadable as why:
         raise BadInput(
-            f"{offered.name} cannot be taken as a review: {why}.",
-            hint="Nothing was changed. Have the tool write its report again, and import that.",
+            f"{review_file.name} cannot be taken as a review: {why}.",
+            hint="Nothing was changed. Create the report again with the tool.",
         ) from None
     errors = sum(remark.severity is Severity.ERROR for remark in report.remarks)
-    if errors and offered.verdict is Verdict.APPROVED:
+    if errors and review_file.verdict is Verdict.APPROVED:
         raise BadInput(
-            f"{offered.name} reports {errors} error{'s' * (errors != 1)}: it cannot approve.",
+            f"{review_file.name} reports {errors} error{'s' * (errors != 1)}: it cannot approve.",
             hint="Take it without --verdict, then waive what is wrong: burnish waive",
         )
-    verdict = offered.verdict or (Verdict.CHANGES_REQUESTED if errors else None)
+    verdict = review_file.verdict or (Verdict.CHANGES_REQUESTED if errors else None)
     if verdict is None:
         raise BadInput(
-            f"{offered.name} reports no error, and it has no verdict of its own.",
-            hint="Say what it comes to: --verdict approved, or --verdict changes_requested",
+            f"{review_file.name} reports no error, and it has no verdict of its own.",
+            hint="Add a verdict: --verdict approved, or --verdict changes_requested",
         )
     return Review(verdict, _summary(report, errors), remarks=report.remarks)
 
@@ -205,7 +206,7 @@ def _summary(report: Report, errors: int) -> str:
     return f"{whose} reports {found} problem{'s' * (found != 1)}, {errors} of them errors."
 
 
-def _hand_over(app: App, deps: Deps, site: TaskSetup, brought: outside.ExternalReview, head: Commit) -> None:
+def _hand_over(app: App, deps: Deps, site: TaskSetup, external_review: outside.ExternalReview, head: Commit) -> None:
     history = app.event_log.history(site.task_id)
     approval = app.event_log.approval(site.task_id)
     events = outside.hand_over(
@@ -214,27 +215,27 @@ def _hand_over(app: App, deps: Deps, site: TaskSetup, brought: outside.ExternalR
         head,
         site.base,
         by=app.person,
-        why=f"{brought.by} brought a review",
+        why=f"{external_review.by} brought a review",
         approved=bool(approval and approval.valid),
     )
     if events:
         deps.record(history.task, *events)
 
 
-def _in_person(deps: Deps, site: TaskSetup, brought: outside.ExternalReview) -> outside.ExternalReview:
+def _in_person(deps: Deps, site: TaskSetup, external_review: outside.ExternalReview) -> outside.ExternalReview:
     """What the contract asks for must be in the object; words of a person are of the whole change."""
     history = deps.event_log.history(site.task_id)
     subject = review_input(deps, site, history, history.cycle)
-    if brought.kind == "contract" or has_block(brought.raw):
-        return replace(brought, unseen=_unseen(deps, site, subject, brought.review))
-    review = complete_approval(
-        brought.review,
+    if external_review.kind == "contract" or has_block(external_review.raw):
+        return replace(external_review, unseen=_unseen(deps, site, subject, external_review.review))
+    review = in_person(
+        external_review.review,
         findings=history.findings,
         criteria=subject.judged,
-        by=brought.by,
-        is_new_tree=not outside.rejected_before(history, subject.commit.tree),
+        by=external_review.by,
+        anew=not outside.rejected_before(history, subject.commit.tree),
     )
-    return replace(brought, review=review)
+    return replace(external_review, review=review)
 
 
 def _unseen(deps: Deps, site: TaskSetup, subject: ReviewInput, review: Review) -> tuple[str, ...]:

@@ -92,20 +92,20 @@ def hand_off(app: App, task_id: int, *, force: bool) -> HandoffReport:
         raise DirtyWorkspace(task, blocking, benign)
     if not blocking and not benign and (not site.workspace.exists() or site.workspace.checked_out_commit() != head.sha):
         site.workspace.reset_to(head.sha, base=site.base)
-    left = f", {len(blocking)} uncommitted paths left out" if blocking else ""
+    note = f", {len(blocking)} uncommitted paths left out" if blocking else ""
     events = outside.hand_over(
         history,
         site.policy,
         head,
         site.base,
         by=app.person,
-        why=f"handed over to a reviewer outside{left}",
+        why=f"handed over to a reviewer outside{note}",
         approved=_approved(app, task_id),
     )
     if events:
         app.event_log.record(task_id, *events)
-    voided = any(event.type == "approval.voided" for event in events)
-    return replace(_handed(app, deps, site, (tuple(blocking), tuple(benign))), voided=voided)
+    is_voided = any(event.type == "approval.voided" for event in events)
+    return replace(_handed(app, deps, site, (tuple(blocking), tuple(benign))), voided=is_voided)
 
 
 def site_of(app: App, deps: Deps, task: Task) -> TaskSetup:
@@ -127,9 +127,9 @@ def _dirt(app: App, workspace: GitWorkspace, task_files: HomeTaskFiles, task: Ta
     if not workspace.exists():
         return [], []
     folder = f".burnish/tasks/{task.name}/"
-    kept = {folder + name: data for name, data in task_files.read_all(task).items()}
+    artifacts = {folder + name: data for name, data in task_files.read_all(task).items()}
     paths = dirty_paths(app.repo, workspace)
-    ours = [path for path in paths if path in kept and _holds(workspace.path / path, kept[path])]
+    ours = [path for path in paths if path in artifacts and _holds(workspace.path / path, artifacts[path])]
     return classify(paths, task_name=task.name, written_by_burnish=ours)
 
 

@@ -25,7 +25,7 @@ APPROVED, REJECTED, FAILED = "approved", "rejected", "failed"
 
 @dataclass(frozen=True, slots=True)
 class _UntilDecided:
-    """Lets the run go on up to the decision: who improves then, and when, is not ours to say."""
+    """Stops the run before the decision, since the caller decides what follows."""
 
     stops: StopTokens
     task: int
@@ -55,13 +55,13 @@ def review_once(app: App, task_id: int, cycle: int) -> str:
 
 
 def in_three(verdict: str | None) -> str:
-    """A verdict in the three words that S3 knows; what could not be heard is `failed`."""
+    """The verdict as approved, rejected or failed; an unreadable review is `failed`."""
     return FAILED if verdict is None else APPROVED if verdict == Verdict.APPROVED else REJECTED
 
 
 def _came_to(events: list[RecordedEvent]) -> str:
-    """By the review where there was one; checks that fail before it are a no as well."""
-    reviews = [read(ReviewCompleted, event.data) for event in events if event.type == "review.completed"]
+    """The result of the review; failed checks before it count as rejected."""
+    reviews = [event for event in events if event.type == "review.completed"]
     if reviews:
-        return in_three(reviews[-1].verdict)
+        return in_three(reviews[-1].data.get("verdict"))
     return REJECTED if any(event.type == "review.rejected" for event in events) else FAILED

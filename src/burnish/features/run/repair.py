@@ -1,4 +1,4 @@
-"""What a loss of power or a damaged disk left of burnish's refs and objects: found, and put right or put aside."""
+"""Repairs burnish's refs and objects after a power loss or disk damage, or moves them aside."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RepairReport:
 
 
 def heal(app: App, *, thorough: bool = False) -> RepairReport:
-    """At the start of a run: refs and objects of burnish's own that lead to nothing no longer hinder the user's git.
+    """At the start of a run: repair or remove broken refs and objects of burnish, which would disturb the user's git.
 
     Objects are read only once after each start of the machine, for that takes time: files are torn by a loss of power.
     `thorough`: read them in any case, because one was found to be unreadable.
@@ -48,25 +48,25 @@ def heal(app: App, *, thorough: bool = False) -> RepairReport:
     is_restarted = _last_boot(app.repo) != boot_id() and app.store.has_begun_tasks(app.key)
     is_restarted = is_restarted or thorough
     files = read_own_refs(app.repo)
-    healed, stale = RepairReport(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
-    healed.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
-    torn = move_torn_objects_aside(app.repo) if is_restarted else []
-    if torn:
-        healed.notes.append(
-            f"{len(torn)} damaged git objects of burnish were moved to {_kept(app.repo, 'torn-objects')}"
+    report, stale = RepairReport(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
+    report.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
+    torn_objects = put_torn_aside(app.repo) if is_restarted else []
+    if torn_objects:
+        report.notes.append(
+            f"{len(torn_objects)} damaged git objects of burnish were moved to {_kept(app.repo, 'torn-objects')}"
         )
     broken_refs = find_broken_refs(app.repo, files, thorough=is_restarted)
-    needed = _needed_branches(app) if broken_refs else set()
-    for broken in broken_refs:
-        if broken.commit and is_published_again(app.repo, broken):
-            healed.notes.append(f"{broken.name} {broken.words}: restored from copies in the burnish home.")
-        elif broken.name in needed:
-            healed.branches.append(broken.name)  # put right with its task
+    needed_branches = _needed_branches(app) if broken_refs else set()
+    for broken_ref in broken_refs:
+        if broken_ref.commit and is_published_again(app.repo, broken_ref):
+            report.notes.append(f"{broken_ref.name} {broken_ref.words}: restored from copies in the burnish home.")
+        elif broken_ref.name in needed_branches:
+            report.branches.append(broken_ref.name)  # put right with its task
         else:
-            healed.notes.append(_remove(app, broken))
-            healed.unarchived += _owners(app, broken)
+            report.notes.append(_remove(app, broken_ref))
+            report.unarchived += _owners(app, broken_ref)
     write_whole(_boot_file(app.repo), boot_id().encode())
-    return replace(healed, tips={} if broken_refs else files.tips, is_thorough=is_restarted)
+    return replace(report, tips={} if broken_refs else files.tips, is_thorough=is_restarted)
 
 
 def _needed_branches(app: App) -> set[str]:
@@ -75,34 +75,38 @@ def _needed_branches(app: App) -> set[str]:
     return {f"refs/heads/{task.branch}" for task in tasks if is_concerned(task)}
 
 
-def is_published_again(project: Project, broken: BrokenRef) -> bool:
+def is_published_again(project: Project, broken_ref: BrokenRef) -> bool:
     """Burnish keeps copies of new objects in its own store for some time."""
-    publish_again(project, broken.commit)
-    return not find_unsound(project, {broken.name: broken.commit})
+    publish_again(project, broken_ref.commit)
+    return not find_unsound(project, {broken_ref.name: broken_ref.commit})
 
 
-def _remove(app: App, broken: BrokenRef) -> str:
-    if broken.commit and broken.name.startswith(RESCUES) and (left := write_readable(app.repo, broken.commit)):
-        return _replace_rescue(app.repo, broken, left)
-    remove_broken_ref(app.repo, broken)
-    if not broken.name.startswith(ARTIFACTS):
-        return f"{broken.name} {broken.words}: it was removed, a note of it is in {_kept(app.repo, 'broken-refs')}."
-    return f"{broken.name} {broken.words}: it is written again from the files in the burnish home."
+def _remove(app: App, broken_ref: BrokenRef) -> str:
+    if (
+        broken_ref.commit
+        and broken_ref.name.startswith(RESCUES)
+        and (rescue := write_readable(app.repo, broken_ref.commit))
+    ):
+        return _replace_rescue(app.repo, broken_ref, rescue)
+    remove_broken_ref(app.repo, broken_ref)
+    if not broken_ref.name.startswith(ARTIFACTS):
+        return f"{broken_ref.name} {broken_ref.words}: it was removed, see {_kept(app.repo, 'broken-refs')}."
+    return f"{broken_ref.name} {broken_ref.words}: it is written again from the files in the burnish home."
 
 
-def _replace_rescue(project: Project, broken: BrokenRef, left: ReadableRescue) -> str:
-    remove_broken_ref(project, broken)
+def _replace_rescue(project: Project, broken_ref: BrokenRef, rescue: ReadableRescue) -> str:
+    remove_broken_ref(project, broken_ref)
     # a rescue without its base is never given to an agent as unfinished work
-    label = broken.name.removeprefix(RESCUES) + ("" if left.has_base else "-partial")
-    ref = keep(project, label, left.commit)
-    names = ", ".join(left.unreadable[:5]) + (" and others" if len(left.unreadable) > 5 else "")
-    saved = f"{ref} has what can be read, without {names}"
-    return f"{broken.name} {broken.words}: {saved}. A note of it is in {_kept(project, 'broken-refs')}."
+    label = broken_ref.name.removeprefix(RESCUES) + ("" if rescue.has_base else "-partial")
+    ref = keep(project, label, rescue.commit)
+    names = ", ".join(rescue.unreadable[:5]) + (" and others" if len(rescue.unreadable) > 5 else "")
+    note = f"{ref} has what can be read, without {names}"
+    return f"{broken_ref.name} {broken_ref.words}: {note}. See {_kept(project, 'broken-refs')}."
 
 
-def _owners(app: App, broken: BrokenRef) -> list[int]:
+def _owners(app: App, broken_ref: BrokenRef) -> list[int]:
     """The task whose artifacts the ref held."""
-    return [task.id for task in app.store.tasks(app.key, brief=True) if broken.name == f"{ARTIFACTS}{task.name}"]
+    return [task.id for task in app.store.tasks(app.key, brief=True) if broken_ref.name == f"{ARTIFACTS}{task.name}"]
 
 
 def _kept(project: Project, name: str) -> Path:

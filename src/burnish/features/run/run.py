@@ -1,4 +1,4 @@
-"""`burnish run`: one process that works on tasks until there is nothing left to do."""
+"""`burnish run`: runs tasks until no task is ready."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check(app: App, request: RunRequest) -> list[str]:
     Returns what that changed besides the status.
     """
     if not request.dry_run:
-        # who runs a task brings its own settings by the environment, and with them its judges
+        # The environment of the runner may change settings, and with them the reviewers.
         refuse_inside_phase()
         app.trust.require()
         sandbox_policy_of(app).require()
@@ -74,15 +74,15 @@ def run_tasks(
     with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _telling(progress, gate)):
         app.store.register_runner(runner_card(lock))
         try:
-            with notifying(app.event_log, app.config.notify, progress) as watched:
-                deps = deps_for(app, request, watched, stops, lock.runner.uuid)
+            with notifying(app.event_log, app.config.notify, progress) as notifying_progress:
+                deps = deps_for(app, request, notifying_progress, stops, lock.runner.uuid)
                 return _run(app, request, replace(deps, gate=gate), stops, notes)
         finally:
             app.store.forget_runner(lock.runner.uuid)
 
 
 def _telling(progress: Progress, gate: Gate | None) -> Callable[[str], None]:
-    """At the gate no agent is at work, so there is nothing to say of ending them."""
+    """A note function that is silent at the gate, since no agent runs there."""
     return lambda text: None if gate and gate.asking else progress.note(text)
 
 
@@ -95,47 +95,47 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     most = None if request.everything or request.ids else 1
     pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked, out=stops.stopped)
     with _watching(app, pool, stops):
-        done = pool.run(request.jobs)
+        finished_tasks = pool.run(request.jobs)
     if not stops.asked:
         _remove_old_files(app, deps)
-    seen = {t.id for t in done}
-    named = [app.store.task(app.key, i) for i in request.ids if i not in seen]
-    waiting = [(t, _why_waiting(app, t)) for t in named if t.status is Status.BACKLOG]
-    settled = [t for t in named if t.status is not Status.BACKLOG]
+    run_ids = {t.id for t in finished_tasks}
+    other_tasks = [app.store.task(app.key, i) for i in request.ids if i not in run_ids]
+    waiting = [(t, _why_waiting(app, t)) for t in other_tasks if t.status is Status.BACKLOG]
+    settled_tasks = [t for t in other_tasks if t.status is not Status.BACKLOG]
     if request.everything:
         unmet = {t.id for t, _ in app.store.waiting(app.key)} | app.event_log.later().keys()
         waiting += [(t, _why_waiting(app, t)) for t in app.store.tasks(app.key, ids=unmet)] if unmet else []
-    ended = (*done, *settled)
-    untested = [
-        t.id for t in ended if t.status is Status.VERIFIED and not is_tested(app.event_log.history(t.id), t.cycle)
+    all_tasks = (*finished_tasks, *settled_tasks)
+    untested_ids = [
+        t.id for t in all_tasks if t.status is Status.VERIFIED and not is_tested(app.event_log.history(t.id), t.cycle)
     ]
-    return RunReport(ended, tuple(waiting), tuple(notes), interrupted=stops.asked, untested=frozenset(untested))
+    return RunReport(all_tasks, tuple(waiting), tuple(notes), interrupted=stops.asked, untested=frozenset(untested_ids))
 
 
 def _remove_old_files(app: App, deps: Deps) -> None:
-    """From time to time. Whatever goes wrong with it, the run is over and its outcome stands."""
+    """Remove old files from time to time. Errors do not change the result of the run."""
     from burnish.features.clean.automatic import clean_if_due
 
     with suppress(BurnishError, OSError):
-        removed = clean_if_due(app)
-        if removed:
-            deps.progress.note(removed.words)
+        record = clean_if_due(app)
+        if record:
+            deps.progress.note(record.words)
 
 
 def _at_gate(app: App, request: RunRequest, deps: Deps, stops: StopTokens) -> RunRequest:
-    """Who left the gate without an answer, or was killed there, is asked first; nothing is done twice for it."""
+    """Ask first about tasks whose gate was left without an answer; no work is repeated."""
     if deps.gate is None:
         return request
     ids = request.ids or None
     waiting = app.store.tasks(app.key, statuses=(Status.WAITING_APPROVAL,), ids=ids)
-    wanted = [t.id for t in waiting if deps.policy_for(t).hitl != "off"]
+    ids_to_ask = [t.id for t in waiting if deps.policy_for(t).hitl != "off"]
     if not (request.ids or request.everything):
-        wanted = wanted[:1]
-    for number in wanted:
+        ids_to_ask = ids_to_ask[:1]
+    for number in ids_to_ask:
         if not stops.asked:
-            # nobody has claimed it yet: a person's answer needs no claim
+            # It is not claimed yet: a person's answer needs no claim.
             ask_person(replace(deps, event_log=app.event_log), number)
-    return request if request.ids or request.everything or not wanted else replace(request, ids=tuple(wanted))
+    return request if request.ids or request.everything or not ids_to_ask else replace(request, ids=tuple(ids_to_ask))
 
 
 def _check_ids(app: App, request: RunRequest) -> list[str]:
@@ -149,16 +149,16 @@ def _check_ids(app: App, request: RunRequest) -> list[str]:
         if task.status is Status.CANCELLED:
             raise Refused(f"Task {task.id} is cancelled.", hint=f"Restore and run it: burnish retry {task.id}")
     # only now, when nothing is refused any more, does anything change
-    failed = [task for task in tasks if task.status is Status.FAILED and not request.dry_run]
-    ready = [actions.retry(app.event_log, app.repository, task.id, by=app.person) for task in failed]
+    failed_tasks = [task for task in tasks if task.status is Status.FAILED and not request.dry_run]
+    ready = [actions.retry(app.event_log, app.repository, task.id, by=app.person) for task in failed_tasks]
     return [f"Task {task.id}: {task.note}." for task in ready if task.note]
 
 
 def _planned(app: App, request: RunRequest) -> list[Task]:
     ready = (Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW)
-    blocked = {t.id for t, _ in app.store.waiting(app.key)}
+    blocked_ids = {t.id for t, _ in app.store.waiting(app.key)}
     found = app.store.tasks(app.key, statuses=ready, ids=request.ids or None, brief=not request.ids)
-    tasks = sorted((t for t in found if t.id not in blocked), key=lambda t: (-t.spec.priority, t.id))
+    tasks = sorted((t for t in found if t.id not in blocked_ids), key=lambda t: (-t.spec.priority, t.id))
     if request.ids:
         return tasks
     # a list reads the heads of the specs alone
@@ -166,7 +166,7 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
 
 
 def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
-    """Put right what an earlier run left, and say what the user may not expect."""
+    """Repair what an earlier run left, and return notes for the user."""
     notes = [deps.rights] if deps.rights else []
     notes += unused_settings(app.config)
     missing = missing_paths(app.config) if app.config.sandbox.mode != "off" else ""
@@ -174,16 +174,16 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     notes += _uncounted(app, request)
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
-    healed = heal(app)
-    branches = settle_lost(app, healed.branches, healed.tips)
-    notes += [*healed.notes, *branches.notes]
-    if branches.had_unreadable and not healed.is_thorough:
+    repair = heal(app)
+    branches = settle_lost(app, repair.branches, repair.tips)
+    notes += [*repair.notes, *branches.notes]
+    if branches.had_unreadable and not repair.is_thorough:
         # objects are gone although the machine was not started again: other refs may have lost theirs, too
-        healed = heal(app, thorough=True)
-        branches = settle_lost(app, healed.branches, healed.tips)
-        notes += [*healed.notes, *branches.notes]
+        repair = heal(app, thorough=True)
+        branches = settle_lost(app, repair.branches, repair.tips)
+        notes += [*repair.notes, *branches.notes]
     remove_idle_trees(app)
-    for number in dict.fromkeys([*healed.unarchived, *deps.event_log.unarchived()]):
+    for number in dict.fromkeys([*repair.unarchived, *deps.event_log.unarchived()]):
         task = deps.event_log.task(number)
         if task.branch and not (task.runner and task.status in RUNNING):
             with noting_failures(notes, task):
@@ -210,17 +210,17 @@ def _why_waiting(app: App, task: Task) -> str:
 
 @contextmanager
 def _watching(app: App, pool: Pool, stops: StopTokens) -> Iterator[None]:
-    """A task that is cancelled from elsewhere is stopped here within a second."""
+    """Stop tasks that are cancelled by another process, within a second."""
     over = threading.Event()
 
     def look() -> None:
         while not over.wait(0.5):
             running = sorted(pool.running)
             try:
-                cancelled = app.store.tasks(app.key, statuses=(Status.CANCELLED,), ids=running) if running else []
+                cancelled_tasks = app.store.tasks(app.key, statuses=(Status.CANCELLED,), ids=running) if running else []
             except BurnishError:
                 continue
-            for task in cancelled:
+            for task in cancelled_tasks:
                 stops.of(task.id).request()
 
     watcher = threading.Thread(target=look, name="cancel-watcher", daemon=True)

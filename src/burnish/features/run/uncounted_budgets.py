@@ -22,7 +22,7 @@ def uncounted_budgets(
     counts = (("budget.task_tokens", budget.task_tokens), ("budget.session_tokens", budget.session_tokens))
     tokens = [name for name, most in counts if most is not None]
     found: dict[str, None] = {}
-    for name, model, is_author in dict.fromkeys(used for policy in policies for used in _agents_of(policy, agents)):
+    for name, model, is_author in dict.fromkeys(agent for policy in policies for agent in _agents_of(policy, agents)):
         entry = agents[name]
         own = [f"agents.{name}.budget_usd"] if entry.budget_usd is not None else []
         if (own or usd) and (why := uncounted_usd(entry, model, os.environ, is_author=is_author)):
@@ -49,11 +49,11 @@ def _agents_of(policy: Policy, agents: Mapping[str, AgentSettings]) -> Iterator[
     ]
     reviewers = [(one.agent, one.model) for one in policy.reviewers]
     reviewers += [(one.agent, one.model) for step in policy.pipeline for one in step.reviewers]
-    asked = [(*one, True) for one in authors] + [(*one, False) for one in reviewers]
-    for name, model, is_author in asked:
-        seen: list[str] = []
+    calls = [(*one, True) for one in authors] + [(*one, False) for one in reviewers]
+    for name, model, is_author in calls:
+        visited_names: list[str] = []
         following: str | None = name
-        while following and following in agents and following not in seen:
-            seen.append(following)
+        while following and following in agents and following not in visited_names:
+            visited_names.append(following)
             yield following, model if following == name else None, is_author
             following = agents[following].fallback

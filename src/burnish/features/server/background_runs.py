@@ -31,7 +31,7 @@ PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence for whoever watches."""
+    """A message for the user."""
 
     at: str
     project: str
@@ -40,7 +40,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class _Watcher:
-    """The progress of a run nobody sits in front of: the board reads events, and logs from their files."""
+    """The progress of a background run: the board reads events, and logs from their files."""
 
     project: str
     changed: Callable[[], None]
@@ -68,12 +68,12 @@ class BackgroundRun:
     thread: threading.Thread | None = None
 
     def wants(self, task: Task) -> bool:
-        """Is it going to be begun by this run, when it is its turn?"""
+        """True if this run will start the task later."""
         if task.project != self.app.key or self.stops.asked or task.id in self.stops.tokens:
             return False
-        named = task.id in self.request.ids and task.status in UNDER_WAY
+        is_named = task.id in self.request.ids and task.status in UNDER_WAY
         anyway = self.request.everything or task.id in self.request.ids
-        return named or (anyway and (task.status is Status.BACKLOG or was_cut(task)))
+        return is_named or (anyway and (task.status is Status.BACKLOG or was_cut(task)))
 
     def has(self, task: Task) -> bool:
         return task.project == self.app.key and (task.id in self.stops.tokens or self.wants(task))
@@ -82,10 +82,10 @@ class BackgroundRun:
 class BackgroundRuns:
     """What this process runs; kept in a file, so that a restart goes on with it."""
 
-    def __init__(self, file: Path, open_project: Callable[[str], App], changed: Callable[[], None]) -> None:
+    def __init__(self, file: Path, open_project: Callable[[str], App], on_change: Callable[[], None]) -> None:
         self._file = file
         self._open = open_project
-        self._changed = changed
+        self._changed = on_change
         self._runs: dict[str, BackgroundRun] = {}
         self._guard = threading.Lock()
         # between the question whether a task is queued and its being so
@@ -134,8 +134,8 @@ class BackgroundRuns:
 
     def resume(self) -> int:
         """Go on with what an earlier server was running when it ended; how many runs that is."""
-        kept = list(self._kept())
-        for name, key, request, out in kept:
+        stored_runs = list(self._kept())
+        for name, key, request, out in stored_runs:
             try:
                 app = self._open(key)
                 running.check(app, request)
@@ -165,9 +165,9 @@ class BackgroundRuns:
                 run.thread.join(PATIENCE)
 
     def _refuse_twice(self, app: App, request: RunRequest) -> None:
-        queued = self.queue()
+        is_queued = self.queue()
         for number in request.ids:
-            if queued(app.store.task(app.key, number)):
+            if is_queued(app.store.task(app.key, number)):
                 raise Refused(
                     f"Task {number} is queued already: it starts when it is its turn.",
                     hint="Take it out of the queue (stop it) to have it run in another way.",
@@ -201,7 +201,7 @@ class BackgroundRuns:
         except BurnishError as error:
             self._tell(run.app.key, f"{error.what} {error.hint}".rstrip())
         except Exception as error:
-            # one run must not take the server with it; the text is all that anybody will see of it
+            # A failed run must not stop the server; this text is the only report of it.
             self._tell(run.app.key, f"This is a bug in burnish: {type(error).__name__}: {error}")
             raise
         finally:

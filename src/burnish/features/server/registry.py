@@ -29,7 +29,7 @@ from burnish.views.inbox import InboxEntry, inbox
 def _missing(row: ProjectRow) -> str:
     """Why the project cannot be opened where it was; "": it can."""
     if not row.root.is_dir():
-        return f"The checkout of this project is gone: {row.root}."
+        return f"The checkout of this project does not exist: {row.root}."
     try:
         found = discover(row.root)
     except BadInput as error:
@@ -113,7 +113,7 @@ class ProjectRegistry:
         return None if trust.is_trusted or trust.problem else trust
 
     def alive(self, runner: str) -> bool:
-        """Does whoever holds a task still live?"""
+        """True if the runner that holds a task is alive."""
         return not is_runner_dead(self.store, self.home / "locks", runner)
 
     def holders(self) -> Holders:
@@ -124,8 +124,8 @@ class ProjectRegistry:
         """Everything of these projects that needs a person."""
         found = inbox(self.store, [row.key for row in rows], today=date.today().isoformat(), alive=self.alive)
         # this server takes up what is queued by itself
-        queued = self.runs.queue()
-        return [entry for entry in found if entry.kind != "interrupted" or not queued(entry.task)]
+        is_queued = self.runs.queue()
+        return [entry for entry in found if entry.kind != "interrupted" or not is_queued(entry.task)]
 
     def waiting(self, rows: Sequence[ProjectRow]) -> frozenset[tuple[str, int]]:
         """Project and number of what waits for a person, without what only needs to be merged."""
@@ -133,10 +133,10 @@ class ProjectRegistry:
 
     def begin(self, app: App, request: RunRequest) -> tuple[Task, ...]:
         """Run tasks here, in the background; what cannot be run is refused now. Those it begins with, in order."""
-        planned = run_tasks(app, replace(request, dry_run=True), progress=NullProgress()).planned
+        tasks = run_tasks(app, replace(request, dry_run=True), progress=NullProgress()).planned
         if not request.dry_run:
             self.runs.start(app, request)
-        return planned
+        return tasks
 
     def stop(self, key: str, task: int) -> bool:
         """End the agents of one task, as Ctrl-C does, or take it out of the queue; False where it is not run here."""
@@ -144,7 +144,7 @@ class ProjectRegistry:
         return self.holders().standing(found) in ("here", "queued") and self.runs.stop(found)
 
     def notices(self) -> list[Notice]:
-        """What runs had to say to whoever watches, oldest first."""
+        """The notes of runs for the user, oldest first."""
         return self.runs.notices()
 
     def close(self) -> None:

@@ -80,8 +80,8 @@ def whole_paper(home: Path, task: Task, name: str) -> bytes | None:
     """One of them as it is; None where the home has it no more, and refused where no paper can have that name."""
     if not name or "/" in name or "\x00" in name:
         raise _no_paper(task, name)
-    kept = folder_of(home, task) / "artifacts" / name
-    return kept.read_bytes() if any(one.name == name for one in papers(home, task)) else None
+    file_path = folder_of(home, task) / "artifacts" / name
+    return file_path.read_bytes() if any(one.name == name for one in papers(home, task)) else None
 
 
 def _no_paper(task: Task, name: str) -> NotFound:
@@ -89,14 +89,14 @@ def _no_paper(task: Task, name: str) -> NotFound:
 
 
 def paper(home: Path, task: Task, name: str) -> str:
-    """One of them, as text; a monster is cut, and says so."""
+    """An artifact as text; a very large one is truncated with a note."""
     found = next((one for one in papers(home, task) if one.name == name), None)
     if found is None:
         raise _no_paper(task, name)
     with (folder_of(home, task) / "artifacts" / found.name).open("rb") as file:
         text = file.read(MOST_OF_A_PAPER).decode("utf-8", "replace")
-    left = found.size - MOST_OF_A_PAPER
-    return text + (f"\n\n[burnish: {left} bytes are left out here]\n" if left > 0 else "")
+    omitted_bytes = found.size - MOST_OF_A_PAPER
+    return text + (f"\n\n[burnish: {omitted_bytes} bytes are left out here]\n" if omitted_bytes > 0 else "")
 
 
 def _near_the_end(path: Path) -> int:

@@ -18,12 +18,12 @@ APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
 def settings_are_newer(store: Store, key: str, root: Path) -> bool:
     """Whether a file of settings or prompts was written after an approval that stands was given. Reads no settings."""
     approvals = store.approvals(key, APPROVED)
-    given = [datetime.fromisoformat(one.ts).timestamp() for one in approvals if one.valid and not one.by]
-    if not given:
+    approval_times = [datetime.fromisoformat(one.ts).timestamp() for one in approvals if one.valid and not one.by]
+    if not approval_times:
         return False
     from burnish.config.loading import user_folder
 
-    return any(place.stat().st_mtime > min(given) for place in _files(root, user_folder()))
+    return any(place.stat().st_mtime > min(approval_times) for place in _files(root, user_folder()))
 
 
 def _files(root: Path, user: Path) -> Iterator[Path]:

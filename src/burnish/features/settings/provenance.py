@@ -1,4 +1,4 @@
-"""Which settings are in force here, and where each came from."""
+"""The effective settings and where each was set."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ def root_of(start: Path) -> Path | None:
         return None
 
 
-def values(start: Path, wanted: str | None) -> list[Value]:
+def values(start: Path, setting: str | None) -> list[Value]:
     """All settings, or one of them, or those of a section; secrets are masked, since what is shown is passed on."""
     _, config = settings_at(start)
     secrets = secrets_from_environment()
     everything = [Value(key, mask_all(secrets, value), origin) for key, value, origin in config.items()]
-    if wanted is None:
+    if setting is None:
         return everything
-    chosen = [one for one in everything if one.key == wanted or one.key.startswith(f"{wanted}.")]
-    if not chosen:
-        raise BadInput(f"There is no setting {wanted}.", hint=_suggest(wanted, [one.key for one in everything]))
-    return chosen
+    selection = [one for one in everything if one.key == setting or one.key.startswith(f"{setting}.")]
+    if not selection:
+        raise BadInput(f"There is no setting {setting}.", hint=_suggest(setting, [one.key for one in everything]))
+    return selection
 
 
-def ignored(start: Path, wanted: str | None) -> list[IgnoredKey]:
-    """What stands in the repository's file and is not used, with the reason."""
+def ignored(start: Path, setting: str | None) -> list[IgnoredKey]:
+    """The settings in the repository's file that are not used, with the reason."""
     root = root_of(start)
     if root is None:
         return []
@@ -86,8 +86,8 @@ def ignored(start: Path, wanted: str | None) -> list[IgnoredKey]:
         reason = f"{'changed since it was trusted' if trust.accepted else 'not trusted'}: {trust.command()}"
         found += [IgnoredKey(key, value, place, reason) for key, value, place in _written_keys(trust.content.layer)]
     secrets = secrets_from_environment()
-    shown = [replace(one, value=mask_all(secrets, one.value)) for one in found]
-    return [one for one in shown if wanted is None or f"{one.key}.".startswith(f"{wanted}.")]
+    masked_keys = [replace(one, value=mask_all(secrets, one.value)) for one in found]
+    return [one for one in masked_keys if setting is None or f"{one.key}.".startswith(f"{setting}.")]
 
 
 def _written_keys(layer: Layer) -> Iterator[tuple[str, Any, str]]:
@@ -101,10 +101,10 @@ def _written_keys(layer: Layer) -> Iterator[tuple[str, Any, str]]:
     return below((), layer.data)
 
 
-def _suggest(wanted: str, keys: list[str]) -> str:
+def _suggest(name: str, keys: list[str]) -> str:
     sections = {".".join(key.split(".")[:end]) for key in keys for end in range(1, key.count(".") + 2)}
-    ends = sorted((key for key in sections if key.rpartition(".")[2] == wanted), key=lambda key: key.count("."))
-    close = ends or difflib.get_close_matches(wanted, sorted(sections), n=1, cutoff=0.6)
+    ends = sorted((key for key in sections if key.rpartition(".")[2] == name), key=lambda key: key.count("."))
+    close = ends or difflib.get_close_matches(name, sorted(sections), n=1, cutoff=0.6)
     return f"Did you mean {close[0]}?" if close else "`burnish config show` lists them all."
 
 

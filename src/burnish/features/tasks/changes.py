@@ -31,9 +31,9 @@ def change_between(app: App, task_id: int, old: str, new: str) -> Change:
 def ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str]:
     """The two trees that the change lies between."""
     task = app.store.task(app.key, task_id)
-    if task.branch and task.commit and (lost := app.repository.lost_branch(task)):
+    if task.branch and task.commit and (damage := app.repository.lost_branch(task)):
         raise Refused(
-            f"The branch {task.branch} of task {task_id} {lost.words}.",
+            f"The branch {task.branch} of task {task_id} {damage.words}.",
             hint=f"`burnish retry {task_id}` restores it, or continues from the last readable commit.",
         )
     head = app.repository.workspace(task).head() if task.branch else None
@@ -51,18 +51,22 @@ def last_reviewed(app: App, task: Task) -> str | None:
 
 
 def without_secrets(change: Change) -> Change:
-    """For a screen: what the environment calls secret is not shown, though it may stand in the user's own files."""
+    """Redacted for display, even if the secrets are in the user's own files."""
     hide = secrets_from_environment().redact
     files = [replace(f, hunks=tuple(replace(h, text=hide(h.text)) for h in f.hunks)) for f in change.files]
     return replace(change, files=tuple(files))
 
 
 def texts(app: App, blobs: Sequence[str]) -> dict[str, str]:
-    """What the blobs hold, without secrets; a submodule's commit, and what is gone, is left out."""
+    """The redacted texts of the blobs, without submodules and missing objects."""
     hide = secrets_from_environment().redact
-    wanted = [blob for blob in dict.fromkeys(blobs) if blob.strip("0")]
-    found = zip(wanted, read_objects(app.repo, wanted), strict=True) if wanted else ()
-    return {blob: hide(known[1].decode("utf-8", "replace")) for blob, known in found if known and known[0] == "blob"}
+    blob_ids = [blob for blob in dict.fromkeys(blobs) if blob.strip("0")]
+    found = zip(blob_ids, read_objects(app.repo, blob_ids), strict=True) if blob_ids else ()
+    return {
+        blob: hide(git_object[1].decode("utf-8", "replace"))
+        for blob, git_object in found
+        if git_object and git_object[0] == "blob"
+    }
 
 
 def base_tree(app: App, task: Task) -> str:

@@ -49,12 +49,12 @@ def _change(app: App, task: Task, changes: Mapping[str, Any]) -> None:
     is_reworded = asked_for(replace(task.spec, **changes)) != asked_for(task.spec)
     if is_reworded:
         app.event_log.refuse_if_held(task.id)
-    edited = app.store.edit_task(app.key, task.id, changes)
+    new_task = app.store.edit_task(app.key, task.id, changes)
     app.event_log.write_event_file(task.id)
     if is_reworded and task.status in waive.APPROVED:
-        lifecycle.void_stale(app.event_log, app.repository, edited, app.policy(edited))
+        lifecycle.void_stale(app.event_log, app.repository, new_task, app.policy(new_task))
     elif is_reworded and task.status is Status.CODE_REVIEW and app.trust.is_trusted:
-        restore_approval(app.event_log, app.repository, edited, app.policy(edited))
+        restore_approval(app.event_log, app.repository, new_task, app.policy(new_task))
 
 
 def remove_task(app: App, task_id: int) -> Task:

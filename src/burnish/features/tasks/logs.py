@@ -50,10 +50,10 @@ def read_chunk(file: Path, offset: int, secrets: Secrets) -> Chunk:
         before, data = log.read(offset - start), log.read(AT_ONCE)
     at_rest = offset + len(data) == size and time.time() - file.stat().st_mtime > RESTING
     whole = data if at_rest else data[: data.rfind(b"\n") + 1] or (_letters(data) if len(data) == AT_ONCE else b"")
-    shown = LineFilter(secrets)
+    line_filter = LineFilter(secrets)
     for line in before.decode(errors="replace").split("\n"):
-        shown(line)
-    lines = [shown(line) for line in whole.decode(errors="replace").split("\n")]
+        line_filter(line)
+    lines = [line_filter(line) for line in whole.decode(errors="replace").split("\n")]
     text = clean_text("\n".join(line for line in lines if line is not None))
     return Chunk(text, offset, min(offset, size) + len(whole), size)
 

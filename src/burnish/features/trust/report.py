@@ -87,7 +87,7 @@ class TrustReport:
 
 def report_of(trust: CheckoutTrust) -> TrustReport:
     layer = trust.content.layer or Layer("", {})
-    named = [*_chosen(layer, PROGRAMS), *_found_checks(trust.found, layer.data)]
+    programs = [*_chosen(layer, PROGRAMS), *_found_checks(trust.found, layer.data)]
     links = [NamedThing(path, f"link to {target}", path) for path, target in trust.content.links.items()]
     secrets = secrets_from_environment()
 
@@ -96,7 +96,7 @@ def report_of(trust: CheckoutTrust) -> TrustReport:
 
     return TrustReport(
         trust,
-        clean(named),
+        clean(programs),
         clean(_variables(layer)),
         clean((*_outside(layer, trust.found.root), *links)),
         tuple(difference(trust, secrets)),
@@ -116,9 +116,9 @@ def _found_checks(found: FoundRepository, data: Mapping[str, Any]) -> Iterator[N
     """Checks that the settings leave to burnish to find; what git ignores is in no commit."""
     root = found.root
     checks = data.get("checks")
-    written = checks if isinstance(checks, Mapping) else {}
+    settings = checks if isinstance(checks, Mapping) else {}
     for spec in detect(committable_files(found), file_reader(root), detection_context(root)):
-        if written.get(spec.name, "auto") == "auto":
+        if settings.get(spec.name, "auto") == "auto":
             yield NamedThing(f"checks.{spec.name}", spec.words, "found in the files")
 
 

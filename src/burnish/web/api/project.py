@@ -191,7 +191,7 @@ def doctor(
 @router.get("/clean", response_model=CleanOut)
 def weights(app: AppDep) -> dict[str, Any]:
     """Like `burnish clean`: disk usage of the workspaces."""
-    return cleaning.told(cleaning.weigh(app), [], [], cleaning.environments(app))
+    return cleaning.clean_json(cleaning.weigh(app), [], [], cleaning.environments(app))
 
 
 @router.post("/clean", response_model=CleanOut)
@@ -199,7 +199,7 @@ def clean(app: AppDep, body: Annotated[CleanBody, FromBody()] = CleanBody()) -> 
     """Like `burnish clean TASK…` or `--all-completed`: unsaved work is saved first."""
     found = cleaning.weigh(app)
     selection = cleaning.chosen(app, found, body.ids, all_completed=not body.ids)
-    return cleaning.told(found, selection, [] if body.dry_run else cleaning.clean(app, selection))
+    return cleaning.clean_json(found, selection, [] if body.dry_run else cleaning.clean(app, selection))
 
 
 @router.post("/rebuild", response_model=RebuildOut)

@@ -12,7 +12,7 @@ from burnish.features.prompts import edit as prompt_edit
 from burnish.features.prompts.approval_cost import cost_of_change, cost_of_reset
 from burnish.features.prompts.edit import PromptOverride, PromptScope, SavedPrompt
 from burnish.runtime.app import App
-from burnish.runtime.prompts import NAMES, known
+from burnish.runtime.prompts import NAMES, require_name
 from burnish.web.api.answers import ApiModel
 from burnish.web.api.shapes import Body, Line, TaskRef, Text, example
 from burnish.web.deps import AppDep, ProjectKey, RegistryDep
@@ -128,7 +128,7 @@ def prompts(app: AppDep) -> dict[str, Any]:
 @router.get("/{name}", response_model=PromptOut)
 def prompt(app: AppDep, name: Name, where: Annotated[PromptScope | None, Query()] = None) -> dict[str, Any]:
     """Return the text that is used; with `where`, the text of that scope, or the default."""
-    found = prompt_edit.kept(app, known(name))
+    found = prompt_edit.kept(app, require_name(name))
     reply = _json(found)
     if where is not None:
         own = found.own(where).text
@@ -139,18 +139,18 @@ def prompt(app: AppDep, name: Name, where: Annotated[PromptScope | None, Query()
 @router.put("/{name}", response_model=SavedOut)
 def save(registry: RegistryDep, project: ProjectKey, app: AppDep, name: Name, body: PromptBody) -> dict[str, Any]:
     """Save a prompt, switch it on or off, or both. It applies to every review that starts later."""
-    cost = cost_of_change(app, known(name), body.where, text=body.text, on=body.enabled)
+    cost = cost_of_change(app, require_name(name), body.where, text=body.text, on=body.enabled)
     if body.text is not None:
         prompt_edit.save(app, name, body.text, body.where, seen=body.seen)
     if body.enabled is not None:
         prompt_edit.switch(app, name, body.enabled, body.where)
-    return {**_json(prompt_edit.kept(registry.open(project), known(name))), **cost.as_json()}
+    return {**_json(prompt_edit.kept(registry.open(project), require_name(name))), **cost.as_json()}
 
 
 @router.delete("/{name}", response_model=ResetOut)
 def reset(app: AppDep, name: Name, where: Scope = PromptScope.PROJECT) -> dict[str, Any]:
     """Delete the user's own text, like `burnish prompts reset`."""
-    return _reset(app, [known(name)], where)
+    return _reset(app, [require_name(name)], where)
 
 
 @router.post("/reset", response_model=ResetOut)
@@ -162,7 +162,7 @@ def reset_all(app: AppDep, body: Annotated[ScopeBody, FromBody()] = ScopeBody())
 @router.post("/{name}/preview", response_model=TrialOut)
 def preview(app: AppDep, name: Name, body: TrialBody) -> dict[str, Any]:
     """Return the exact prompts for a task. The nonce in them is not valid."""
-    found = prompt_edit.try_on(app, known(name), body.text, body.task)
+    found = prompt_edit.try_on(app, require_name(name), body.text, body.task)
     return {"id": str(body.task), "prompts": [{"to": one.to, "text": one.text} for one in found]}
 
 

@@ -12,7 +12,7 @@ from burnish.errors import BadInput
 from burnish.features.prompts.approval_cost import cost_of_edit
 from burnish.features.prompts.edit import PromptOverride, PromptScope, SavedPrompt, all_kept, fits, kept
 from burnish.runtime.app import App
-from burnish.runtime.prompts import Prompt, known, reviewers_own
+from burnish.runtime.prompts import Prompt, require_name, reviewers_own
 from burnish.web.deps import AppDep, ProjectDep
 from burnish.web.pages.rendering import fragment, page
 
@@ -90,7 +90,7 @@ def show(request: Request, app: AppDep, project: ProjectDep, where: PromptScope 
 
 @router.get("/part/{name}")
 def part(app: AppDep, project: ProjectDep, name: str, where: PromptScope = PromptScope.PROJECT) -> Response:
-    card = _card(app, kept(app, known(name)), where, app.store.tasks(app.key, brief=True))
+    card = _card(app, kept(app, require_name(name)), where, app.store.tasks(app.key, brief=True))
     return fragment("prompts_part.html.j2", card=card, project=project)
 
 
