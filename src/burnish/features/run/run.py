@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,6 @@ from burnish.engine.restore_approval import WHY as RESTORED
 from burnish.engine.restore_approval import restore_approval
 from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.errors import BurnishError, Refused
-from burnish.features.run.idle_trees import remove_idle_trees
 from burnish.features.run.repair import heal
 from burnish.features.run.stale_approvals import noting_failures, void_stale_approvals
 from burnish.features.run.uncounted_budgets import refuse_uncounted, uncounted_budgets
@@ -230,3 +230,19 @@ def _watching(app: App, pool: Pool, stops: StopTokens) -> Iterator[None]:
     finally:
         over.set()
         watcher.join()
+
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+
+def remove_idle_trees(app: App) -> None:
+    """Remove what a killed run or an earlier version of burnish left; a run removes its own trees when it ends."""
+    folders = [app.home / kind / app.key for kind in ("snapshots", "throwaway")]
+    names = [entry.name.lstrip(".") for folder in folders if folder.is_dir() for entry in os.scandir(folder)]
+    numbers = {int(start) for name in names if (start := name.partition("-")[0]).isdecimal()}
+    if not numbers:
+        return
+    for task in app.store.tasks(app.key, ids=sorted(numbers), brief=True):
+        if task.status not in RUNNING and task.status is not Status.BACKLOG:
+            app.repository.remove_trees(task)
