@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.features.server.private_files import keep
+from burnish.features.server.background_runs import keep
 from burnish.git.files import disk_usage
 from burnish.proc.folders import private_folder, remove_folder
 

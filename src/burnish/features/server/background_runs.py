@@ -19,7 +19,8 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError, NotFound, Refused, Untrusted
 from burnish.features.run import run as running
-from burnish.features.server.private_files import keep
+from burnish.git.files import write_whole
+from burnish.proc.folders import private_folder
 from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest
 from burnish.views.status import UNDER_WAY, was_cut
@@ -237,3 +238,13 @@ class BackgroundRuns:
         except (ValueError, TypeError, KeyError, AttributeError):
             # nothing is lost by a damaged list: the tasks themselves say that they were interrupted
             self._tell("", "The list of runs could not be read: `burnish run` goes on with what was interrupted.")
+
+
+def keep(file: Path, text: str) -> None:
+    try:
+        private_folder(file.parent)
+        write_whole(file, text.encode())
+    except OSError as error:
+        raise BurnishError(
+            f"Cannot write {file}: {error.strerror}.", hint="Make room there, or check who may write it, and try again."
+        ) from error
