@@ -179,7 +179,7 @@ def test_what_cannot_be_started_is_an_error_and_never_passed(cwd: Path, command:
 def test_a_check_that_takes_too_long_is_an_error(cwd: Path) -> None:
     report = run_one(CheckSpec("test", "echo begun; sleep 60", timeout_seconds=0.6), cwd)
     assert report.status is CheckStatus.ERROR
-    assert "longer than 0.01 minutes" in report.error
+    assert "timed out after 0.01 minutes" in report.error
     assert "begun" in report.tail
 
 

@@ -73,4 +73,4 @@ def test_tests_that_test_something_else_prove_nothing(tmp_path: Path) -> None:
     elsewhere = CheckSpec("test", (*PYTEST.command, "tests/test_other.py"))
     (tmp_path / "files" / "tests" / "test_other.py").write_text("def test_it():\n    assert True\n")
     done = review(tmp_path, elsewhere, coverage=True)
-    assert done.remarks == () and "none of the files" in done.notes[0]
+    assert done.remarks == () and "no file of the tree" in done.notes[0]

@@ -32,7 +32,7 @@ from testing.lab import APPROVE, Lab
 )
 def test_a_command_that_looks_only_at_uncommitted_files_is_found(tmp_path: Path, command: str) -> None:
     (tmp_path / "package.json").write_text('{"scripts": {"test": "jest --onlyChanged"}}')
-    assert "not committed" in uncommitted_only(command, tmp_path)
+    assert "only uncommitted files" in uncommitted_only(command, tmp_path)
 
 
 @pytest.mark.parametrize(
