@@ -50,14 +50,14 @@ def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iter
             reported_errors.add(why)
             progress.note(f"A notification could not be sent: {why}")
 
-    notifier = Notifier(ways(settings), on=settings.on, quiet_hours=settings.quiet_hours, on_failure=failed)
+    notifier = Notifier(channels(settings), on=settings.on, quiet_hours=settings.quiet_hours, on_failure=failed)
     try:
         yield NotifyingProgress(progress, notifier)
     finally:
         notifier.close()
 
 
-def ways(settings: Notify) -> list[Way]:
-    """The enabled and available ways to notify."""
+def channels(settings: Notify) -> list[Channel]:
+    """The enabled and available channels."""
     own = (bell() if settings.bell else None, desktop(os.environ, settings.sound) if settings.desktop else None)
     return [way for way in own if way] + [url(address) for address in settings.urls]

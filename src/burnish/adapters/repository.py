@@ -174,7 +174,7 @@ class GitRepository:
         stored_files = {f".burnish/tasks/{task.name}/{name}": data for name, data in files.items()}
         text = with_trailers(message, {"Burnish-Task": str(task.id), "Burnish-Phase": PHASE})
         try:
-            commit_written(self.project, f"refs/heads/{task.branch}", stored_files, message=text, author=self.who)
+            commit_owned_files(self.project, f"refs/heads/{task.branch}", stored_files, message=text, author=self.who)
         except Refused as error:
             return error.what
         return None
@@ -184,7 +184,7 @@ class GitRepository:
         damage = find_damage(self.project, [workspace.ref]).get(workspace.ref)
         if damage and damage.damage is not Damage.DELETED:
             remove_broken_ref(self.project, BrokenRef(workspace.ref, damage.commit))
-            put_torn_aside(self.project)
+            move_torn_objects_aside(self.project)
         tip, rescued_work = read_ref(self.project, workspace.ref), RescuedWork()
         if workspace.checked_out_commit() is not None:
             rescued_work = remove_workspace(workspace, f"{task.cycle}-restart", copies=self.copies)

@@ -118,7 +118,7 @@ def _listed(paths: Iterable[str], burnish_home: Path, key: str) -> tuple[Path, .
 
 
 def _project_mounts(project: Project) -> tuple[Mount, ...]:
-    object_mounts = (Mount(link, "read", store) for link, store in lent_objects(project))
+    object_mounts = (Mount(link, "read", store) for link, store in borrowed_objects(project))
     return (*object_mounts, Mount(checkout_link(project), "read", project.root))
 
 

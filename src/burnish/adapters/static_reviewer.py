@@ -83,7 +83,7 @@ def static_review(
         change,
         file_scans,
         remarks,
-        caused=caused_errors,
+        caused_remarks=caused_errors,
         unrun=(
             *unrun,
             *stored_secrets(change, file_scans, base_text, new_text),

@@ -17,7 +17,6 @@ from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding, Remark
 from burnish.core.gate import Actor, GateDecision, GateView
 from burnish.core.history import History
-from burnish.core.journal import Failure, read
 from burnish.core.override import OverrideReasons
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review

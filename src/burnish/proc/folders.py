@@ -29,7 +29,7 @@ def private_folder(place: Path, *, durable: bool = True) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Sync new, renamed and removed names in the folder to disk."""
-    if not sync_wanted():
+    if not is_sync_enabled():
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

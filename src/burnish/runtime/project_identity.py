@@ -66,7 +66,7 @@ def link(store: Store, row: ProjectRow, found: FoundRepository, home: Path) -> P
     """Set the project's new location, and let the workspaces of its tasks use its objects."""
     new_row = store.relink(row, found.common_dir, found.root)
     with suppress(OSError):  # the next run repeats this
-        repoint_lent_objects(home / "projects" / row.key / "git", row.common_dir, new_row.common_dir)
+        repoint_object_links(home / "projects" / row.key / "git", row.common_dir, new_row.common_dir)
     return new_row
 
 

@@ -200,7 +200,7 @@ def check_tree(
     if task_tree and not reusable_tree:
         # Not usable: its files are older than the layer, or programs may have written to it.
         task_tree.remove()
-    with throwaway(project, commit, place, reused=reusable_tree) as files:
+    with throwaway(project, commit, place, clean_tree=reusable_tree) as files:
         try:
             with disk_errors(f"making {scratch}"):
                 remove_tree(scratch)

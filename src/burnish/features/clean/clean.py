@@ -183,7 +183,7 @@ def _clean(app: App, weight: FolderSize) -> CleanReport:
         return CleanReport(weight, error=error)
     if rescued_work.folder:
         weight = replace(weight, workspace=0)  # it was moved aside, which frees no space
-    return CleanReport(weight, rescue=rescued_work.rescue, withheld=rescued_work.withheld, note=rescued_work.told)
+    return CleanReport(weight, rescue=rescued_work.rescue, withheld=rescued_work.withheld, note=rescued_work.note)
 
 
 @contextmanager

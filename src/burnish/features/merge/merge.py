@@ -216,7 +216,7 @@ def _lands(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) ->
     place = checkout_of(app.repo, target.ref)
     if place is None:
         try:
-            swap(app.repo, target.ref, merge_plan.commit, target.now.sha, unmoved=(fit.ref, fit.tip))
+            swap(app.repo, target.ref, merge_plan.commit, target.now.sha, verified_ref=(fit.ref, fit.tip))
         except StaleRef:
             return False
         return True

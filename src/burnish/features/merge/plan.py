@@ -184,8 +184,8 @@ def plan(app: App, fit: MergeResult, target: Target, how: str) -> MergePlan:
 
 def _put_there(app: App, fit: MergeResult, target: Target) -> bool:
     """True if the target is unchanged since burnish merged the task's base into it."""
-    events = [event for other in _built_on(app, fit.task) for event in _merges(app, other)]
-    return (target.name, target.now.sha) in {(e.data.get("into"), e.data.get("commit")) for e in events}
+    merges = [merge for other in _built_on(app, fit.task) for merge in _merges(app, other)]
+    return (target.name, target.now.sha) in {(merge.into, merge.commit) for merge in merges}
 
 
 def _holds_base(app: App, fit: MergeResult, target: Target, base: Commit) -> bool:

@@ -88,7 +88,7 @@ def kept(app: App, name: str) -> SavedPrompt:
     user, root = settings.user_folder(), app.repo.root
     prompt = in_force(name, app.config, root, user, trusted=app.trust.is_trusted, outside=app.trust.outside)
     switch = app.config.prompts.get(name)  # type: ignore[call-overload]
-    descriptions = meanings(name)
+    descriptions = variable_descriptions(name)
     return SavedPrompt(
         name=name,
         origin=prompt.origin,

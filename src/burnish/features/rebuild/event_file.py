@@ -7,7 +7,7 @@ from typing import Any
 
 from burnish.core.event import TYPES, RecordedEvent
 from burnish.core.journal import read
-from burnish.core.journal_events import TaskCreated, TaskStatus
+from burnish.core.journal_events import TaskStatus
 from burnish.core.status import Status
 from burnish.core.task import TaskType
 from burnish.review.strictjson import loads

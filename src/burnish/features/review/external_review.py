@@ -228,12 +228,12 @@ def _in_person(deps: Deps, site: TaskSetup, external_review: outside.ExternalRev
     subject = review_input(deps, site, history, history.cycle)
     if external_review.kind == "contract" or has_block(external_review.raw):
         return replace(external_review, unseen=_unseen(deps, site, subject, external_review.review))
-    review = in_person(
+    review = complete_approval(
         external_review.review,
         findings=history.findings,
         criteria=subject.judged,
         by=external_review.by,
-        anew=not outside.rejected_before(history, subject.commit.tree),
+        is_new_tree=not outside.rejected_before(history, subject.commit.tree),
     )
     return replace(external_review, review=review)
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from burnish.adapters.agents import StopTokens
 from burnish.core.event import RecordedEvent
-from burnish.core.journal import read
-from burnish.core.journal_events import ReviewCompleted
 from burnish.core.review import Verdict
 from burnish.core.status import Status
 from burnish.core.task import Task

@@ -50,7 +50,7 @@ def heal(app: App, *, thorough: bool = False) -> RepairReport:
     files = read_own_refs(app.repo)
     report, stale = RepairReport(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
     report.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
-    torn_objects = put_torn_aside(app.repo) if is_restarted else []
+    torn_objects = move_torn_objects_aside(app.repo) if is_restarted else []
     if torn_objects:
         report.notes.append(
             f"{len(torn_objects)} damaged git objects of burnish were moved to {_kept(app.repo, 'torn-objects')}"

@@ -141,7 +141,7 @@ def save(registry: RegistryDep, project: ProjectKey, app: AppDep, name: Name, bo
     """Save a prompt, switch it on or off, or both. It applies to every review that starts later."""
     cost = cost_of_change(app, require_name(name), body.where, text=body.text, on=body.enabled)
     if body.text is not None:
-        prompt_edit.save(app, name, body.text, body.where, seen=body.seen)
+        prompt_edit.save(app, name, body.text, body.where, expected_hash=body.seen)
     if body.enabled is not None:
         prompt_edit.switch(app, name, body.enabled, body.where)
     return {**_json(prompt_edit.kept(registry.open(project), require_name(name))), **cost.as_json()}
