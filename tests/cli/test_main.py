@@ -64,6 +64,11 @@ def test_every_option_and_argument_has_a_help_text(verb: str) -> None:
     assert [param.name for param in params if not getattr(param, "help", None)] == []
 
 
+def test_help_lists_all_verbs_also_beside_version(capsys: Capture) -> None:
+    assert main(["--help", "--version"]) == 0
+    assert "\nStart:\n" in capsys.readouterr().out
+
+
 def test_nothing_typed_is_a_wish_for_help(capsys: Capture) -> None:
     assert main([]) == 0
     assert "Usage: burnish" in capsys.readouterr().out

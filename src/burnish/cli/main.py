@@ -178,7 +178,8 @@ def _call_or_ask(argv: Sequence[str]) -> int:
 
 def _call(argv: Sequence[str]) -> int:
     # --version needs no other verb: loading all of them takes longer than `status`
-    group = build(_verb(argv) or ("version" if "--version" in argv else None))
+    only_version = "--version" in argv and not {"-h", "--help"} & set(argv)
+    group = build(_verb(argv) or ("version" if only_version else None))
     if "_BURNISH_COMPLETE" in os.environ:
         group.main(prog_name="burnish")
     try:
