@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from burnish.agents.base import AgentSettings
+from burnish.agents.registry import STOP_HOOKS
 from burnish.core.status import ErrorCode
-from burnish.features.hooks.programs import STOP_HOOKS
 from testing.lab import Lab
 from testing.model_turns import Brain, Move, Say, Shell, Turn, Write
 from tools.agent_bench import Bench, Lacks, bench, script

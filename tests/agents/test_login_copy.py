@@ -129,7 +129,7 @@ def test_copies_of_a_killed_process_are_removed_by_the_next_one(home: Path, tmp_
     code = (
         "import sys, time; from pathlib import Path; from burnish.agents.login_copy import *\n"
         f"home = Path({str(home)!r})\n"
-        f"with login_copy(Path({str(tmp_path / 'logins')!r}), Plan(home, (home / '.claude',))):\n"
+        f"with login_copy(Path({str(tmp_path / 'logins')!r}), CopyPlan(home, (home / '.claude',))):\n"
         "    print('ready', flush=True); time.sleep(60)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.agents.base import FinishedCall
-from burnish.agents.meter import METERS, Meter
+from burnish.agents.meter import Meter
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply, Use
 
@@ -22,7 +22,7 @@ def test_the_sum_is_what_the_program_says_at_its_end(kind: str, role: str, tmp_p
     (tmp_path / "stdout").write_text(said)
     reply = AGENTS[kind].read(FinishedCall(0, None, "exit", said, "", role=role))
     assert isinstance(reply, AgentReply)
-    used = Meter(kind, tmp_path / "stdout").look()
+    used = Meter(AGENTS[kind], tmp_path / "stdout").look()
     assert used.tokens == reply.tokens
     assert used.usd == (pytest.approx(reply.cost_usd) if reply.cost_usd else None)
 
@@ -34,7 +34,7 @@ def message(number: int, out: int, model: str = "gpt-5") -> str:
 
 def test_it_reads_on_and_waits_for_the_end_of_a_line(tmp_path: Path) -> None:
     output = tmp_path / "stdout"
-    meter = Meter("claude", output)
+    meter = Meter(AGENTS["claude"], output)
     assert meter.look() == Use()  # nothing was printed yet
     text = message(1, 10) + message(1, 30) + message(2, 5)
     seen = []
@@ -47,18 +47,18 @@ def test_it_reads_on_and_waits_for_the_end_of_a_line(tmp_path: Path) -> None:
 def test_what_is_no_event_of_its_is_passed_over(tmp_path: Path) -> None:
     noise = 'warning\n{"type": "assistant"}\n{"type": "assistant", "message": {"usage": 3}}\n[1]\n{broken\n\xff\n'
     (tmp_path / "stdout").write_bytes(noise.encode("latin-1") + b"x" * 3_000_000 + b"\n" + message(1, 7).encode())
-    meter = Meter("claude", tmp_path / "stdout")
+    meter = Meter(AGENTS["claude"], tmp_path / "stdout")
     assert meter.look().tokens == 7
-    for kind in METERS:
-        Meter(kind, tmp_path / "stdout").look()
+    for agent in AGENTS.values():
+        Meter(agent, tmp_path / "stdout").look()
 
 
 def test_an_unknown_price_is_not_nothing(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text(message(1, 10, model="some-model"))
-    assert Meter("claude", tmp_path / "stdout").look() == Use(None, 10)
+    assert Meter(AGENTS["claude"], tmp_path / "stdout").look() == Use(None, 10)
     assert Use(None, 1) + Use(0.5, 2) == Use(0.5, 3)
 
 
 def test_ours_that_talks_for_a_program_tells_the_whole_each_time(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text('{"so_far": {"cost": 0.1}}\n{"so_far": {"cost": 0.3}}\n{"text": "done"}\n')
-    assert Meter("acp", tmp_path / "stdout").look() == Use(0.3, 0)
+    assert Meter(AGENTS["acp"], tmp_path / "stdout").look() == Use(0.3, 0)

@@ -104,7 +104,7 @@ def test_the_prompt_is_never_an_argument(name: str, read_only: bool) -> None:
     asked = request(prompt=prompt, read_only=read_only, model="a-model")
     call = AGENTS[name].call(asked, settings(name))
 
-    assert call.argv[0] == getattr(AGENTS[name], "program", "")
+    assert call.argv[0] == AGENTS[name].program
     assert not any(prompt in word for word in call.argv)
     assert call.stdin == prompt or str(asked.call_dir / "prompt.md") in call.argv
     assert any("a-model" in word for word in call.argv)

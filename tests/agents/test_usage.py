@@ -136,7 +136,7 @@ def test_a_later_line_on_the_same_call_only_raises_what_is_metered(tmp_path: Pat
     lines = [MESSAGE, *({"type": "assistant", "message": {"id": "m1", "model": "x", "usage": one}} for one in bad)]
     output.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    assert Meter("claude", output).rest() == Use(pytest.approx(0.30), 110_000)
+    assert Meter(AGENTS["claude"], output).rest() == Use(pytest.approx(0.30), 110_000)
 
 
 def test_a_cut_output_makes_the_cost_partial() -> None:
@@ -236,7 +236,7 @@ def test_tokens_from_the_cache_are_metered_once(tmp_path: Path) -> None:
     usage = {"input_tokens": 1000, "cache_read_input_tokens": 400, "output_tokens": 10}
     output.write_text(json.dumps({"type": "assistant", "message": {"id": "m", "model": "x", "usage": usage}}) + "\n")
 
-    assert (Meter("claude", output).rest().tokens, Meter("qwen", output).rest().tokens) == (1410, 1010)
+    assert (Meter(AGENTS["claude"], output).rest().tokens, Meter(AGENTS["qwen"], output).rest().tokens) == (1410, 1010)
 
 
 def test_a_resumed_copilot_session_is_billed_without_what_it_used_before() -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from burnish.agents.registry import STOP_HOOKS
 from burnish.features.hooks.commits import CommitReview, CommitReviews
-from burnish.features.hooks.programs import STOP_HOOKS
 from burnish.proc.slots import slot
 from testing.userrepo import UserRepo
 from tests.cli.conftest import Person

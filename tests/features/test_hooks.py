@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from burnish.agents.registry import STOP_HOOKS
 from burnish.errors import BadInput, Refused
 from burnish.features.hooks.install import install, uninstall
-from burnish.features.hooks.programs import GIVE_UP, STOP_HOOKS
+from burnish.features.hooks.programs import GIVE_UP
 from burnish.features.hooks.sessions import remembered
 from burnish.features.hooks.settings_text import put_block, put_entry, take_block, take_entry
 from burnish.features.hooks.stop import read_stopping

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from burnish.agents.base import AgentSettings
-from burnish.agents.registry import AGENTS
+from burnish.agents.registry import AGENTS, STOP_HOOKS
 from burnish.config.kinds import CLI_KINDS
-from burnish.features.hooks.programs import STOP_HOOKS
 from testing.agent_samples import NAMES, request
 from tools.agent_bench import Lacks
 from tools.agent_extras import holds_up, speaks_acp

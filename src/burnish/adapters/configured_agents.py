@@ -12,9 +12,6 @@ from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.proc.own_programs import find_agent_program
 
-# Programs whose name differs from the agent's.
-PROGRAMS = {"cursor": "cursor-agent"}
-
 
 @dataclass(frozen=True, slots=True)
 class InstalledAgent:
@@ -22,8 +19,6 @@ class InstalledAgent:
 
     kind: str
     path: str
-    # True if this version of burnish can start it.
-    known: bool
     # True if its adapter was tested with the real program.
     verified: bool
 
@@ -54,14 +49,14 @@ def can_start(config: Config, agent: str) -> bool:
     entry = agent_settings(config).get(agent)
     if entry is None or entry.kind not in AGENTS:
         return False
-    program = entry.argv[0] if entry.argv else getattr(AGENTS[entry.kind], "program", "")
+    program = entry.argv[0] if entry.argv else AGENTS[entry.kind].program
     return not program or "/" in program or find_agent_program(program) is not None
 
 
 def missing_agent(config: Config, name: str) -> PhaseFailed | None:
     """Why neither an agent nor its fallbacks can be started here; None if one can."""
     if not name:
-        programs = ", ".join(getattr(AGENTS.get(kind), "program", "") or PROGRAMS.get(kind, kind) for kind in CLI_KINDS)
+        programs = ", ".join(AGENTS[kind].program for kind in CLI_KINDS)
         message = f"No agent program was found on PATH: looked for {programs}."
         hint = "Install one of them, or describe a command under `agents:` in burnish.yaml and name it as `agent:`."
         return PhaseFailed(ErrorCode.AGENT_MISSING, message, hint=hint)
@@ -76,7 +71,7 @@ def missing_agent(config: Config, name: str) -> PhaseFailed | None:
     first = agents.get(names[0])
     if first is None or first.kind not in AGENTS:
         return None  # the runner reports the error in the settings
-    program = first.argv[0] if first.argv else getattr(AGENTS[first.kind], "program", names[0])
+    program = first.argv[0] if first.argv else AGENTS[first.kind].program or names[0]
     message = f"The program of agent {names[0]} was not found on PATH: {program}."
     return PhaseFailed(ErrorCode.AGENT_MISSING, message, hint=f"Install {program}, or use another agent.")
 
@@ -85,8 +80,6 @@ def installed_agents() -> list[InstalledAgent]:
     """The agent programs on PATH, in the order of `agent: auto`."""
     found = []
     for kind in CLI_KINDS:
-        adapter = AGENTS.get(kind)
-        path = find_agent_program(getattr(adapter, "program", "") or PROGRAMS.get(kind, kind))
-        if path:
-            found.append(InstalledAgent(kind, path, adapter is not None, adapter is not None and adapter.verified))
+        if path := find_agent_program(AGENTS[kind].program):
+            found.append(InstalledAgent(kind, path, AGENTS[kind].verified))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import REPORTS_TOKENS, AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
 from burnish.agents.entrypoints import own_program
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
@@ -13,8 +13,9 @@ from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, number, read_events, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.program import located
-from burnish.agents.usage import TokenCount, billed, dollars, highest
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.agents.stop_hook import StopHook
+from burnish.agents.usage import TokenCount, billed, dollars, highest, token_count
+from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.proc.run import ProgramMissing
 
 _LOGIN = "Run the program once by hand and log in, or name the variable that holds its key under `env:`."
@@ -26,11 +27,17 @@ class AcpAgent:
     """`acp_main` talks to the program, answers its questions by role and prints one object at the end."""
 
     name: str = "acp"
+    program: str = ""
     verified: bool = True
+    tested_version: str = ""
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES
     login: Login = NO_LOGIN
+    required_settings: tuple[str, ...] = ("argv",)
+    reads_files: bool = True
+    usage: UsageReport = REPORTS_TOKENS
+    stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         program = CommandAgent().call(request, settings).argv
@@ -65,6 +72,13 @@ class AcpAgent:
     def bill(self, done: FinishedCall) -> AgentReply | None:
         results = [event for _, event in read_events(done.stdout) if "so_far" not in event]
         return _reply("", results, done) if results else None
+
+    def call_usage(self, event: Json) -> CallUsage | None:
+        """`acp_main` always reports the sum of all calls."""
+        usage = event.get("so_far")
+        if not isinstance(usage, dict):
+            return None
+        return "all", Use(dollars(usage.get("cost")), token_count(usage.get("tokens")))
 
     def progress(self, piece: str) -> str:
         """Tools are told on stderr, line by line; the object at the end is not for people."""

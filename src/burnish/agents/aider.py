@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.failure import failure, no_answer, silent
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, dollars, is_token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -51,6 +52,7 @@ LOGIN_FILES = Login(
     ),
     advice="Set the key of the model's provider.",
 )
+_USAGE_REPORT = UsageReport(has_model=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class AiderAgent:
     name: str = "aider"
     program: str = "aider"
     verified: bool = True
+    tested_version: str = "0.86.2"
     keys: tuple[str, ...] = (
         "OPENAI_API_KEY",
         "OPENAI_API_BASE",
@@ -72,6 +75,10 @@ class AiderAgent:
     # of its own files it keeps histories in the repository; it reads `.env` whatever it is told
     project_files: tuple[str, ...] = (".aider*", ".env")
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = False
+    usage: UsageReport = _USAGE_REPORT
+    stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         here = request.call_dir

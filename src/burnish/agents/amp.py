@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.stop_hook import StopHook
 from burnish.core.agent import AgentReply, AgentRequest
 
 _WRITERS = ("create_file", "edit_file", "undo_edit", "Bash", "Task")
@@ -29,10 +30,15 @@ class AmpAgent:
     name: str = "amp"
     program: str = "amp"
     verified: bool = False
+    tested_version: str = ""
     keys: tuple[str, ...] = ("AMP_API_KEY", "AMP_URL")
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp", ".agents", ".claude")
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = True
+    usage: UsageReport = REPORTS_NOTHING
+    stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-x", "--stream-json", "--no-notifications"]

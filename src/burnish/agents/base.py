@@ -1,4 +1,4 @@
-"""What an agent is to burnish: a name and two pure methods."""
+"""What burnish needs to know about an agent program: facts, and two pure methods."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from burnish.agents.jsonlines import Json
 from burnish.agents.login import Login
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.agents.stop_hook import StopHook
+from burnish.core.agent import AgentReply, AgentRequest, Use
+
+# The id of a call to the model ("" if the event has none), and what that call has used so far.
+# Several events may report the same call, each with a higher figure.
+CallUsage = tuple[str, Use]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +114,46 @@ class AgentFailure:
     output: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """What the program reports about its usage. A budget can be counted only as far as it does."""
+
+    has_tokens: bool = True
+    # its own figure in USD, for every model
+    has_cost: bool = False
+    # the model that it used; where no setting names one, the price is known after the first call
+    has_model: bool = False
+    # what its figures leave out: always, as an author, and where it is started as an `acp` agent
+    omits: str = ""
+    omits_as_author: str = ""
+    omits_over_acp: str = ""
+
+
+REPORTS_TOKENS = UsageReport()
+REPORTS_NOTHING = UsageReport(has_tokens=False)
+
+
 class Agent(Protocol):
-    """Describes; never does. All files, processes and clocks are the runner's."""
+    """All facts about one agent program. It does nothing itself: the runner owns files, processes and clocks."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The key in the registry, and the `kind` in the settings."""
+        ...
+
+    @property
+    def program(self) -> str:
+        """The program to look for on PATH; "" for agents that are not one program."""
+        ...
 
     @property
     def verified(self) -> bool:
-        """Was it tried against the real program?"""
+        """Whether it was tried against the real program."""
+        ...
+
+    @property
+    def tested_version(self) -> str:
+        """The version of the program that `make agents` tries; "" if there is none."""
         ...
 
     @property
@@ -126,7 +163,7 @@ class Agent(Protocol):
 
     @property
     def keeps(self) -> tuple[str, ...]:
-        """Files the program writes into call_dir and `read` wants to see."""
+        """Files that the program writes into call_dir and that `read` needs."""
         ...
 
     @property
@@ -140,6 +177,24 @@ class Agent(Protocol):
     @property
     def login(self) -> Login:
         """Where the program keeps its credentials, its user's settings and its sessions."""
+        ...
+
+    @property
+    def required_settings(self) -> tuple[str, ...]:
+        """Keys without which it cannot be started: an agent that has any needs an entry under `agents:`."""
+        ...
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether a reviewer can open files itself, so that the prompt need not hold the whole change."""
+        ...
+
+    @property
+    def usage(self) -> UsageReport: ...
+
+    @property
+    def stop_hook(self) -> StopHook | None:
+        """None: the program has no hook that can hold up its stop."""
         ...
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call: ...
@@ -162,6 +217,15 @@ class ReportsUsage(Protocol):
 
     def bill(self, done: FinishedCall) -> AgentReply | None:
         """The usage that was reported, whatever became of the answer; the text is of no account."""
+        ...
+
+
+@runtime_checkable
+class ReportsUsageLive(Protocol):
+    """An agent whose program reports in its output what it uses while it works."""
+
+    def call_usage(self, event: Json) -> CallUsage | None:
+        """What one event of the output reports; None if it reports nothing."""
         ...
 
 

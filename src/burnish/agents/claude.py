@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.prices import cost
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, are_token_counts, billed, dollars, highest, token_count
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.agent import AgentReply, AgentRequest, Use
 
 # The tools do not exist then, in subagents neither. `Bash(git diff:*)` would not do: `--output` writes files.
 _LOOK = ("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode", "dontAsk")
 # acceptEdits alone refuses most commands; skipping all permissions is refused to root.
 _WORK = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
+_TOKEN_KEYS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _LOGIN = "Run `claude` once and log in, or set ANTHROPIC_API_KEY."
 
 LOGIN_FILES = Login(
@@ -35,6 +38,16 @@ LOGIN_FILES = Login(
     refresh=("auth", "status"),
     advice="Run `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN, or set ANTHROPIC_API_KEY.",
 )
+_USAGE_REPORT = UsageReport(has_cost=True)
+_STOP_HOOK = StopHook(
+    "claude",
+    "Stop",
+    own_file="settings.json",
+    # the user's own, not the team's
+    local_file=".claude/settings.local.json",
+    home_variable="CLAUDE_CONFIG_DIR",
+    home_folder=".claude",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,7 @@ class ClaudeAgent:
     name: str = "claude"
     program: str = "claude"
     verified: bool = True
+    tested_version: str = "2.1.325"
     keys: tuple[str, ...] = (
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",
@@ -63,6 +77,10 @@ class ClaudeAgent:
         ".rgignore",
     )
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = True
+    usage: UsageReport = _USAGE_REPORT
+    stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # `user`: hooks in the repository's own .claude/settings.json would run without being asked for
@@ -117,6 +135,14 @@ class ClaudeAgent:
         results = list(read_events(done.stdout).of_type("result").values())
         return _reply("", results, done) if results else None
 
+    def call_usage(self, event: Json) -> CallUsage | None:
+        usage = dig(event, "message", "usage")
+        if event.get("type") != "assistant" or not isinstance(usage, dict):
+            return None
+        uncached, written, cached, out = (token_count(usage.get(name)) for name in _TOKEN_KEYS)
+        price = cost(words(dig(event, "message", "model")), new=uncached + written, cached=cached, out=out)
+        return words(dig(event, "message", "id")), Use(price, uncached + written + cached + out)
+
     def progress(self, piece: str) -> str:
         return telling(piece)
 
@@ -138,10 +164,9 @@ def _reply(text: str, results: list[Json], done: FinishedCall) -> AgentReply:
 
 
 def _tokens(result: Json) -> TokenCount:
-    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-    values = [dig(result, "usage", name) for name in names]
-    given, written, cached, out = map(token_count, values)
-    return TokenCount(given + written, cached, out, are_token_counts((values[0], values[3]), values[1:3]))
+    values = [dig(result, "usage", name) for name in _TOKEN_KEYS]
+    uncached, written, cached, out = map(token_count, values)
+    return TokenCount(uncached + written, cached, out, are_token_counts((values[0], values[3]), values[1:3]))
 
 
 def _model(result: Json) -> str | None:

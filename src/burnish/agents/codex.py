@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import REPORTS_TOKENS, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.codex_model import codex_home, configured_model, session_model
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -63,15 +64,30 @@ class _Turn:
     failed: str = ""
 
 
+_STOP_HOOK = StopHook(
+    "codex",
+    "Stop",
+    own_file="hooks.json",
+    home_variable="CODEX_HOME",
+    home_folder=".codex",
+    note="Codex runs a hook only once you have trusted it: it asks when you start it the next time, or see /hooks.",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CodexAgent:
     name: str = "codex"
     program: str = "codex"
     verified: bool = True
+    tested_version: str = "0.166.0"
     keys: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENTS.override.md", ".codex", ".agents")
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = True
+    usage: UsageReport = REPORTS_TOKENS
+    stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "exec", "--json", *_QUIET]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.login import NO_LOGIN, Login
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.transient import looks_transient
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -28,11 +29,17 @@ class CommandAgent:
     """`{prompt_file} {workspace} {task} {cycle} {phase} {model}` in its argv are filled in."""
 
     name: str = "command"
+    program: str = ""
     verified: bool = True
+    tested_version: str = ""
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES
     login: Login = NO_LOGIN
+    required_settings: tuple[str, ...] = ("argv",)
+    reads_files: bool = True
+    usage: UsageReport = REPORTS_NOTHING
+    stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         values = {

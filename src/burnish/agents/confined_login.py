@@ -50,7 +50,7 @@ class ConfinedLogins:
         env = listed_environment(os.environ, extra=names)
         check = LoginCheck(entry.name, owner.login, self.home, env)
         # outside of the sandbox, so never one of a checkout; None: another program uses this login, and cannot renew it
-        if program := find_own_program(str(getattr(owner, "program", owner.name))):
+        if program := find_own_program(owner.program or owner.name):
             check.renew(program, request.timeout_seconds, folder=lock_dir, stop=stop)
         return check.warnings(request.timeout_seconds)
 
@@ -76,7 +76,7 @@ class ConfinedLogins:
             return self.agents[entry.kind]
         name = Path(entry.argv[0]).name if entry.argv else ""
         by_program = (agent for agent in self.agents.values() if agent.login.places)
-        names = ((agent, {str(getattr(agent, "program", "")), *agent.login.programs}) for agent in by_program)
+        names = ((agent, {agent.program, *agent.login.programs}) for agent in by_program)
         return next((agent for agent, programs in names if name in programs), None)
 
     def _plan(self, login: Login, request: AgentRequest, entry: AgentSettings, env: Mapping[str, str]) -> CopyPlan:

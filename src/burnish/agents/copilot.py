@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, json_value, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -31,6 +32,21 @@ LOGIN_FILES = Login(
     key_variables=("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
     advice="Set COPILOT_GITHUB_TOKEN.",
 )
+_USAGE_REPORT = UsageReport(
+    has_model=True,
+    omits_as_author="copilot reports its tokens in a file that the commands it runs can change",
+)
+_STOP_HOOK = StopHook(
+    "copilot",
+    "agentStop",
+    own_file="hooks/burnish.json",
+    home_folder=".copilot",
+    timeout_key="timeoutSec",
+    flat=True,
+    # seen with copilot 1.0.102
+    strips_keys=True,
+    note="Copilot removes API keys from the environment of its hooks: choose reviewers that need none of them.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +54,7 @@ class CopilotAgent:
     name: str = "copilot"
     program: str = "copilot"
     verified: bool = True
+    tested_version: str = "1.0.102"
     # not COPILOT_ALLOW_ALL: "true" there trusts the repository's own hooks
     keys: tuple[str, ...] = (
         "COPILOT_GITHUB_TOKEN",
@@ -59,6 +76,10 @@ class CopilotAgent:
         *(".claude", ".agents"),
     )
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = True
+    usage: UsageReport = _USAGE_REPORT
+    stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "--output-format", "json", "--no-color", "--disable-client-telemetry"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.stop_hook import StopHook
 from burnish.core.agent import AgentReply, AgentRequest
 
 LOGIN_FILES = Login(
@@ -27,6 +28,7 @@ class CursorAgent:
     name: str = "cursor"
     program: str = "cursor-agent"
     verified: bool = False
+    tested_version: str = ""
     keys: tuple[str, ...] = ("CURSOR_API_KEY",)
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = (
@@ -34,6 +36,10 @@ class CursorAgent:
         ".mcp.json",
     )
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = True
+    usage: UsageReport = REPORTS_NOTHING
+    stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-p", "--output-format", "stream-json"]

@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, are_token_counts, billed, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -50,6 +51,16 @@ LOGIN_FILES = Login(
     key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
     advice="Set GEMINI_API_KEY.",
 )
+_USAGE_REPORT = UsageReport(has_model=True, omits_over_acp="gemini reports no thoughts over acp")
+_STOP_HOOK = StopHook(
+    "gemini",
+    "AfterAgent",
+    own_file="settings.json",
+    local_file=".gemini/settings.json",
+    home_folder=".gemini",
+    refusal="deny",
+    per_second=1000,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ class GeminiAgent:
     name: str = "gemini"
     program: str = "gemini"
     verified: bool = True
+    tested_version: str = "0.61.0"
     keys: tuple[str, ...] = (
         "GEMINI_API_KEY",
         "GOOGLE_API_KEY",
@@ -70,6 +82,10 @@ class GeminiAgent:
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("GEMINI.md", "AGENTS.md", ".gemini", ".geminiignore", ".agents")
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = True
+    usage: UsageReport = _USAGE_REPORT
+    stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-o", "stream-json", "--skip-trust"]

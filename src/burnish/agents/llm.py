@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import REPORTS_TOKENS, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.entrypoints import own_program
 from burnish.agents.failure import contradictory, failure, silent, structured_conflict, unreadable
 from burnish.agents.jsonlines import Json, json_value, number, read_events, telling, words
 from burnish.agents.login import NO_LOGIN, Login
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, dollars, highest
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import BadInput
@@ -30,7 +31,9 @@ class LlmAgent:
     """A process like every other agent: `llm_main` asks the model and prints one object."""
 
     name: str = "llm"
+    program: str = ""
     verified: bool = True
+    tested_version: str = ""
     keys: tuple[str, ...] = (
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_BASE_URL",
@@ -47,6 +50,10 @@ class LlmAgent:
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()
     login: Login = NO_LOGIN
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = False
+    usage: UsageReport = REPORTS_TOKENS
+    stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         if request.role not in ("review", "parse"):

@@ -80,7 +80,7 @@ def _groups(events: tuple[Json, ...]) -> list[list[str]]:
 def _texts(event: Json) -> Iterator[str | None]:
     """What the model wrote in an event; None for a tool that it used."""
     match event:
-        # claude, qwen, amp, cursor. A message with a parent is one of an assistant that the reviewer asked.
+        # The form of Claude Code, which others print too. A message with a parent is a subagent's.
         case {"type": "assistant", "message": {"content": content}} if not event.get("parent_tool_use_id"):
             yield from _parts(content)
         case {"type": "item.completed", "item": {"type": "agent_message", "text": str(text)}}:  # codex
@@ -111,7 +111,7 @@ def _beside(events: tuple[Json, ...]) -> list[str]:
     words = []
     for event in events:
         match event:
-            # claude, qwen; llm: what the model wrote beside its tool call
+            # the final event of Claude Code's form; of `llm`, what the model wrote beside its tool call
             case {"type": "result", "result": str(text)} | {"text": str(_), "words": str(text)}:
                 words.append(text)
     return words

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
 from burnish.agents.failure import failure, no_answer, silent, unreadable
-from burnish.agents.jsonlines import dig, json_lines, number, read_events, telling, words
+from burnish.agents.jsonlines import Json, dig, json_lines, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import billed, dollars, token_count
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.agent import AgentReply, AgentRequest, Use
 
 _LOGIN = "Run `opencode auth login`, or name the variable with the key under `env:` of the agent."
 # Its `plan` agent may still run commands, and `git diff*` alone would write files by `--output`.
@@ -51,6 +52,11 @@ LOGIN_FILES = Login(
     ),
     advice="Use a provider with an API key.",
 )
+_USAGE_REPORT = UsageReport(
+    has_cost=True,
+    omits="opencode does not report the call that finds a title",
+    omits_over_acp="opencode reports the tokens of its last call only over acp",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ class OpencodeAgent:
     name: str = "opencode"
     program: str = "opencode"
     verified: bool = True
+    tested_version: str = "1.18.33"
     keys: tuple[str, ...] = (
         "OPENCODE_API_KEY",
         "OPENCODE_CONFIG",
@@ -75,6 +82,10 @@ class OpencodeAgent:
         *(".ignore", ".rgignore"),
     )
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = True
+    usage: UsageReport = _USAGE_REPORT
+    stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # not `--auto`: what is neither allowed nor denied is refused, as nobody can be asked
@@ -127,6 +138,13 @@ class OpencodeAgent:
             return failure("opencode", told, cut=not no_answer(text), login=_LOGIN)
         return _reply(text, session, steps)
 
+    def call_usage(self, event: Json) -> CallUsage | None:
+        part = event.get("part")
+        if event.get("type") != "step_finish" or not isinstance(part, dict):
+            return None
+        # it reports 0 for models whose price it does not know
+        return words(part.get("id")), Use(dollars(part.get("cost")) or None, _step_tokens(part))
+
     def progress(self, piece: str) -> str:
         return telling(piece)
 
@@ -152,10 +170,13 @@ def _milliseconds(time: str) -> float:
         return 0.0
 
 
+def _step_tokens(step: Any) -> int:
+    tokens = sum(token_count(dig(step, "tokens", name)) for name in ("input", "output", "reasoning"))
+    return tokens + sum(token_count(dig(step, "tokens", "cache", name)) for name in ("read", "write"))
+
+
 def _reply(text: str, session: str | None, steps: list[Any]) -> AgentReply:
-    counted = ("input", "output", "reasoning")
-    tokens = sum(token_count(dig(step, "tokens", name)) for step in steps for name in counted)
-    tokens += sum(token_count(dig(step, "tokens", "cache", name)) for step in steps for name in ("read", "write"))
+    tokens = sum(map(_step_tokens, steps))
     known = [usd for step in steps if (usd := dollars(step.get("cost"))) is not None]
     reply = AgentReply(text, provider="opencode", tokens=tokens, session=session)
     # A model whose price it does not know costs 0 there. It does not report the call that finds a title.

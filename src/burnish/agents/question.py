@@ -98,7 +98,7 @@ class AgentCall:
         if not (folder / "stdout").exists():
             return None
         done = exit_record(folder, read_outcome(folder) or {})
-        metered = (meter or Meter(self.entry.kind, done.stdout)).rest()
+        metered = (meter or Meter(self.agent, done.stdout)).rest()
         if not isinstance(self.agent, ReportsUsage):
             return of_failed_attempt(None, metered)
         spoken = self._spoken(folder, done)
@@ -148,7 +148,7 @@ class AgentCall:
             others = other_messages(stdout, answer.text)
             text = plain_answer(answer.text, sent=_text(folder / "stdin"))
             answer = replace(answer, text=text, other_messages=others, text_before=before, text_after=after)
-        metered = (meter or Meter(self.entry.kind, done.stdout)).rest()
+        metered = (meter or Meter(self.agent, done.stdout)).rest()
         answer = at_least(answer, metered, cut=bool(LEFT_OUT.search(stdout)))
         if self.entry.kind not in _PLAIN_TEXT and read_events(stdout).gaps:
             answer = at_least(answer, self._damaged_report(spoken), cut=True)

@@ -6,14 +6,15 @@ import json
 import re
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import EventStream, Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
+from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, highest
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.agent import AgentReply, AgentRequest, Use
 
 _MODEL = {"generationConfig": {"maxRetries": 0}}
 # The names of files would stand before the prompt, without a fence, and the author of a change chooses them.
@@ -45,6 +46,10 @@ LOGIN_FILES = Login(
     key_variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
     advice="Set OPENAI_API_KEY with OPENAI_BASE_URL and OPENAI_MODEL.",
 )
+_USAGE_REPORT = UsageReport(has_model=True)
+_STOP_HOOK = StopHook(
+    "qwen", "Stop", own_file="settings.json", local_file=".qwen/settings.json", home_folder=".qwen", per_second=1000
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class QwenAgent:
     name: str = "qwen"
     program: str = "qwen"
     verified: bool = True
+    tested_version: str = "0.15.10"
     keys: tuple[str, ...] = (
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
@@ -62,6 +68,10 @@ class QwenAgent:
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("QWEN.md", "AGENTS.md", ".qwen", ".qwenignore", ".agents")
     login: Login = LOGIN_FILES
+    required_settings: tuple[str, ...] = ()
+    reads_files: bool = True
+    usage: UsageReport = _USAGE_REPORT
+    stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-o", "stream-json"]
@@ -106,6 +116,15 @@ class QwenAgent:
         stream = read_events(done.stdout)
         results = list(stream.of_type("result").values())
         return _reply("", _models(stream), results, done) if results else None
+
+    def call_usage(self, event: Json) -> CallUsage | None:
+        usage = dig(event, "message", "usage")
+        if event.get("type") != "assistant" or not isinstance(usage, dict):
+            return None
+        # what came from the cache is part of its input
+        count = TokenCount.of(*(usage.get(f"{name}_tokens") for name in ("input", "cache_read_input", "output")))
+        price = count.price(words(dig(event, "message", "model")))
+        return words(dig(event, "message", "id")), Use(price, count.total)
 
     def progress(self, piece: str) -> str:
         return telling(piece)

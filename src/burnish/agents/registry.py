@@ -1,4 +1,4 @@
-"""Every kind of agent there is. A new one is a file beside this one and a line here."""
+"""All agents. A new one is a file in this folder and an entry here: other packages derive their tables from it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from burnish.agents.opencode import OpencodeAgent
 from burnish.agents.qwen import QwenAgent
 from burnish.agents.scripted import ScriptedAgent
 
-AGENTS: dict[str, Agent] = {
-    "claude": ClaudeAgent(),
-    "codex": CodexAgent(),
-    "gemini": GeminiAgent(),
-    "opencode": OpencodeAgent(),
-    "aider": AiderAgent(),
-    "copilot": CopilotAgent(),
-    "qwen": QwenAgent(),
-    "cursor": CursorAgent(),
-    "amp": AmpAgent(),
-    "llm": LlmAgent(),
-    "acp": AcpAgent(),
-    "command": CommandAgent(),
-    "scripted": ScriptedAgent(),
-}
-# What some agent reads from a repository. Taken from the base for reviewers, protected by the guard: one list for both.
+# Programs come in the order in which `agent: auto` looks for them.
+_ADAPTERS: tuple[Agent, ...] = (
+    ClaudeAgent(),
+    CodexAgent(),
+    GeminiAgent(),
+    OpencodeAgent(),
+    AiderAgent(),
+    CopilotAgent(),
+    QwenAgent(),
+    CursorAgent(),
+    AmpAgent(),
+    AcpAgent(),
+    CommandAgent(),
+    LlmAgent(),
+    ScriptedAgent(),
+)
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in _ADAPTERS}
+# What any agent reads from a repository: taken from the base for reviewers, and protected by the guard.
 PROJECT_FILES = tuple(sorted({name for agent in AGENTS.values() for name in agent.project_files}))
+STOP_HOOKS = {agent.name: agent.stop_hook for agent in AGENTS.values() if agent.stop_hook}

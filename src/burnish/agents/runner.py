@@ -200,7 +200,7 @@ class AgentRunner:
     def _counted(self, question: AgentCall, watch: _Watch, failed: list[FailedAttempt]) -> AgentReply | AgentFailure:
         """One attempt. Without an answer, whatever the reason, it has still used something."""
         folder, entry = question.new_folder(), question.entry
-        spending = Spending(entry, folder, watch.beyond, before=_used_by(entry.name, failed))
+        spending = Spending(entry.name, question.agent, folder, watch.beyond, before=_used_by(entry.name, failed))
         answer, started = None, True
         try:
             answer = self._once(question, folder, spending, watch)

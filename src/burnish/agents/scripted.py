@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.command import CommandAgent
 from burnish.agents.entrypoints import own_program
 from burnish.agents.login import NO_LOGIN, Login
+from burnish.agents.stop_hook import StopHook
 from burnish.core.agent import AgentReply, AgentRequest
 
 
@@ -16,11 +17,17 @@ class ScriptedAgent:
     """A real process like every other agent, so that nothing on the way to it goes untested."""
 
     name: str = "scripted"
+    program: str = ""
     verified: bool = True
+    tested_version: str = ""
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()
     login: Login = NO_LOGIN
+    required_settings: tuple[str, ...] = ("script",)
+    reads_files: bool = True
+    usage: UsageReport = REPORTS_NOTHING
+    stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         return Call(argv=(*own_program("scripted_main"), settings.script or "", request.role), stdin=request.prompt)

@@ -29,7 +29,11 @@ def hook(
     action: Annotated[str, typer.Argument(metavar="install|uninstall|last", help="The action.", show_default=False)],
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="One of claude, codex, gemini, qwen, copilot, git.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="An agent program, or git; omit it for a list.",
+            show_default=False,
+        ),
     ] = None,
     everywhere: Annotated[bool, typer.Option("--global", help="Change your user settings, for all projects.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would change; change nothing.")] = False,
@@ -94,7 +98,8 @@ def _run(name: str | None, commit: str | None) -> int:
 
 def _answer(name: str, commit: str | None) -> str:
     from burnish.adapters.agents import StopTokens
-    from burnish.features.hooks.programs import GIT, STOP_HOOKS
+    from burnish.agents.registry import STOP_HOOKS
+    from burnish.features.hooks.programs import GIT
     from burnish.features.hooks.stop import is_nested, on_stop
     from burnish.runtime.signals import stopping_on_signals
 

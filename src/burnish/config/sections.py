@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from burnish.config import values as v
+from burnish.config.kinds import KINDS, NEED_ARGV
+
+if TYPE_CHECKING:
+    AgentKind = str
+else:
+    AgentKind = Literal[KINDS]
 
 
 class AgentSection(v.Section):
     """One agent that can be named elsewhere."""
 
-    kind: Literal[
-        "claude", "codex", "gemini", "opencode", "aider", "copilot", "qwen", "cursor", "amp",
-        "acp", "command", "llm", "static", "scripted",
-    ] = Field(description="what it is; may be left out where the name is a known agent")  # fmt: skip
+    kind: AgentKind = Field(description="what it is; may be left out where the name is a known agent")
     argv: tuple[v.Text, ...] = Field(
         default=(), description="program and arguments; `{prompt_file}` and the like are filled in"
     )
@@ -38,7 +41,7 @@ class AgentSection(v.Section):
 
     @model_validator(mode="after")
     def _startable(self) -> AgentSection:
-        if self.kind in ("command", "acp") and not self.argv:
+        if self.kind in NEED_ARGV and not self.argv:
             raise ValueError(f"an agent of kind {self.kind} needs argv: [program, …]")
         return self
 

@@ -115,7 +115,7 @@ def _unset(entry: AgentSettings, env: Mapping[str, str]) -> Iterator[tuple[str, 
 
 def _no_program(entry: AgentSettings) -> Iterator[tuple[str, str]]:
     try:
-        path = located(entry.argv or (str(getattr(AGENTS[entry.kind], "program", "")),))
+        path = located(entry.argv or (AGENTS[entry.kind].program,))
     except ProgramMissing as missing:
         yield missing.what.rstrip("."), missing.hint
         return

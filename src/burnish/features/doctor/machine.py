@@ -133,16 +133,12 @@ def agent_signs(*, others: bool = False) -> Iterator[Diagnostic]:
         remedy = "Install one (claude, codex, gemini, …), or describe any command under `agents:`."
         yield AGENTS.weak("agents", "none is installed: only `static` reviews", remedy)
     for agent in found:
-        if not agent.known:
-            remedy = f"Describe it under `agents:` as `{agent.kind}: {{kind: command, argv: […]}}`."
-            yield AGENTS.weak(agent.kind, f"{agent.path}: this burnish cannot drive it by itself", remedy)
-        elif not agent.verified:
+        if not agent.verified:
             remedy = "Try it on a small task first."
             yield AGENTS.weak(agent.kind, f"{agent.path}: unverified, never tried against the real program", remedy)
         else:
             yield AGENTS.ok(agent.kind, agent.path)
-        if agent.known:
-            yield from login_signs(LoginCheck(agent.kind, ADAPTERS[agent.kind].login, Path.home(), os.environ))
+        yield from login_signs(LoginCheck(agent.kind, ADAPTERS[agent.kind].login, Path.home(), os.environ))
 
 
 def login_signs(check: LoginCheck) -> Iterator[Diagnostic]:

@@ -59,7 +59,7 @@ def probe_signs(start: Path) -> list[Diagnostic]:
 def _asked_ones(config: Config, checkout: Path) -> list[ConfiguredAgent]:
     """The programs of this machine, then what the settings name. A script has nobody behind it."""
     known = agent_settings(config)
-    programs = [ConfiguredAgent(known[one.kind], known[one.kind].model) for one in installed_agents() if one.known]
+    programs = [ConfiguredAgent(known[one.kind], known[one.kind].model) for one in installed_agents()]
     return [*programs, *(one for one in configured(config, checkout) if one.entry.kind != "scripted")]
 
 
@@ -127,7 +127,7 @@ def _request(one: ConfiguredAgent, place: Path) -> AgentRequest:
 def _version(ground: _ProbeContext, entry: AgentSettings) -> str:
     """What the program says of itself, shut in like everything else that is started."""
     adapter = AGENTS[entry.kind]
-    argv: tuple[str, ...] = (str(getattr(adapter, "program", entry.kind)), "--version")
+    argv: tuple[str, ...] = (adapter.program or entry.kind, "--version")
     env = listed_environment(os.environ, extra=(*adapter.keys, *entry.env))
     if sandbox := ground.sandbox_policy.require():
         argv = sandbox.around(argv, env=env, writable=())

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from burnish.agents.registry import STOP_HOOKS
+from burnish.agents.stop_hook import StopHook
 from burnish.errors import BadInput
 from burnish.features.hooks import git_hook as hook_git
 from burnish.features.hooks.backups import Backups, Edit, mode_of, read, write
-from burnish.features.hooks.programs import GIT, NAMES, STOP_HOOKS, StopHook, command_for
+from burnish.features.hooks.programs import GIT, NAMES, command_for
 from burnish.features.hooks.settings_text import put_block, put_entry, take_block, take_entry
 from burnish.git.project import FoundRepository, discover
 from burnish.git.run import bare_env, git
@@ -120,7 +122,7 @@ def _settings(hook: StopHook, path: Path) -> _Target:
 def _unseen(found: FoundRepository, hook: StopHook) -> _Target:
     """A file that only we made must not be taken for work: git is told to pass it over, in this clone alone."""
     exclude = found.common_dir / "info" / "exclude"
-    # with what the program puts beside it: qwen keeps a copy when it brings the file up to date
+    # with a copy that a program may keep beside it when it migrates its settings
     line = f"/{hook.local_file}*"
 
     def put(data: bytes | None) -> Edit:

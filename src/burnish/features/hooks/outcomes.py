@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from burnish.adapters.redaction import secrets_from_environment
+from burnish.agents.stop_hook import StopHook
 from burnish.core.review import Verdict
 from burnish.errors import BurnishError
 from burnish.features.hooks.news import stops_folder
-from burnish.features.hooks.programs import StopHook
 from burnish.features.review.adhoc_review import AdhocResult
 from burnish.git.files import write_whole
 from burnish.git.project import FoundRepository

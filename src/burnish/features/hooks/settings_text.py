@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from burnish.agents.stop_hook import StopHook
 from burnish.errors import BadInput
-from burnish.features.hooks.programs import StopHook
+from burnish.features.hooks.programs import PATIENCE
 
 BEGIN, END = "# >>> burnish {} >>>", "# <<< burnish {} <<<"
 
@@ -16,7 +17,7 @@ BEGIN, END = "# >>> burnish {} >>>", "# <<< burnish {} <<<"
 def put_entry(data: bytes | None, hook: StopHook, command: str, path: Path) -> bytes:
     """The file with our hook in it, once; the same bytes where it stands there already."""
     settings = _read(data, path)
-    entry = hook.entry(command)
+    entry = hook.entry(command, PATIENCE)
     if _entries(settings, hook, path) and _ours(settings, hook) == [entry if hook.flat else entry["hooks"][0]]:
         return data or b""
     _take(settings, hook)

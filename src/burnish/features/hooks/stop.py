@@ -12,11 +12,12 @@ from pathlib import Path
 
 from burnish.adapters.agents import StopTokens
 from burnish.adapters.redaction import secrets_from_environment
+from burnish.agents.stop_hook import StopHook
 from burnish.core.review import Verdict
 from burnish.errors import BadInput
 from burnish.features.hooks.limits import limited
 from burnish.features.hooks.outcomes import record_failure, record_review
-from burnish.features.hooks.programs import GIVE_UP, StopHook
+from burnish.features.hooks.programs import GIVE_UP
 from burnish.features.hooks.sessions import HookSession, SessionBusy, remembered
 from burnish.features.review.adhoc_review import AdhocResult, review_change
 from burnish.git.base import resolve_base

@@ -144,7 +144,7 @@ def _user_names_agent() -> bool:
 
 
 def _agent(found: list[InstalledAgent]) -> DiscoveredChecks:
-    kinds = [agent.kind for agent in found if agent.known]
+    kinds = [agent.kind for agent in found]
     if not kinds:
         return DiscoveredChecks(("agent",), "auto", "the first installed agent; none is installed yet")
     others = f", before {', '.join(kinds[1:])}" if kinds[1:] else ""
