@@ -1,4 +1,4 @@
-"""The real agent programs: where to get each, pinned, and how to point it at a model on loopback."""
+"""The real agent programs: their packages, in the versions that adapters state, and a model on loopback for each."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from burnish.agents.registry import AGENTS
 
 KEY = "test-key"
 MODEL = "scripted-model"
@@ -142,7 +144,7 @@ PROGRAMS = {
     "claude": Program(
         "claude",
         "@anthropic-ai/claude-code",
-        "2.1.325",
+        AGENTS["claude"].tested_version,
         env=_claude_env,
         key="ANTHROPIC_API_KEY",
         model="sonnet",
@@ -160,7 +162,7 @@ PROGRAMS = {
     "codex": Program(
         "codex",
         "@openai/codex",
-        "0.166.0",
+        AGENTS["codex"].tested_version,
         home=_codex_home,
         control=("codex", "exec", "-s", "workspace-write", "-"),
         # a hook is trusted at the terminal, where nobody sits here
@@ -182,7 +184,7 @@ PROGRAMS = {
     "gemini": Program(
         "gemini",
         "@google/gemini-cli",
-        "0.61.0",
+        AGENTS["gemini"].tested_version,
         env=lambda url: {"GOOGLE_GEMINI_BASE_URL": url},
         home=lambda url: {".gemini/settings.json": _login("gemini-api-key")},
         key="GEMINI_API_KEY",
@@ -197,7 +199,7 @@ PROGRAMS = {
     "qwen": Program(
         "qwen",
         "@qwen-code/qwen-code",
-        "0.15.10",
+        AGENTS["qwen"].tested_version,
         env=lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": MODEL},
         home=lambda url: {".qwen/settings.json": _login("openai")},
         control=("qwen", "-o", "json"),
@@ -210,7 +212,7 @@ PROGRAMS = {
     "copilot": Program(
         "copilot",
         "@github/copilot",
-        "1.0.102",
+        AGENTS["copilot"].tested_version,
         env=lambda url: {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_OFFLINE": "true"},
         key="COPILOT_PROVIDER_API_KEY",
         control=("copilot", "--output-format", "json", "--model", MODEL),
@@ -225,7 +227,7 @@ PROGRAMS = {
     "opencode": Program(
         "opencode",
         "opencode-ai",
-        "1.18.33",
+        AGENTS["opencode"].tested_version,
         home=_opencode_home,
         key="OPENCODE_API_KEY",
         model=f"scripted/{MODEL}",
@@ -241,7 +243,7 @@ PROGRAMS = {
     "aider": Program(
         "aider",
         "aider-chat",
-        "0.86.2",
+        AGENTS["aider"].tested_version,
         python=True,
         resumes=False,
         env=lambda url: {"OPENAI_API_BASE": f"{url}/v1"},

@@ -34,7 +34,7 @@ print(json.dumps(result))
 USE = """
 import json, os
 from pathlib import Path
-from burnish.adapters.configured_agents import agent_settings, can_start, on_this_machine
+from burnish.adapters.configured_agents import agent_settings, can_start, installed_agents
 from burnish.agents.confined_login import ConfinedLogins
 from burnish.agents.countable import uncounted_tokens, uncounted_usd
 from burnish.agents.registry import AGENTS, PROJECT_FILES
@@ -55,7 +55,7 @@ flags = {"agent": "parrot", "agents": {"loud": {"kind": "parrot", "model": "m"}}
 config = load(None, env=dict(os.environ), flags=flags)
 entry = agent_settings(config)["loud"]
 assert config.agent == entry.kind == "parrot" and can_start(config, "loud") and can_start(config, "parrot")
-assert [agent.kind for agent in on_this_machine()] == ["parrot"]
+assert [agent.kind for agent in installed_agents()] == ["parrot"]
 assert not uncounted_tokens(entry) and "no list price of m" in uncounted_usd(entry, None, {})
 
 # guard

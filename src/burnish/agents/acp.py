@@ -51,27 +51,27 @@ class AcpAgent:
         prompt = without_mentions(request.prompt) if may == "look" else request.prompt
         return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=prompt)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
-        stream = read_events(done.stdout)
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
+        stream = read_events(call.stdout)
         results = {index: event for index, event in stream if "so_far" not in event}
-        if damage := unreadable("The agent", done, stream, max(results, default=-1)):
+        if damage := unreadable("The agent", call, stream, max(results, default=-1)):
             return damage
-        if problem := contradictory("The agent", done, [event.get("text") for event in results.values()]):
+        if problem := contradictory("The agent", call, [event.get("text") for event in results.values()]):
             return problem
         result = results[max(results)] if results else None
         if result is None:
-            return silent("The agent", done, login=_LOGIN)
+            return silent("The agent", call, login=_LOGIN)
         text = words(result.get("text"))
         # some end the turn as if all were well, and say only in words that they were not let in
-        if done.exit_code != 0 or "error" in result or no_answer(text):
-            return _failure(result, text, done)
-        if not text and not (done.role in _WORKS and number(result.get("tools"))):
+        if call.exit_code != 0 or "error" in result or no_answer(text):
+            return _failure(result, text, call)
+        if not text and not (call.role in _WORKS and number(result.get("tools"))):
             return failure("The agent", "the answer was empty", cut=True)
-        return _reply(text or "(no output)", list(results.values()), done)
+        return _reply(text or "(no output)", list(results.values()), call)
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
-        results = [event for _, event in read_events(done.stdout) if "so_far" not in event]
-        return _reply("", results, done) if results else None
+    def bill(self, call: FinishedCall) -> AgentReply | None:
+        results = [event for _, event in read_events(call.stdout) if "so_far" not in event]
+        return _reply("", results, call) if results else None
 
     def call_usage(self, event: Json) -> CallUsage | None:
         """`acp_main` always reports the sum of all calls."""
@@ -83,17 +83,17 @@ class AcpAgent:
     def progress(self, piece: str) -> str:
         """Tools are told on stderr, line by line; the object at the end is not for people."""
         lines = [line.strip() for line in piece.split("\n")]
-        told = [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
-        return told[-1][:200] if told else ""
+        remarks = [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
+        return remarks[-1][:200] if remarks else ""
 
 
-def _reply(text: str, results: list[Json], done: FinishedCall) -> AgentReply:
+def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
     """Of several result lines the highest counts of each model and the highest amount."""
     reports = [_counts(result) for result in results]
     names = dict.fromkeys(name for report in reports for name in report)
     counts = {name: highest(report[name] for report in reports if name in report) for name in names}
-    prices = [count.price(name or done.model) for name, count in counts.items()]
-    known = [price for price in prices if price is not None]
+    prices = [count.price(name or call.model) for name, count in counts.items()]
+    amounts = [price for price in prices if price is not None]
     reply = AgentReply(
         text,
         next((name for name in counts if name), None),
@@ -102,8 +102,8 @@ def _reply(text: str, results: list[Json], done: FinishedCall) -> AgentReply:
     )
     costs = [usd for result in results if (usd := dollars(result.get("cost"))) is not None]
     complete = all(count.complete for report in reports for count in report.values())
-    partial = any(result.get("partial") for result in results) or len(known) < len(prices) or not complete
-    own, by_list = max(costs, default=None), sum(known) if known else None
+    partial = any(result.get("partial") for result in results) or len(amounts) < len(prices) or not complete
+    own, by_list = max(costs, default=None), sum(amounts) if amounts else None
     if len(results) > 1 and own is not None and by_list is not None and by_list > own:
         # an amount in another line must not replace the higher price of the tokens
         own = None
@@ -112,9 +112,9 @@ def _reply(text: str, results: list[Json], done: FinishedCall) -> AgentReply:
 
 def _counts(result: Json) -> dict[str, TokenCount]:
     """By model; a program that reports several entries of one model means them to be added."""
-    reported = result.get("usage")
+    report = result.get("usage")
     counts: dict[str, TokenCount] = {}
-    for one in reported if isinstance(reported, list) else ():
+    for one in report if isinstance(report, list) else ():
         if isinstance(one, dict):
             name = words(one.get("model"))
             count = TokenCount.apart(*(one.get(key) for key in ("new", "cached", "out")))
@@ -122,10 +122,10 @@ def _counts(result: Json) -> dict[str, TokenCount]:
     return counts
 
 
-def _failure(result: Json, text: str, done: FinishedCall) -> AgentFailure:
-    said = words(result.get("error")) or text
+def _failure(result: Json, text: str, call: FinishedCall) -> AgentFailure:
+    message = words(result.get("error")) or text
     if result.get("died"):
-        last = [line.strip() for line in done.stderr.split("\n") if line.strip()][-1:]
-        said = ": ".join([said, *last])
+        last = [line.strip() for line in call.stderr.split("\n") if line.strip()][-1:]
+        message = ": ".join([message, *last])
     status = number(result.get("status")) or None
-    return failure("The agent", said, status=status, cut=bool(result.get("cut")), login=_LOGIN)
+    return failure("The agent", message, status=status, cut=bool(result.get("cut")), login=_LOGIN)

@@ -55,9 +55,9 @@ class Listener:
     ) -> RequestPermissionResponse:
         from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
-        granted = self.may == "work" or tool_call.kind in LOOKS
-        tell("allowed" if granted else "refused", tool_call.title)
-        option = choice(options, granted)
+        is_allowed = self.may == "work" or tool_call.kind in LOOKS
+        tell("allowed" if is_allowed else "refused", tool_call.title)
+        option = choice(options, is_allowed)
         if option is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))
@@ -81,17 +81,17 @@ class Listener:
 
     @property
     def last(self) -> str:
-        return next((said.strip() for said in reversed(self.messages) if said.strip()), "")
+        return next((reply.strip() for reply in reversed(self.messages) if reply.strip()), "")
 
     @property
     def text(self) -> str:
-        return "\n\n".join(said.strip() for said in self.messages if said.strip())
+        return "\n\n".join(reply.strip() for reply in self.messages if reply.strip())
 
 
-def choice(options: list[PermissionOption], granted: bool) -> str | None:
+def choice(options: list[PermissionOption], is_allowed: bool) -> str | None:
     """For this once rather than for ever; None if there is no such answer to give."""
     kinds = {option.kind: option.option_id for option in reversed(options)}
-    return next((kinds[kind] for kind in (YES if granted else NO) if kind in kinds), None)
+    return next((kinds[kind] for kind in (YES if is_allowed else NO) if kind in kinds), None)
 
 
 def tell(what: str, title: str | None) -> None:
@@ -105,11 +105,11 @@ COUNT_A_PART = ("opencode", "gemini")
 def used_tokens(end: PromptResponse) -> list[dict[str, Any]]:
     """Per model what the turn took: from the protocol's own field, or from gemini's `_meta.quota`."""
     if end.usage:
-        told = end.usage
-        cached = told.cached_read_tokens or 0
-        out = told.output_tokens + (told.thought_tokens or 0)
+        usage = end.usage
+        cached = usage.cached_read_tokens or 0
+        out = usage.output_tokens + (usage.thought_tokens or 0)
         # some count what came from the cache as input, others beside it
-        return [{"model": "", "new": max(0, told.total_tokens - cached - out), "cached": cached, "out": out}]
+        return [{"model": "", "new": max(0, usage.total_tokens - cached - out), "cached": cached, "out": out}]
     quota = (end.field_meta or {}).get("quota")
     if not isinstance(quota, dict):
         return []
@@ -121,8 +121,8 @@ def used_tokens(end: PromptResponse) -> list[dict[str, Any]]:
     for one in entries:
         counts = one.get("token_count")
         if isinstance(counts, dict):
-            given, written = counts.get("input_tokens"), counts.get("output_tokens")
-            found.append({"model": one.get("model"), "new": given, "cached": 0, "out": written})
+            tokens_in, tokens_out = counts.get("input_tokens"), counts.get("output_tokens")
+            found.append({"model": one.get("model"), "new": tokens_in, "cached": 0, "out": tokens_out})
     return found
 
 
@@ -133,11 +133,13 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
     from acp.schema import ClientCapabilities, Implementation
 
     us = Implementation(name="burnish", version="1")
-    met = await agent.initialize(PROTOCOL_VERSION, client_capabilities=ClientCapabilities(), client_info=us)
-    if met.protocol_version != PROTOCOL_VERSION:
-        raise AcpFailure(f"it speaks version {met.protocol_version} of the protocol, and burnish {PROTOCOL_VERSION}")
-    listener.agent = met.agent_info.name if met.agent_info else ""
-    listener.logins = [method.name for method in met.auth_methods or ()]
+    greeting = await agent.initialize(PROTOCOL_VERSION, client_capabilities=ClientCapabilities(), client_info=us)
+    if greeting.protocol_version != PROTOCOL_VERSION:
+        raise AcpFailure(
+            f"it speaks version {greeting.protocol_version} of the protocol, and burnish {PROTOCOL_VERSION}"
+        )
+    listener.agent = greeting.agent_info.name if greeting.agent_info else ""
+    listener.logins = [method.name for method in greeting.auth_methods or ()]
     session = await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
     listener.asked = True
     end = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
@@ -157,17 +159,17 @@ async def answer(listener: Listener, program: list[str], prompt: str) -> dict[st
     process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, limit=LONGEST_LINE)
     assert process.stdin
     agent = connect_to_agent(cast(Client, listener), process.stdin, process.stdout)
-    turn, gone = asyncio.create_task(outcome(agent, listener, prompt)), asyncio.create_task(end_of(process))
-    await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
+    turn, exit_watch = asyncio.create_task(outcome(agent, listener, prompt)), asyncio.create_task(end_of(process))
+    await asyncio.wait({turn, exit_watch}, return_when=asyncio.FIRST_COMPLETED)
     if not turn.done():
         # its last words may be on their way
         await asyncio.wait({turn}, timeout=CLOSING_SECONDS)
-    said = turn.result() if turn.done() else died(listener)
+    reply = turn.result() if turn.done() else died(listener)
     process.stdin.close()
-    await asyncio.wait({gone}, timeout=CLOSING_SECONDS)
+    await asyncio.wait({exit_watch}, timeout=CLOSING_SECONDS)
     if process.returncode is None:
         process.terminate()
-    return said
+    return reply
 
 
 async def end_of(process: asyncio.subprocess.Process) -> None:
@@ -202,8 +204,8 @@ def died(listener: Listener) -> dict[str, Any]:
 
 def login_required(listener: Listener) -> dict[str, Any]:
     """The protocol's `authenticate` opens a browser or asks for a key: that is for a person, outside of a run."""
-    offered = f" It offers: {', '.join(listener.logins)}." if listener.logins else ""
-    return {"error": f"Authentication required: it is not logged in.{offered}", "status": 401}
+    choices = f" It offers: {', '.join(listener.logins)}." if listener.logins else ""
+    return {"error": f"Authentication required: it is not logged in.{choices}", "status": 401}
 
 
 def failed(problem: RequestError) -> dict[str, Any]:
@@ -215,12 +217,12 @@ def failed(problem: RequestError) -> dict[str, Any]:
 
 async def run(may: str, program: list[str], prompt: str) -> None:
     try:
-        said = await answer(Listener(may), program, prompt)
+        reply = await answer(Listener(may), program, prompt)
     except OSError as problem:
-        said = {"error": f"{program[0]} could not be started: {problem.strerror}"}
-    print(json.dumps(said), flush=True)
+        reply = {"error": f"{program[0]} could not be started: {problem.strerror}"}
+    print(json.dumps(reply), flush=True)
     # At once: what is left of the program may hold the pipe for ever. Whoever started us ends it.
-    os._exit(1 if "error" in said else 0)
+    os._exit(1 if "error" in reply else 0)
 
 
 def main() -> None:

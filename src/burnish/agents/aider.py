@@ -93,27 +93,27 @@ class AiderAgent:
         files = {"aider.yml": "{}\n", "no.env": "", "none": ""}
         return Call(tuple(argv), env=_ENV, files=files)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
-        chat = done.files.get(_CHAT, "")
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
+        chat = call.files.get(_CHAT, "")
         answer = _after_prompt(chat)
-        if done.exit_code != 0 or answer is None:
-            return silent("aider", done, login=_LOGIN)
+        if call.exit_code != 0 or answer is None:
+            return silent("aider", call, login=_LOGIN)
         text = _without_own_lines(answer)
-        counted = list(_SUM.finditer(answer))
-        rest = answer[counted[-1].end() :] if counted else answer
+        matches = list(_SUM.finditer(answer))
+        rest = answer[matches[-1].end() :] if matches else answer
         problem = next((line[1:].strip() for line in rest.split("\n") if _OWN_ERROR.match(line)), "")
         words = any(line.strip() and not line.startswith(">") for line in text.split("\n"))
         # it counts the tokens of each answer: what follows the last count was cut off
-        cut = bool(counted) and any(line.strip() and not line.startswith(">") for line in rest.split("\n")[1:])
-        if problem or cut or not counted or not words or no_answer(text):
+        cut = bool(matches) and any(line.strip() and not line.startswith(">") for line in rest.split("\n")[1:])
+        if problem or cut or not matches or not words or no_answer(text):
             reason = problem or ("its last answer was cut off" if cut else text if words else "it gave no answer")
             return failure("aider", reason, cut=cut or not answer.strip(), login=_LOGIN)
-        return _reply(text, list(_SUM.finditer(chat)), _MODEL.search(chat), done)
+        return _reply(text, list(_SUM.finditer(chat)), _MODEL.search(chat), call)
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
-        chat = done.files.get(_CHAT, "")
+    def bill(self, call: FinishedCall) -> AgentReply | None:
+        chat = call.files.get(_CHAT, "")
         sums = list(_SUM.finditer(chat))
-        return _reply("", sums, _MODEL.search(chat), done) if sums else None
+        return _reply("", sums, _MODEL.search(chat), call) if sums else None
 
     def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
         """It tries for 80 seconds, and has no setting for that."""
@@ -121,8 +121,8 @@ class AiderAgent:
         tries = last.split("\nRetrying in ")
         if len(tries) <= _MOST_TRIES:
             return None
-        told = next((line for line in tries[-2].split("\n") if "Error" in line), "the server does not answer")
-        return failure("aider", told, cut=True, login=_LOGIN)
+        message = next((line for line in tries[-2].split("\n") if "Error" in line), "the server does not answer")
+        return failure("aider", message, cut=True, login=_LOGIN)
 
 
 def _after_prompt(chat: str) -> str | None:
@@ -144,18 +144,16 @@ def _without_own_lines(answer: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _reply(text: str, sums: list[re.Match[str]], model: re.Match[str] | None, done: FinishedCall) -> AgentReply:
+def _reply(text: str, sums: list[re.Match[str]], model: re.Match[str] | None, call: FinishedCall) -> AgentReply:
     counts = [(_count(found[1]), _count(found[2])) for found in sums]
-    given, out = sum(one or 0 for one, _ in counts), sum(one or 0 for _, one in counts)
+    new, out = sum(one or 0 for one, _ in counts), sum(one or 0 for _, one in counts)
     complete = all(one is not None for count in counts for one in count)
     costs = [usd for found in sums if found[3] and (usd := _amount(found[3])) is not None]
-    name = model[1] if model else done.model
-    reply = AgentReply(text, name, tokens=given + out)
+    name = model[1] if model else call.model
+    reply = AgentReply(text, name, tokens=new + out)
     # it rounds its counts, and knows no price of a new model
     partial = not complete or 0 < len(costs) < len(sums)
-    return billed(
-        reply, sum(costs) if costs else None, TokenCount(given, 0, out, complete).price(name), partial=partial
-    )
+    return billed(reply, sum(costs) if costs else None, TokenCount(new, 0, out, complete).price(name), partial=partial)
 
 
 def _amount(word: str) -> float | None:

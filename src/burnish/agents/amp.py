@@ -54,21 +54,21 @@ class AmpAgent:
         prompt = without_mentions(request.prompt) if request.read_only else request.prompt
         return Call(tuple(argv), stdin=prompt, files=files, env={"AMP_SKIP_UPDATE_CHECK": "1"})
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         login = "Run `amp login`, or set AMP_API_KEY."
-        stream = read_events(done.stdout)
+        stream = read_events(call.stdout)
         results = stream.of_type("result")
-        if damage := unreadable("amp", done, stream, max(results, default=-1)):
+        if damage := unreadable("amp", call, stream, max(results, default=-1)):
             return damage
         if not results:
-            return silent("amp", done, login=login)
-        if problem := contradictory("amp", done, [event.get("result") for event in results.values()]):
+            return silent("amp", call, login=login)
+        if problem := contradictory("amp", call, [event.get("result") for event in results.values()]):
             return problem
         result = results[max(results)]
         text = words(result.get("result"))
-        if done.exit_code != 0 or is_failed(result) or not text or no_answer(text):
-            told = words(result.get("error")) or text
-            return failure("amp", told, cut=not told and not is_failed(result), login=login)
+        if call.exit_code != 0 or is_failed(result) or not text or no_answer(text):
+            message = words(result.get("error")) or text
+            return failure("amp", message, cut=not message and not is_failed(result), login=login)
         return AgentReply(text, provider="amp", session=words(result.get("session_id")) or None)
 
     def progress(self, piece: str) -> str:

@@ -199,7 +199,7 @@ class Agent(Protocol):
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call: ...
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure: ...
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure: ...
 
 
 @runtime_checkable
@@ -215,7 +215,7 @@ class ReportsProgress(Protocol):
 class ReportsUsage(Protocol):
     """An agent whose program reports what it used where a failed call can be read, too: at its end, or in a file."""
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
+    def bill(self, call: FinishedCall) -> AgentReply | None:
         """The usage that was reported, whatever became of the answer; the text is of no account."""
         ...
 

@@ -106,72 +106,72 @@ class ClaudeAgent:
             env["CLAUDE_CODE_DISABLE_ATTACHMENTS"] = "1"
         return Call(argv=tuple(argv), stdin=request.prompt, env=env)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
-        stream = read_events(done.stdout)
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
+        stream = read_events(call.stdout)
         results = stream.of_type("result")
-        if damage := unreadable("claude", done, stream, max(results, default=-1)):
+        if damage := unreadable("claude", call, stream, max(results, default=-1)):
             return damage
         if not results:
-            return silent("claude", done, login=_LOGIN)
+            return silent("claude", call, login=_LOGIN)
         answers = [(event.get("result"), event.get("structured_output")) for event in results.values()]
-        if problem := contradictory("claude", done, answers):
+        if problem := contradictory("claude", call, answers):
             return problem
         result = results[max(results)]
-        said = words(result.get("result"))
+        result_text = words(result.get("result"))
         # not by `subtype` alone: that says "success" for a wrong key
-        if is_failed(result) or done.exit_code != 0 or no_answer(said):
+        if is_failed(result) or call.exit_code != 0 or no_answer(result_text):
             status = result.get("api_error_status")
-            told = said or ", ".join(map(str, result.get("errors") or ())) or str(result.get("subtype"))
-            return failure("claude", told, status=status if isinstance(status, int) else None, login=_LOGIN)
+            message = result_text or ", ".join(map(str, result.get("errors") or ())) or str(result.get("subtype"))
+            return failure("claude", message, status=status if isinstance(status, int) else None, login=_LOGIN)
         if problem := structured_conflict("claude", result, "structured_output"):
             return problem
         answer = result.get("structured_output")
-        text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else said
+        text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else result_text
         if not text:
             return failure("claude", "the answer was cut off", cut=True)
-        return _reply(text, list(results.values()), done)
+        return _reply(text, list(results.values()), call)
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
-        results = list(read_events(done.stdout).of_type("result").values())
-        return _reply("", results, done) if results else None
+    def bill(self, call: FinishedCall) -> AgentReply | None:
+        results = list(read_events(call.stdout).of_type("result").values())
+        return _reply("", results, call) if results else None
 
     def call_usage(self, event: Json) -> CallUsage | None:
         usage = dig(event, "message", "usage")
         if event.get("type") != "assistant" or not isinstance(usage, dict):
             return None
-        uncached, written, cached, out = (token_count(usage.get(name)) for name in _TOKEN_KEYS)
-        price = cost(words(dig(event, "message", "model")), new=uncached + written, cached=cached, out=out)
-        return words(dig(event, "message", "id")), Use(price, uncached + written + cached + out)
+        new, cache_writes, cached, out = (token_count(usage.get(name)) for name in _TOKEN_KEYS)
+        price = cost(words(dig(event, "message", "model")), new=new + cache_writes, cached=cached, out=out)
+        return words(dig(event, "message", "id")), Use(price, new + cache_writes + cached + out)
 
     def progress(self, piece: str) -> str:
         return telling(piece)
 
 
-def _reply(text: str, results: list[Json], done: FinishedCall) -> AgentReply:
+def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
     counts = [_tokens(event) for event in results]
-    counted = highest(counts)
+    total = highest(counts)
     reply = AgentReply(
         text=text,
         model=_model(results[-1]),
         provider="anthropic",
-        tokens=counted.total,
+        tokens=total.total,
         session=words(results[-1].get("session_id")) or None,
     )
     costs = [usd for event in results if (usd := dollars(event.get("total_cost_usd"))) is not None]
-    models = [done.model, *(_model(event) for event in results)]
+    models = [call.model, *(_model(event) for event in results)]
     partial = not any(costs) and not all(count.complete for count in counts)
-    return billed(reply, max(costs, default=None), counted.dearest_price(models), partial=partial)
+    return billed(reply, max(costs, default=None), total.dearest_price(models), partial=partial)
 
 
 def _tokens(result: Json) -> TokenCount:
     values = [dig(result, "usage", name) for name in _TOKEN_KEYS]
-    uncached, written, cached, out = map(token_count, values)
-    return TokenCount(uncached + written, cached, out, are_token_counts((values[0], values[3]), values[1:3]))
+    new, cache_writes, cache_reads, out = map(token_count, values)
+    return TokenCount(new + cache_writes, cache_reads, out, are_token_counts((values[0], values[3]), values[1:3]))
 
 
 def _model(result: Json) -> str | None:
     """The one that did most of the work; small ones help it."""
-    used = result.get("modelUsage")
-    if not isinstance(used, dict) or not used:
+    models = result.get("modelUsage")
+    if not isinstance(models, dict) or not models:
         return None
-    return str(max(used, key=lambda name: number(dig(used, name, "outputTokens"))))
+    return str(max(models, key=lambda name: number(dig(models, name, "outputTokens"))))

@@ -105,18 +105,18 @@ class CodexAgent:
             argv += ["resume", request.session]
         return Call(argv=(*argv, "-"), stdin=request.prompt, files=files)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, answer_at, turn = "", None, "", -1, _Turn()
         counts: list[TokenCount] = []
-        stream = read_events(done.stdout)
+        stream = read_events(call.stdout)
         for index, event in stream:
             match event:
                 case {"type": "thread.started", "thread_id": str(id_)}:
                     # the first one is its own: what it starts can print only later
                     session = session or id_
                 # an item of the type `error` is only a warning
-                case {"type": "item.completed", "item": {"type": "agent_message", "text": str(said)}}:
-                    text, answer_at = said, index
+                case {"type": "item.completed", "item": {"type": "agent_message", "text": str(piece)}}:
+                    text, answer_at = piece, index
                     turn = _Turn(turn.started, turn.completed)
                 case {"type": "turn.started"}:
                     turn = _Turn(index, turn.completed, turn.failed)
@@ -128,23 +128,23 @@ class CodexAgent:
                 case {"type": "turn.completed"}:
                     counts.append(_tokens(event.get("usage")))
                     problem, turn = turn.failed, _Turn(turn.started, index, turn.failed)
-        if problem or done.exit_code != 0:
-            return _failed(problem, done)
-        if damage := unreadable("codex", done, stream, answer_at):
+        if problem or call.exit_code != 0:
+            return _failed(problem, call)
+        if damage := unreadable("codex", call, stream, answer_at):
             return damage
         if not counts:
-            return _failed(problem, done)
+            return _failed(problem, call)
         if turn.completed < max(answer_at, turn.started):
             return failure("codex", "its last turn did not end", cut=True)
         if not text.strip() or no_answer(text):
             return failure("codex", text or "the answer was empty", cut=not text)
-        return _reply(text.strip(), session, counts, done)
+        return _reply(text.strip(), session, counts, call)
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
-        stream = read_events(done.stdout)
+    def bill(self, call: FinishedCall) -> AgentReply | None:
+        stream = read_events(call.stdout)
         counts = [_tokens(event.get("usage")) for event in stream.of_type("turn.completed").values()]
         threads = [words(event.get("thread_id")) for event in stream.of_type("thread.started").values()]
-        return _reply("", next(filter(None, threads), None), counts, done) if counts else None
+        return _reply("", next(filter(None, threads), None), counts, call) if counts else None
 
     def configured_model(self, env: Mapping[str, str]) -> str | None:
         return configured_model(codex_home(env))
@@ -157,16 +157,16 @@ class CodexAgent:
 
     def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
         """A server that it cannot reach it waits for without end, and no setting says otherwise."""
-        waits, told = 0, ""
+        waits, message = 0, ""
         for event in json_lines(stdout):
-            told = words(event.get("message"))
-            waits = waits + 1 if event.get("type") == "error" and "waiting for network" in told else 0
-        return failure("codex", told, cut=True) if waits >= _MOST_WAITS else None
+            message = words(event.get("message"))
+            waits = waits + 1 if event.get("type") == "error" and "waiting for network" in message else 0
+        return failure("codex", message, cut=True) if waits >= _MOST_WAITS else None
 
 
-def _failed(problem: str, done: FinishedCall) -> AgentFailure:
+def _failed(problem: str, call: FinishedCall) -> AgentFailure:
     if not problem:
-        return silent("codex", done, login=_LOGIN)
+        return silent("codex", call, login=_LOGIN)
     # where it gave up after several tries, the status stands in the tries
     status = re.search(r"status (\d{3})", problem)
     return failure("codex", problem, status=int(status[1]) if status else None, login=_LOGIN)
@@ -177,11 +177,11 @@ def _tokens(usage: Any) -> TokenCount:
     return TokenCount.of(*(dig(usage, f"{name}_tokens") for name in ("input", "cached_input", "output")))
 
 
-def _reply(text: str, session: str | None, counts: list[TokenCount], done: FinishedCall) -> AgentReply:
-    counted = highest(counts)
+def _reply(text: str, session: str | None, counts: list[TokenCount], call: FinishedCall) -> AgentReply:
+    total = highest(counts)
     # a resumed session is counted from its beginning
-    used = counted.since(done.session_usage) if session and session == done.resumed else counted
+    own_count = total.since(call.session_usage) if session and session == call.resumed else total
     reply = AgentReply(
-        text=text, provider="openai", tokens=used.total, session=session, session_usage=counted.as_json()
+        text=text, provider="openai", tokens=own_count.total, session=session, session_usage=total.as_json()
     )
-    return billed(reply, None, used.price(done.model), partial=not all(count.complete for count in counts))
+    return billed(reply, None, own_count.price(call.model), partial=not all(count.complete for count in counts))

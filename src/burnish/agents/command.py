@@ -54,22 +54,22 @@ class CommandAgent:
         argv = tuple(_NAMES.sub(lambda found: values[found[1]], word) for word in settings.argv)
         return Call(argv=argv, stdin=request.prompt)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
-        if done.exit_code != 0:
-            return failed_exit("The command", done)
-        text = done.stdout.strip()
-        if not text and done.role not in _MAY_BE_SILENT:
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
+        if call.exit_code != 0:
+            return failed_exit("The command", call)
+        text = call.stdout.strip()
+        if not text and call.role not in _MAY_BE_SILENT:
             return AgentFailure(
                 "The command said nothing.", hint="Its reply is what it prints on stdout; see `burnish log`."
             )
-        return AgentReply(text=text or "(no output)", seconds=done.seconds)
+        return AgentReply(text=text or "(no output)", seconds=call.seconds)
 
 
-def failed_exit(who: str, done: FinishedCall) -> AgentFailure:
+def failed_exit(who: str, call: FinishedCall) -> AgentFailure:
     """A program that ended badly, in its own last words."""
-    last = next((line for line in reversed((done.stderr.strip() or done.stdout).split("\n")) if line.strip()), "")
+    last = next((line for line in reversed((call.stderr.strip() or call.stdout).split("\n")) if line.strip()), "")
     return AgentFailure(
-        f"{who} failed with {done.how}{': ' + last.strip()[:300] if last else '.'}",
-        retryable=looks_transient(done.stdout, done.stderr),
+        f"{who} failed with {call.how}{': ' + last.strip()[:300] if last else '.'}",
+        retryable=looks_transient(call.stdout, call.stderr),
         hint="Everything it printed: `burnish log`.",
     )

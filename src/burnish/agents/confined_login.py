@@ -83,14 +83,14 @@ class ConfinedLogins:
         def real(path: str, of: Login = login) -> Path:
             return self._real(of.located(path, self.home, env))
 
-        listed = [self._real(Path(path).expanduser()) for path in entry.login]
+        settings_places = [self._real(Path(path).expanduser()) for path in entry.login]
         # whatever a setting lists: the same files are secret, and the same folders private
         logins = (login, *(agent.login for agent in self.agents.values()))
         folder = _session_folder(request, entry)
         sessions = {real(path): folder / path.replace("/", "_") for path in login.sessions} if folder else {}
         return CopyPlan(
             self.home.resolve(),
-            places=(*map(real, login.places), *listed),
+            places=(*map(real, login.places), *settings_places),
             skipped=tuple(dict.fromkeys(_pattern(real(path, one)) for one in logins for path in one.skipped)),
             token_files=tuple({real(file.path, one) for one in logins for file in one.token_files}),
             sessions=sessions,
@@ -120,5 +120,5 @@ def _mounts(plan: CopyPlan, copy: LoginCopy) -> tuple[Mount, ...]:
         places = [path.relative_to(plan.home) for path in plan.places if path.is_relative_to(plan.home)]
         folders = [place for place in places if (copy.home / place).is_dir()]
         home = [Mount(plan.home / place, "write", source=copy.home / place) for place in (Path(), *folders)]
-    shared = [Mount(one.target, "write" if one.writable else "read", source=one.source) for one in copy.shared]
-    return (*home, *shared)
+    other_mounts = [Mount(one.target, "write" if one.writable else "read", source=one.source) for one in copy.shared]
+    return (*home, *other_mounts)

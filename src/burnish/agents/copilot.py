@@ -91,38 +91,38 @@ class CopilotAgent:
             argv += [f"--resume={request.session}"]
         return Call(tuple(argv), stdin=request.prompt, env={"COPILOT_AUTO_UPDATE": "false"})
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, problem, result, answer_at = "", None, None, -1
-        cancelled = False
-        stream = read_events(done.stdout)
+        was_cancelled = False
+        stream = read_events(call.stdout)
         for index, event in stream:
             match event:
-                case {"type": "assistant.message", "data": {"content": str(said)}}:
-                    text, answer_at, cancelled = said.strip(), index, False
+                case {"type": "assistant.message", "data": {"content": str(piece)}}:
+                    text, answer_at, was_cancelled = piece.strip(), index, False
                 case {"type": "session.error"}:
                     problem = event.get("data") or {"message": "an error without a reason"}
                 case {"type": "abort"}:
-                    cancelled = True
+                    was_cancelled = True
                 case {"type": "result"} if dig(result, "exitCode") in (None, 0):
                     result = event
         if result is None and problem is None:
-            return unreadable("copilot", done, stream, -1) or silent("copilot", done, login=_LOGIN)
-        if done.exit_code != 0 or problem or dig(result, "exitCode") != 0 or no_answer(text):
+            return unreadable("copilot", call, stream, -1) or silent("copilot", call, login=_LOGIN)
+        if call.exit_code != 0 or problem or dig(result, "exitCode") != 0 or no_answer(text):
             status = dig(problem, "statusCode")
-            told = words(dig(problem, "message")) or text or words(done.stderr)
-            return failure("copilot", told, status=status if isinstance(status, int) else None, login=_LOGIN)
-        if damage := unreadable("copilot", done, stream, answer_at):
+            message = words(dig(problem, "message")) or text or words(call.stderr)
+            return failure("copilot", message, status=status if isinstance(status, int) else None, login=_LOGIN)
+        if damage := unreadable("copilot", call, stream, answer_at):
             return damage
-        if cancelled:
+        if was_cancelled:
             return failure("copilot", "its last turn was cancelled", cut=True)
         if not text:
             return failure("copilot", "the answer was empty", cut=True)
-        return _reply(text, words(dig(result, "sessionId")) or None, json_value(done.files.get(_USAGE, "")), done)
+        return _reply(text, words(dig(result, "sessionId")) or None, json_value(call.files.get(_USAGE, "")), call)
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
-        usage = json_value(done.files.get(_USAGE, ""))
-        sessions = [words(event.get("sessionId")) for event in read_events(done.stdout).of_type("result").values()]
-        return _reply("", next(filter(None, sessions), None), usage, done) if usage is not None else None
+    def bill(self, call: FinishedCall) -> AgentReply | None:
+        usage = json_value(call.files.get(_USAGE, ""))
+        sessions = [words(event.get("sessionId")) for event in read_events(call.stdout).of_type("result").values()]
+        return _reply("", next(filter(None, sessions), None), usage, call) if usage is not None else None
 
     def progress(self, piece: str) -> str:
         return telling(piece)
@@ -138,27 +138,27 @@ class CopilotAgent:
                     again = 0
         if again < _MOST_TRIES:
             return None
-        told = f"the server answered {status or 'nothing whole'} again and again"
+        message = f"the server answered {status or 'nothing whole'} again and again"
         code = status if isinstance(status, int) else None
-        return failure("copilot", told, status=code, cut=code is None, login=_LOGIN)
+        return failure("copilot", message, status=code, cut=code is None, login=_LOGIN)
 
 
-def _reply(text: str, session: str | None, usage: Any, done: FinishedCall) -> AgentReply:
+def _reply(text: str, session: str | None, usage: Any, call: FinishedCall) -> AgentReply:
     metrics = dig(usage, "modelMetrics")
-    counts = {str(name): _tokens(told) for name, told in (metrics.items() if isinstance(metrics, dict) else ())}
+    counts = {str(name): _tokens(metric) for name, metric in (metrics.items() if isinstance(metrics, dict) else ())}
     model = max(counts, key=lambda name: counts[name].out, default=None)
     whole = TokenCount(*(sum(getattr(count, key) for count in counts.values()) for key in ("new", "cached", "out")))
-    if model and len(counts) == 1 and session and session == done.resumed:
+    if model and len(counts) == 1 and session and session == call.resumed:
         # A resumed session is counted from its beginning. With several models it is not known whose part is how large.
-        counts = {model: counts[model].since(done.session_usage)}
+        counts = {model: counts[model].since(call.session_usage)}
     prices = [count.price(name) for name, count in counts.items()]
-    known = [price for price in prices if price is not None]
+    amounts = [price for price in prices if price is not None]
     tokens = sum(count.total for count in counts.values())
     reply = AgentReply(text, model, "github", tokens=tokens, session=session, session_usage=whole.as_json())
     # a command that it runs can rewrite the file
-    partial = done.role not in ("review", "parse") or len(known) < len(prices)
-    return billed(reply, None, sum(known) if known else None, partial=partial)
+    partial = call.role not in ("review", "parse") or len(amounts) < len(prices)
+    return billed(reply, None, sum(amounts) if amounts else None, partial=partial)
 
 
-def _tokens(told: Any) -> TokenCount:
-    return TokenCount.of(*(dig(told, "usage", f"{kind}Tokens") for kind in ("input", "cacheRead", "output")))
+def _tokens(metric: Any) -> TokenCount:
+    return TokenCount.of(*(dig(metric, "usage", f"{kind}Tokens") for kind in ("input", "cacheRead", "output")))

@@ -28,15 +28,16 @@ def file_without_refresh_tokens(data: bytes, suffix: str = "") -> bytes | None:
     """None: it may hold a refresh token that cannot be removed (a database, another binary format)."""
     if not _needs_look(data):
         return data
-    cleaned = json_without_refresh_tokens(data)
-    if cleaned is not None:
-        return cleaned
-    decoded = _decoded(data)
-    if decoded is None:
+    clean_json = json_without_refresh_tokens(data)
+    if clean_json is not None:
+        return clean_json
+    decoding = _decoded(data)
+    if decoding is None:
         return None if _BINARY_MENTION.search(data.replace(b"\0", b"")) else data
-    text, encoding = decoded
-    blanked = blank_refresh_tokens(text, prose=suffix.lower() in _PROSE)
-    return data if blanked == text else blanked.encode(encoding, "surrogateescape" if encoding == "utf-8" else "strict")
+    text, encoding = decoding
+    blank_text = blank_refresh_tokens(text, prose=suffix.lower() in _PROSE)
+    errors = "surrogateescape" if encoding == "utf-8" else "strict"
+    return data if blank_text == text else blank_text.encode(encoding, errors)
 
 
 def json_without_refresh_tokens(data: bytes) -> bytes | None:

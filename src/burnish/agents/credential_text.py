@@ -45,13 +45,13 @@ def blank_refresh_tokens(text: str, *, prose: bool) -> str:
     is one; in settings every value of such a key is.
     """
     pieces: list[str] = []
-    done = 0
-    while match := _KEY.search(text, done):
+    position = 0
+    while match := _KEY.search(text, position):
         is_certain = len(match[0]) > len("refresh") and not prose
         start, end, value = _value_after(text, match, is_certain=is_certain)
-        pieces += (text[done:start], value)
-        done = end
-    return "".join((*pieces, text[done:]))
+        pieces += (text[position:start], value)
+        position = end
+    return "".join((*pieces, text[position:]))
 
 
 def _value_after(text: str, key: re.Match[str], *, is_certain: bool) -> tuple[int, int, str]:

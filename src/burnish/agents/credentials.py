@@ -78,8 +78,8 @@ def _emptied(item: Any, access: set[str]) -> Any:
 
 
 def _cleaned_string(text: str) -> str:
-    lowered = text.lower()
-    if "refresh" not in lowered and "\\u00" not in lowered:
+    lower_text = text.lower()
+    if "refresh" not in lower_text and "\\u00" not in lower_text:
         return text
     if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"'):
         value = parsed(text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))

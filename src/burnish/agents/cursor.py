@@ -52,19 +52,19 @@ class CursorAgent:
         prompt = without_mentions(request.prompt) if request.read_only else request.prompt
         return Call(tuple(argv), stdin=prompt)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         login = "Run `cursor-agent login`, or set CURSOR_API_KEY."
-        stream = read_events(done.stdout)
+        stream = read_events(call.stdout)
         results = stream.of_type("result")
-        if damage := unreadable("cursor", done, stream, max(results, default=-1)):
+        if damage := unreadable("cursor", call, stream, max(results, default=-1)):
             return damage
         if not results:
-            return silent("cursor", done, login=login)
-        if problem := contradictory("cursor", done, [event.get("result") for event in results.values()]):
+            return silent("cursor", call, login=login)
+        if problem := contradictory("cursor", call, [event.get("result") for event in results.values()]):
             return problem
         result = results[max(results)]
         text = words(result.get("result"))
-        if done.exit_code != 0 or is_failed(result) or not text or no_answer(text):
+        if call.exit_code != 0 or is_failed(result) or not text or no_answer(text):
             return failure("cursor", text, cut=not text and not is_failed(result), login=login)
         return AgentReply(text, provider="cursor", session=words(result.get("session_id")) or None)
 

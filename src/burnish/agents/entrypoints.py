@@ -18,5 +18,5 @@ def own_program(module: str) -> tuple[str, ...]:
 def _hidden() -> list[str]:
     """Where packages are that we see and an isolated Python does not: those of `pip install --user`."""
     usual = {str(Path(place)) for place in site.getsitepackages()}
-    installed = [place for place in sys.path if Path(place).name in ("site-packages", "dist-packages")]
-    return [place for place in dict.fromkeys(installed) if Path(place).is_absolute() and place not in usual]
+    package_folders = [place for place in sys.path if Path(place).name in ("site-packages", "dist-packages")]
+    return [place for place in dict.fromkeys(package_folders) if Path(place).is_absolute() and place not in usual]

@@ -21,44 +21,44 @@ _NO_ANSWER = re.compile(
 )
 
 
-def failure(who: str, said: str, *, status: int | None = None, cut: bool = False, login: str = "") -> AgentFailure:
+def failure(who: str, message: str, *, status: int | None = None, cut: bool = False, login: str = "") -> AgentFailure:
     """`cut`: the answer broke off, which the next one may not."""
-    said = " ".join(said.split())[:300]
-    code = status or _status_in(said)
-    waits = code in _WAIT or code >= 500 if code else looks_transient(said)
+    message = " ".join(message.split())[:300]
+    code = status or _status_in(message)
+    waits = code in _WAIT or code >= 500 if code else looks_transient(message)
     # an account without money also says 429
-    retryable = cut or (waits and (code >= 500 or not refuses_for_good(said)))
-    told = said or (f"the model's server answered {code}" if code else "it said nothing")
+    retryable = cut or (waits and (code >= 500 or not refuses_for_good(message)))
+    reason = message or (f"the model's server answered {code}" if code else "it said nothing")
     hint = "Everything it printed: `burnish log`."
-    if code in (401, 403) or re.search(r"not logged in|log ?in|api.?key", said, re.IGNORECASE):
+    if code in (401, 403) or re.search(r"not logged in|log ?in|api.?key", message, re.IGNORECASE):
         hint = login or hint
-    elif code == 404 or re.search(r"\bmodel\b.{0,60}(?:not|unknown|invalid)", said, re.IGNORECASE):
+    elif code == 404 or re.search(r"\bmodel\b.{0,60}(?:not|unknown|invalid)", message, re.IGNORECASE):
         hint = f"Is the model's name right? {hint}"
-    return AgentFailure(f"{who} failed: {told.rstrip('.')}.", retryable=retryable, hint=hint)
+    return AgentFailure(f"{who} failed: {reason.rstrip('.')}.", retryable=retryable, hint=hint)
 
 
-def silent(who: str, done: FinishedCall, *, login: str = "") -> AgentFailure:
+def silent(who: str, call: FinishedCall, *, login: str = "") -> AgentFailure:
     """Ended without a final answer: in its own last words, which are on stderr if anywhere."""
-    lines = [line.strip() for line in (done.stderr.strip() or done.stdout).split("\n") if line.strip()]
-    if done.exit_code == 0 and not done.stderr.strip():
+    lines = [line.strip() for line in (call.stderr.strip() or call.stdout).split("\n") if line.strip()]
+    if call.exit_code == 0 and not call.stderr.strip():
         return AgentFailure(
             f"{who} ended without an answer.", retryable=True, hint="Everything it printed: `burnish log`."
         )
-    found = failure(who, f"{done.how}: {lines[-1] if lines else 'it said nothing'}", login=login)
-    if found.retryable or not looks_transient(done.stderr):
+    found = failure(who, f"{call.how}: {lines[-1] if lines else 'it said nothing'}", login=login)
+    if found.retryable or not looks_transient(call.stderr):
         return found
     return AgentFailure(found.what, retryable=True, hint=found.hint)
 
 
 def unreadable(
-    who: str, done: FinishedCall, stream: EventStream, last_message: int, understood: Collection[int] = ()
+    who: str, call: FinishedCall, stream: EventStream, last_message: int, understood: Collection[int] = ()
 ) -> AgentFailure | None:
     """A damaged line or a message of unknown shape follows the last readable message, which is not the final one then.
 
     `last_message` is its index in the stream, -1 if there is none. A call that failed has its own explanation.
     `understood`: messages after that index that the adapter has read.
     """
-    if done.exit_code != 0:
+    if call.exit_code != 0:
         return None
     if stream.gap_after(last_message):
         why = "a damaged line follows the message before it"
@@ -73,9 +73,9 @@ def unreadable(
     )
 
 
-def contradictory(who: str, done: FinishedCall, results: Sequence[object]) -> AgentFailure | None:
+def contradictory(who: str, call: FinishedCall, results: Sequence[object]) -> AgentFailure | None:
     """A reviewer with two different results has not given one answer. An author may report several times."""
-    if done.role not in ("review", "parse") or all(result == results[0] for result in results):
+    if call.role not in ("review", "parse") or all(result == results[0] for result in results):
         return None
     return AgentFailure(
         f"{who} failed: it printed {len(results)} different results.",
@@ -86,14 +86,14 @@ def contradictory(who: str, done: FinishedCall, results: Sequence[object]) -> Ag
 
 def structured_conflict(who: str, result: Json, key: str) -> AgentFailure | None:
     """A result in words and as an object is one answer only if both give the same verdict."""
-    answer, said = result.get(key), result.get("result")
+    answer, message = result.get(key), result.get("result")
     if answer is None:
         return None
     if not isinstance(answer, dict):
         why = f"its `{key}` is not an object"
-    elif said is not None and not isinstance(said, str):
+    elif message is not None and not isinstance(message, str):
         why = "its `result` is not text"
-    elif _verdicts(said or "") - {str(answer.get("verdict"))}:
+    elif _verdicts(message or "") - {str(answer.get("verdict"))}:
         why = f"its `result` and its `{key}` give different verdicts"
     else:
         return None
@@ -116,6 +116,6 @@ def no_answer(text: str) -> bool:
     return len(text) < 500 and bool(_NO_ANSWER.match(text))
 
 
-def _status_in(said: str) -> int:
-    found = _STATUS.search(said)
+def _status_in(message: str) -> int:
+    found = _STATUS.search(message)
     return int(found[1]) if found else 0

@@ -101,24 +101,24 @@ class GeminiAgent:
             "GEMINI_CLI_NO_RELAUNCH": "true",
         }
         prompt = without_mentions(request.prompt) if request.read_only else request.prompt
-        told = (
+        own_settings = (
             {**_SETTINGS, "tools": _TOOLS | _LOOK, "context": _NO_TREE | _INSTRUCTIONS}
             if request.read_only
             else _SETTINGS
         )
-        return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(told)})
+        return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(own_settings)})
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, result, before_answer = "", None, "", None, -1
         result_at = -1
         pieces: list[int] = []
-        stream = read_events(done.stdout)
+        stream = read_events(call.stdout)
         for index, event in stream:
             match event:
                 case {"type": "init", "session_id": str(id_)}:
                     session = id_
-                case {"type": "message", "role": "assistant", "content": str(said)}:
-                    text += said
+                case {"type": "message", "role": "assistant", "content": str(message)}:
+                    text += message
                     pieces.append(index)
                 case {"type": "tool_use"} | {"type": "tool_result"}:
                     text, before_answer = "", index
@@ -127,14 +127,14 @@ class GeminiAgent:
                 case {"type": "result"} if dig(result, "status") in (None, "success"):
                     result, result_at = event, index
         if result is None:
-            return unreadable("gemini", done, stream, -1) or silent("gemini", done, login=_LOGIN)
-        if done.exit_code != 0 or result.get("status") != "success" or no_answer(text):
-            said = words(dig(result, "error", "message")) or problem or text
+            return unreadable("gemini", call, stream, -1) or silent("gemini", call, login=_LOGIN)
+        if call.exit_code != 0 or result.get("status") != "success" or no_answer(text):
+            message = words(dig(result, "error", "message")) or problem or text
             # its exit code is the low byte of the server's status
-            status = next((code for code in _STATUSES if code & 0xFF == done.exit_code), None)
-            return failure("gemini", said, status=status, login=_LOGIN)
+            status = next((code for code in _STATUSES if code & 0xFF == call.exit_code), None)
+            return failure("gemini", message, status=status, login=_LOGIN)
         # The answer comes in pieces: a damaged line anywhere in it may be one of them.
-        if damage := unreadable("gemini", done, stream, before_answer, pieces):
+        if damage := unreadable("gemini", call, stream, before_answer, pieces):
             return damage
         if result_at < max([before_answer, *pieces]):
             return failure("gemini", "its last turn did not end", cut=True)
@@ -142,8 +142,8 @@ class GeminiAgent:
             return failure("gemini", problem or "the answer was empty", cut=True)
         return _reply(text.strip(), session, list(stream.of_type("result").values()))
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
-        results = list(read_events(done.stdout).of_type("result").values())
+    def bill(self, call: FinishedCall) -> AgentReply | None:
+        results = list(read_events(call.stdout).of_type("result").values())
         return _reply("", None, results) if results else None
 
     def progress(self, piece: str) -> str:
@@ -156,29 +156,29 @@ def _reply(text: str, session: str | None, results: list[Json]) -> AgentReply:
     names = dict.fromkeys(name for report in reports for name in report)
     counts = {name: highest(report[name] for report in reports if name in report) for name in names}
     prices = [count.price(name) for name, count in counts.items()]
-    known = [price for price in prices if price is not None]
+    amounts = [price for price in prices if price is not None]
     model = max(counts, key=lambda name: counts[name].total, default=None)
     reply = AgentReply(text, model, "google", tokens=sum(c.total for c in counts.values()), session=session)
     return billed(
-        reply, None, sum(known) if known else None, partial=len(known) < len(prices) or not _complete(reports)
+        reply, None, sum(amounts) if amounts else None, partial=len(amounts) < len(prices) or not _complete(reports)
     )
 
 
 def _counts(result: Json) -> dict[str, TokenCount]:
-    used = dig(result, "stats", "models")
-    return {str(name): _tokens(told) for name, told in (used.items() if isinstance(used, dict) else ())}
+    models = dig(result, "stats", "models")
+    return {str(name): _tokens(counts) for name, counts in (models.items() if isinstance(models, dict) else ())}
 
 
 def _complete(reports: list[dict[str, TokenCount]]) -> bool:
     return all(report and all(count.complete for count in report.values()) for report in reports)
 
 
-def _tokens(told: Any) -> TokenCount:
+def _tokens(counts: Any) -> TokenCount:
     """`output_tokens` has no thoughts, and `total_tokens` has them: thoughts are billed as output."""
-    given, out, whole = (token_count(dig(told, f"{name}_tokens")) for name in ("input", "output", "total"))
-    given = given or token_count(dig(told, "input")) + token_count(dig(told, "cached"))
-    count = TokenCount.of(given, token_count(dig(told, "cached")), max(out, whole - given))
+    tokens_in, out, whole = (token_count(dig(counts, f"{name}_tokens")) for name in ("input", "output", "total"))
+    tokens_in = tokens_in or token_count(dig(counts, "input")) + token_count(dig(counts, "cached"))
+    count = TokenCount.of(tokens_in, token_count(dig(counts, "cached")), max(out, whole - tokens_in))
     kinds = ("input_tokens", "input", "output_tokens", "total_tokens", "cached")
-    values = {kind: told[kind] for kind in kinds if kind in told} if isinstance(told, dict) else {}
+    values = {kind: counts[kind] for kind in kinds if kind in counts} if isinstance(counts, dict) else {}
     enough = ("input_tokens" in values or "input" in values) and ("output_tokens" in values or "total_tokens" in values)
     return replace(count, complete=enough and are_token_counts(values.values()))

@@ -152,8 +152,8 @@ def words(value: Any) -> str:
 def telling(piece: str) -> str:
     """One line for people out of a piece of JSON lines that may be cut at both ends."""
     found = _TELLING.findall(piece)
-    said = _loads(f'"{found[-1]}"') if found else None
-    lines = said.split("\n") if isinstance(said, str) else []
+    text = _loads(f'"{found[-1]}"') if found else None
+    lines = text.split("\n") if isinstance(text, str) else []
     line = next((line.strip() for line in lines if line.strip()), "")
     # not within a word: a part of a secret could not be found any more
     return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE].rpartition(" ")[0]

@@ -75,16 +75,16 @@ class LlmAgent:
         argv.append(str(request.call_dir / "schema.json"))
         return Call(tuple(argv), stdin=request.prompt, files={"schema.json": request.schema})
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
-        stream = read_events(done.stdout)
-        if damage := unreadable("The model", done, stream, len(stream.events) - 1):
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
+        stream = read_events(call.stdout)
+        if damage := unreadable("The model", call, stream, len(stream.events) - 1):
             return damage
-        if problem := contradictory("The model", done, [event.get("text") for event in stream.events]):
+        if problem := contradictory("The model", call, [event.get("text") for event in stream.events]):
             return problem
         result = stream.events[-1] if stream.events else None
         if result is None:
-            return silent("The model", done, login=_LOGIN)
-        if done.exit_code != 0 or "error" in result:
+            return silent("The model", call, login=_LOGIN)
+        if call.exit_code != 0 or "error" in result:
             status = number(result.get("status")) or None
             return failure(
                 "The model", words(result.get("error")), status=status, cut=bool(result.get("cut")), login=_LOGIN
@@ -98,8 +98,8 @@ class LlmAgent:
                 return problem
         return _reply(text, list(stream.events))
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
-        events = list(read_events(done.stdout).events)
+    def bill(self, call: FinishedCall) -> AgentReply | None:
+        events = list(read_events(call.stdout).events)
         return _reply("", events) if events else None
 
     def progress(self, piece: str) -> str:

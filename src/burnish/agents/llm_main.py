@@ -65,10 +65,10 @@ def spelled_out(schema: Any) -> Any:
         return [spelled_out(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    told = {key: spelled_out(value) for key, value in schema.items()}
+    fields = {key: spelled_out(value) for key, value in schema.items()}
     if isinstance(schema.get("type"), list):
-        return {"anyOf": [{"type": kind} for kind in told.pop("type")], **told}
-    return told
+        return {"anyOf": [{"type": kind} for kind in fields.pop("type")], **fields}
+    return fields
 
 
 def parameters(model: Model, schema: dict[str, Any] | None) -> ModelRequestParameters:
@@ -93,17 +93,17 @@ async def ask(name: str, prompt: str, schema: dict[str, Any] | None, seconds: fl
     from pydantic_ai.messages import ModelRequest
     from pydantic_ai.models import infer_model
 
-    said, settings = [ModelRequest.user_text_prompt(prompt)], settings_for(name, seconds)
+    requests, settings = [ModelRequest.user_text_prompt(prompt)], settings_for(name, seconds)
     async with infer_model(name) as model:
         form = parameters(model, schema)
         try:
-            return await model_request(model, said, model_settings=settings, model_request_parameters=form)
+            return await model_request(model, requests, model_settings=settings, model_request_parameters=form)
         except ModelHTTPError as problem:
             # small servers know no schemas; the prompt asks for the same in words
             if schema is None or problem.status_code not in (400, 422, 501):
                 raise
             print(f"again without a schema: {problem}", file=sys.stderr)
-        return await model_request(model, said, model_settings=settings)
+        return await model_request(model, requests, model_settings=settings)
 
 
 def answer_of(response: ModelResponse) -> dict[str, Any]:
@@ -120,23 +120,23 @@ def answer_of(response: ModelResponse) -> dict[str, Any]:
 
 
 def result(response: ModelResponse, *, priced: bool) -> dict[str, Any]:
-    used = response.usage
-    cached = used.cache_read_tokens
-    told = {
+    usage = response.usage
+    cached = usage.cache_read_tokens
+    fields = {
         "model": response.model_name,
         "provider": response.provider_name,
-        "new": used.input_tokens - cached,
+        "new": usage.input_tokens - cached,
         "cached": cached,
-        "out": used.output_tokens,
+        "out": usage.output_tokens,
         "cost": price(response) if priced else None,
     }
     match response.finish_reason:
         case "length":
-            return {**told, "error": "its answer was longer than the model may give, and cut off"}
+            return {**fields, "error": "its answer was longer than the model may give, and cut off"}
         case "content_filter":
-            return {**told, "error": "it refused to answer (content filter)"}
+            return {**fields, "error": "it refused to answer (content filter)"}
         case _:
-            return {**told, **answer_of(response)}
+            return {**fields, **answer_of(response)}
 
 
 def price(response: ModelResponse) -> float | None:
@@ -152,8 +152,8 @@ def failed(problem: Exception) -> dict[str, Any]:
 
     cut = isinstance(problem, ModelConnectionError | ModelRequestTimeout | UnexpectedModelBehavior | OSError)
     status = getattr(problem, "status_code", None)
-    said = words_of(getattr(problem, "body", None)) or str(problem) or type(problem).__name__
-    return {"error": f"{status}: {said}" if status else said, "status": status, "cut": cut}
+    reply = words_of(getattr(problem, "body", None)) or str(problem) or type(problem).__name__
+    return {"error": f"{status}: {reply}" if status else reply, "status": status, "cut": cut}
 
 
 def words_of(body: object) -> str:
@@ -182,9 +182,9 @@ def answer(argv: list[str], prompt: str) -> dict[str, Any]:
 
 def main() -> int:
     warnings.simplefilter("ignore")
-    said = answer(sys.argv[1:], sys.stdin.buffer.read().decode("utf-8", "replace"))
-    print(json.dumps(said), flush=True)
-    return 1 if "error" in said else 0
+    reply = answer(sys.argv[1:], sys.stdin.buffer.read().decode("utf-8", "replace"))
+    print(json.dumps(reply), flush=True)
+    return 1 if "error" in reply else 0
 
 
 if __name__ == "__main__":

@@ -104,11 +104,11 @@ class _Copier:
     def fill(self) -> None:
         # the outer one first, so that a place within another one is not copied twice
         places = sorted(dict.fromkeys(self.plan.places), key=lambda place: len(place.parts))
-        done: list[Path] = []
+        folders: list[Path] = []
         for number, place in enumerate(places):
-            if not any(place.is_relative_to(other) for other in done) and place.exists():
+            if not any(place.is_relative_to(other) for other in folders) and place.exists():
                 self._place(place, self.copy.folder / f"place-{number}")
-                done.append(place)
+                folders.append(place)
         for target, source in self.plan.sessions.items():
             private_folder(source)
             self.copy.shared.append(SharedPlace(source, target, writable=True))
@@ -181,14 +181,14 @@ class _Copier:
             mode = source.stat().st_mode & 0o700
         except OSError:
             return
-        cleaned = json_without_refresh_tokens(data) if secret else file_without_refresh_tokens(data, source.suffix)
-        if cleaned is None:
+        clean_data = json_without_refresh_tokens(data) if secret else file_without_refresh_tokens(data, source.suffix)
+        if clean_data is None:
             if not secret:  # else `LoginCheck.warnings` tells the user
                 self.copy.left_out.append(source)
             return
         fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode | 0o600)
         with os.fdopen(fd, "wb") as file:
-            file.write(cleaned)
+            file.write(clean_data)
 
 
 def _names(folder: Path) -> list[str]:

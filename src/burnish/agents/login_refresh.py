@@ -133,13 +133,13 @@ def _started(argv: tuple[str, ...], folder: Path, env: Mapping[str, str]) -> Ite
 def _read_until(process: subprocess.Popen[bytes], mark: bytes, until: float) -> None:
     """Read its output to the end, to the mark, or until the time is over."""
     assert process.stdout
-    seen = b""
-    while (left := until - time.monotonic()) > 0:
-        if not select.select([process.stdout], [], [], left)[0]:
+    output = b""
+    while (seconds := until - time.monotonic()) > 0:
+        if not select.select([process.stdout], [], [], seconds)[0]:
             return
         data = os.read(process.stdout.fileno(), 65536)
-        seen = (seen + data)[-100_000:]
-        if not data or (mark and mark in seen):
+        output = (output + data)[-100_000:]
+        if not data or (mark and mark in output):
             return
 
 

@@ -94,8 +94,8 @@ class Spending:
 
     def over(self) -> bool:
         if self.looks and self.beyond:
-            used = self.meter.look()
-            self.why = self.beyond(self.name, self.before + used) if used != Use() else None
+            use = self.meter.look()
+            self.why = self.beyond(self.name, self.before + use) if use != Use() else None
         return bool(self.why)
 
 

@@ -18,10 +18,10 @@ def widen(places: list[str]) -> None:
     usual = list(sys.path)
     for place in places:
         site.addsitedir(place)
-    added = [place for place in sys.path if place not in usual]
+    new_places = [place for place in sys.path if place not in usual]
     everybody = [place for place in usual if Path(place).name in ("site-packages", "dist-packages")]
     library = [place for place in usual if place not in everybody]
-    sys.path[:] = [*library, str(Path(__file__).absolute().parents[2]), *added, *everybody]
+    sys.path[:] = [*library, str(Path(__file__).absolute().parents[2]), *new_places, *everybody]
 
 
 def main() -> None:

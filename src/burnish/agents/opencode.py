@@ -98,21 +98,21 @@ class OpencodeAgent:
         if request.read_only:
             # an agent of our own: what the user allows to the usual ones would count more than a general rule
             argv += ["--agent", "burnish-review"]
-            told = {"mode": "primary", "description": "reviews", "permission": _LOOK}
-            env["OPENCODE_CONFIG_CONTENT"] = json.dumps({"agent": {"burnish-review": told}})
+            reviewer = {"mode": "primary", "description": "reviews", "permission": _LOOK}
+            env["OPENCODE_CONFIG_CONTENT"] = json.dumps({"agent": {"burnish-review": reviewer}})
         env["OPENCODE_PERMISSION"] = json.dumps(_LOOK if request.read_only else _WORK)
         return Call(tuple(argv), stdin=request.prompt, env=env)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, reason, answer_at = "", None, None, "", -1
         in_step = False
         steps: list[Any] = []
-        stream = read_events(done.stdout)
+        stream = read_events(call.stdout)
         for index, event in stream:
             session = words(event.get("sessionID")) or session
             match event:
-                case {"type": "text", "part": {"text": str(said)}}:
-                    text, answer_at = said.strip(), index
+                case {"type": "text", "part": {"text": str(piece)}}:
+                    text, answer_at = piece.strip(), index
                 case {"type": "error"}:
                     problem = event.get("error") or {}
                 case {"type": "step_start"}:
@@ -123,19 +123,19 @@ class OpencodeAgent:
                     reason = words(part.get("reason"))
         if problem is not None:
             status = dig(problem, "data", "statusCode")
-            told = words(dig(problem, "data", "message")) or words(dig(problem, "name"))
-            return failure("opencode", told, status=status if isinstance(status, int) else None, login=_LOGIN)
-        if damage := unreadable("opencode", done, stream, answer_at):
+            message = words(dig(problem, "data", "message")) or words(dig(problem, "name"))
+            return failure("opencode", message, status=status if isinstance(status, int) else None, login=_LOGIN)
+        if damage := unreadable("opencode", call, stream, answer_at):
             return damage
-        if done.exit_code != 0 or not steps:
-            return silent("opencode", done, login=_LOGIN)
+        if call.exit_code != 0 or not steps:
+            return silent("opencode", call, login=_LOGIN)
         if reason != "stop" or in_step or not text or no_answer(text):
-            told = (
+            message = (
                 text
                 if no_answer(text)
                 else f"the answer broke off ({'in a step' if in_step else reason or 'no reason given'})"
             )
-            return failure("opencode", told, cut=not no_answer(text), login=_LOGIN)
+            return failure("opencode", message, cut=not no_answer(text), login=_LOGIN)
         return _reply(text, session, steps)
 
     def call_usage(self, event: Json) -> CallUsage | None:
@@ -150,17 +150,17 @@ class OpencodeAgent:
 
     def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
         """After 429 and 5xx it waits a minute, or what the server asks for; a cut answer it wants anew for ever."""
-        moved, broken = 0, 0
+        last_move, breaks = 0, 0
         for event in json_lines(stdout):
             cut = event.get("type") == "step_finish" and dig(event, "part", "reason") not in ("stop", "tool-calls")
             if event.get("type") == "step_start":
                 continue
-            broken, moved = (broken + 1, moved) if cut else (0, number(event.get("timestamp")))
-        refused = [said for time, said in _REFUSED.findall(stderr) if _milliseconds(time) > moved]
-        if max(broken, len(refused)) < _MOST_TRIES:
+            breaks, last_move = (breaks + 1, last_move) if cut else (0, number(event.get("timestamp")))
+        refusals = [error for time, error in _REFUSED.findall(stderr) if _milliseconds(time) > last_move]
+        if max(breaks, len(refusals)) < _MOST_TRIES:
             return None
-        told = refused[-1] if refused else "the answer broke off"
-        return failure("opencode", f"{told}, {_MOST_TRIES} times", cut=True, login=_LOGIN)
+        message = refusals[-1] if refusals else "the answer broke off"
+        return failure("opencode", f"{message}, {_MOST_TRIES} times", cut=True, login=_LOGIN)
 
 
 def _milliseconds(time: str) -> float:
@@ -177,7 +177,7 @@ def _step_tokens(step: Any) -> int:
 
 def _reply(text: str, session: str | None, steps: list[Any]) -> AgentReply:
     tokens = sum(map(_step_tokens, steps))
-    known = [usd for step in steps if (usd := dollars(step.get("cost"))) is not None]
+    amounts = [usd for step in steps if (usd := dollars(step.get("cost"))) is not None]
     reply = AgentReply(text, provider="opencode", tokens=tokens, session=session)
     # A model whose price it does not know costs 0 there. It does not report the call that finds a title.
-    return billed(reply, sum(known) or None, None, partial=True)
+    return billed(reply, sum(amounts) or None, None, partial=True)

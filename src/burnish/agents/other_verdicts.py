@@ -84,11 +84,11 @@ def _is_approving(answer: str, number: str) -> bool:
 
 def _other_verdict(output: str, answer: str, number: str, by_schema: bool) -> bool:
     rows: dict[tuple[str, ...], list[str]] = {}
-    damaged = []
+    damage = []
     for line in output.split("\n"):
         event = _pairs(line) if line.lstrip().startswith("{") else None
         if event is None:
-            damaged.append(line)
+            damage.append(line)
         else:
             _collect(event, (), rows)
     # pieces of a message are put together, as the model wrote them; whole messages are looked at one by one
@@ -102,7 +102,7 @@ def _other_verdict(output: str, answer: str, number: str, by_schema: bool) -> bo
     if any(_refuses(text, number, own) or _refuses_by_object(text, number, only) for text in texts):
         return True
     # in damaged lines only the words can be found
-    rest = re.sub(r"(?<!\\)\\+u0022", '"', "\n".join(damaged))
+    rest = re.sub(r"(?<!\\)\\+u0022", '"', "\n".join(damage))
     if len(re.findall(f"{_BLOCK_NAME}[ \\t]+{number}", rest)) > _MOST_VERDICTS:
         return True
     patterns = [
@@ -230,8 +230,8 @@ def _is_other(verdict: Any) -> bool:
         # the example in the prompt, which some programs print
         return False
     findings = verdict.get("findings") or []
-    listed = findings if isinstance(findings, list) else [findings]
-    grave = any(not isinstance(one, dict) or str(one.get("severity")).lower() not in _HARMLESS for one in listed)
+    entries = findings if isinstance(findings, list) else [findings]
+    grave = any(not isinstance(one, dict) or str(one.get("severity")).lower() not in _HARMLESS for one in entries)
     stops = verdict.get("blocking") not in (None, False, "", "false") or bool(verdict.get("rejection_reason"))
     return word not in _APPROVING or stops or grave
 
@@ -276,6 +276,6 @@ def _torn_end(number: str) -> re.Pattern[str]:
 
 
 def _damaged_object(number: str) -> re.Pattern[str]:
-    numbered = rf"{_QUOTE}number{_QUOTE}\s*:\s*{_QUOTE}{number}{_QUOTE}"
+    number_field = rf"{_QUOTE}number{_QUOTE}\s*:\s*{_QUOTE}{number}{_QUOTE}"
     other = rf"[^\n]{{0,20000}}?(?:{_OTHER_WORD}|{_CUT_WORD})"
-    return re.compile(rf"{numbered}{other}|{_OTHER_WORD}[^\n]{{0,20000}}?{numbered}", re.IGNORECASE)
+    return re.compile(rf"{number_field}{other}|{_OTHER_WORD}[^\n]{{0,20000}}?{number_field}", re.IGNORECASE)

@@ -77,12 +77,12 @@ class AgentCall:
     def answered(self) -> AgentReply | None:
         """The reply of an attempt that had ended when burnish was killed: it is paid for already."""
         for folder in reversed(self.folders()):
-            done = finished_call(folder)
-            if done is None or _text(folder / "agent") != self._mark():
+            record = finished_call(folder)
+            if record is None or _text(folder / "agent") != self._mark():
                 continue
             if _text(folder / "prompt.md") != self.request.prompt:
                 continue
-            reply = self.read(folder, done)
+            reply = self.read(folder, record)
             if isinstance(reply, AgentReply):
                 return reply
         return None
@@ -97,74 +97,74 @@ class AgentCall:
         """What an attempt has used that gave no answer; None if its program was never started."""
         if not (folder / "stdout").exists():
             return None
-        done = exit_record(folder, read_outcome(folder) or {})
-        metered = (meter or Meter(self.agent, done.stdout)).rest()
+        record = exit_record(folder, read_outcome(folder) or {})
+        live_use = (meter or Meter(self.agent, record.stdout)).rest()
         if not isinstance(self.agent, ReportsUsage):
-            return of_failed_attempt(None, metered)
-        spoken = self._spoken(folder, done)
-        spoken = spoken if self.entry.kind in _PLAIN_TEXT else _with_recovered(spoken)
-        report = self.agent.bill(spoken)
-        if report and not spoken.model and report.session and isinstance(self.agent, KnowsModel):
-            spoken = replace(spoken, model=self.agent.session_model(os.environ, report.session))
-            report = self.agent.bill(spoken)
-        return of_failed_attempt(report, metered)
+            return of_failed_attempt(None, live_use)
+        call = self._spoken(folder, record)
+        call = call if self.entry.kind in _PLAIN_TEXT else _with_recovered(call)
+        report = self.agent.bill(call)
+        if report and not call.model and report.session and isinstance(self.agent, KnowsModel):
+            call = replace(call, model=self.agent.session_model(os.environ, report.session))
+            report = self.agent.bill(call)
+        return of_failed_attempt(report, live_use)
 
-    def _damaged_report(self, spoken: FinishedCall) -> Use:
+    def _damaged_report(self, call: FinishedCall) -> Use:
         """What the program reported in lines that another process wrote into: these must not lower the bill."""
-        report = self.agent.bill(_with_recovered(spoken)) if isinstance(self.agent, ReportsUsage) else None
+        report = self.agent.bill(_with_recovered(call)) if isinstance(self.agent, ReportsUsage) else None
         return Use(report.cost_usd, report.tokens, report.cost_source) if report else Use()
 
-    def _spoken(self, folder: Path, done: ExitRecord) -> FinishedCall:
+    def _spoken(self, folder: Path, record: ExitRecord) -> FinishedCall:
         request = self.request
         return FinishedCall(
-            exit_code=done.exit_code,
-            signal=done.signal,
-            ended=done.ended,
-            stdout=read_text(done.stdout),
-            stderr=read_text(done.stderr),
+            exit_code=record.exit_code,
+            signal=record.signal,
+            ended=record.ended,
+            stdout=read_text(record.stdout),
+            stderr=read_text(record.stderr),
             role=request.role,
-            seconds=done.seconds,
+            seconds=record.seconds,
             model=_text(self._model_file(folder)) or self.configured_model(),
             resumed=request.session if self.entry.resume else None,
             session_usage=request.session_usage if self.entry.resume else None,
             files={name: _text(folder / name, errors="replace") for name in self.agent.keeps},
         )
 
-    def read(self, folder: Path, done: ExitRecord, meter: Meter | None = None) -> AgentReply | AgentFailure:
+    def read(self, folder: Path, record: ExitRecord, meter: Meter | None = None) -> AgentReply | AgentFailure:
         """`meter`: the one that has counted while the program worked."""
-        spoken = self._spoken(folder, done)
-        stdout = spoken.stdout
-        answer = self.agent.read(spoken)
+        call = self._spoken(folder, record)
+        stdout = call.stdout
+        answer = self.agent.read(call)
         if isinstance(answer, AgentReply):
-            answer = conflicting_verdict(self.entry.name, spoken, answer.text) or answer
+            answer = conflicting_verdict(self.entry.name, call, answer.text) or answer
         if isinstance(answer, AgentFailure):
-            return self._without_secrets(spoken, answer)
-        if not spoken.model and answer.session and isinstance(self.agent, KnowsModel):
-            spoken = replace(spoken, model=self.agent.session_model(os.environ, answer.session))
-            again = self.agent.read(spoken)
+            return self._without_secrets(call, answer)
+        if not call.model and answer.session and isinstance(self.agent, KnowsModel):
+            call = replace(call, model=self.agent.session_model(os.environ, answer.session))
+            again = self.agent.read(call)
             answer = again if isinstance(again, AgentReply) else answer
         if self.request.role in ("review", "parse"):
             before, after = text_around(stdout, answer.text)
             others = other_messages(stdout, answer.text)
             text = plain_answer(answer.text, sent=_text(folder / "stdin"))
             answer = replace(answer, text=text, other_messages=others, text_before=before, text_after=after)
-        metered = (meter or Meter(self.agent, done.stdout)).rest()
-        answer = at_least(answer, metered, cut=bool(LEFT_OUT.search(stdout)))
+        live_use = (meter or Meter(self.agent, record.stdout)).rest()
+        answer = at_least(answer, live_use, cut=bool(LEFT_OUT.search(stdout)))
         if self.entry.kind not in _PLAIN_TEXT and read_events(stdout).gaps:
-            answer = at_least(answer, self._damaged_report(spoken), cut=True)
+            answer = at_least(answer, self._damaged_report(call), cut=True)
         return replace(
             answer,
-            model=answer.model or spoken.model,
-            seconds=done.seconds,
+            model=answer.model or call.model,
+            seconds=record.seconds,
             command=answer.command or _text(folder / "command"),
-            transcript=str(done.stdout),
+            transcript=str(record.stdout),
             agent=self.entry.name,
         )
 
-    def _without_secrets(self, spoken: FinishedCall, failed: AgentFailure) -> AgentFailure:
+    def _without_secrets(self, call: FinishedCall, failed: AgentFailure) -> AgentFailure:
         """The same failure, in words that are taken from the redacted output."""
-        clean = replace(spoken, stdout=self.redact(spoken.stdout), stderr=self.redact(spoken.stderr))
-        again = self.agent.read(clean) if (clean.stdout, clean.stderr) != (spoken.stdout, spoken.stderr) else failed
+        clean = replace(call, stdout=self.redact(call.stdout), stderr=self.redact(call.stderr))
+        again = self.agent.read(clean) if (clean.stdout, clean.stderr) != (call.stdout, call.stderr) else failed
         if isinstance(again, AgentFailure):
             failed = replace(failed, what=again.what, hint=again.hint, output=again.output)
         return replace(failed, output=failed.output or last_output(clean.stderr, clean.stdout))
@@ -174,10 +174,10 @@ class AgentCall:
 _PLAIN_TEXT = ("aider", "command", "scripted")
 
 
-def _with_recovered(spoken: FinishedCall) -> FinishedCall:
+def _with_recovered(call: FinishedCall) -> FinishedCall:
     """For the bill only: what stands in a damaged line is never an answer."""
-    lines = [json.dumps(event) for event in recover_events(spoken.stdout)]
-    return replace(spoken, stdout="\n".join([spoken.stdout, *lines]))
+    lines = [json.dumps(event) for event in recover_events(call.stdout)]
+    return replace(call, stdout="\n".join([call.stdout, *lines]))
 
 
 # How many attempts of a call are on record with their cost; the answer of a call that was stopped is not one of them.
@@ -200,8 +200,8 @@ def agent_file(folder: Path) -> Path:
 
 def unrecorded_folders(call_dir: Path) -> list[Path]:
     """Attempts whose cost is not on record: burnish was killed before it could write it down."""
-    known = _text(call_dir / RECORDED)
-    return [one for one in attempt_folders(call_dir) if attempt_number(one) > int(known or 0)]
+    record_text = _text(call_dir / RECORDED)
+    return [one for one in attempt_folders(call_dir) if attempt_number(one) > int(record_text or 0)]
 
 
 def mark_recorded(call_dir: Path) -> None:

@@ -91,31 +91,31 @@ class QwenAgent:
         prompt = without_mentions(request.prompt) if request.read_only else request.prompt
         return Call(tuple(argv), stdin=prompt, env=env, files=files)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
-        stream = read_events(done.stdout)
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
+        stream = read_events(call.stdout)
         results = stream.of_type("result")
-        if damage := unreadable("qwen", done, stream, max(results, default=-1)):
+        if damage := unreadable("qwen", call, stream, max(results, default=-1)):
             return damage
         if not results:
-            return silent("qwen", done, login=_LOGIN)
-        if problem := contradictory("qwen", done, [event.get("result") for event in results.values()]):
+            return silent("qwen", call, login=_LOGIN)
+        if problem := contradictory("qwen", call, [event.get("result") for event in results.values()]):
             return problem
         result = results[max(results)]
         text = words(result.get("result"))
         # a wrong key ends with exit code 0, no error flag, and the error as the answer
-        if done.exit_code != 0 or is_failed(result) or no_answer(text):
-            told = text or words(dig(result, "error", "message")) or str(result.get("subtype"))
-            return failure("qwen", told, status=_status(told), login=_LOGIN)
+        if call.exit_code != 0 or is_failed(result) or no_answer(text):
+            message = text or words(dig(result, "error", "message")) or str(result.get("subtype"))
+            return failure("qwen", message, status=_status(message), login=_LOGIN)
         if problem := structured_conflict("qwen", result, "structured_result"):
             return problem
         if not text:
             return failure("qwen", "the answer was empty", cut=True)
-        return _reply(text, _models(stream), list(results.values()), done)
+        return _reply(text, _models(stream), list(results.values()), call)
 
-    def bill(self, done: FinishedCall) -> AgentReply | None:
-        stream = read_events(done.stdout)
+    def bill(self, call: FinishedCall) -> AgentReply | None:
+        stream = read_events(call.stdout)
         results = list(stream.of_type("result").values())
-        return _reply("", _models(stream), results, done) if results else None
+        return _reply("", _models(stream), results, call) if results else None
 
     def call_usage(self, event: Json) -> CallUsage | None:
         usage = dig(event, "message", "usage")
@@ -135,27 +135,27 @@ def _models(stream: EventStream) -> list[str]:
     return [name for name in names if name]
 
 
-def _status(told: str) -> int | None:
-    found = re.search(r"API Error: (\d{3})\b", told)
+def _status(message: str) -> int | None:
+    found = re.search(r"API Error: (\d{3})\b", message)
     return int(found[1]) if found else None
 
 
-def _reply(text: str, models: list[str], results: list[Json], done: FinishedCall) -> AgentReply:
+def _reply(text: str, models: list[str], results: list[Json], call: FinishedCall) -> AgentReply:
     counts = [_tokens(result) for result in results]
-    counted = highest(counts)
+    total = highest(counts)
     session = next((id_ for result in results if (id_ := words(result.get("session_id")))), None)
     # a resumed session is counted from its beginning
-    used = counted.since(done.session_usage) if session and session == done.resumed else counted
+    own_count = total.since(call.session_usage) if session and session == call.resumed else total
     reply = AgentReply(
         text=text,
         model=models[-1] if models else None,
         provider="qwen",
-        tokens=used.total,
+        tokens=own_count.total,
         session=session,
-        session_usage=counted.as_json(),
+        session_usage=total.as_json(),
     )
     partial = not all(count.complete for count in counts) or any(cost(name, new=1) is None for name in models)
-    return billed(reply, None, used.dearest_price([done.model, *models]), partial=partial)
+    return billed(reply, None, own_count.dearest_price([call.model, *models]), partial=partial)
 
 
 def _tokens(result: Json) -> TokenCount:

@@ -119,10 +119,10 @@ class AgentRunner:
             return with_failed_attempts(reply, tuple(failed))
         for name in dict.fromkeys(one.agent for one in failed):
             _insist_on_budget(watch, name, failed)
-        asked: list[str] = []
+        names_asked: list[str] = []
         while True:
             entry = self._entry(request.agent)
-            asked.append(entry.name)
+            names_asked.append(entry.name)
             try:
                 with _as_phase_failures():
                     return with_failed_attempts(self._ask(request, entry, watch, failed), tuple(failed))
@@ -131,7 +131,7 @@ class AgentRunner:
                 whole = sum((one.use for one in failed), Use())
                 failure.cost_usd, failure.cost_source, failure.tokens = whole.usd, whole.source, whole.tokens
                 # Out of time means a half-done workspace: the engine must see to that first.
-                if failure.code not in _FALL_BACK or not entry.fallback or entry.fallback in asked:
+                if failure.code not in _FALL_BACK or not entry.fallback or entry.fallback in names_asked:
                     raise
                 _insist_on_budget(watch, entry.name, failed)
                 what = failure.what.removeprefix(f"{entry.name}: ")
@@ -140,9 +140,9 @@ class AgentRunner:
 
     def answered(self, request: AgentRequest) -> AgentReply | None:
         """The reply to this very request, if it was given before burnish was cut off. Starts nothing."""
-        asked: list[str] = []
-        while (entry := self._settings.get(request.agent)) and entry.name not in asked:
-            asked.append(entry.name)
+        names_asked: list[str] = []
+        while (entry := self._settings.get(request.agent)) and entry.name not in names_asked:
+            names_asked.append(entry.name)
             if entry.kind in self._agents and (reply := self._question(request, entry).answered()):
                 return reply
             # The fallback may be the one who answered; the first would only fail again.
@@ -201,15 +201,16 @@ class AgentRunner:
         """One attempt. Without an answer, whatever the reason, it has still used something."""
         folder, entry = question.new_folder(), question.entry
         spending = Spending(entry.name, question.agent, folder, watch.beyond, before=_used_by(entry.name, failed))
-        answer, started = None, True
+        answer, was_started = None, True
         try:
             answer = self._once(question, folder, spending, watch)
             return answer
         except ProgramMissing:
-            started = False
+            was_started = False
             raise
         finally:
-            use = None if isinstance(answer, AgentReply) or not started else question.failed_use(folder, spending.meter)
+            has_failed = was_started and not isinstance(answer, AgentReply)
+            use = question.failed_use(folder, spending.meter) if has_failed else None
             if use is not None:
                 failed.append(FailedAttempt(entry.name, use))
                 if watch.beyond:
@@ -219,28 +220,28 @@ class AgentRunner:
         call = question.describe(folder)
         patience = Watchdog(question.agent, folder, spending)
         with self._command(question, call, folder, watch) as command:
-            done = run(
+            record = run(
                 command,
                 stop=self._stop,
                 on_output=_readable(question.agent, watch.on_output),
                 enough=patience.over if patience.looks else None,
             )
-        if done.ended == "enough" and patience.spending.why:
+        if record.ended == "enough" and patience.spending.why:
             raise OverBudget(patience.spending.why, hint=_RAISE_BUDGET)
-        if done.ended == "enough" and patience.why:
+        if record.ended == "enough" and patience.why:
             return patience.why
-        if done.ended == "timeout":
+        if record.ended == "timeout":
             limit = _minutes(question.request.timeout_seconds)
             raise PhaseFailed(
                 ErrorCode.TIMEOUT,
                 f"{question.entry.name} was still working after {limit}.",
                 hint=f"Raise {question.request.timeout_setting} in the settings, or make the task smaller.",
                 retryable=True,
-                output=last_output(question.redact(read_text(done.stderr))),
+                output=last_output(question.redact(read_text(record.stderr))),
             )
-        if done.ended != "exit":
+        if record.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")
-        return question.read(folder, done, spending.meter)
+        return question.read(folder, record, spending.meter)
 
     @contextmanager
     def _view(self, request: AgentRequest, folder: Path) -> Iterator[TreeView]:
@@ -269,7 +270,7 @@ class AgentRunner:
             if self._sandbox and self._logins:
                 # a reviewer stands in a snapshot that it may only read
                 writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
-                shown = (*readable, *([Path(entry.script)] if entry.script else []))
+                visible = (*readable, *([Path(entry.script)] if entry.script else []))
                 # what it prints is what it is billed and judged by: it may not be rewritten from inside
                 outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr", *RECORDS))
                 for_mounts = variables_for_mounts(env, places=(request.cwd, self._checkout))
@@ -282,7 +283,7 @@ class AgentRunner:
                     argv,
                     env=for_mounts,
                     writable=writable,
-                    readable=shown,
+                    readable=visible,
                     mounts=(*login.mounts, *outputs),
                     trees=view.mounts,
                 )

@@ -32,5 +32,5 @@ class ScriptedAgent:
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         return Call(argv=(*own_program("scripted_main"), settings.script or "", request.role), stdin=request.prompt)
 
-    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
-        return CommandAgent().read(done)
+    def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
+        return CommandAgent().read(call)

@@ -66,9 +66,11 @@ def choose(steps: list[Step], *, role: str, cycle: int, task: int, prompt: str) 
         roles = step.get("on", role)
         if role not in (roles if isinstance(roles, list) else [roles]):
             continue
-        wanted = step.get("task")
-        named = wanted is None or (wanted == task if isinstance(wanted, int) else str(wanted) in prompt)
-        if named and step.get("cycle", cycle) == cycle:
+        task_filter = step.get("task")
+        is_match = task_filter is None or (
+            task_filter == task if isinstance(task_filter, int) else str(task_filter) in prompt
+        )
+        if is_match and step.get("cycle", cycle) == cycle:
             return step
     return None
 
@@ -126,22 +128,22 @@ def number_in(prompt: str, name: str) -> str:
 
 
 def verdict(step: Step, prompt: str) -> dict[str, Any]:
-    said = step["verdict"]
-    given = dict(said) if isinstance(said, Mapping) else {"verdict": said}
+    verdict = step["verdict"]
+    fields = dict(verdict) if isinstance(verdict, Mapping) else {"verdict": verdict}
     for key in ("summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"):
         if key in step:
-            given[key] = step[key]
-    approved = given["verdict"] == "approved"
-    given.setdefault("summary", str(step.get("say", "As the script says.")))
-    given.setdefault("inspected", paths_in(prompt))
-    given.setdefault("findings", [])
-    if not isinstance(given.get("prior"), list):
-        state = given.get("prior") or ("resolved" if approved else "open")
-        given["prior"] = [{"id": id_, "state": state, "note": ""} for id_ in earlier_ids(prompt)]
-    if not isinstance(given.get("compliance"), list):
-        met = given.get("compliance", "met" if approved else "unmet") == "met"
-        given["compliance"] = [{"item": item, "met": met, "note": ""} for item in items_in(prompt)]
-    return given
+            fields[key] = step[key]
+    is_approved = fields["verdict"] == "approved"
+    fields.setdefault("summary", str(step.get("say", "As the script says.")))
+    fields.setdefault("inspected", paths_in(prompt))
+    fields.setdefault("findings", [])
+    if not isinstance(fields.get("prior"), list):
+        state = fields.get("prior") or ("resolved" if is_approved else "open")
+        fields["prior"] = [{"id": id_, "state": state, "note": ""} for id_ in earlier_ids(prompt)]
+    if not isinstance(fields.get("compliance"), list):
+        is_met = fields.get("compliance", "met" if is_approved else "unmet") == "met"
+        fields["compliance"] = [{"item": item, "met": is_met, "note": ""} for item in items_in(prompt)]
+    return fields
 
 
 def paths_in(prompt: str) -> list[str]:

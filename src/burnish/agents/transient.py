@@ -23,20 +23,20 @@ _TRANSIENT = re.compile(
 _LAST = 4000
 
 
-def refuses_for_good(said: str) -> bool:
+def refuses_for_good(message: str) -> bool:
     """No login, no money, no such model."""
-    return bool(_PERMANENT.search(said))
+    return bool(_PERMANENT.search(message))
 
 
-def in_short(said: str) -> str:
+def in_short(message: str) -> str:
     """What a failure that may pass comes to, after the agent's name."""
-    if re.search(r"\b429\b|rate.?limit|too many requests|limit reached", said, re.IGNORECASE):
+    if re.search(r"\b429\b|rate.?limit|too many requests|limit reached", message, re.IGNORECASE):
         return "was rate limited"
-    if re.search(r"\b(?:503|529)\b|overloaded|high demand|unavailable", said, re.IGNORECASE):
+    if re.search(r"\b(?:503|529)\b|overloaded|high demand|unavailable", message, re.IGNORECASE):
         return "is overloaded"
     return "could not answer"
 
 
 def looks_transient(*texts: str) -> bool:
-    said = "\n".join(text[-_LAST:] for text in texts)
-    return not _PERMANENT.search(said) and bool(_TRANSIENT.search(said))
+    message = "\n".join(text[-_LAST:] for text in texts)
+    return not _PERMANENT.search(message) and bool(_TRANSIENT.search(message))

@@ -49,9 +49,9 @@ class TokenCount:
     @classmethod
     def of(cls, given: Any, cached: Any, out: Any) -> TokenCount:
         """`given` includes what came from the cache, as most programs count."""
-        whole, reused = token_count(given), token_count(cached)
+        whole, cache_reads = token_count(given), token_count(cached)
         complete = are_token_counts((given, out), (cached,))
-        return cls(max(0, whole - reused), min(whole, reused), token_count(out), complete)
+        return cls(max(0, whole - cache_reads), min(whole, cache_reads), token_count(out), complete)
 
     @classmethod
     def apart(cls, new: Any, cached: Any, out: Any) -> TokenCount:
@@ -114,9 +114,9 @@ def billed(reply: AgentReply, own: float | None, by_list: float | None, *, parti
     return replace(reply, cost_usd=usd, cost_source=CostSource.PARTIAL if partial else source)
 
 
-def of_failed_attempt(report: AgentReply | None, metered: Use) -> Use:
+def of_failed_attempt(report: AgentReply | None, live_use: Use) -> Use:
     """The higher of report and meter, as a lower bound: of a call that failed, no report is known to be the last."""
-    reply = at_least(report or AgentReply(""), metered)
+    reply = at_least(report or AgentReply(""), live_use)
     return Use(reply.cost_usd, reply.tokens, CostSource.UNKNOWN if reply.cost_usd is None else CostSource.PARTIAL)
 
 
@@ -132,14 +132,14 @@ def with_failed_attempts(reply: AgentReply, failed: tuple[FailedAttempt, ...]) -
     )
 
 
-def at_least(reply: AgentReply, metered: Use, *, cut: bool = False) -> AgentReply:
+def at_least(reply: AgentReply, live_use: Use, *, cut: bool = False) -> AgentReply:
     """The higher of what was counted while it worked and what it told at the end. `cut`: output is missing."""
-    tokens = max(reply.tokens, metered.tokens)
-    if metered.usd is not None and metered.usd > (reply.cost_usd or 0.0) * (1 + 1e-9):
+    tokens = max(reply.tokens, live_use.tokens)
+    if live_use.usd is not None and live_use.usd > (reply.cost_usd or 0.0) * (1 + 1e-9):
         # a report that gave no price, or only a part of it, does not confirm that the meter saw everything
         sure = reply.cost_usd is not None and reply.cost_source is not CostSource.PARTIAL
         source = CostSource.LIST if sure else CostSource.PARTIAL
-        reply = replace(reply, cost_usd=metered.usd, cost_source=source)
+        reply = replace(reply, cost_usd=live_use.usd, cost_source=source)
     if cut and reply.cost_usd is not None:
         reply = replace(reply, cost_source=CostSource.PARTIAL)
     return replace(reply, tokens=tokens)

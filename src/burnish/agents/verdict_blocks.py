@@ -47,9 +47,9 @@ def _opened(line: str, opening: re.Pattern[str]) -> re.Match[str] | None:
 def _block(lines: list[str], found: re.Match[str], opening: re.Pattern[str]) -> PrintedBlock:
     content = [found[2]] if "{" in found[2] else []
     for line in lines:
-        if opened := _opened(line, opening):
+        if opening_fence := _opened(line, opening):
             # two fences in a row: one closes this block, and the next message begins with the other
-            return PrintedBlock("\n".join(content), closed=opened[1].startswith(found[1] * 2))
+            return PrintedBlock("\n".join(content), closed=opening_fence[1].startswith(found[1] * 2))
         closing = _CLOSING.match(line)
         if closing and closing[1].startswith(found[1]):
             return PrintedBlock("\n".join(content), closed=True)

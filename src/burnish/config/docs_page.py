@@ -65,11 +65,11 @@ def settings_page() -> str:
 
 
 def _rows(prefix: str, model: type[BaseModel]) -> Iterator[tuple[str, str, str, str]]:
-    shared = {one for _, one in SHARED}
+    shared_names = {one for _, one in SHARED}
     for name, field in model.model_fields.items():
         key = f"{prefix}{field.alias or name}"
         (first, *_) = unwrapped(field.annotation)
-        if isinstance(first, type) and issubclass(first, BaseModel) and first not in shared:
+        if isinstance(first, type) and issubclass(first, BaseModel) and first not in shared_names:
             yield from _rows(f"{key}.", first)
         elif first is sections.TaskKind:
             yield f"`{key}`", "section", "see below", f"tasks of type {name}"

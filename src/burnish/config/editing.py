@@ -12,20 +12,20 @@ from burnish.errors import BadInput
 def with_setting(text: str, key: tuple[str, ...], value: bool, name: str) -> str:
     """The file's text with `key` set; `name` is what people are told."""
     data, _ = parse_yaml(text, name)
-    wanted = _copy(data)
-    put(wanted, key, value)
-    changed = _changed(text, key, value)
+    target = _copy(data)
+    put(target, key, value)
+    new_text = _changed(text, key, value)
     try:
-        right = changed is not None and parse_yaml(changed, name)[0] == wanted
+        right = new_text is not None and parse_yaml(new_text, name)[0] == target
     except BadInput:
         right = False
-    if changed is None or not right:
+    if new_text is None or not right:
         # anchors, tags, odd indentation: rather nothing than something else
         raise BadInput(
             f"{name} is written in a way that burnish does not change by itself.",
             hint=f"Write it there yourself: {_flow(key, value)}",
         )
-    return changed
+    return new_text
 
 
 def _changed(text: str, key: tuple[str, ...], value: bool) -> str | None:

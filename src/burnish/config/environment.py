@@ -33,8 +33,8 @@ def _spelled(parts: list[str], below: Mapping[str, Any]) -> tuple[str, ...]:
     here: Any = below
     for part in parts:
         names = here if isinstance(here, Mapping) else {}
-        known = {_folded(name): name for name in names}
-        name = known.get(_folded(part), part.lower())
+        names_by_letters = {_folded(name): name for name in names}
+        name = names_by_letters.get(_folded(part), part.lower())
         path.append(name)
         here = names.get(name)
     return tuple(path)

@@ -68,14 +68,14 @@ def load(
     merged = _copy(BASE)
     origins: dict[str, str] = {}
     user = user_layer(env)
-    own, ignored = _of_repository(root, repository)
+    own, ignored_keys = _of_repository(root, repository)
     layers = [layer for layer in (user, own, project_layer(user, root)) if layer]
     for layer in layers:
         merge(merged, layer, origins)
     for layer in (env_layer(env, merged), flag_layer(flags or {})):
         merge(merged, layer, origins)
         layers.append(layer)
-    return validate(merged, layers).with_origins(origins, ignored)
+    return validate(merged, layers).with_origins(origins, ignored_keys)
 
 
 def _of_repository(
@@ -98,8 +98,8 @@ def user_folder(env: Mapping[str, str] | None = None) -> Path:
 
     # it asks the environment of this process
     folder, own = Path(platformdirs.user_config_dir("burnish", appauthor=False)), Path.home()
-    known = Path(home).is_absolute() and folder.is_relative_to(own)
-    return Path(home) / folder.relative_to(own) if known else folder
+    is_own = Path(home).is_absolute() and folder.is_relative_to(own)
+    return Path(home) / folder.relative_to(own) if is_own else folder
 
 
 def user_layer(env: Mapping[str, str]) -> Layer | None:

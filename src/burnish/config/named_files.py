@@ -19,8 +19,8 @@ def named_files(data: Mapping[str, Any]) -> list[str]:
     prompts = [_part(one, "prompt") for one in (*reviewers, *steps)]
     agents = data.get("agents")
     scripts = [_part(one, "script") for one in agents.values()] if isinstance(agents, Mapping) else []
-    named = [*prompts, *scripts, *_commands(_part(data, "review", "slash_command"))]
-    return list(dict.fromkeys(one for one in named if isinstance(one, str) and one))
+    names = [*prompts, *scripts, *_commands(_part(data, "review", "slash_command"))]
+    return list(dict.fromkeys(one for one in names if isinstance(one, str) and one))
 
 
 def command_file(name: str) -> str:
@@ -28,9 +28,9 @@ def command_file(name: str) -> str:
     return f"{COMMANDS}/{name.replace(':', '/')}.md"
 
 
-def _commands(wanted: Any) -> Iterator[str]:
-    if isinstance(wanted, str) and wanted.strip("/"):
-        yield command_file(wanted.removeprefix("/"))
+def _commands(command: Any) -> Iterator[str]:
+    if isinstance(command, str) and command.strip("/"):
+        yield command_file(command.removeprefix("/"))
         yield command_file(PARSER)
 
 

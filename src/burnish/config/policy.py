@@ -132,8 +132,8 @@ def auto_review(config: Config, spec: Spec) -> bool:
     """The task's own word > its type's, where somebody wrote it > `defaults.auto_review` > the type's."""
     name = spec.type.value
     of_type: bool | None = getattr(config.task_types, name).auto_review
-    written = config.origin(f"task_types.{name}.auto_review") != "default"
-    order = (of_type, config.defaults.auto_review) if written else (config.defaults.auto_review, of_type)
+    is_set = config.origin(f"task_types.{name}.auto_review") != "default"
+    order = (of_type, config.defaults.auto_review) if is_set else (config.defaults.auto_review, of_type)
     answers = (spec.auto_review, *order, name == "implement")
     return next(answer for answer in answers if answer is not None)
 
@@ -191,7 +191,7 @@ def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping
     A check that is looked for is hashed as `auto`: what it stands for depends on the base, to which an approval is
     bound anyway, and on what this version can find. Earlier versions hashed the command, which was pytest or ruff.
     """
-    configured = [_check(check) for check in policy.checks if not check.found]
+    own_checks = [_check(check) for check in policy.checks if not check.found]
     entries = {"test": config.checks.test, "lint": config.checks.lint}
     automatic = {
         name: entry.blocking
@@ -200,7 +200,7 @@ def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping
     }
     now = [[name, AUTO, blocking, None, None] for name, blocking in automatic.items()]
     forms = [now, *_first_form(automatic)] if automatic else [[]]
-    in_order = [sorted([*configured, *form], key=lambda check: _place(check[0], config)) for form in forms]
+    in_order = [sorted([*own_checks, *form], key=lambda check: _place(check[0], config)) for form in forms]
     policies = dict.fromkeys((policy, _without_programs(policy)))
     return tuple(
         _Form(criteria_hash(one, checks, prompts), criteria_parts(one, checks, prompts))
@@ -223,7 +223,7 @@ def _first_form(automatic: Mapping[str, bool]) -> list[list[list[Any]]]:
     """Each way in which the first version may have resolved `auto`."""
     commands = {"test": ["python", "-m", "pytest", "-q"], "lint": ["ruff", "check", "--output-format=concise"]}
     each = [[[], [[name, commands[name], blocking, None, None]]] for name, blocking in automatic.items()]
-    return [[check for chosen in ways for check in chosen] for ways in itertools.product(*each)]
+    return [[check for choice in ways for check in choice] for ways in itertools.product(*each)]
 
 
 def _place(name: str, config: Config) -> int:
@@ -233,8 +233,8 @@ def _place(name: str, config: Config) -> int:
 
 def _check(check: CheckSpec) -> list[Any]:
     where = [[check.cwd, check.paths]] if check.cwd or check.paths else []
-    known = [check.name, check.command, check.blocking, check.report, check.report_file]
-    return [*known, *_if_set(check.pattern), *where]
+    fields = [check.name, check.command, check.blocking, check.report, check.report_file]
+    return [*fields, *_if_set(check.pattern), *where]
 
 
 def criteria_hash(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapping[str, str]) -> str:
@@ -255,7 +255,7 @@ def criteria_hash(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapp
 
 def criteria_parts(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapping[str, str]) -> ApprovalCriteria:
     """What `criteria_hash` hashes, in parts. The prompt that a reviewer names belongs to that reviewer."""
-    shared = {name: text for name, text in prompts.items() if not name.startswith(REVIEWER_PROMPT)}
+    shared_prompts = {name: text for name, text in prompts.items() if not name.startswith(REVIEWER_PROMPT)}
 
     def own(prompt: str | None) -> str:
         return prompts.get(f"{REVIEWER_PROMPT}{prompt}", "") if prompt else ""
@@ -266,7 +266,7 @@ def criteria_parts(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Map
 
     pipeline = (step(one.name, one.prompt, one.quorum, one.reviewers) for one in policy.pipeline)
     return ApprovalCriteria(
-        _hash([checks, policy.block_on.value, shared]),
+        _hash([checks, policy.block_on.value, shared_prompts]),
         (step("", None, policy.quorum, policy.reviewers), *pipeline),
     )
 

@@ -61,12 +61,12 @@ def _words(problem: Any, layers: Sequence[Layer], *, more: int) -> BadInput:
 
 def _suggest(loc: Where) -> str:
     names = known_keys(loc[:-1])
-    if respelled := next((name for name in names if _letters(name) == _letters(loc[-1])), ""):
-        return f"Did you mean {'.'.join([*map(str, loc[:-1]), respelled])}?"
+    if spelling := next((name for name in names if _letters(name) == _letters(loc[-1])), ""):
+        return f"Did you mean {'.'.join([*map(str, loc[:-1]), spelling])}?"
     if hint := hint_for(".".join(map(str, loc)), names):
         return hint
-    if doubled := _with_section_name(loc, names):
-        return f"Did you mean {doubled}?"
+    if full_name := _with_section_name(loc, names):
+        return f"Did you mean {full_name}?"
     parent = ".".join(map(str, loc[:-1]))
     close = difflib.get_close_matches(str(loc[-1]).lower(), names, n=1, cutoff=0.6)
     if close:

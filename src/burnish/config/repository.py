@@ -119,7 +119,7 @@ def table_layer(root: Path) -> Layer | None:
 
 def repository_content(root: Path, user_layers: Sequence[Layer] = ()) -> RepositoryContent:
     """All that a person is asked about; `user_layers` may name files of the checkout, too."""
-    layer, ignored = repository_layer(root)
+    layer, ignored_keys = repository_layer(root)
     walk = _FolderWalk(root)
     for name in FOLDERS:
         walk.visit(root / name, name)
@@ -128,7 +128,7 @@ def repository_content(root: Path, user_layers: Sequence[Layer] = ()) -> Reposit
     for name in (name_in(root, one) for other in user_layers for one in named_files(other.data)):
         if not name.startswith("/"):  # otherwise a file of the user's own
             walk.visit_named(name)
-    return RepositoryContent(layer, ignored, walk.files, walk.texts, walk.links)
+    return RepositoryContent(layer, ignored_keys, walk.files, walk.texts, walk.links)
 
 
 def _is_readable(path: Path) -> bool:

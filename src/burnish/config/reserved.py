@@ -52,18 +52,18 @@ class IgnoredKey:
 def without_reserved(layer: Layer) -> tuple[Layer, tuple[IgnoredKey, ...]]:
     """The repository's layer without the keys that only a user may set, and those keys."""
     data: dict[str, Any] = _copied(layer.data)
-    ignored: list[IgnoredKey] = []
-    for reserved in RESERVED:
-        for path in list(_matches(data, reserved.path)):
+    ignored_keys: list[IgnoredKey] = []
+    for rule in RESERVED:
+        for path in list(_matches(data, rule.path)):
             holder = data
             for part in path[:-1]:
                 holder = holder[part]
             value = holder[path[-1]]
-            if value is None or (reserved.value is not None and value != reserved.value):
+            if value is None or (rule.value is not None and value != rule.value):
                 continue
             del holder[path[-1]]
-            ignored.append(IgnoredKey(".".join(path), value, layer.place(path), reserved.reason))
-    return replace(layer, data=data), tuple(ignored)
+            ignored_keys.append(IgnoredKey(".".join(path), value, layer.place(path), rule.reason))
+    return replace(layer, data=data), tuple(ignored_keys)
 
 
 def _matches(data: Any, shape: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

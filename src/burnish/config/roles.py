@@ -31,8 +31,8 @@ class RoleResolver:
     def worker(self, role: str) -> tuple[str, str | None]:
         """Agent and model that implement or improve; the agent is "" where none is installed."""
         part = self._role(role)
-        said = self.spec.agent or (part.agent if part else None) or self.config.agent
-        agent = self._first_installed() if said == AUTO else self._known(said)
+        name = self.spec.agent or (part.agent if part else None) or self.config.agent
+        agent = self._first_installed() if name == AUTO else self._known(name)
         if self.spec.model:
             return agent, self.spec.model
         of_role = part.model if part and not self.spec.agent else None

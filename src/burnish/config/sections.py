@@ -163,8 +163,8 @@ class GuardSettings(v.Section):
 
 
 def _no_clash(value: Any) -> Any:
-    if isinstance(value, dict) and (taken := sorted({"test", "lint"} & value.keys())):
-        raise ValueError(f"{taken[0]} is a check of its own: write it under checks, not under checks.extra")
+    if isinstance(value, dict) and (clashes := sorted({"test", "lint"} & value.keys())):
+        raise ValueError(f"{clashes[0]} is a check of its own: write it under checks, not under checks.extra")
     return value
 
 

@@ -46,18 +46,18 @@ class ConfiguredAgent:
 
 def configured(config: Config, checkout: Path) -> list[ConfiguredAgent]:
     """Every one that is described or used, with each model that somebody wants of it; paths taken from the checkout."""
-    known = agent_settings(config)
-    wanted: dict[str, list[str | None]] = {name: [entry.model] for name, entry in config.agents.items()}
+    entries = agent_settings(config)
+    models_by_name: dict[str, list[str | None]] = {name: [entry.model] for name, entry in config.agents.items()}
     for name, model in _used(config):
-        if name in known:
-            wanted.setdefault(name, []).append(model or known[name].model)
+        if name in entries:
+            models_by_name.setdefault(name, []).append(model or entries[name].model)
     found = []
-    for name, models in wanted.items():
-        entry = known[name].placed(checkout)
+    for name, models in models_by_name.items():
+        entry = entries[name].placed(checkout)
         if entry.kind == "static" or (entry.kind in CLI_KINDS and name == entry.kind):
             continue  # those are told where the programs of this machine are
-        named = [ConfiguredAgent(entry, model) for model in dict.fromkeys(models) if model]
-        found += named or [ConfiguredAgent(entry, None)]
+        with_models = [ConfiguredAgent(entry, model) for model in dict.fromkeys(models) if model]
+        found += with_models or [ConfiguredAgent(entry, None)]
     return found
 
 

@@ -118,8 +118,8 @@ def _damage_signs(project: Project) -> Iterator[Diagnostic]:
 
 def _lfs_signs(root: Path, paths: list[str]) -> Iterator[Diagnostic]:
     read = file_reader(root)
-    named = [path for path in paths if path.rpartition("/")[2] == ".gitattributes"]
-    if any("filter=lfs" in (read(path) or "") for path in named):
+    attribute_files = [path for path in paths if path.rpartition("/")[2] == ".gitattributes"]
+    if any("filter=lfs" in (read(path) or "") for path in attribute_files):
         if lfs.program():
             yield REPO.ok("git-lfs", "used here, and installed")
         else:
@@ -130,19 +130,19 @@ def _lfs_signs(root: Path, paths: list[str]) -> Iterator[Diagnostic]:
 def _trust_sign(trust: CheckoutTrust) -> Diagnostic:
     if trust.acceptance:
         return REPO.ok("trust", f"accepted on {trust.acceptance.at[:10]} ({trust.acceptance.how})")
-    changed = "its settings have changed since they were accepted" if trust.accepted else "not trusted yet"
-    what = f"{changed}: they are not used, and its checks do not run"
+    state = "its settings have changed since they were accepted" if trust.accepted else "not trusted yet"
+    what = f"{state}: they are not used, and its checks do not run"
     return REPO.weak("trust", what, f"{trust.command('--show')} lists what it would run, {trust.command()} accepts it.")
 
 
 def _settings_sign(trust: CheckoutTrust, config: Config) -> Diagnostic:
-    changed = sum(origin != "default" for _, _, origin in config.items())
+    changes = sum(origin != "default" for _, _, origin in config.items())
     if trust.content.ignored:
         names = ", ".join(one.key for one in trust.content.ignored)
         what = f"never taken from a repository, so not used: {names}"
         return REPO.weak("settings", what, "Set it in your own config.yaml, under `projects` for this checkout alone.")
-    if trust.content.layer or changed:
-        return REPO.ok("settings", f"they load; {changed} {'is' if changed == 1 else 'are'} set")
+    if trust.content.layer or changes:
+        return REPO.ok("settings", f"they load; {changes} {'is' if changes == 1 else 'are'} set")
     return REPO.ok("settings", "the defaults; `burnish init` writes burnish.yaml")
 
 
@@ -295,10 +295,8 @@ def _venv_has(venv: Path, package: str) -> bool:
 
 def _describe_damage(project: Project) -> list[str]:
     """A line for each kind of torn file; changes nothing."""
-    found = [
-        f"{broken.name} {broken.words}" for broken in find_broken_refs(project, read_own_refs(project), thorough=True)
-    ]
+    found = [f"{ref.name} {ref.words}" for ref in find_broken_refs(project, read_own_refs(project), thorough=True)]
     found += [f"the pack {pack.index.stem} is damaged" for pack in find_torn_packs(project)]
-    if torn := find_torn_objects(project):
-        found.append(f"{len(torn)} damaged object files, e.g. {torn[0]}")
+    if objects := find_torn_objects(project):
+        found.append(f"{len(objects)} damaged object files, e.g. {objects[0]}")
     return found

@@ -77,13 +77,13 @@ def _project_key(start: Path, store: Store) -> str | None:
 def _origin_signs(key: str | None, store: Store) -> Iterator[Diagnostic]:
     """The proof that tests import the tree under test, as it was stored with the newest baseline."""
     try:
-        stored = store.baseline_origins(key) if key else None
+        origins = store.baseline_origins(key) if key else None
     except BurnishError:
         return  # reported with the database
-    if stored:
-        places = "; ".join(f"{name} from {place}" for name, place in sorted(stored.origins.items()))
-        what = f"`{stored.command}` imports the tree under test: {places} ({stored.captured_at[:10]})"
-        yield DiagnosticGroup("repository").ok("imports", what, stored.origins)
+    if origins:
+        places = "; ".join(f"{name} from {place}" for name, place in sorted(origins.origins.items()))
+        what = f"`{origins.command}` imports the tree under test: {places} ({origins.captured_at[:10]})"
+        yield DiagnosticGroup("repository").ok("imports", what, origins.origins)
 
 
 def _own_settings_signs() -> Iterator[Diagnostic]:

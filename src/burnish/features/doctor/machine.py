@@ -49,19 +49,19 @@ def git_sign(program: str | None, version: tuple[int, int] | None = None) -> Dia
     if program is None:
         return MACHINE.missing("git", "not installed", "Install git 2.38 or newer.")
     major, minor = version or git_version()
-    said = f"git {major}.{minor}"
+    text = f"git {major}.{minor}"
     if (major, minor) < LOOP_GIT:
-        return MACHINE.missing("git", f"{said} is too old", "Install git 2.38 or newer; 2.34 is the least.")
+        return MACHINE.missing("git", f"{text} is too old", "Install git 2.38 or newer; 2.34 is the least.")
     if (major, minor) < MERGE_GIT:
-        return MACHINE.weak("git", f"{said} cannot merge for burnish", "Install git 2.38 or newer.")
-    return MACHINE.ok("git", said)
+        return MACHINE.weak("git", f"{text} cannot merge for burnish", "Install git 2.38 or newer.")
+    return MACHINE.ok("git", text)
 
 
 def python_sign(version: tuple[int, ...]) -> Diagnostic:
-    said = "Python " + ".".join(map(str, version))
+    text = "Python " + ".".join(map(str, version))
     if version[:2] < LEAST_PYTHON:
-        return MACHINE.missing("python", f"{said} is too old", "Install Python 3.11 or newer and burnish with it.")
-    return MACHINE.ok("python", said)
+        return MACHINE.missing("python", f"{text} is too old", "Install Python 3.11 or newer and burnish with it.")
+    return MACHINE.ok("python", text)
 
 
 def home_sign(home: Path) -> Diagnostic:
@@ -92,11 +92,11 @@ def lock_signs(home: Path) -> Iterator[Diagnostic]:
 
 def room_sign(home: Path, free: int | None = None) -> Diagnostic:
     free = shutil.disk_usage(_nearest(home)).free if free is None else free
-    said = f"{free / 2**30:.1f} GB free for workspaces"
+    text = f"{free / 2**30:.1f} GB free for workspaces"
     remedy = "Free some space, or set BURNISH_HOME to a folder on another disk."
     if free < NO_ROOM:
-        return MACHINE.missing("room", said, remedy)
-    return MACHINE.weak("room", said, remedy) if free < LITTLE_ROOM else MACHINE.ok("room", said)
+        return MACHINE.missing("room", text, remedy)
+    return MACHINE.weak("room", text, remedy) if free < LITTLE_ROOM else MACHINE.ok("room", text)
 
 
 def sandbox_signs() -> Iterator[Diagnostic]:
@@ -105,8 +105,8 @@ def sandbox_signs() -> Iterator[Diagnostic]:
     if platform.system() != "Linux":
         remedy = "Run burnish in a Linux container or virtual machine."
         yield MACHINE.weak("sandbox", f"there is no bubblewrap on this system: {rights}", remedy)
-        gone = "a program that detaches itself may outlive its agent"
-        yield MACHINE.weak("processes", f"no subreaper on this system: {gone}", "Look for it with `ps` if you must.")
+        effect = "a program that detaches itself may outlive its agent"
+        yield MACHINE.weak("processes", f"no subreaper on this system: {effect}", "Look for it with `ps` if you must.")
         return
     if obstacle := sandbox_obstacle():
         yield MACHINE.weak("sandbox", f"{obstacle.cause}: {rights}", obstacle.cure)
@@ -115,8 +115,8 @@ def sandbox_signs() -> Iterator[Diagnostic]:
     if _has_subreaper():
         yield MACHINE.ok("processes", "whole process trees are ended, detached ones too")
     else:
-        gone = "a program that detaches itself may outlive its agent"
-        yield MACHINE.weak("processes", f"no subreaper: {gone}", "Use a Linux kernel 3.4 or newer.")
+        effect = "a program that detaches itself may outlive its agent"
+        yield MACHINE.weak("processes", f"no subreaper: {effect}", "Use a Linux kernel 3.4 or newer.")
 
 
 def terminal_sign(encoding: str) -> Diagnostic:
@@ -166,10 +166,10 @@ def database_sign(home: Path) -> tuple[Diagnostic, Store | None]:
         return MACHINE.ok("database", "none yet; `burnish init` or `burnish add` makes it"), None
     try:
         store = Store.open(home, create=False)
-        known = len(store.projects())
+        count = len(store.projects())
     except BurnishError as error:
         return MACHINE.missing("database", error.what, error.hint), None
-    return MACHINE.ok("database", f"readable, {known} project{'' if known == 1 else 's'}"), store
+    return MACHINE.ok("database", f"readable, {count} project{'' if count == 1 else 's'}"), store
 
 
 def _nearest(folder: Path) -> Path:

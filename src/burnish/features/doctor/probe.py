@@ -58,8 +58,8 @@ def probe_signs(start: Path) -> list[Diagnostic]:
 
 def _asked_ones(config: Config, checkout: Path) -> list[ConfiguredAgent]:
     """The programs of this machine, then what the settings name. A script has nobody behind it."""
-    known = agent_settings(config)
-    programs = [ConfiguredAgent(known[one.kind], known[one.kind].model) for one in installed_agents()]
+    entries = agent_settings(config)
+    programs = [ConfiguredAgent(entries[one.kind], entries[one.kind].model) for one in installed_agents()]
     return [*programs, *(one for one in configured(config, checkout) if one.entry.kind != "scripted")]
 
 
@@ -132,8 +132,8 @@ def _version(ground: _ProbeContext, entry: AgentSettings) -> str:
     if sandbox := ground.sandbox_policy.require():
         argv = sandbox.around(argv, env=env, writable=())
     try:
-        said = capture(argv, cwd=ground.place, env=env, timeout=30).stdout
+        output = capture(argv, cwd=ground.place, env=env, timeout=30).stdout
     except BurnishError as problem:
         return problem.what.rstrip(".")
-    lines = clean_text(said.decode(errors="replace")).split("\n")
+    lines = clean_text(output.decode(errors="replace")).split("\n")
     return next((line.strip()[:60] for line in lines if line.strip()), "version unknown")

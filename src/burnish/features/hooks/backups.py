@@ -73,48 +73,48 @@ class Backups:
 
     def find(self, path: Path) -> dict[str, Any] | None:
         try:
-            kept = json.loads(self._place(path).read_bytes())
+            backup = json.loads(self._place(path).read_bytes())
         except (OSError, ValueError):
             return None
-        return kept if isinstance(kept, dict) and kept.get("path") == os.fspath(path) else None
+        return backup if isinstance(backup, dict) and backup.get("path") == os.fspath(path) else None
 
     def install(self, edit: Edit, without_ours: Callable[[bytes], bytes]) -> None:
         """Keep what was there, then write; a second install keeps the first one's memory."""
-        kept = self.find(edit.path)
-        if kept is None or kept["after"] != _sum(edit.old):
+        backup = self.find(edit.path)
+        if backup is None or backup["after"] != _sum(edit.old):
             # Ours may stand there from an install that nobody remembers: that is not what to go back to.
             before = None if edit.old is None else without_ours(edit.old)
-            kept = {
+            backup = {
                 "path": os.fspath(edit.path),
                 "before": None if before is None else base64.b64encode(before).decode(),
                 "mode": mode_of(edit.path, edit.mode),
                 "made": [os.fspath(folder) for folder in _missing_parents(edit.path)],
             }
-        record = kept | {"after": _sum(edit.new)}
+        record = backup | {"after": _sum(edit.new)}
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(self._place(edit.path), json.dumps(record).encode())
         write(edit)
 
     def removal(self, path: Path, without_ours: Callable[[bytes], bytes]) -> Edit:
         """Back to what it was; of a file that was edited since, only our entry goes."""
-        data, kept = read(path), self.find(path)
+        data, backup = read(path), self.find(path)
         if data is None:
             return Edit(path, None, None)
-        if kept is not None and kept["after"] == _sum(data):
-            before = kept["before"]
-            return Edit(path, data, None if before is None else base64.b64decode(before), kept["mode"])
-        left: bytes | None = without_ours(data)
-        if kept is not None and kept["before"] is None and _is_empty(left or b""):
-            left = None
-        changed = f"{path} was edited since the hook went in: only burnish's entry is taken out."
-        notes = (changed,) if kept is not None and left != data else ()
-        return Edit(path, data, left, mode_of(path, 0o600), notes)
+        if backup is not None and backup["after"] == _sum(data):
+            before = backup["before"]
+            return Edit(path, data, None if before is None else base64.b64decode(before), backup["mode"])
+        remainder: bytes | None = without_ours(data)
+        if backup is not None and backup["before"] is None and _is_empty(remainder or b""):
+            remainder = None
+        note = f"{path} was edited since the hook went in: only burnish's entry is taken out."
+        notes = (note,) if backup is not None and remainder != data else ()
+        return Edit(path, data, remainder, mode_of(path, 0o600), notes)
 
     def uninstall(self, edit: Edit) -> None:
-        kept = self.find(edit.path)
+        backup = self.find(edit.path)
         if edit.changes:
             write(edit)
-        for folder in (kept or {}).get("made", []) if edit.new is None else []:
+        for folder in (backup or {}).get("made", []) if edit.new is None else []:
             with suppress(OSError):  # something else has moved in
                 Path(folder).rmdir()
         self._place(edit.path).unlink(missing_ok=True)
@@ -138,10 +138,10 @@ def _is_empty(data: bytes) -> bool:
     if data.strip() in (b"", b"#!/bin/sh"):
         return True
     try:
-        said = json.loads(data)
+        value = json.loads(data)
     except ValueError:
         return False
-    return isinstance(said, dict) and said.keys() <= {"version", "$version"}
+    return isinstance(value, dict) and value.keys() <= {"version", "$version"}
 
 
 def _missing_parents(path: Path) -> list[Path]:

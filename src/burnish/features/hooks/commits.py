@@ -68,8 +68,8 @@ class CommitReviews:
         found = []
         for path in self.folder.glob("*.json"):
             try:
-                said = json.loads(path.read_bytes())
-                found.append(CommitReview(**(said | {"findings": tuple(said["findings"])})))
+                record = json.loads(path.read_bytes())
+                found.append(CommitReview(**(record | {"findings": tuple(record["findings"])})))
             except (OSError, ValueError, TypeError, KeyError):
                 continue  # written by another version, or gone meanwhile
         return sorted(found, key=lambda review: review.asked)

@@ -34,8 +34,8 @@ def hook_file(found: FoundRepository) -> Path:
     # With the scope: burnish's own git calls say `core.hooksPath` themselves, on the command line.
     args = ("config", "-z", "--show-scope", "--type=path", "--get-all", "core.hooksPath")
     words = os.fsdecode(git(*args, cwd=found.git_dir, env=env, ok=(0, 1)).stdout).split("\0")
-    said = [path for scope, path in zip(words[::2], words[1::2], strict=False) if scope != "command"]
-    folder = found.root / said[-1] if said and said[-1] else found.common_dir / "hooks"
+    folders = [path for scope, path in zip(words[::2], words[1::2], strict=False) if scope != "command"]
+    folder = found.root / folders[-1] if folders and folders[-1] else found.common_dir / "hooks"
     return folder / "post-commit"
 
 

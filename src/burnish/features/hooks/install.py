@@ -77,8 +77,8 @@ def _removal(backups: Backups, target: _Target) -> Edit:
     if not target.shared:
         return backups.removal(target.path, target.without)
     data = read(target.path)
-    left = None if data is None else target.without(data)
-    return Edit(target.path, data, left or (None if data else data), mode_of(target.path, 0o644))
+    remainder = None if data is None else target.without(data)
+    return Edit(target.path, data, remainder or (None if data else data), mode_of(target.path, 0o644))
 
 
 def _scope(name: str, found: FoundRepository | None) -> tuple[str, ...]:

@@ -21,10 +21,10 @@ def limited(stops: StopTokens, *, seconds: float) -> Iterator[StopToken]:
     began = time.monotonic()
     # numbers of their own, so that the end of one review is not the end of the next
     waiting, review = (stops.of(len(stops.tokens)) for _ in range(2))
-    with ExitStack() as held:
+    with ExitStack() as locks:
         with _stopped_after(WAIT_FOR_A_PLACE, waiting):
             try:
-                held.enter_context(slot(home_of() / "locks", "hook-review", MOST_AT_ONCE, waiting))
+                locks.enter_context(slot(home_of() / "locks", "hook-review", MOST_AT_ONCE, waiting))
             except Stopped as error:
                 if stops.asked:
                     raise
@@ -32,7 +32,7 @@ def limited(stops: StopTokens, *, seconds: float) -> Iterator[StopToken]:
                     f"{MOST_AT_ONCE} other reviews by hooks were running for {WAIT_FOR_A_PLACE / 60:g} minutes.",
                     hint="Review it yourself: burnish review",
                 ) from error
-        held.enter_context(_stopped_after(max(0.0, seconds - (time.monotonic() - began)), review))
+        locks.enter_context(_stopped_after(max(0.0, seconds - (time.monotonic() - began)), review))
         yield review
 
 

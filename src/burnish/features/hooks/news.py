@@ -56,8 +56,8 @@ def stop_news(home: Path, project: str, common_dir: Path) -> list[CommitNews]:
     found = []
     for path in stops_folder(home, common_dir).glob("*.json"):
         try:
-            said = json.loads(path.read_bytes())
-            agent, at, trouble = str(said["agent"]), float(said["at"]), str(said["trouble"])
+            record = json.loads(path.read_bytes())
+            agent, at, trouble = str(record["agent"]), float(record["at"]), str(record["trouble"])
         except (OSError, ValueError, TypeError, KeyError):
             continue  # written by another version, or gone meanwhile
         if trouble:
@@ -71,8 +71,8 @@ def _time(seconds: float) -> str:
 
 def commit_news(home: Path, project: str, common_dir: Path) -> CommitNews | None:
     """Of the commit that was reviewed last; a later one that passed has settled it."""
-    kept = [said for path in commits_folder(home, common_dir).glob("*.json") if (said := _read(path))]
-    last = max(kept, key=lambda said: said["asked"], default=None)
+    records = [record for path in commits_folder(home, common_dir).glob("*.json") if (record := _read(path))]
+    last = max(records, key=lambda record: record["asked"], default=None)
     if last is None or last["passed"] or last["state"] not in ("done", "failed"):
         return None
     words = last["error"] if last["state"] == "failed" else last["summary"]
@@ -82,9 +82,9 @@ def commit_news(home: Path, project: str, common_dir: Path) -> CommitNews | None
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    wanted = ("commit", "asked", "state", "verdict", "passed", "summary", "error", "finished")
+    keys = ("commit", "asked", "state", "verdict", "passed", "summary", "error", "finished")
     try:
-        said = json.loads(path.read_bytes())
-        return {key: said[key] for key in wanted}
+        record = json.loads(path.read_bytes())
+        return {key: record[key] for key in keys}
     except (OSError, ValueError, TypeError, KeyError):
         return None  # written by another version, or gone meanwhile

@@ -23,28 +23,28 @@ STRIPPED = (
 )
 
 
-def record_review(hook: StopHook, found: FoundRepository, done: AdhocResult) -> None:
+def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult) -> None:
     """A review that could not be read, or that did not see everything, is one that a person should know of."""
-    if done.panel is not None and done.verdict is None:
-        _record(hook, found, f"the review could not be read: {done.panel.why or done.panel.summary}")
-    elif done.verdict is Verdict.APPROVED and not done.passed:
-        missing = ", ".join(done.not_shown[:5])
+    if review.panel is not None and review.verdict is None:
+        _record(hook, found, f"the review could not be read: {review.panel.why or review.panel.summary}")
+    elif review.verdict is Verdict.APPROVED and not review.passed:
+        missing = ", ".join(review.not_shown[:5])
         _record(hook, found, "approved, but not everything was seen" + (f": {missing}" if missing else ""))
     else:
         _record(hook, found, "")
 
 
 def record_failure(hook: StopHook, found: FoundRepository, error: Exception) -> None:
-    known = isinstance(error, BurnishError)
+    is_expected = isinstance(error, BurnishError)
     words = f"{error.what} {error.hint}" if isinstance(error, BurnishError) else f"{type(error).__name__}: {error}"
-    stripped = STRIPPED.format(hook.name) if known and hook.strips_keys else ""
-    _record(hook, found, f"its review failed: {words.strip()}{stripped}")
+    advice = STRIPPED.format(hook.name) if is_expected and hook.strips_keys else ""
+    _record(hook, found, f"its review failed: {words.strip()}{advice}")
 
 
 def _record(hook: StopHook, found: FoundRepository, trouble: str) -> None:
     """Nothing here may keep the agent from stopping: a full disk least of all."""
     path: Path = stops_folder(home_of(), found.common_dir) / f"{hook.name}.json"
-    said = {"agent": hook.name, "at": time.time(), "trouble": secrets_from_environment().redact(trouble)}
+    record = {"agent": hook.name, "at": time.time(), "trouble": secrets_from_environment().redact(trouble)}
     with suppress(Exception):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, json.dumps(said).encode())
+        write_whole(path, json.dumps(record).encode())

@@ -28,8 +28,8 @@ def command_for(name: str) -> str:
 
 
 def program() -> str:
-    started = Path(sys.argv[0])
-    if started.name == "burnish" and started.is_file():
-        return shlex.quote(str(started.absolute()))
+    path = Path(sys.argv[0])
+    if path.name == "burnish" and path.is_file():
+        return shlex.quote(str(path.absolute()))
     # -P: the hook runs inside a repository, and nothing there may pass for a module of ours.
     return f"{shlex.quote(sys.executable)} -P -m burnish.cli"

@@ -100,13 +100,13 @@ def _take(settings: dict[str, Any], hook: StopHook) -> None:
     if not _ours(settings, hook):
         return
     hooks = settings["hooks"]
-    emptied = []
+    empty_lists = []
     for found in _lists(settings, hook):
-        left = [one for one in found if not hook.is_ours(one)]
-        emptied += [id(found)] if found and not left else []
-        found[:] = left
+        remainder = [one for one in found if not hook.is_ours(one)]
+        empty_lists += [id(found)] if found and not remainder else []
+        found[:] = remainder
     hooks[hook.event] = [
-        e for e in hooks[hook.event] if hook.flat or not (isinstance(e, dict) and id(e.get("hooks")) in emptied)
+        e for e in hooks[hook.event] if hook.flat or not (isinstance(e, dict) and id(e.get("hooks")) in empty_lists)
     ]
     if not hooks[hook.event]:
         del hooks[hook.event]
