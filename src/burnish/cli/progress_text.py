@@ -10,7 +10,7 @@ from burnish.cli.text import clean, count, one_line, short_title
 from burnish.core.check import CANNOT_TELL
 from burnish.core.commit import left_out_words
 from burnish.core.event import RecordedEvent
-from burnish.core.journal import CheckRecord, TestCounts, read
+from burnish.core.journal import CheckRecord, RecordedCounts, read
 from burnish.core.journal_events import ReviewCompleted, TaskStatus
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -93,7 +93,7 @@ def _check(event: RecordedEvent) -> str:
     name, status = one_line(check.name or "check"), check.status or "done"
     if status == "not_run":
         return f"Check {name}: not run, {_short(check.why)}"
-    counts = check.counts or TestCounts()
+    counts = check.counts or RecordedCounts()
     passed = f", {counts.passed} passed" if counts.passed is not None else ""
     failed = f", {counts.failed} failed{_since_base(check)}" if counts.failed else ""
     fixed = f", {check.fixed_count} fixed" if check.fixed else ""

@@ -106,9 +106,7 @@ class ReviewFixResult(WorkResult):
 
 
 @dataclass(frozen=True, slots=True)
-class TestCounts:
-    __test__ = False
-
+class RecordedCounts:
     total: int | None = None
     passed: int | None = None
     failed: int | None = None
@@ -130,7 +128,7 @@ class CheckRecord:
     exit_code: int | None = None
     blocking: bool = True
     # None: only its exit code is known
-    counts: TestCounts | None = None
+    counts: RecordedCounts | None = None
     # names up to a limit, the counts are of all
     new: tuple[str, ...] = ()
     new_count: int = 0

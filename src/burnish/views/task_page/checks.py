@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from burnish.core.check import CheckReport, Counts
 from burnish.core.finding import Category, Finding
 from burnish.core.history import with_result
-from burnish.core.journal import CheckRecord, CheckResult, TestCounts
+from burnish.core.journal import CheckRecord, CheckResult, RecordedCounts
 from burnish.core.review_checks import CheckState, stored_check
 from burnish.store import Store
 
@@ -127,7 +127,7 @@ def _check(store: Store, project: str, check: CheckRecord, tree: str) -> CheckVi
     )
 
 
-def _numbers(before: Counts | None, now: TestCounts | None) -> tuple[Number, ...]:
+def _numbers(before: Counts | None, now: RecordedCounts | None) -> tuple[Number, ...]:
     if now is None and before is None:
         return ()
     return tuple(
