@@ -111,6 +111,8 @@ class UserRepo:
 def _template() -> Path:
     """A repository with its first commit, made once per process: a copy costs a quarter of making one."""
     folder = Path(tempfile.mkdtemp(prefix="burnish-template-"))
+    # tests that drop their rights copy it too
+    folder.chmod(0o755)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     repo = UserRepo(folder / "repo")
     repo.path.mkdir()
