@@ -73,7 +73,7 @@ def test_a_missing_program_and_a_slow_one_are_told_plainly(tmp_path: Path) -> No
 def test_without_git_the_hint_says_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BurnishError, match="git is not installed"):
-        git("version", cwd=tmp_path, env={})
+        git("version", cwd=tmp_path, env={"PATH": str(tmp_path)})
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

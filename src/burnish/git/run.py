@@ -131,7 +131,7 @@ def git(
     command = args[2] if args[0] == "-c" else args[0]
     calls.count(command)
     options = (*HARDENED, *_durability(command, durable=durable))
-    argv = [os.fsencode(arg) for arg in (_program(env.get("PATH", "")), *options, *args)]
+    argv = [os.fsencode(arg) for arg in (_program(env["PATH"]), *options, *args)]
     result = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
     if result.exit_code not in ok:
         folders = [cwd, *(Path(env[name]) for name in _PLACES if name in env)]
