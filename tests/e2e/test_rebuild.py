@@ -237,7 +237,7 @@ def test_an_approval_that_nothing_shows_does_not_come_back(lab: Lab, edit: Edit)
     altered(lab, edit)
     lose_database(lab)
     (one,) = lab.burnish("rebuild", "--json").json["restored"]
-    assert one["status"] == "code_review" and "judged again" in one["note"]
+    assert one["status"] == "code_review" and "reviewed again" in one["note"]
     lab.burnish("merge", "1", code=4)
     calls = len(lab.calls())
     lab.burnish("run", "1")

@@ -102,7 +102,7 @@ def test_what_the_home_keeps_is_told_without_a_checkout_and_the_rest_says_what_i
     paths = ("/logs", "/artifacts", "/artifacts/task.json", "/prompts")
     before = [asked(path) for path in paths]
     assert {status for status, _ in before} == {200}
-    for lost, words in ((root, "does not exist"), (root / ".git", "no repository")):
+    for lost, words in ((root, "does not exist"), (root / ".git", "not a repository")):
         lost.rename(away)
         try:
             assert [asked(path) for path in paths] == before
