@@ -255,7 +255,7 @@ class PromptSwitch(v.Section):
     enabled: v.Flag = Field(default=True, description="use your own text; off = the one that comes with burnish")
 
 
-class Budget(v.Section):
+class BudgetSection(v.Section):
     task_usd: v.Amount | None = Field(default=None, description="most that one task may cost")
     session_usd: v.Amount | None = Field(default=None, description="most that one `burnish run` may cost")
     task_tokens: v.Count | None = Field(default=None, description="most tokens for one task")

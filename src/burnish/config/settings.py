@@ -60,7 +60,7 @@ class Config(v.Section):
     prompts: dict[Literal["review.system", "review.template", "fix.template", "implement.template"], s.PromptSwitch] = (
         Field(default={}, description="switches of your own prompts, e.g. `review.system: {enabled: false}`")
     )
-    budget: s.Budget = Field(default_factory=s.Budget)
+    budget: s.BudgetSection = Field(default_factory=s.BudgetSection)
     hook: s.Hook = Field(default_factory=s.Hook)
     clean: s.CleanSection = Field(default_factory=s.CleanSection)
     notify: s.Notify = Field(default_factory=s.Notify)

@@ -17,6 +17,7 @@ from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding, Remark
 from burnish.core.gate import Actor, GateDecision, GateView
 from burnish.core.history import History
+from burnish.core.journal import Failure, read
 from burnish.core.override import OverrideReasons
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
@@ -337,9 +338,8 @@ class Deps:
         ended = [event for event in events if event.type in ("phase.finished", "phase.failed")]
         if ended:
             # the answers of a review that was stopped stay on disk, and the next run records them
-            self.budget_tracker.settled(
-                task.id, include_answered=all(e.data.get("error") != "INTERRUPTED" for e in ended)
-            )
+            is_interrupted = any(read(Failure, event.data).is_interrupted for event in ended)
+            self.budget_tracker.settled(task.id, include_answered=not is_interrupted)
         fresh = self.event_log.task(task.id)
         for event in recorded:
             self.progress.event(fresh, event)

@@ -7,7 +7,7 @@ from typing import Any
 
 from burnish.core.event import TYPES, RecordedEvent
 from burnish.core.journal import read
-from burnish.core.journal_events import TaskStatus
+from burnish.core.journal_events import TaskCreated, TaskStatus
 from burnish.core.status import Status
 from burnish.core.task import TaskType
 from burnish.review.strictjson import loads
@@ -55,9 +55,9 @@ def as_far_as_shown(
 ) -> tuple[list[RecordedEvent], str | None]:
     """The events up to the first approval that cannot be verified; `holds` verifies one in the repository."""
     has_approval = has_override = False
-    kind = str(events[0].data.get("spec", {}).get("type", TaskType.IMPLEMENT))
+    kind = str(read(TaskCreated, events[0].data).spec.get("type", TaskType.IMPLEMENT))
     for place, event in enumerate(events):
-        to = event.data.get("to") if event.type == "task.status" else None
+        to = read(TaskStatus, event.data).to if event.type == "task.status" else None
         unshown = to == Status.VERIFIED and not (has_approval or has_override)
         if event.type == "review.approved":
             has_approval = holds(event.data)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from burnish.adapters.agents import StopTokens
 from burnish.core.event import RecordedEvent
+from burnish.core.journal import read
+from burnish.core.journal_events import ReviewCompleted
 from burnish.core.review import Verdict
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -61,5 +63,5 @@ def _came_to(events: list[RecordedEvent]) -> str:
     """The result of the review; failed checks before it count as rejected."""
     reviews = [event for event in events if event.type == "review.completed"]
     if reviews:
-        return in_three(reviews[-1].data.get("verdict"))
+        return in_three(read(ReviewCompleted, reviews[-1].data).verdict)
     return REJECTED if any(event.type == "review.rejected" for event in events) else FAILED

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from burnish.agents.base import AgentSettings
 from burnish.agents.countable import uncounted_tokens, uncounted_usd
-from burnish.config.sections import Budget
+from burnish.config.sections import BudgetSection
 from burnish.core.policy import Policy
 from burnish.errors import Refused
 
 
 def uncounted_budgets(
-    budget: Budget, run_usd: float | None, agents: Mapping[str, AgentSettings], policies: Iterable[Policy]
+    budget: BudgetSection, run_usd: float | None, agents: Mapping[str, AgentSettings], policies: Iterable[Policy]
 ) -> list[str]:
     """One line for each agent and kind of budget that cannot be kept. `run_usd`: what `--budget` says."""
     most_usd = run_usd if run_usd is not None else budget.session_usd
@@ -32,7 +32,7 @@ def uncounted_budgets(
     return list(found)
 
 
-def refuse_uncounted(budget: Budget, lines: list[str]) -> None:
+def refuse_uncounted(budget: BudgetSection, lines: list[str]) -> None:
     if lines and budget.uncounted == "refuse":
         raise Refused(lines[0], hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
 
