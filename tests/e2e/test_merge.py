@@ -226,7 +226,7 @@ def test_uncommitted_work_in_the_way_is_refused_and_stays(tmp_path: Path) -> Non
     (lab.repo.path / "app.py").write_text("my own work\n")
     before = lab.refs("refs/"), lab.repo.fingerprint(), lab.events()
     said = lab.burnish("merge", "1", code=4)
-    assert "uncommitted work: app.py" in said.err and "git stash" in said.err
+    assert "uncommitted changes: app.py" in said.err and "git stash" in said.err
     assert (lab.refs("refs/"), lab.repo.fingerprint(), lab.events()) == before
     lab.repo.git("checkout", "app.py")
     (lab.repo.path / "f1.py").write_text("untracked, and in the way\n")
@@ -259,7 +259,7 @@ def test_a_target_in_the_middle_of_a_rebase_is_refused(tmp_path: Path) -> None:
     lab.repo.commit({"app.py": "one\n"})
     lab.repo.git("-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "-q", "-i", "HEAD~1")
     before = lab.refs("refs/"), lab.repo.fingerprint()
-    assert "middle of a" in lab.burnish("merge", "1", code=4).err
+    assert "merge or rebase is in progress" in lab.burnish("merge", "1", code=4).err
     assert (lab.refs("refs/"), lab.repo.fingerprint()) == before
 
 

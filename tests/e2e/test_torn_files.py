@@ -131,7 +131,7 @@ def test_a_rescue_of_which_nothing_can_be_read_is_removed(lab: Lab, rescue: str)
     tear(object_of(lab, f"{rescue}^{{tree}}"), "zeros")
     start_machine_again(lab)
     lab.add("Another one")
-    assert f"{rescue} leads to" in lab.burnish("run").err
+    assert f"{rescue} points to" in lab.burnish("run").err
     assert (lab.refs("refs/burnish/rescue/"), user_git_problems(lab)) == ({}, [])
 
 
