@@ -19,8 +19,9 @@ from burnish.features.merge import pull_request
 from burnish.features.rebuild import rebuild as rebuilding
 from burnish.features.review import external_review as outside
 from burnish.features.review import handoff
+from burnish.features.run.run import run_tasks
+from burnish.features.tasks import edit as tasks
 from burnish.runtime import RunRequest
-from burnish.runtime.app import App
 from testing.byhand import facts
 from testing.deciding_commands import DECISIONS, HARMLESS_VERBS, OTHER_COMMANDS
 from testing.lab import APPROVE, REJECT, Lab
@@ -96,14 +97,14 @@ def test_what_screens_call_refuses_before_it_looks_at_anything(monkeypatch: pyte
     monkeypatch.setenv("BURNISH_TASK", "1")
     nothing: Any = None
     ways: list[Callable[[], object]] = [
-        lambda: App.edit(nothing, 1, {}, status=None),
-        lambda: App.remove(nothing, 1),
-        lambda: App.cancel(nothing, 1),
-        lambda: App.retry(nothing, 1, restart=False),
-        lambda: App.review_again(nothing, 1),
-        lambda: App.waive(nothing, 1, "F1", reason="x"),
-        lambda: App.reopen(nothing, 1, "F1"),
-        lambda: App.run(nothing, RunRequest(), progress=nothing),
+        lambda: tasks.edit_task(nothing, 1, {}, status=None),
+        lambda: tasks.remove_task(nothing, 1),
+        lambda: tasks.cancel_task(nothing, 1),
+        lambda: tasks.retry_task(nothing, 1, restart=False),
+        lambda: tasks.review_again(nothing, 1),
+        lambda: tasks.waive_finding(nothing, 1, "F1", reason="x"),
+        lambda: tasks.reopen_finding(nothing, 1, "F1"),
+        lambda: run_tasks(nothing, RunRequest(), nothing),
         lambda: people.decide(nothing, 1, nothing),
         lambda: people.override(nothing, 1, nothing),
         lambda: people.improve(nothing, 1, "", review=True),
