@@ -14,11 +14,11 @@ from burnish.core.task import Task
 from burnish.engine.task_setup import TaskSetup
 
 
-def author_of(site: TaskSetup, step: WorkStep) -> tuple[str, str | None]:
+def author_of(setup: TaskSetup, step: WorkStep) -> tuple[str, str | None]:
     """Agent and model of this phase."""
-    if step.phase == "improve" and site.policy.improve_agent:
-        return site.policy.improve_agent, site.policy.improve_model
-    return site.policy.agent, site.policy.model
+    if step.phase == "improve" and setup.policy.improve_agent:
+        return setup.policy.improve_agent, setup.policy.improve_model
+    return setup.policy.agent, setup.policy.model
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class AuthorSession:
     usage: Mapping[str, int] | None
 
 
-def session_of(site: TaskSetup, history: History, step: WorkStep) -> AuthorSession | None:
+def session_of(setup: TaskSetup, history: History, step: WorkStep) -> AuthorSession | None:
     """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
-    agent = author_of(site, step)[0]
+    agent = author_of(setup, step)[0]
     results = [p.result for p in with_result(history.phases, WorkResult) if p.phase in ("implement", "improve")]
     own = [(work.session, work.session_usage) for work in results if work.session and work.agent == agent]
     if not own or step.phase != "improve":
@@ -40,18 +40,18 @@ def session_of(site: TaskSetup, history: History, step: WorkStep) -> AuthorSessi
     return AuthorSession(session, usage if isinstance(usage, dict) else None)
 
 
-def who_did(site: TaskSetup, step: WorkStep, reply: AgentReply) -> dict[str, str | None]:
+def who_did(setup: TaskSetup, step: WorkStep, reply: AgentReply) -> dict[str, str | None]:
     """Who did it: where the one that was asked could not, its fallback, with a model of its own."""
-    agent, model = author_of(site, step)
+    agent, model = author_of(setup, step)
     same = reply.agent in ("", agent)
     return {"agent": reply.agent or agent, "model": reply.model or (model if same else None)}
 
 
-def taken_over(site: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> list[Event]:
+def taken_over(setup: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> list[Event]:
     """Where a fallback did the work, the task is the fallback's, until the one that was meant does some again."""
-    fell_back = reply.agent not in ("", author_of(site, step)[0])
+    fell_back = reply.agent not in ("", author_of(setup, step)[0])
     who = {"agent": reply.agent, "model": reply.model}
-    who = who if fell_back else {"agent": site.policy.agent, "model": site.policy.model}
+    who = who if fell_back else {"agent": setup.policy.agent, "model": setup.policy.model}
     if task.agent in (None, who["agent"]):
         return []
     return [Event("run.started", {"run": task.run, **who}, run=task.run, cycle=step.cycle)]

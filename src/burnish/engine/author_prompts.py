@@ -46,20 +46,20 @@ def disputes_in(reply: str, number: str, findings: tuple[Finding, ...]) -> tuple
     return tuple(DisputedFinding(update.finding(i)) for i in update.disputed)
 
 
-def work_prompt(deps: Deps, site: TaskSetup, history: History, step: WorkStep, *, number: str) -> str:
+def work_prompt(deps: Deps, setup: TaskSetup, history: History, step: WorkStep, *, number: str) -> str:
     if step.phase == "improve":
-        return build_fix_prompt(_fix_context(deps, site, history, step, number))
+        return build_fix_prompt(_fix_context(deps, setup, history, step, number))
     task = history.task
     context = ImplementContext(
         task=_with_wishes(deps, history) if task.spec.type is TaskType.PLAN else task.spec,
         plan=plans_of(deps, task),
-        project_context=deps.repository.context_files(site.workspace, site.base),
-        rescued=unfinished_text(site, history, step.cycle, number[:8]),
-        previous_error=previous_error(history, step.cycle, site.policy.limits.error_kb),
-        checks=tuple(c.words for c in site.policy.checks),
+        project_context=deps.repository.context_files(setup.workspace, setup.base),
+        rescued=unfinished_text(setup, history, step.cycle, number[:8]),
+        previous_error=previous_error(history, step.cycle, setup.policy.limits.error_kb),
+        checks=tuple(c.words for c in setup.policy.checks),
         reviewed=task.auto_review,
-        context_chars=site.policy.limits.context_chars,
-        error_kb=site.policy.limits.error_kb,
+        context_chars=setup.policy.limits.context_chars,
+        error_kb=setup.policy.limits.error_kb,
         template=deps.prompts.get("implement.template"),
         tag=number[:8],
     )
@@ -78,13 +78,13 @@ def _with_wishes(deps: Deps, history: History) -> Spec:
     return replace(spec, description=f"{spec.description}\n\n{words}".strip())
 
 
-def _fix_context(deps: Deps, site: TaskSetup, history: History, step: WorkStep, number: str) -> FixContext:
+def _fix_context(deps: Deps, setup: TaskSetup, history: History, step: WorkStep, number: str) -> FixContext:
     task, before = history.task, step.cycle - 1
     reviews = history.reviews(before)
     review = reviews[-1].result if reviews else ReviewResult()
     decision = history.decision(before)
-    full = site.policy.fix_history == "full"
-    limits = site.policy.limits
+    full = setup.policy.fix_history == "full"
+    limits = setup.policy.limits
     overrides = _overrides(deps, task)
     return FixContext(
         task=task.spec,
@@ -98,12 +98,12 @@ def _fix_context(deps: Deps, site: TaskSetup, history: History, step: WorkStep, 
         prose=_prose([record.result for record in reviews]),
         guidance=decision.data.guidance if decision else "",
         checks=remembered(deps, task, before),
-        reproduction_command=_reproduction(site),
-        code=_cited(site, history.findings),
+        reproduction_command=_reproduction(setup),
+        code=_cited(setup, history.findings),
         tried=_tried(history, before),
         overrides=tuple(f"cycle {e.cycle}: {in_words(e.data)}" for e in overrides),
         previous_error=previous_error(history, step.cycle, limits.error_kb),
-        rescued=unfinished_text(site, history, step.cycle, number[:8]),
+        rescued=unfinished_text(setup, history, step.cycle, number[:8]),
         dispute_number=number,
         full_history=full,
         original_prompt=_original_prompt(deps, history) if full else "",
@@ -145,17 +145,17 @@ def ids_settled_by_override(history: History, overrides: Sequence[RecordedEvent]
     return frozenset(settled)
 
 
-def _reproduction(site: TaskSetup) -> str:
-    return next((c.words for c in site.policy.checks if c.name == "test"), "")
+def _reproduction(setup: TaskSetup) -> str:
+    return next((c.words for c in setup.policy.checks if c.name == "test"), "")
 
 
-def _cited(site: TaskSetup, findings: tuple[Finding, ...]) -> dict[str, str | None]:
+def _cited(setup: TaskSetup, findings: tuple[Finding, ...]) -> dict[str, str | None]:
     """The files that open findings point at, as they are now; None = gone."""
     worst = worst_first(tuple(f for f in findings if f.alive and f.remark.file))
     paths = sorted({str(f.remark.file) for f in worst[:MOST_CITED]})
     if not paths:
         return {}
-    found = site.workspace.read(site.head().sha, paths)
+    found = setup.workspace.read(setup.head().sha, paths)
     return {p: (_text(data) if (data := found.get(p)) is not None else None) for p in paths}
 
 

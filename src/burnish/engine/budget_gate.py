@@ -16,12 +16,12 @@ from burnish.engine.task_setup import TaskSetup
 from burnish.engine.transitions import status_events, verdict_when_stopped
 
 
-def exceeded_limit(deps: Deps, site: TaskSetup, history: History, step: Step) -> bool:
+def exceeded_limit(deps: Deps, setup: TaskSetup, history: History, step: Step) -> bool:
     """Blocked, with all that was done kept, where a budget is reached; a warning where it nearly is."""
     if not isinstance(step, WorkStep | ReviewStep):
         return False
     task = history.task
-    limits = (*task_limits(task, site.policy), *deps.budget_tracker.limits(_agents(site, step)))
+    limits = (*task_limits(task, setup.policy), *deps.budget_tracker.limits(_agents(setup, step)))
     why = overspent(limits)
     if why:
         stop_for_budget(deps, task, step.cycle, why)
@@ -39,7 +39,7 @@ def stop_for_budget(deps: Deps, task: Task, cycle: int, why: str) -> Task:
     )
 
 
-def _agents(site: TaskSetup, step: WorkStep | ReviewStep) -> list[str]:
+def _agents(setup: TaskSetup, step: WorkStep | ReviewStep) -> list[str]:
     if isinstance(step, WorkStep):
-        return [author_of(site, step)[0]]
-    return [spec.agent for spec in panel_for(site.policy, step.step).reviewers]
+        return [author_of(setup, step)[0]]
+    return [spec.agent for spec in panel_for(setup.policy, step.step).reviewers]

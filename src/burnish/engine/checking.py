@@ -42,11 +42,11 @@ class CheckRun:
     warnings: tuple[str, ...] = ()
 
 
-def check(deps: Deps, site: TaskSetup, history: History, step: CheckStep) -> None:
+def check(deps: Deps, setup: TaskSetup, history: History, step: CheckStep) -> None:
     """Run every check on this cycle's commit; what is new becomes findings."""
     task = history.task
-    wanted = [s for s in site.policy.checks if not (task.spec.skip_tests and s.name == "test")]
-    specs, untouched = _touched(site, wanted)
+    wanted = [s for s in setup.policy.checks if not (task.spec.skip_tests and s.name == "test")]
+    specs, untouched = _touched(setup, wanted)
     attempt, new = history.attempt(step.cycle, "check")
     commit = history.work(step.cycle)
     assert commit
@@ -63,62 +63,62 @@ def check(deps: Deps, site: TaskSetup, history: History, step: CheckStep) -> Non
         if new:
             deps.record(task, started)
         deps.failpoint("check-started")
-        capture_baseline(deps, task, only(site, [spec for spec in specs if spec.paths]))
-        result = _run(deps, site, task, step.cycle, specs)
-        environment = baseline_environment(deps, site)
+        capture_baseline(deps, task, only(setup, [spec for spec in specs if spec.paths]))
+        result = _run(deps, setup, task, step.cycle, specs)
+        environment = baseline_environment(deps, setup)
         pairs = zip(specs, result.reports, strict=True)
-        comparisons = tuple(_compare(deps, site, spec, report, environment) for spec, report in pairs)
+        comparisons = tuple(_compare(deps, setup, spec, report, environment) for spec, report in pairs)
         remember(deps, task, step.cycle, comparisons)
         deps.failpoint("check-run")
     else:
         # nothing to wait for: started and finished are one write
         events += [started] if new else []
-    events += _finished(deps, site, history, step.cycle, attempt, comparisons, untouched, result.warnings)
+    events += _finished(deps, setup, history, step.cycle, attempt, comparisons, untouched, result.warnings)
     deps.record(task, *events)
     deps.failpoint("check-finished")
 
 
-def _touched(site: TaskSetup, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[CheckSpec]]:
+def _touched(setup: TaskSetup, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[CheckSpec]]:
     """Checks to run, and those whose `paths` the change does not touch."""
     if not any(spec.paths for spec in specs):
         return specs, []
-    change = site.workspace.changes(site.base.tree, site.head().tree)
+    change = setup.workspace.changes(setup.base.tree, setup.head().tree)
     paths = {path for file in change.files for path in (file.path, file.old_path) if path}
     run = [spec for spec in specs if not spec.paths or any_matches(paths, spec.paths)]
     return run, [spec for spec in specs if spec not in run]
 
 
-def _run(deps: Deps, site: TaskSetup, task: Task, cycle: int, specs: list[CheckSpec]) -> CheckRun:
+def _run(deps: Deps, setup: TaskSetup, task: Task, cycle: int, specs: list[CheckSpec]) -> CheckRun:
     serial: AbstractContextManager[None] = nullcontext()
-    if site.policy.isolation == "serialized":
+    if setup.policy.isolation == "serialized":
         serial = deps.task_files.lock("checks")
     out_dir = deps.task_files.out_dir(task, cycle, "checks")
-    env = isolation_env(site.policy, task, site.policy.agent)
-    checks, base = deps.checks(task.id), baseline_environment(deps, site)
+    env = isolation_env(setup.policy, task, setup.policy.agent)
+    checks, base = deps.checks(task.id), baseline_environment(deps, setup)
     with serial:
-        if site.policy.checks_where == "clean":
-            tree = replace(site.head_tree(f"{task.name}-check"), task=task.name)
+        if setup.policy.checks_where == "clean":
+            tree = replace(setup.head_tree(f"{task.name}-check"), task=task.name)
             with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
-                return _run_at(deps, site, task, specs, Rerun(place, out_dir, env, site.base.tree, base))
-        tree = site.head_tree(f"{task.name}-check")
+                return _run_at(deps, setup, task, specs, Rerun(place, out_dir, env, setup.base.tree, base))
+        tree = setup.head_tree(f"{task.name}-check")
         try:
-            with checks.inside(specs, tree, folder=site.workspace.path, env=env) as place:
-                return _run_at(deps, site, task, specs, Rerun(place, out_dir, env, site.base.tree, base))
+            with checks.inside(specs, tree, folder=setup.workspace.path, env=env) as place:
+                return _run_at(deps, setup, task, specs, Rerun(place, out_dir, env, setup.base.tree, base))
         finally:
-            site.workspace.remove_junk()
+            setup.workspace.remove_junk()
 
 
-def _run_at(deps: Deps, site: TaskSetup, task: Task, specs: list[CheckSpec], at: Rerun) -> CheckRun:
+def _run_at(deps: Deps, setup: TaskSetup, task: Task, specs: list[CheckSpec], at: Rerun) -> CheckRun:
     reports = deps.checks(task.id).run(specs, place=at.place, out_dir=at.out_dir, env=at.env)
     if any(report.status is CheckStatus.FAILED for report in reports):
-        change = site.workspace.changes(site.base.tree, site.head().tree)
+        change = setup.workspace.changes(setup.base.tree, setup.head().tree)
         reports = excuse_flaky(deps, task, specs, reports, at, change=change)
     return CheckRun(reports, at.place.warnings)
 
 
-def _compare(deps: Deps, site: TaskSetup, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:
-    baseline = deps.event_log.baseline(site.base.tree, spec.words, environment)
-    compared = deps.checks(site.task_id).compare(report, baseline)
+def _compare(deps: Deps, setup: TaskSetup, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:
+    baseline = deps.event_log.baseline(setup.base.tree, spec.words, environment)
+    compared = deps.checks(setup.task_id).compare(report, baseline)
     if not (report.status is CheckStatus.ERROR and baseline and baseline.status is CheckStatus.ERROR):
         return compared
     # It could not be run before the change either: no author can fix that.
@@ -135,7 +135,7 @@ def _compare(deps: Deps, site: TaskSetup, spec: CheckSpec, report: CheckReport, 
 
 def _finished(
     deps: Deps,
-    site: TaskSetup,
+    setup: TaskSetup,
     history: History,
     cycle: int,
     attempt: int,
@@ -144,19 +144,19 @@ def _finished(
     notes: tuple[str, ...],
 ) -> list[Event]:
     task = history.task
-    delta = delta_since(site, history, cycle, "check")
+    delta = delta_since(setup, history, cycle, "check")
     checked = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
-    update = absorb_guard(deps, site, history.findings, checked, comparisons, cycle=cycle, delta=delta)
+    update = absorb_guard(deps, setup, history.findings, checked, comparisons, cycle=cycle, delta=delta)
     work = history.work(cycle)
     touched = work.result.touched if work else ()
-    update = absorb_touched(history.findings, update, touched, cycle, site.policy.block_on)
+    update = absorb_touched(history.findings, update, touched, cycle, setup.policy.block_on)
     checks = [*(check_data(c) for c in comparisons), *map(not_run_data, untouched)]
     data: dict[str, Any] = {
         "phase": "check",
         "attempt": attempt,
-        "commit": site.head().sha,
+        "commit": setup.head().sha,
         "checks": checks,
-        "warnings": [*warnings(site, comparisons), *_tests_not_run(comparisons, untouched), *notes, *update.notes],
+        "warnings": [*warnings(setup, comparisons), *_tests_not_run(comparisons, untouched), *notes, *update.notes],
         "flaky": [name for c in comparisons for name in c.report.flaky][:MOST_NAMES],
     }
     events = [Event("check.finished", c, run=task.run, cycle=cycle) for c in checks]
@@ -164,29 +164,29 @@ def _finished(
     return [*events, Event("phase.finished", data, run=task.run, cycle=cycle)]
 
 
-def delta_since(site: TaskSetup, history: History, cycle: int, phase: str) -> Change | None:
+def delta_since(setup: TaskSetup, history: History, cycle: int, phase: str) -> Change | None:
     """What changed since that phase last looked, or None in the first cycle."""
     for earlier in range(cycle - 1, 0, -1):
         seen = history.finished(earlier, phase)
         work = history.tip(earlier)
         if seen and work:
             try:
-                delta = site.workspace.changes(work.result.tree, site.head().tree)
+                delta = setup.workspace.changes(work.result.tree, setup.head().tree)
             except PhaseFailed as failed:
                 if failed.code != ErrorCode.GIT_ERROR:
                     raise
                 continue  # that tree was lost: an earlier one may still be there
             began = seen.result.base_tree if isinstance(seen.result, ReviewResult) else ""
-            return _without_target(site, began, delta)
+            return _without_target(setup, began, delta)
     return None
 
 
-def _without_target(site: TaskSetup, began: str, delta: Change) -> Change:
+def _without_target(setup: TaskSetup, began: str, delta: Change) -> Change:
     """What only came with the target since, when a person merged that into the branch, is nobody's change."""
-    if began in ("", site.base.tree):
+    if began in ("", setup.base.tree):
         return delta
-    theirs = {file.path for file in site.workspace.changes(began, site.base.tree).files}
-    ours = {file.path for file in site.workspace.changes(site.base.tree, delta.new_tree).files}
+    theirs = {file.path for file in setup.workspace.changes(began, setup.base.tree).files}
+    ours = {file.path for file in setup.workspace.changes(setup.base.tree, delta.new_tree).files}
     return replace(delta, files=tuple(f for f in delta.files if f.path in ours or f.path not in theirs))
 
 
@@ -257,10 +257,10 @@ def _tests_not_run(comparisons: tuple[Comparison, ...], untouched: list[CheckSpe
     return [no_test_was_run(names)]
 
 
-def warnings(site: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]:
+def warnings(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
     said = [f"{c.uncountable}: {CANNOT_TELL}." for c in comparisons if c.uncountable]
-    if not any(is_test(s.name) for s in site.policy.checks):
+    if not any(is_test(s.name) for s in setup.policy.checks):
         said.append(NO_TESTS)
     said += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
     flaky = [name for c in comparisons for name in c.report.flaky]

@@ -44,20 +44,20 @@ FINAL = {
 }
 
 
-def settle(deps: Deps, site: TaskSetup, history: History, step: DecideStep) -> None:
+def settle(deps: Deps, setup: TaskSetup, history: History, step: DecideStep) -> None:
     """Decide on a cycle and move the task."""
-    decision = judge(history, site.policy, step.cycle)
+    decision = judge(history, setup.policy, step.cycle)
     task = history.task
     if task.spec.type is TaskType.REVIEW and _was_heard(decision):
-        deps.record(task, *_reviewed_once(history, site.policy, step.cycle, decision))
-        archive(deps, site.workspace, deps.event_log.task(task.id), step.cycle)
+        deps.record(task, *_reviewed_once(history, setup.policy, step.cycle, decision))
+        archive(deps, setup.workspace, deps.event_log.task(task.id), step.cycle)
         return
-    if site.policy.followups and isinstance(decision, Accept) and stored_review(history, step.cycle):
+    if setup.policy.followups and isinstance(decision, Accept) and stored_review(history, step.cycle):
         make_followups(deps, history)
         deps.failpoint("followups-made")
-    deps.record(task, *_events(deps, site, history, step.cycle, decision))
+    deps.record(task, *_events(deps, setup, history, step.cycle, decision))
     deps.failpoint("decided")
-    archive(deps, site.workspace, deps.event_log.task(task.id), step.cycle)
+    archive(deps, setup.workspace, deps.event_log.task(task.id), step.cycle)
     deps.failpoint("archived")
 
 
@@ -106,7 +106,7 @@ def _unreviewed(history: History, policy: Policy) -> Decision:
     return Accept("review skipped, as the settings say")
 
 
-def _events(deps: Deps, site: TaskSetup, history: History, cycle: int, decision: Decision) -> list[Event]:
+def _events(deps: Deps, setup: TaskSetup, history: History, cycle: int, decision: Decision) -> list[Event]:
     task = history.task
     status = settled_status(history, cycle, decision)
     data: dict[str, Any] = {"action": type(decision).__name__.lower(), "by": "burnish", "why": decision.why}
@@ -115,9 +115,9 @@ def _events(deps: Deps, site: TaskSetup, history: History, cycle: int, decision:
         data["blockers"] = list(decision.blockers)
     if isinstance(decision, Escalate):
         data["reason"] = decision.reason.value
-    if isinstance(decision, Accept | Wait) and (unseen := unseen_in_cycle(history, site.policy, cycle)):
+    if isinstance(decision, Accept | Wait) and (unseen := unseen_in_cycle(history, setup.policy, cycle)):
         data["unseen_files"] = encode(unseen)
-    asks = asks_person(history, site.policy, cycle, decision)
+    asks = asks_person(history, setup.policy, cycle, decision)
     pauses = isinstance(decision, Revise) and not asks and is_step_by_step(history, cycle)
     if asks or pauses:
         data |= {"action": "ask" if asks else "wait", "proposed": data["action"]}
@@ -125,11 +125,11 @@ def _events(deps: Deps, site: TaskSetup, history: History, cycle: int, decision:
     if task.status is Status.IN_PROGRESS and (asks or pauses or isinstance(decision, Accept | Wait)):
         events.append(status_events(task, Status.CODE_REVIEW, cycle=cycle))
     if asks:
-        return events + gate_opened_event(history, cycle, _bound(history, site.policy, cycle), decision.why, status)
+        return events + gate_opened_event(history, cycle, _bound(history, setup.policy, cycle), decision.why, status)
     if pauses:
         said = {"why": decision.why, "blockers": data["blockers"]}
         return [*events, Event("review.rejected", said, run=task.run, cycle=cycle)]
-    return events + _outcome(deps, site, history, cycle, decision, status)
+    return events + _outcome(deps, setup, history, cycle, decision, status)
 
 
 def settled_status(history: History, cycle: int, decision: Decision) -> ReviewStatus | None:
@@ -150,7 +150,7 @@ def review_status(decision: Decision, reviewed: PhaseRecord[ReviewResult] | None
 
 
 def _outcome(
-    deps: Deps, site: TaskSetup, history: History, cycle: int, decision: Decision, status: ReviewStatus | None
+    deps: Deps, setup: TaskSetup, history: History, cycle: int, decision: Decision, status: ReviewStatus | None
 ) -> list[Event]:
     task = history.task
     where = {"run": task.run, "cycle": cycle}
@@ -161,7 +161,7 @@ def _outcome(
         return [rejected, back] if task.status is Status.CODE_REVIEW else [rejected]
     if isinstance(decision, Escalate):
         return _blocked(history, cycle, decision, status)
-    return _accepted(deps, site, history, cycle, decision, status)
+    return _accepted(deps, setup, history, cycle, decision, status)
 
 
 def _blocked(history: History, cycle: int, decision: Escalate, status: ReviewStatus | None) -> list[Event]:
@@ -195,23 +195,23 @@ def _blocked(history: History, cycle: int, decision: Escalate, status: ReviewSta
 
 
 def _accepted(
-    deps: Deps, site: TaskSetup, history: History, cycle: int, decision: Accept | Wait, status: ReviewStatus | None
+    deps: Deps, setup: TaskSetup, history: History, cycle: int, decision: Accept | Wait, status: ReviewStatus | None
 ) -> list[Event]:
     task = history.task
     at_review = _at(task, Status.CODE_REVIEW)
-    if task.spec.type is TaskType.PLAN and site.policy.approval == "required":
+    if task.spec.type is TaskType.PLAN and setup.policy.approval == "required":
         why = "a person is to approve the plan (approval: required)"
-        return gate_opened_event(history, cycle, _bound(history, site.policy, cycle), why, None)
+        return gate_opened_event(history, cycle, _bound(history, setup.policy, cycle), why, None)
     if task.spec.type in (TaskType.PLAN, TaskType.REVIEW):
         return [status_events(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
     if status is None:
         return []
-    bound = _bound(history, site.policy, cycle)
+    bound = _bound(history, setup.policy, cycle)
     events = []
     if isinstance(decision, Accept):
-        given = {**bound, "why": decision.why, **_by_person_alone(history, site.policy, cycle)}
+        given = {**bound, "why": decision.why, **_by_person_alone(history, setup.policy, cycle)}
         events.append(Event("review.approved", given, run=task.run, cycle=cycle))
-    why = decision.why if isinstance(decision, Wait) else needs_person(history, cycle, site.policy)
+    why = decision.why if isinstance(decision, Wait) else needs_person(history, cycle, setup.policy)
     if why:
         return [*events, *gate_opened_event(history, cycle, bound, why, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None

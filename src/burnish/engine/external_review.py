@@ -96,18 +96,18 @@ def _clear(task: Task, cycle: int, by: str, why: str) -> Event:
     return Event("decision.made", data, run=task.run, cycle=cycle)
 
 
-def check_first(deps: Deps, site: TaskSetup) -> None:
+def check_first(deps: Deps, setup: TaskSetup) -> None:
     """Nobody's word takes the place of the checks: they are run if they have not seen this commit."""
-    history = deps.event_log.history(site.task_id)
-    task, cycle, head = history.task, history.cycle, site.head()
+    history = deps.event_log.history(setup.task_id)
+    task, cycle, head = history.task, history.cycle, setup.head()
     if checked(history, cycle):
         return
-    rescued = save_leftovers(deps, site, task, cycle, "by-hand") if site.workspace.exists() else None
-    if rescued or not site.workspace.exists() or site.workspace.checked_out_commit() != head.sha:
-        site.workspace.reset_to(head.sha, base=site.base)
-    set_up(deps, task, site)
-    capture_baseline(deps, task, site)
-    check(deps, site, history, CheckStep(cycle))
+    rescued = save_leftovers(deps, setup, task, cycle, "by-hand") if setup.workspace.exists() else None
+    if rescued or not setup.workspace.exists() or setup.workspace.checked_out_commit() != head.sha:
+        setup.workspace.reset_to(head.sha, base=setup.base)
+    set_up(deps, task, setup)
+    capture_baseline(deps, task, setup)
+    check(deps, setup, history, CheckStep(cycle))
 
 
 def rejected_before(history: History, tree: str) -> bool:
@@ -132,14 +132,14 @@ def refuse_against_rejection(history: History, tree: str, review: Review) -> Non
         )
 
 
-def take(deps: Deps, site: TaskSetup, brought: ExternalReview) -> None:
+def take(deps: Deps, setup: TaskSetup, brought: ExternalReview) -> None:
     """Write it down exactly as any other review of this cycle: artifact, ledger, journal, in one transaction."""
-    history = deps.event_log.history(site.task_id)
+    history = deps.event_log.history(setup.task_id)
     task, cycle = history.task, history.cycle
     step, attempt = ReviewStep(cycle), attempt_for(history, cycle)
     raw = deps.task_files.write(task, _raw_name(deps, task, cycle, attempt, brought), brought.raw.encode())
-    policy = replace(site.policy, reviewers=(ReviewerSpec(brought.by),), quorum="all")
-    voice = ReviewerResult(
+    policy = replace(setup.policy, reviewers=(ReviewerSpec(brought.by),), quorum="all")
+    result = ReviewerResult(
         agent=brought.by,
         model=None,
         reading=brought.review,
@@ -149,10 +149,10 @@ def take(deps: Deps, site: TaskSetup, brought: ExternalReview) -> None:
         command=f"burnish review {task.id} --from {brought.name}",
         provider=brought.kind,
     )
-    hearing = ReviewSession(
-        subject=review_input(deps, site, history, cycle),
+    session = ReviewSession(
+        review_input=review_input(deps, setup, history, cycle),
         policy=policy,
-        files=site.workspace.path,
+        files=setup.workspace.path,
         task=task.id,
         call=lambda name: deps.task_files.call(task, cycle, "review", attempt, name),
         ask=_nobody_to_ask,
@@ -167,12 +167,12 @@ def take(deps: Deps, site: TaskSetup, brought: ExternalReview) -> None:
         deps.progress.note(f"{brought.name}: {note}.")
     conclude(
         deps,
-        site,
+        setup,
         history,
         step,
         attempt,
-        hearing,
-        (ReviewerReply(voice, uncovered, brought.unseen),),
+        session,
+        (ReviewerReply(result, uncovered, brought.unseen),),
         [],
         before=before,
     )
@@ -195,14 +195,14 @@ def _nobody_to_ask(request: AgentRequest) -> NoReturn:
     raise AssertionError(f"{request.agent} is not an agent that can be called")
 
 
-def decide(deps: Deps, site: TaskSetup) -> bool:
+def decide(deps: Deps, setup: TaskSetup) -> bool:
     """Settle what the review came to; False if more is to be asked first (a step of the pipeline)."""
     # a person has just spoken: the gate has nothing to ask
-    site = replace(site, policy=replace(site.policy, hitl="off"))
-    history = deps.event_log.history(site.task_id)
-    step = next_step(history, site.policy)
+    setup = replace(setup, policy=replace(setup.policy, hitl="off"))
+    history = deps.event_log.history(setup.task_id)
+    step = next_step(history, setup.policy)
     if not isinstance(step, DecideStep):
         return False
-    settle(deps, site, history, step)
-    void_stale(deps.event_log, deps.repository, deps.event_log.task(site.task_id), site.policy)
+    settle(deps, setup, history, step)
+    void_stale(deps.event_log, deps.repository, deps.event_log.task(setup.task_id), setup.policy)
     return True

@@ -25,7 +25,7 @@ CHECKOUT = "check:checkout"
 
 def absorb_guard(
     deps: Deps,
-    site: TaskSetup,
+    setup: TaskSetup,
     findings: tuple[Finding, ...],
     checked: LedgerDiff,
     comparisons: tuple[Comparison, ...],
@@ -34,25 +34,25 @@ def absorb_guard(
     delta: Change | None,
 ) -> LedgerDiff:
     """From `findings` to the ledger after the checks and the guard, which looks at the whole change."""
-    head = site.head()
-    remarks = deps.checks(site.task_id).guard(
-        site.workspace.changes(site.base.tree, head.tree),
+    head = setup.head()
+    remarks = deps.checks(setup.task_id).guard(
+        setup.workspace.changes(setup.base.tree, head.tree),
         comparisons=comparisons,
-        old=partial(site.workspace.read, site.base.commit),
-        new=partial(site.workspace.read, head.sha),
-        levels=dict(site.policy.guard),
+        old=partial(setup.workspace.read, setup.base.commit),
+        new=partial(setup.workspace.read, head.sha),
+        levels=dict(setup.policy.guard),
     )
     guarded = absorb_source(checked.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
     return diff_ledgers(findings, guarded.findings, notes=(*checked.notes, *guarded.notes), given=checked.given)
 
 
 @contextmanager
-def watched(deps: Deps, site: TaskSetup, task: Task, cycle: int, phase: str) -> Iterator[list[str]]:
+def watched(deps: Deps, setup: TaskSetup, task: Task, cycle: int, phase: str) -> Iterator[list[str]]:
     """What changes in the user's own checkout meanwhile, where nothing keeps an agent out of it.
 
     The list is filled at the end; of an agent that failed it is told at once.
     """
-    changed: Callable[[], list[str]] = deps.repository.watch(site.base.commit) if deps.sandbox == "none" else list
+    changed: Callable[[], list[str]] = deps.repository.watch(setup.base.commit) if deps.sandbox == "none" else list
     touched: list[str] = []
     try:
         yield touched

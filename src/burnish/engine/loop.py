@@ -62,38 +62,38 @@ def _remove_trees(deps: Deps, task_id: int) -> None:
 def _steps(deps: Deps, task: Task) -> Task:
     try:
         with disk_trouble():
-            task, site = prepare(deps, task, deps.policy_for(task))
+            task, setup = prepare(deps, task, deps.policy_for(task))
     except BurnishError as error:
         return _fail(deps, deps.event_log.task(task.id), error)
     moves = 0
     while True:
         history = deps.event_log.history(task.id)
-        step = next_step(history, site.policy)
+        step = next_step(history, setup.policy)
         if deps.stopping(task.id) or (isinstance(step, StopStep) and not ask_person(deps, task.id)):
             return deps.event_log.task(task.id)
         if isinstance(step, StopStep):
             continue
         try:
-            if exceeded_limit(deps, site, history, step):
+            if exceeded_limit(deps, setup, history, step):
                 return deps.event_log.task(task.id)
             with disk_trouble():
-                if _moved_on(deps, site, history, step):
-                    site, moves = on_base(deps, site), moves + (not isinstance(step, WorkStep))
+                if _moved_on(deps, setup, history, step):
+                    setup, moves = on_base(deps, setup), moves + (not isinstance(step, WorkStep))
                     if moves > BREAKER:
-                        return _archived(deps, site, _unsteady(deps, deps.event_log.task(task.id)))
+                        return _archived(deps, setup, _unsteady(deps, deps.event_log.task(task.id)))
                 else:
-                    _do(deps, site, history, step)
+                    _do(deps, setup, history, step)
         except PhaseFailed as error:
-            return _archived(deps, site, _cut(deps, site, step, error))
+            return _archived(deps, setup, _cut(deps, setup, step, error))
         except BurnishError as error:
-            return _archived(deps, site, _fail(deps, deps.event_log.task(task.id), error))
+            return _archived(deps, setup, _fail(deps, deps.event_log.task(task.id), error))
 
 
-def _archived(deps: Deps, site: TaskSetup, task: Task) -> Task:
+def _archived(deps: Deps, setup: TaskSetup, task: Task) -> Task:
     """What failed is in the artifacts, too. A disk that is full must not hide why."""
     if task.status in (Status.FAILED, Status.BLOCKED):
         with suppress(BurnishError, OSError):
-            archive(deps, site.workspace, task, task.cycle)
+            archive(deps, setup.workspace, task, task.cycle)
     return task
 
 
@@ -109,23 +109,23 @@ def disk_trouble() -> Iterator[None]:
         raise PhaseFailed(ErrorCode.DISK_FULL, full, hint="Make room, then `burnish retry`.") from error
 
 
-def _moved_on(deps: Deps, site: TaskSetup, history: History, step: Step) -> bool:
+def _moved_on(deps: Deps, setup: TaskSetup, history: History, step: Step) -> bool:
     """Somebody committed on the task's branch: what is there now is judged, in a cycle of its own."""
     done = history.tip(history.cycle)
     if isinstance(step, WorkStep):
-        return _took_target_in(deps, site, history.task)
+        return _took_target_in(deps, setup, history.task)
     if not done:
         return False
-    head = site.head()
-    review_fix = isinstance(step, ReviewStep) and step.fixing and committed(site, history.task, step)
+    head = setup.head()
+    review_fix = isinstance(step, ReviewStep) and step.fixing and committed(setup, history.task, step)
     if head.sha != done.result.commit and not review_fix:
         why = "somebody committed on the task's branch"
         base = deps.repository.base_now(history.task, head.sha).commit
         deps.record(history.task, *judge_again_on_new_base(history, head.sha, head.tree, why, base=base))
         return True
-    if isinstance(step, CheckStep) and site.workspace.checked_out_commit() != head.sha:
-        save_leftovers(deps, site, history.task, step.cycle, "by-hand")
-        site.workspace.reset_to(head.sha, base=site.base)
+    if isinstance(step, CheckStep) and setup.workspace.checked_out_commit() != head.sha:
+        save_leftovers(deps, setup, history.task, step.cycle, "by-hand")
+        setup.workspace.reset_to(head.sha, base=setup.base)
     return False
 
 
@@ -139,9 +139,9 @@ def _unsteady(deps: Deps, task: Task) -> Task:
     return deps.record(task, status_events(task, Status.BLOCKED, reason=Reason.STALLED, note=note, final_verdict=final))
 
 
-def _took_target_in(deps: Deps, site: TaskSetup, task: Task) -> bool:
+def _took_target_in(deps: Deps, setup: TaskSetup, task: Task) -> bool:
     """Before an author goes on: a person may have merged the target into the branch, which is no part of the change."""
-    tip = site.workspace.tip()
+    tip = setup.workspace.tip()
     if not task.commit or tip in (None, task.commit):
         return False
     again = rebased(task, deps.repository.base_now(task, str(tip)).commit)
@@ -150,28 +150,28 @@ def _took_target_in(deps: Deps, site: TaskSetup, task: Task) -> bool:
     return bool(again)
 
 
-def _do(deps: Deps, site: TaskSetup, history: History, step: Step) -> None:
+def _do(deps: Deps, setup: TaskSetup, history: History, step: Step) -> None:
     match step:
         case WorkStep():
-            work(deps, site, history, step)
+            work(deps, setup, history, step)
             void_others(deps, history.task)
         case CheckStep():
             # again if the work changed a lock file
-            set_up(deps, history.task, site)
-            check(deps, site, history, step)
+            set_up(deps, history.task, setup)
+            check(deps, setup, history, step)
         case ReviewStep(fixing=True):
-            review_and_fix(deps, site, history, step)
+            review_and_fix(deps, setup, history, step)
         case ReviewStep():
-            review(deps, site, history, step)
+            review(deps, setup, history, step)
         case DecideStep():
-            settle(deps, site, history, step)
-            void_stale(deps.event_log, deps.repository, deps.event_log.task(site.task_id), site.policy)
+            settle(deps, setup, history, step)
+            void_stale(deps.event_log, deps.repository, deps.event_log.task(setup.task_id), setup.policy)
 
 
-def _cut(deps: Deps, site: TaskSetup, step: Step, error: PhaseFailed) -> Task:
+def _cut(deps: Deps, setup: TaskSetup, step: Step, error: PhaseFailed) -> Task:
     """A phase failed: write it down, keep what it left, and leave the task so that it can go on."""
-    deps.event_log.require_claim(site.task_id)  # else what lies in the workspace is another runner's
-    history = deps.event_log.history(site.task_id)
+    deps.event_log.require_claim(setup.task_id)  # else what lies in the workspace is another runner's
+    history = deps.event_log.history(setup.task_id)
     if not isinstance(step, WorkStep | CheckStep | ReviewStep):
         return _fail(deps, history.task, error)
     phase = "check" if isinstance(step, CheckStep) else step.phase
@@ -180,7 +180,7 @@ def _cut(deps: Deps, site: TaskSetup, step: Step, error: PhaseFailed) -> Task:
         # the agent had ended by itself: the next run goes on from its answer
         return history.task
     try:
-        record_failure(deps, site, history.task, step.cycle, phase, attempt, error)
+        record_failure(deps, setup, history.task, step.cycle, phase, attempt, error)
     except BurnishError as worse:
         # e.g. the disk is full: what can still be written down is the status
         deps.progress.note(f"Task {history.task.id}: {worse.what}")

@@ -1,4 +1,4 @@
-"""Hearing reviewers: ask, read, ask once more. A task's review and a review without a task both come here."""
+"""Run reviewers: ask, read the reply, ask once more. Used by a task's review and by a review without a task."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SCHEMA = json.dumps(contract.json_schema())
 
 @dataclass(frozen=True, slots=True)
 class PanelSlot:
-    """One reviewer's place at the table."""
+    """One reviewer of the panel."""
 
     name: str
     spec: ReviewerSpec
@@ -49,7 +49,7 @@ _REDACTED = "text that looks like a secret, redacted in the prompt"
 
 @dataclass(frozen=True, slots=True)
 class ReviewerReply:
-    voice: ReviewerResult
+    result: ReviewerResult
     uncovered: tuple[str, ...] = ()
     # what it did not see, whatever its verdict: counts if a person waives what it asked for
     unseen: tuple[str, ...] = ()
@@ -67,63 +67,63 @@ class _ReadReply:
     prose: str = ""
 
 
-def _nobody(seat: PanelSlot) -> Review | None:
+def _no_program(slot: PanelSlot) -> Review | None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewSession:
-    """One review: what is judged, by which rules, and the ways to those who judge."""
+    """One review: its input, its policy, and how to call the reviewers."""
 
-    subject: ReviewInput
+    review_input: ReviewInput
     policy: Policy
-    # the snapshot that reviewers stand in
+    # the snapshot that reviewers read
     files: Path
     task: int
-    # where a call is kept, by the reviewer's name
+    # the directory of a call, by the reviewer's label
     call: Callable[[str], CallDir]
     ask: Callable[[AgentRequest], AgentReply]
     now: Callable[[], str]
     # a reviewer that is a program of our own answers at once; None for one that must be asked
-    program: Callable[[PanelSlot], Review | None] = _nobody
+    program: Callable[[PanelSlot], Review | None] = _no_program
     # False: the reviewer may fix what it finds
     read_only: bool = True
 
 
-def run_reviewers(hearing: ReviewSession) -> tuple[ReviewerReply, ...]:
-    """Side by side; a reviewer that could not be asked fails the review unless the others suffice."""
-    specs = hearing.policy.reviewers
+def run_reviewers(session: ReviewSession) -> tuple[ReviewerReply, ...]:
+    """Run all reviewers in parallel; a reviewer that fails also fails the review unless the others reach the quorum."""
+    specs = session.policy.reviewers
     names = [spec.agent if specs[:n].count(spec) == 0 else f"{spec.agent}-{n + 1}" for n, spec in enumerate(specs)]
     labels = [name if name not in names[:n] else f"{name}+{n + 1}" for n, name in enumerate(names)]
-    seats = [PanelSlot(*one) for one in zip(names, specs, labels, strict=True)]
+    slots = [PanelSlot(*one) for one in zip(names, specs, labels, strict=True)]
 
-    def hear(seat: PanelSlot) -> ReviewerReply | PhaseFailed:
+    def run_one(slot: PanelSlot) -> ReviewerReply | PhaseFailed:
         replies: list[AgentReply] = []
 
         def ask(request: AgentRequest) -> AgentReply:
-            replies.append(hearing.ask(request))
+            replies.append(session.ask(request))
             return replies[-1]
 
         try:
-            return _hear(replace(hearing, ask=ask), seat)
+            return _run_reviewer(replace(session, ask=ask), slot)
         except PhaseFailed as failure:
             return _with_cost_of(replies, failure)
 
-    if len(seats) == 1:
-        answers = [hear(seats[0])]
+    if len(slots) == 1:
+        answers = [run_one(slots[0])]
     else:
-        with ThreadPoolExecutor(len(seats)) as threads:
-            answers = list(threads.map(hear, seats))
+        with ThreadPoolExecutor(len(slots)) as threads:
+            answers = list(threads.map(run_one, slots))
     failures = [a for a in answers if isinstance(a, PhaseFailed)]
     for failure in failures:
         # it was not the reviewer that failed: the others may not go on without it, but a person may pay for it
         if isinstance(failure, OverBudget):
             raise failure
-    if failures and (len(failures) == len(answers) or hearing.policy.quorum == "all"):
+    if failures and (len(failures) == len(answers) or session.policy.quorum == "all"):
         raise failures[0]
     return tuple(
-        _unheard(hearing, seat, answer) if isinstance(answer, PhaseFailed) else answer
-        for seat, answer in zip(seats, answers, strict=True)
+        _failed_reply(session, slot, answer) if isinstance(answer, PhaseFailed) else answer
+        for slot, answer in zip(slots, answers, strict=True)
     )
 
 
@@ -136,29 +136,29 @@ def _with_cost_of(replies: list[AgentReply], failure: PhaseFailed) -> PhaseFaile
     return failure
 
 
-def _unheard(hearing: ReviewSession, seat: PanelSlot, failure: PhaseFailed) -> ReviewerReply:
-    """One that could not be asked stays at the table: it never counts for an approval, and everybody sees it."""
+def _failed_reply(session: ReviewSession, slot: PanelSlot, failure: PhaseFailed) -> ReviewerReply:
+    """The reply of a reviewer that could not be asked: it is shown, and never counts for an approval."""
     silence = Unreadable(f"it could not be asked: {failure.what}", "")
-    voice = ReviewerResult(
-        agent=seat.name,
-        model=seat.spec.model,
+    result = ReviewerResult(
+        agent=slot.name,
+        model=slot.spec.model,
         reading=silence,
-        reviewed_at=hearing.now(),
+        reviewed_at=session.now(),
         raw_sha256="",
         cost_usd=failure.cost_usd,
         cost_source=CostSource(failure.cost_source) if failure.cost_source else None,
         tokens=failure.tokens,
     )
-    return ReviewerReply(voice, unseen=hearing.subject.change.paths)
+    return ReviewerReply(result, unseen=session.review_input.change.paths)
 
 
-def panel_of(hearing: ReviewSession, heard: tuple[ReviewerReply, ...]) -> PanelResult:
-    """What was said, put together."""
-    policy = hearing.policy
-    panel = combine(tuple(h.voice for h in heard), quorum=policy.quorum, reviewer_count=len(policy.reviewers))
+def panel_of(session: ReviewSession, heard: tuple[ReviewerReply, ...]) -> PanelResult:
+    """Combine the replies."""
+    policy = session.policy
+    panel = combine(tuple(h.result for h in heard), quorum=policy.quorum, reviewer_count=len(policy.reviewers))
     # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
     missing = [{*h.uncovered, *h.redacted} for h in _approving(heard)]
-    unseen = unseen_files(hearing.subject.change, heard)
+    unseen = unseen_files(session.review_input.change, heard)
     uncovered = sorted(set.intersection(*missing) - {file.path for file in unseen}) if missing else []
     return replace(
         panel,
@@ -187,108 +187,108 @@ def unseen_files(change: Change, heard: Sequence[ReviewerReply]) -> tuple[Unseen
 
 
 def _approving(heard: Sequence[ReviewerReply]) -> list[ReviewerReply]:
-    return whose_look_counts([h for h in heard if _approves(h.voice)])
+    return whose_look_counts([h for h in heard if _approves(h.result)])
 
 
-def _approves(voice: ReviewerResult) -> bool:
-    return isinstance(voice.reading, Review) and voice.reading.verdict is Verdict.APPROVED
+def _approves(result: ReviewerResult) -> bool:
+    return isinstance(result.reading, Review) and result.reading.verdict is Verdict.APPROVED
 
 
 def mechanical(heard: tuple[ReviewerReply, ...]) -> frozenset[str]:
-    """Those who list everything each time, and were heard: what they no longer raise is resolved."""
-    return frozenset(h.voice.agent for h in heard if h.mechanical and isinstance(h.voice.reading, Review))
+    """The programs that list everything each time and gave a review: what they no longer raise is resolved."""
+    return frozenset(h.result.agent for h in heard if h.mechanical and isinstance(h.result.reading, Review))
 
 
-def _hear(hearing: ReviewSession, seat: PanelSlot) -> ReviewerReply:
-    """The whole change, in as many parts as the reviewer needs; once more for what it left out."""
-    said = hearing.program(seat)
+def _run_reviewer(session: ReviewSession, slot: PanelSlot) -> ReviewerReply:
+    """Review the whole change, in as many parts as the reviewer needs, and ask once more for the paths it left out."""
+    said = session.program(slot)
     if said is not None:
-        reply = AgentReply(text=said.summary, command=seat.name)
-        unseen = _unseen(hearing, said)
-        voice = replace(_voice(hearing, seat, _ReadReply(reply, said)), cost_source=None)
-        return ReviewerReply(voice, unseen, unseen, mechanical=True)
-    parts = parts_of(hearing.subject, hearing.policy, seat.spec)
+        reply = AgentReply(text=said.summary, command=slot.name)
+        unseen = _unseen(session, said)
+        result = replace(_reviewer_result(session, slot, _ReadReply(reply, said)), cost_source=None)
+        return ReviewerReply(result, unseen, unseen, mechanical=True)
+    parts = parts_of(session.review_input, session.policy, slot.spec)
     answers: list[_ReadReply] = []
     prompts: list[ReviewPrompt] = []
     for number, part in enumerate(parts, 1):
-        label = seat.label if len(parts) == 1 else f"{seat.label}-part-{number}"
-        answer, prompt = _hear_part(hearing, seat, part, label, (number, len(parts)), answers)
+        label = slot.label if len(parts) == 1 else f"{slot.label}-part-{number}"
+        answer, prompt = _review_part(session, slot, part, label, (number, len(parts)), answers)
         answers.append(answer)
         prompts.append(prompt)
     whole, seen = reduce(_both, answers), merge_prompts(prompts)
     # asking once more would not show them
-    redacted = () if seat.spec.reads_files else seen.redacted
-    uncovered = _without(_uncovered(hearing.subject, seat.spec, seen, whole.reading), redacted)
+    redacted = () if slot.spec.reads_files else seen.redacted
+    uncovered = _without(_uncovered(session.review_input, slot.spec, seen, whole.reading), redacted)
     if uncovered:
-        whole, uncovered = _look_again(hearing, seat, whole, uncovered)
+        whole, uncovered = _look_again(session, slot, whole, uncovered)
     inspected = whole.reading.inspected if isinstance(whole.reading, Review) else ()
-    unseen = coverage(hearing.subject.change, seen, inspected, reads_files=seat.spec.reads_files)
-    voice = _voice(hearing, seat, whole)
-    return ReviewerReply(voice, uncovered, _without(unseen, redacted), seen.not_shown, redacted=redacted)
+    unseen = coverage(session.review_input.change, seen, inspected, reads_files=slot.spec.reads_files)
+    result = _reviewer_result(session, slot, whole)
+    return ReviewerReply(result, uncovered, _without(unseen, redacted), seen.not_shown, redacted=redacted)
 
 
 def _without(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if path not in others)
 
 
-def parts_of(subject: ReviewInput, policy: Policy, spec: ReviewerSpec) -> list[ReviewInput]:
+def parts_of(review_input: ReviewInput, policy: Policy, spec: ReviewerSpec) -> list[ReviewInput]:
     """Batches over 200 files; as many passes as fit for a reviewer that cannot read files."""
     limit = policy.limits.diff_kb * 1024
-    cut = batches(subject.change, files=MOST_FILES) if spec.reads_files else passes(subject.change, limit)
-    return [replace(subject, change=part) for part in cut]
+    cut = batches(review_input.change, files=MOST_FILES) if spec.reads_files else passes(review_input.change, limit)
+    return [replace(review_input, change=part) for part in cut]
 
 
-def _hear_part(
-    hearing: ReviewSession,
-    seat: PanelSlot,
-    subject: ReviewInput,
+def _review_part(
+    session: ReviewSession,
+    slot: PanelSlot,
+    review_input: ReviewInput,
     label: str,
     part: tuple[int, int],
     earlier: Sequence[_ReadReply],
 ) -> tuple[_ReadReply, ReviewPrompt]:
     """Ask once, and once more if the answer could not be read or judges too little."""
-    call = hearing.call(label)
+    call = session.call(label)
     context = replace(
-        subject.context(hearing.policy, seat.spec, call.number()), part=part, may_edit=not hearing.read_only
+        review_input.context(session.policy, slot.spec, call.number()), part=part, may_edit=not session.read_only
     )
     prompt = build_review_prompt(context)
-    reply = _ask(hearing, seat, call, prompt.text)
-    said = _ReadReply(reply, _read(hearing, seat, context, reply), prose_of(reply.text))
+    reply = _ask(session, slot, call, prompt.text)
+    said = _ReadReply(reply, _read(session, slot, context, reply), prose_of(reply.text))
     # a criterion may be judged in any part: whether one is left out is known at the last one
-    criteria = subject.judged if part[0] == part[1] else ()
+    criteria = review_input.judged if part[0] == part[1] else ()
     gap = _gap(criteria, said.reading, [answer.reading for answer in earlier])
-    return (_again(hearing, seat, context, label, said, gap) if gap else said), prompt
+    return (_again(session, slot, context, label, said, gap) if gap else said), prompt
 
 
-def _ask(hearing: ReviewSession, seat: PanelSlot, call: CallDir, prompt: str) -> AgentReply:
-    return hearing.ask(
+def _ask(session: ReviewSession, slot: PanelSlot, call: CallDir, prompt: str) -> AgentReply:
+    return session.ask(
         AgentRequest(
-            agent=seat.spec.agent,
+            agent=slot.spec.agent,
             role="review",
             prompt=prompt,
-            cwd=hearing.files,
+            cwd=session.files,
             call_dir=call.path,
-            task=hearing.task,
-            cycle=hearing.subject.cycle,
+            task=session.task,
+            cycle=session.review_input.cycle,
             phase="review",
-            model=seat.spec.model,
-            timeout_seconds=seat.spec.timeout_seconds,
-            timeout_setting=f"task_types.{hearing.subject.spec.type}.review_timeout_minutes",
-            read_only=hearing.read_only,
+            model=slot.spec.model,
+            timeout_seconds=slot.spec.timeout_seconds,
+            timeout_setting=f"task_types.{session.review_input.spec.type}.review_timeout_minutes",
+            read_only=session.read_only,
             number=call.number(),
             schema=_SCHEMA,
         )
     )
 
 
-def _read(hearing: ReviewSession, seat: PanelSlot, context: ReviewContext, reply: AgentReply) -> Review | Unreadable:
+def _read(session: ReviewSession, slot: PanelSlot, context: ReviewContext, reply: AgentReply) -> Review | Unreadable:
     # an agent that is held to a schema gives the object alone
-    bare, expect = reply.text.strip(), context.expect(seat.name)
+    bare, expect = reply.text.strip(), context.expect(slot.name)
     reader = contract.read_schema if bare.startswith("{") and bare.endswith("}") else contract.read
     reading = reader(reply.text, context.number, expect=expect)
     # old markers are for reviewers that give no block: one that is damaged is asked for again
-    if isinstance(reading, Unreadable) and hearing.policy.accept_unsigned and not has_block(reply.text):
-        reading = read_unsigned(reply.text, expect=expect, may_fix=hearing.policy.may_fix)
+    if isinstance(reading, Unreadable) and session.policy.accept_unsigned and not has_block(reply.text):
+        reading = read_unsigned(reply.text, expect=expect, may_fix=session.policy.may_fix)
     approves = isinstance(reading, Review) and reading.verdict is Verdict.APPROVED
     if approves and (words := _contradiction(reply)):
         return Unreadable(f"the final message approves, and another message says {words!r}", reply.text)
@@ -300,10 +300,10 @@ def _contradiction(reply: AgentReply) -> str:
 
 
 def _again(
-    hearing: ReviewSession, seat: PanelSlot, context: ReviewContext, label: str, first: _ReadReply, why: str
+    session: ReviewSession, slot: PanelSlot, context: ReviewContext, label: str, first: _ReadReply, why: str
 ) -> _ReadReply:
-    """The block alone, from the reviewer's own words; they are data to whoever reads them."""
-    call = hearing.call(f"{label}-again")
+    """Ask for the verdict block alone, with the first reply quoted as data."""
+    call = session.call(f"{label}-again")
     context = replace(context, number=call.number())
     # only where another message rejects: else the final message alone is the review
     own = first.reply
@@ -316,14 +316,14 @@ def _again(
         criteria=context.judged,
         tag=hashlib.sha256(call.number().encode()).hexdigest()[:8],
     )
-    if (command := hearing.subject.prompts.get("command:parse")) is not None:
+    if (command := session.review_input.prompts.get("command:parse")) is not None:
         form = contract.ask(call.number(), prior_ids=context.open_ids, criteria=context.judged)
         prompt = wrap_in_command(command, prompt, last=form)
-    spec, policy = seat.spec, hearing.policy
+    spec, policy = slot.spec, session.policy
     if policy.parse_agent:
         spec = replace(spec, agent=policy.parse_agent, model=policy.parse_model)
-    reply = _ask(hearing, replace(seat, spec=spec), call, prompt)
-    reading = _second_reading(first, _read(hearing, seat, context, reply), why)
+    reply = _ask(session, replace(slot, spec=spec), call, prompt)
+    reading = _second_reading(first, _read(session, slot, context, reply), why)
     both = added(own, reply)
     if policy.parse_agent:
         # the review is the reviewer's: a parser only read it, and does not stand under the reviewer's name
@@ -353,15 +353,15 @@ def _gap(criteria: Sequence[str], reading: Review | Unreadable, earlier: Sequenc
 
 
 def _look_again(
-    hearing: ReviewSession, seat: PanelSlot, first: _ReadReply, uncovered: tuple[str, ...]
+    session: ReviewSession, slot: PanelSlot, first: _ReadReply, uncovered: tuple[str, ...]
 ) -> tuple[_ReadReply, tuple[str, ...]]:
     """An approval that left paths out is asked for the rest, once."""
-    rest = hearing.subject.only(uncovered)
-    more, prompt = _hear_part(hearing, seat, rest, f"{seat.label}-rest", (2, 2), [first])
+    rest = session.review_input.only(uncovered)
+    more, prompt = _review_part(session, slot, rest, f"{slot.label}-rest", (2, 2), [first])
     both = _both(first, more)
     if isinstance(more.reading, Unreadable):
         return _ReadReply(both.reply, first.reading, both.prose), uncovered
-    return both, coverage(rest.change, prompt, more.reading.inspected, reads_files=seat.spec.reads_files)
+    return both, coverage(rest.change, prompt, more.reading.inspected, reads_files=slot.spec.reads_files)
 
 
 def _both(one: _ReadReply, more: _ReadReply) -> _ReadReply:
@@ -376,27 +376,27 @@ def _both(one: _ReadReply, more: _ReadReply) -> _ReadReply:
 
 
 def _uncovered(
-    subject: ReviewInput, spec: ReviewerSpec, prompt: ReviewPrompt, reading: Review | Unreadable
+    review_input: ReviewInput, spec: ReviewerSpec, prompt: ReviewPrompt, reading: Review | Unreadable
 ) -> tuple[str, ...]:
     """Only an approval needs to have seen everything."""
     if isinstance(reading, Unreadable) or reading.verdict is not Verdict.APPROVED or not reading.signed:
         return ()
-    return coverage(subject.change, prompt, reading.inspected, reads_files=spec.reads_files)
+    return coverage(review_input.change, prompt, reading.inspected, reads_files=spec.reads_files)
 
 
-def _unseen(hearing: ReviewSession, said: Review) -> tuple[str, ...]:
+def _unseen(session: ReviewSession, said: Review) -> tuple[str, ...]:
     """What a program that reads everything says it could not read; hidden content waits for a person anyway."""
     seen = set(said.inspected)
-    return tuple(file.path for file in hearing.subject.change.files if file.path not in seen and not file.hidden)
+    return tuple(file.path for file in session.review_input.change.files if file.path not in seen and not file.hidden)
 
 
-def _voice(hearing: ReviewSession, seat: PanelSlot, said: _ReadReply) -> ReviewerResult:
+def _reviewer_result(session: ReviewSession, slot: PanelSlot, said: _ReadReply) -> ReviewerResult:
     reply = said.reply
     return ReviewerResult(
-        agent=seat.name,
+        agent=slot.name,
         model=reply.model,
         reading=said.reading,
-        reviewed_at=hearing.now(),
+        reviewed_at=session.now(),
         raw_sha256=hashlib.sha256(reply.text.encode(errors="surrogateescape")).hexdigest(),
         raw_path=reply.transcript,
         command=reply.command,

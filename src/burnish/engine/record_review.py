@@ -26,34 +26,34 @@ from burnish.review.body import Cycle, artifact_of, with_override
 
 
 def write_review_files(
-    deps: Deps, site: TaskSetup, history: History, subject: ReviewInput, panel: PanelResult, update: LedgerDiff
+    deps: Deps, setup: TaskSetup, history: History, review_input: ReviewInput, panel: PanelResult, update: LedgerDiff
 ) -> dict[str, Any]:
     """Written before the review counts as finished; writing again gives the same files."""
-    task, fix = history.task, fixed_by_reviewer(history, subject.cycle)
-    name = file_name(subject.cycle)
-    patch = f"diff-{subject.cycle}.patch"
-    deps.task_files.write(task, patch, subject.change.text().encode("utf-8", "surrogateescape"))
-    verdict, but = effective_verdict(panel, update.findings, site.policy.block_on)
-    untested: tuple[str, ...] = () if any(is_test(c.name) for c in site.policy.checks) else (NO_TESTS,)
-    if note := untested_note(history, subject.cycle):
+    task, fix = history.task, fixed_by_reviewer(history, review_input.cycle)
+    name = file_name(review_input.cycle)
+    patch = f"diff-{review_input.cycle}.patch"
+    deps.task_files.write(task, patch, review_input.change.text().encode("utf-8", "surrogateescape"))
+    verdict, but = effective_verdict(panel, update.findings, setup.policy.block_on)
+    untested: tuple[str, ...] = () if any(is_test(c.name) for c in setup.policy.checks) else (NO_TESTS,)
+    if note := untested_note(history, review_input.cycle):
         untested = (note,)
     cycle = Cycle(
         task=str(task.id),
         title=task.spec.title,
-        cycle=subject.cycle,
+        cycle=review_input.cycle,
         max_cycles=task.max_cycles,
         panel=panel,
         findings=tuple(
             f for f in update.findings if f.alive or f.id in update.resolved or (fix and f.id in fix.issues)
         ),
-        commit=subject.commit.sha,
-        tree=subject.commit.tree,
-        base=site.base.commit,
+        commit=review_input.commit.sha,
+        tree=review_input.commit.tree,
+        base=setup.base.commit,
         diff=patch,
-        reproduction_command=next((c.words for c in site.policy.checks if c.name == "test"), ""),
-        change=subject.change,
+        reproduction_command=next((c.words for c in setup.policy.checks if c.name == "test"), ""),
+        change=review_input.change,
         verdict=verdict,
-        block_on=site.policy.block_on,
+        block_on=setup.policy.block_on,
         fixed=_fixed_text(fix),
         warnings=(*((f"{but[0].upper()}{but[1:]}.",) if but else ()), *untested),
     )

@@ -28,27 +28,27 @@ from burnish.engine.task_setup import TaskSetup
 from burnish.engine.work import committed, save_leftovers
 
 
-def review_and_fix(deps: Deps, site: TaskSetup, history: History, step: ReviewStep) -> None:
+def review_and_fix(deps: Deps, setup: TaskSetup, history: History, step: ReviewStep) -> None:
     """With edits: commit them, and let checks and a reading review follow. Without: this was the review."""
     task = history.task
     attempt, new = history.attempt(step.cycle, step.phase)
-    commit = committed(site, task, step)
+    commit = committed(setup, task, step)
     if commit is None:
         if new:
             deps.repository.check_movable(str(task.branch))
-        _clear_the_ground(deps, site, history, step, attempt, new=new)
+        _clear_the_ground(deps, setup, history, step, attempt, new=new)
     if new:
-        task = deps.record(task, *started(deps, task, site.policy, step, attempt))
+        task = deps.record(task, *started(deps, task, setup.policy, step, attempt))
     deps.failpoint("fix-started")
     if commit is None:
-        hearing = _hearing(deps, site, history, step, attempt)
-        heard = run_reviewers(hearing)
+        session = _fix_session(deps, setup, history, step, attempt)
+        heard = run_reviewers(session)
         deps.failpoint("fix-replied")
         # the answer is to the code as it was: after the commit it could not be asked for again
         deps.task_files.stamp(task, _stamp(task, step), json.dumps(_said(heard)))
-        commit = _commit(deps, site, task, step)
+        commit = _commit(deps, setup, task, step)
         if commit is None:
-            _only_read(deps, site, history, step, attempt, hearing, heard)
+            _only_read(deps, setup, history, step, attempt, session, heard)
             return
     deps.failpoint("fix-committed")
     said = json.loads(deps.task_files.stamp(task, _stamp(task, step)) or "{}")
@@ -59,67 +59,67 @@ def review_and_fix(deps: Deps, site: TaskSetup, history: History, step: ReviewSt
 
 
 def _clear_the_ground(
-    deps: Deps, site: TaskSetup, history: History, step: ReviewStep, attempt: int, *, new: bool
+    deps: Deps, setup: TaskSetup, history: History, step: ReviewStep, attempt: int, *, new: bool
 ) -> None:
     """The files as they were committed, unless they hold the edits of a reviewer that had finished."""
-    head = site.head().sha
+    head = setup.head().sha
     if new:
-        site.lay(head)
-    elif not _call(deps, history.task, step, attempt, site.policy.reviewers[0].agent).finished():
-        save_leftovers(deps, site, history.task, step.cycle, step.phase)
-        site.workspace.reset_to(head, base=site.base)
+        setup.lay(head)
+    elif not _call(deps, history.task, step, attempt, setup.policy.reviewers[0].agent).finished():
+        save_leftovers(deps, setup, history.task, step.cycle, step.phase)
+        setup.workspace.reset_to(head, base=setup.base)
 
 
 def _call(deps: Deps, task: Task, step: ReviewStep, attempt: int, name: str) -> CallDir:
     return deps.task_files.call(task, step.cycle, "review", attempt, f"fix@{name}")
 
 
-def _hearing(deps: Deps, site: TaskSetup, history: History, step: ReviewStep, attempt: int) -> ReviewSession:
+def _fix_session(deps: Deps, setup: TaskSetup, history: History, step: ReviewStep, attempt: int) -> ReviewSession:
     task = history.task
     return ReviewSession(
-        subject=review_input(deps, site, history, step.cycle),
-        policy=site.policy,
-        files=site.workspace.path,
+        review_input=review_input(deps, setup, history, step.cycle),
+        policy=setup.policy,
+        files=setup.workspace.path,
         task=task.id,
         call=lambda name: _call(deps, task, step, attempt, name),
-        ask=metered_call(deps, site.policy, task),
+        ask=metered_call(deps, setup.policy, task),
         now=deps.now,
         read_only=False,
     )
 
 
-def _commit(deps: Deps, site: TaskSetup, task: Task, step: ReviewStep) -> Commit | None:
+def _commit(deps: Deps, setup: TaskSetup, task: Task, step: ReviewStep) -> Commit | None:
     deps.event_log.require_claim(task.id)
-    site.workspace.collect_agent_git(f"{step.cycle}-{step.phase}")
+    setup.workspace.collect_agent_git(f"{step.cycle}-{step.phase}")
     trailers = {
         "Burnish-Task": str(task.id),
         "Burnish-Cycle": str(step.cycle),
         "Burnish-Phase": REVIEW_FIX,
-        "Burnish-Agent": site.policy.reviewers[0].agent,
+        "Burnish-Agent": setup.policy.reviewers[0].agent,
     }
     subject = f"fix: apply fixes of the review (cycle {step.cycle})"
-    commit = site.workspace.commit(subject, trailers, author=deps.repository.author(), expect=site.head().sha)
+    commit = setup.workspace.commit(subject, trailers, author=deps.repository.author(), expect=setup.head().sha)
     if commit:
-        site.untouched.add(commit.sha)
+        setup.untouched.add(commit.sha)
     return commit
 
 
 def _only_read(
     deps: Deps,
-    site: TaskSetup,
+    setup: TaskSetup,
     history: History,
     step: ReviewStep,
     attempt: int,
-    hearing: ReviewSession,
+    session: ReviewSession,
     heard: tuple[ReviewerReply, ...],
 ) -> None:
     """Nothing was fixed: the reply is the review of this cycle."""
-    head = site.head()
+    head = setup.head()
     done = _finished(history.task, step, attempt, {"changed": False, "commit": head.sha, "tree": head.tree})
     plain = ReviewStep(step.cycle)
     number, _ = history.attempt(step.cycle, plain.phase)
-    begun = started(deps, history.task, site.policy, plain, number)[:1]
-    conclude(deps, site, history, plain, number, hearing, heard, [], [done, *begun])
+    begun = started(deps, history.task, setup.policy, plain, number)[:1]
+    conclude(deps, setup, history, plain, number, session, heard, [], [done, *begun])
 
 
 def _finished(task: Task, step: ReviewStep, attempt: int, data: Mapping[str, Any]) -> Event:
@@ -127,17 +127,17 @@ def _finished(task: Task, step: ReviewStep, attempt: int, data: Mapping[str, Any
 
 
 def _said(heard: tuple[ReviewerReply, ...]) -> dict[str, Any]:
-    voices: list[ReviewerResult] = [h.voice for h in heard]
-    costs = [v.cost_usd for v in voices if v.cost_usd is not None]
-    readings = [v.reading for v in voices if isinstance(v.reading, Review)]
+    results: list[ReviewerResult] = [h.result for h in heard]
+    costs = [v.cost_usd for v in results if v.cost_usd is not None]
+    readings = [v.reading for v in results if isinstance(v.reading, Review)]
     return {
         "verdict": readings[0].verdict.value if readings else None,
         "summary": readings[0].summary if readings else "",
         "remarks": [encode(remark) for reading in readings for remark in reading.remarks],
-        "mended_by": [voice_data(voice) for voice in voices],
+        "mended_by": [voice_data(result) for result in results],
         "cost_usd": sum(costs) if costs else None,
-        "cost_source": joint_source(v.cost_source for v in voices),
-        "tokens": sum(v.tokens for v in voices),
+        "cost_source": joint_source(v.cost_source for v in results),
+        "tokens": sum(v.tokens for v in results),
     }
 
 

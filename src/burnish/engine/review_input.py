@@ -89,12 +89,12 @@ def _as_text(data: bytes) -> str:
     return reading.text if reading else data.decode(errors="replace")
 
 
-def review_input(deps: Deps, site: TaskSetup, history: History, cycle: int, step: str = "") -> ReviewInput:
+def review_input(deps: Deps, setup: TaskSetup, history: History, cycle: int, step: str = "") -> ReviewInput:
     """What the review of a cycle looks at, or a step of the pipeline after it."""
     task = history.task
-    head = site.head()
+    head = setup.head()
     context = (
-        deps.repository.context_files(site.workspace, site.base) if "project_context" in site.policy.context else ()
+        deps.repository.context_files(setup.workspace, setup.base) if "project_context" in setup.policy.context else ()
     )
     # that burnish was stopped is no error of the work, and must not make a question that was answered a new one
     failures = [p.result for p in history.failures() if not p.result.is_interrupted]
@@ -103,17 +103,17 @@ def review_input(deps: Deps, site: TaskSetup, history: History, cycle: int, step
         cycle=cycle,
         max_cycles=task.max_cycles,
         commit=head,
-        change=with_lock_digests(site.workspace.changes(site.base.tree, head.tree), site.workspace.read_blobs),
-        delta=delta_since(site, history, cycle, review_phase(step)),
+        change=with_lock_digests(setup.workspace.changes(setup.base.tree, head.tree), setup.workspace.read_blobs),
+        delta=delta_since(setup, history, cycle, review_phase(step)),
         # what the review before a step has just raised is no earlier finding to it
         findings=tuple(f for f in history.findings if not step or f.first_cycle < cycle),
         comparisons=remembered(deps, task, cycle),
         project_context=context,
         plan=plans_of(deps, task),
-        previous_error=error_text(failures[-1], site.policy.limits.error_kb) if failures else "",
-        session_log=_session_log(deps, site, task, cycle),
+        previous_error=error_text(failures[-1], setup.policy.limits.error_kb) if failures else "",
+        session_log=_session_log(deps, setup, task, cycle),
         auto_fixed=_auto_fixed(deps, task, cycle),
-        read=lambda path: site.workspace.read(head.sha, [path]).get(path),
+        read=lambda path: setup.workspace.read(head.sha, [path]).get(path),
         prompts=dict(deps.prompts),
     )
 
@@ -154,8 +154,8 @@ def _auto_fixed(deps: Deps, task: Task, cycle: int) -> int | None:
     return int(fixed) if fixed else None
 
 
-def _session_log(deps: Deps, site: TaskSetup, task: Task, cycle: int) -> str:
-    if "session_log" not in site.policy.context:
+def _session_log(deps: Deps, setup: TaskSetup, task: Task, cycle: int) -> str:
+    if "session_log" not in setup.policy.context:
         return ""
     said = deps.task_files.read(task, f"agent-output-{cycle}.md")
     return said.decode(errors="replace") if said else ""

@@ -46,54 +46,54 @@ from burnish.review.prose import STORED_PROSE
 MOST_GRAVE, MOST_NOTES, MOST_INSPECTED = 200, 200, 500
 
 
-def review(deps: Deps, site: TaskSetup, history: History, step: ReviewStep) -> None:
-    """Hear every reviewer, put together what they say, write it down."""
+def review(deps: Deps, setup: TaskSetup, history: History, step: ReviewStep) -> None:
+    """Run every reviewer, combine the replies and record the result."""
     task = history.task
-    policy = panel_for(site.policy, step.step)
+    policy = panel_for(setup.policy, step.step)
     attempt, new = history.attempt(step.cycle, step.phase)
     if new:
         task = deps.record(task, *started(deps, task, policy, step, attempt))
     deps.failpoint("review-started")
-    subject = review_input(deps, site, history, step.cycle, step.step)
-    brief = {ALL_FINDINGS: all_findings_text(subject.findings)} if subject.findings else None
-    with deps.repository.snapshot(site.workspace, task, subject.commit.sha, site.base, brief) as snapshot:
+    inputs = review_input(deps, setup, history, step.cycle, step.step)
+    brief = {ALL_FINDINGS: all_findings_text(inputs.findings)} if inputs.findings else None
+    with deps.repository.snapshot(setup.workspace, task, inputs.commit.sha, setup.base, brief) as snapshot:
         place = (step.step, history.kept_under(step.cycle, step.phase, attempt))
-        hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, place)
-        with watched(deps, site, task, step.cycle, step.phase) as touched:
-            heard = run_reviewers(hearing)
+        session = _review_session(deps, replace(setup, policy=policy), task, inputs, snapshot, place)
+        with watched(deps, setup, task, step.cycle, step.phase) as touched:
+            heard = run_reviewers(session)
         breaches = snapshot.breaches()
     if breaches:
         deps.repository.remove_review_tree(task)
     deps.failpoint("review-replied")
     before = touched_event(task, step.cycle, step.phase, touched)
-    conclude(deps, site, history, step, attempt, hearing, heard, breaches, before, touched)
+    conclude(deps, setup, history, step, attempt, session, heard, breaches, before, touched)
     deps.failpoint("review-finished")
 
 
 def conclude(
     deps: Deps,
-    site: TaskSetup,
+    setup: TaskSetup,
     history: History,
     step: ReviewStep,
     attempt: int,
-    hearing: ReviewSession,
+    session: ReviewSession,
     heard: tuple[ReviewerReply, ...],
     breaches: list[str],
     before: Sequence[Event] = (),
     touched: Sequence[str] = (),
 ) -> None:
-    """Put together what was said, and write it down with what belongs before it."""
-    subject = hearing.subject
-    panel, repeated = split_criterion_remarks(panel_of(hearing, heard), history.findings, subject.text_of)
+    """Combine the replies and record the result, after the events in `before`."""
+    inputs = session.review_input
+    panel, repeated = split_criterion_remarks(panel_of(session, heard), history.findings, inputs.text_of)
     absorb = partial(
         absorb_review,
         history.findings,
         rulings=panel.rulings,
         cycle=step.cycle,
-        delta=subject.delta,
-        files=subject.text_of,
+        delta=inputs.delta,
+        files=inputs.text_of,
         # the same code before new judges: all they see is new to them
-        narrow=not _new_to_them(history, step, site.policy) and not stands_for_more(history.findings),
+        narrow=not _new_to_them(history, step, setup.policy) and not stands_for_more(history.findings),
         mechanical=mechanical(heard),
     )
     known = partial(_known_remarks, history, panel, absorb)
@@ -101,9 +101,9 @@ def conclude(
     update = absorb(remarks=panel.remarks)
     update = absorb_criteria(history.findings, update, panel, step.cycle, repeated)
     panel = replace(panel, not_ruled=_not_ruled(history, panel, update))
-    update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
-    update = absorb_touched(history.findings, update, touched, step.cycle, site.policy.block_on)
-    _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches, before)
+    update = absorb_breach(history.findings, update, breaches, step.cycle, setup.policy.block_on)
+    update = absorb_touched(history.findings, update, touched, step.cycle, setup.policy.block_on)
+    _write_down(deps, setup, history, inputs, step, attempt, heard, panel, update, breaches, before)
 
 
 def _full_lists(task: Task, heard: tuple[ReviewerReply, ...]) -> dict[str, str]:
@@ -111,7 +111,7 @@ def _full_lists(task: Task, heard: tuple[ReviewerReply, ...]) -> dict[str, str]:
     reply = f"in the reviewer's reply, `burnish log {task.id} --phase review`"
     programs = mechanical(heard)
     again = f"`burnish review {(task.base or '')[:12]}..{task.branch} --agent {{}} --json`"
-    return {h.voice.agent: again.format(h.voice.agent) if h.voice.agent in programs else reply for h in heard}
+    return {h.result.agent: again.format(h.result.agent) if h.result.agent in programs else reply for h in heard}
 
 
 def _known_remarks(history: History, panel: PanelResult, absorb: Callable[..., LedgerDiff]) -> frozenset[int]:
@@ -156,44 +156,44 @@ def _new_to_them(history: History, step: ReviewStep, policy: Policy) -> bool:
     return by_others or for_another_spec or bool(work and work.result.by_hand)
 
 
-def _hearing(
-    deps: Deps, site: TaskSetup, task: Task, subject: ReviewInput, snapshot: ReviewSnapshot, place: tuple[str, int]
+def _review_session(
+    deps: Deps, setup: TaskSetup, task: Task, inputs: ReviewInput, snapshot: ReviewSnapshot, place: tuple[str, int]
 ) -> ReviewSession:
     step, attempt = place
     return ReviewSession(
-        subject=subject,
-        policy=site.policy,
+        review_input=inputs,
+        policy=setup.policy,
         files=snapshot.path,
         task=task.id,
         call=lambda name: deps.task_files.call(
-            task, subject.cycle, "review", attempt, f"{step}@{name}" if step else name
+            task, inputs.cycle, "review", attempt, f"{step}@{name}" if step else name
         ),
-        ask=metered_call(deps, site.policy, task),
+        ask=metered_call(deps, setup.policy, task),
         now=deps.now,
-        program=lambda seat: deps.program(_inspection(deps, site.policy, task, subject, snapshot, seat)),
+        program=lambda slot: deps.program(_inspection(deps, setup.policy, task, inputs, snapshot, slot)),
     )
 
 
 def _inspection(
-    deps: Deps, policy: Policy, task: Task, subject: ReviewInput, snapshot: ReviewSnapshot, seat: PanelSlot
+    deps: Deps, policy: Policy, task: Task, inputs: ReviewInput, snapshot: ReviewSnapshot, slot: PanelSlot
 ) -> StaticReviewRequest:
     return StaticReviewRequest(
-        agent=seat.spec.agent,
-        change=subject.change,
-        base=subject.change.old_tree,
-        commit=subject.commit.sha,
+        agent=slot.spec.agent,
+        change=inputs.change,
+        base=inputs.change.old_tree,
+        commit=inputs.commit.sha,
         files=snapshot.path,
-        out_dir=deps.task_files.out_dir(task, subject.cycle, seat.name),
-        comparisons=subject.comparisons,
+        out_dir=deps.task_files.out_dir(task, inputs.cycle, slot.name),
+        comparisons=inputs.comparisons,
         test=next((c for c in policy.checks if c.name == "test"), None),
     )
 
 
 def _write_down(
     deps: Deps,
-    site: TaskSetup,
+    setup: TaskSetup,
     history: History,
-    subject: ReviewInput,
+    inputs: ReviewInput,
     step: ReviewStep,
     attempt: int,
     heard: tuple[ReviewerReply, ...],
@@ -204,18 +204,18 @@ def _write_down(
 ) -> None:
     task = history.task
     write_reviewer_files(deps, history, step)
-    kept = write_review_files(deps, site, history, subject, with_earlier(history, step, panel), update)
-    counts, but = effective_verdict(panel, update.findings, site.policy.block_on)
-    where: dict[str, Any] = {"run": task.run, "cycle": subject.cycle}
+    kept = write_review_files(deps, setup, history, inputs, with_earlier(history, step, panel), update)
+    counts, but = effective_verdict(panel, update.findings, setup.policy.block_on)
+    where: dict[str, Any] = {"run": task.run, "cycle": inputs.cycle}
     data = {
         "phase": step.phase,
         "step": step.step,
-        "judge": site.policy.judge,
+        "judge": setup.policy.judge,
         "asked": asked_for(task.spec),
         "attempt": attempt,
-        "commit": subject.commit.sha,
-        "tree": subject.commit.tree,
-        "base_tree": site.base.tree,
+        "commit": inputs.commit.sha,
+        "tree": inputs.commit.tree,
+        "base_tree": setup.base.tree,
         "verdict": panel.verdict.value if panel.verdict else None,
         # what the verdict comes to beside open findings, criteria and coverage, and why
         "weighed": counts.value if counts else None,
@@ -230,8 +230,8 @@ def _write_down(
         "compliance": encode(panel.compliance),
         "uncovered": list(panel.uncovered),
         "unseen": _unseen(heard),
-        "unseen_files": encode(unseen_files(subject.change, heard)),
-        "inspected": _inspected(panel, subject),
+        "unseen_files": encode(unseen_files(inputs.change, heard)),
+        "inspected": _inspected(panel, inputs),
         "not_shown": sorted({p for h in heard for p in h.not_shown}),
         "grave": _grave(panel, update),
         "notes": [*panel.notes, *update.notes][:MOST_NOTES],
@@ -241,7 +241,7 @@ def _write_down(
         "tokens": sum(v.tokens for v in panel.voices),
         **kept,
     }
-    events = [*before, *finding_events(task, subject.cycle, history.findings, update)]
+    events = [*before, *finding_events(task, inputs.cycle, history.findings, update)]
     if breaches:
         events.append(
             Event("guard.breach", {"what": "a reviewer wrote to its snapshot", "paths": breaches[:50]}, **where)
@@ -252,10 +252,10 @@ def _write_down(
     deps.record(task, *events, Event("review.completed", {**done, "findings": list(update.given)}, **where))
 
 
-def _inspected(panel: PanelResult, subject: ReviewInput) -> list[str]:
+def _inspected(panel: PanelResult, inputs: ReviewInput) -> list[str]:
     """The changed paths that reviewers say they looked at, and some of the others."""
     paths = {p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}
-    changed = paths & set(subject.change.paths)
+    changed = paths & set(inputs.change.paths)
     return sorted({*changed, *sorted(paths - changed)[:MOST_INSPECTED]})
 
 
@@ -278,24 +278,24 @@ def _unseen(heard: tuple[ReviewerReply, ...]) -> list[str]:
     return sorted(set.intersection(*missing)) if missing else []
 
 
-def voice_data(voice: ReviewerResult) -> dict[str, Any]:
+def voice_data(result: ReviewerResult) -> dict[str, Any]:
     """A reviewer's part, as it stands in the artifact, the journal and `show --json`."""
-    read = voice.reading if isinstance(voice.reading, Review) else None
+    read = result.reading if isinstance(result.reading, Review) else None
     return {
-        "agent": voice.agent,
-        "model": voice.model,
-        "provider": voice.provider,
-        "command": voice.command,
-        "reviewed_at": voice.reviewed_at,
+        "agent": result.agent,
+        "model": result.model,
+        "provider": result.provider,
+        "command": result.command,
+        "reviewed_at": result.reviewed_at,
         "verdict": read.verdict.value if read else None,
         "blocking": read.blocking if read else None,
-        "summary": read.summary if read else (voice.reading.why if isinstance(voice.reading, Unreadable) else ""),
-        "raw_sha256": voice.raw_sha256,
-        "raw_path": voice.raw_path,
-        "cost_usd": voice.cost_usd,
-        "cost_source": voice.cost_source,
-        "tokens": voice.tokens,
-        "prose": cut_text(voice.prose, STORED_PROSE),
+        "summary": read.summary if read else (result.reading.why if isinstance(result.reading, Unreadable) else ""),
+        "raw_sha256": result.raw_sha256,
+        "raw_path": result.raw_path,
+        "cost_usd": result.cost_usd,
+        "cost_source": result.cost_source,
+        "tokens": result.tokens,
+        "prose": cut_text(result.prose, STORED_PROSE),
     }
 
 

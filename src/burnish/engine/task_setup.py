@@ -97,47 +97,47 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, TaskSetup]:
     base = deps.repository.base_of(task)
     workspace = deps.repository.workspace(task)
     deps.task_files.wait_for_orphans(task)
-    site = TaskSetup(task.id, policy, base, workspace)
+    setup = TaskSetup(task.id, policy, base, workspace)
     if task.commit:
-        site.head()  # a branch that is gone is not made again in silence
+        setup.head()  # a branch that is gone is not made again in silence
     made = _make(workspace, _start(deps, task, policy, base))
     if made:
         # an older workspace may have been set up; this one was not
         deps.task_files.stamp(task, "setup", "")
-    site.untouched.update(made)
+    setup.untouched.update(made)
     if workspace.moved_to:
         data = {"phase": task.phase or "run", "folder": str(workspace.moved_to)}
         task = deps.record(task, Event("phase.rescued", data, run=task.run, cycle=task.cycle))
     deps.repository.bring(workspace.path)
     deps.failpoint("workspace-created")
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
-        set_up(deps, task, site)
-        capture_baseline(deps, task, only(site, [s for s in site.policy.checks if not s.paths]))
-        site = without_unusable(deps, task, site)
-    return task, site
+        set_up(deps, task, setup)
+        capture_baseline(deps, task, only(setup, [s for s in setup.policy.checks if not s.paths]))
+        setup = without_unusable(deps, task, setup)
+    return task, setup
 
 
-def on_base(deps: Deps, site: TaskSetup) -> TaskSetup:
+def on_base(deps: Deps, setup: TaskSetup) -> TaskSetup:
     """The same place, from where its change begins now."""
-    task = deps.event_log.task(site.task_id)
+    task = deps.event_log.task(setup.task_id)
     base = deps.repository.base_of(task)
-    if base == site.base:
-        return site
-    site = replace(site, base=base)
-    capture_baseline(deps, task, only(site, [s for s in site.policy.checks if not s.paths]))
-    return without_unusable(deps, task, site)
+    if base == setup.base:
+        return setup
+    setup = replace(setup, base=base)
+    capture_baseline(deps, task, only(setup, [s for s in setup.policy.checks if not s.paths]))
+    return without_unusable(deps, task, setup)
 
 
-def only(site: TaskSetup, checks: Iterable[CheckSpec]) -> TaskSetup:
+def only(setup: TaskSetup, checks: Iterable[CheckSpec]) -> TaskSetup:
     """The same place with some of its checks; those with `paths` wait until it is known what the change touches."""
-    return replace(site, policy=replace(site.policy, checks=tuple(checks)))
+    return replace(setup, policy=replace(setup.policy, checks=tuple(checks)))
 
 
-def without_unusable(deps: Deps, task: Task, site: TaskSetup) -> TaskSetup:
+def without_unusable(deps: Deps, task: Task, setup: TaskSetup) -> TaskSetup:
     """The same place with the checks that can be run; raises where one that counts cannot be run at the base."""
-    at_base = {s.name: deps.event_log.baseline(site.base.tree, s.words) for s in site.policy.checks}
-    checks = usable_checks(deps, task, site.policy.checks, at_base)
-    return site if checks == site.policy.checks else replace(site, policy=replace(site.policy, checks=checks))
+    at_base = {s.name: deps.event_log.baseline(setup.base.tree, s.words) for s in setup.policy.checks}
+    checks = usable_checks(deps, task, setup.policy.checks, at_base)
+    return setup if checks == setup.policy.checks else replace(setup, policy=replace(setup.policy, checks=checks))
 
 
 def _make(workspace: TaskWorkspace, base: Base) -> set[str]:
@@ -228,104 +228,104 @@ def unmerged_tips(deps: Deps, task: Task) -> list[str]:
     return tips
 
 
-def set_up(deps: Deps, task: Task, site: TaskSetup) -> None:
+def set_up(deps: Deps, task: Task, setup: TaskSetup) -> None:
     """`workspace.setup`, once, and again when a lock file has changed."""
-    if not site.policy.setup:
+    if not setup.policy.setup:
         return
-    mark = _setup_mark(site)
+    mark = _setup_mark(setup)
     if deps.task_files.stamp(task, "setup") == mark:
         return
     deps.progress.note(f"Task {task.id}: setting up the workspace…")
-    if not _furnish(deps, task, site):
-        run_setup_in(deps, task, site, site.workspace.path, "setup", site.head_tree(f"{task.name}-setup"))
-    site.workspace.remove_junk()
+    if not _furnish(deps, task, setup):
+        run_setup_in(deps, task, setup, setup.workspace.path, "setup", setup.head_tree(f"{task.name}-setup"))
+    setup.workspace.remove_junk()
     if deps.task_files.stamp(task, LAID_BY_SETUP) is None:
-        deps.task_files.stamp(task, LAID_BY_SETUP, "\0".join(deps.repository.left_out(site.workspace)))
+        deps.task_files.stamp(task, LAID_BY_SETUP, "\0".join(deps.repository.left_out(setup.workspace)))
     deps.task_files.stamp(task, "setup", mark)
 
 
-def _furnish(deps: Deps, task: Task, site: TaskSetup) -> bool:
+def _furnish(deps: Deps, task: Task, setup: TaskSetup) -> bool:
     """Give the author the environment that the checks have, where one was made; set-up is not run a second time."""
-    if site.policy.checks_where != "clean":
+    if setup.policy.checks_where != "clean":
         return False
-    out_dir, checks = deps.task_files.out_dir(task, 0, "setup"), site.policy.checks
-    tree = site.head_tree(f"{task.name}-setup")
-    return deps.checks(task.id).furnish(site.workspace.path, checks, tree, out_dir=out_dir)
+    out_dir, checks = deps.task_files.out_dir(task, 0, "setup"), setup.policy.checks
+    tree = setup.head_tree(f"{task.name}-setup")
+    return deps.checks(task.id).furnish(setup.workspace.path, checks, tree, out_dir=out_dir)
 
 
-def run_setup_in(deps: Deps, task: Task, site: TaskSetup, files: Path, label: str, tree: CheckedCommit) -> None:
-    if not site.policy.setup:
+def run_setup_in(deps: Deps, task: Task, setup: TaskSetup, files: Path, label: str, tree: CheckedCommit) -> None:
+    if not setup.policy.setup:
         return
     out_dir = deps.task_files.out_dir(task, 0, label)
-    env = isolation_env(site.policy, task, "setup")
-    deps.checks(task.id).set_up(site.policy.setup, tree, cwd=files, out_dir=out_dir, env=env)
+    env = isolation_env(setup.policy, task, "setup")
+    deps.checks(task.id).set_up(setup.policy.setup, tree, cwd=files, out_dir=out_dir, env=env)
 
 
-def _setup_mark(site: TaskSetup) -> str:
-    head = site.head()
-    found = site.workspace.read(head.sha, LOCK_FILES)
-    digest = hashlib.sha256(repr(site.policy.setup).encode())
+def _setup_mark(setup: TaskSetup) -> str:
+    head = setup.head()
+    found = setup.workspace.read(head.sha, LOCK_FILES)
+    digest = hashlib.sha256(repr(setup.policy.setup).encode())
     for name in LOCK_FILES:
         digest.update(name.encode() + (found.get(name) or b"-"))
     return digest.hexdigest()
 
 
-def capture_baseline(deps: Deps, task: Task, site: TaskSetup) -> None:
+def capture_baseline(deps: Deps, task: Task, setup: TaskSetup) -> None:
     """Every check at the base commit, shared by all tasks that start from the same tree."""
-    if not site.policy.checks:
+    if not setup.policy.checks:
         return
-    environment = baseline_environment(deps, site)
-    if _missing(deps, site, environment):
-        _capture(deps, task, site, environment)
-    write_baseline(deps, task, site, environment)
+    environment = baseline_environment(deps, setup)
+    if _missing(deps, setup, environment):
+        _capture(deps, task, setup, environment)
+    write_baseline(deps, task, setup, environment)
 
 
-def _missing(deps: Deps, site: TaskSetup, environment: str) -> list[CheckSpec]:
-    checks, tree = site.policy.checks, site.base.tree
+def _missing(deps: Deps, setup: TaskSetup, environment: str) -> list[CheckSpec]:
+    checks, tree = setup.policy.checks, setup.base.tree
     # what could not be run then may be installed by now
     return [spec for spec in checks if not _is_known(deps.event_log.baseline(tree, spec.words, environment))]
 
 
-def _capture(deps: Deps, task: Task, site: TaskSetup, environment: str) -> None:
+def _capture(deps: Deps, task: Task, setup: TaskSetup, environment: str) -> None:
     # One of several tasks does it, the others wait for the result.
-    with deps.task_files.lock(f"baseline-{site.base.tree[:16]}"):
-        specs = _missing(deps, site, environment)
+    with deps.task_files.lock(f"baseline-{setup.base.tree[:16]}"):
+        specs = _missing(deps, setup, environment)
         if not specs:
             return
         deps.progress.note(f"Task {task.id}: running the checks on the base for comparison…")
-        out_dir, env = deps.task_files.out_dir(task, 0, "baseline"), isolation_env(site.policy, task, "baseline")
+        out_dir, env = deps.task_files.out_dir(task, 0, "baseline"), isolation_env(setup.policy, task, "baseline")
         checks = deps.checks(task.id)
-        with _base_place(deps, task, site, specs, out_dir, env) as place:
+        with _base_place(deps, task, setup, specs, out_dir, env) as place:
             reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
             for spec, first in zip(specs, reports, strict=True):
                 # A failure by chance would excuse a real one later, for every task that starts from this tree.
                 report = checks.confirm_failures(spec, first, place=place, out_dir=out_dir, env=env)
-                deps.event_log.save_baseline(site.base.tree, spec.words, environment, report, place.origins)
-                deps.record(task, baseline_event(task, site.base, report, environment, place.origins))
+                deps.event_log.save_baseline(setup.base.tree, spec.words, environment, report, place.origins)
+                deps.record(task, baseline_event(task, setup.base, report, environment, place.origins))
 
 
-def baseline_environment(deps: Deps, site: TaskSetup) -> str:
+def baseline_environment(deps: Deps, setup: TaskSetup) -> str:
     """What decides about the result of the checks beside the tree of the base: a baseline holds only for the same."""
-    if site.policy.checks_where != "clean":
-        found = deps.checks(site.task_id).folder_environment(site.policy.checks, site.base_tree("baseline"))
-        return hashlib.sha256(repr((found, site.policy.setup, site.policy.isolation_env)).encode()).hexdigest()
-    task = deps.event_log.task(site.task_id)
+    if setup.policy.checks_where != "clean":
+        found = deps.checks(setup.task_id).folder_environment(setup.policy.checks, setup.base_tree("baseline"))
+        return hashlib.sha256(repr((found, setup.policy.setup, setup.policy.isolation_env)).encode()).hexdigest()
+    task = deps.event_log.task(setup.task_id)
     out_dir = deps.task_files.out_dir(task, 0, "setup")
-    return deps.checks(task.id).environment(site.policy.checks, site.base_tree("baseline"), out_dir=out_dir)
+    return deps.checks(task.id).environment(setup.policy.checks, setup.base_tree("baseline"), out_dir=out_dir)
 
 
-def write_baseline(deps: Deps, task: Task, site: TaskSetup, environment: str) -> None:
+def write_baseline(deps: Deps, task: Task, setup: TaskSetup, environment: str) -> None:
     """`baseline-tests.json`, also where another task ran the tests on this tree."""
-    spec = next((spec for spec in site.policy.checks if spec.name == "test"), None)
-    report = deps.event_log.baseline(site.base.tree, spec.words, environment) if spec else None
+    spec = next((spec for spec in setup.policy.checks if spec.name == "test"), None)
+    report = deps.event_log.baseline(setup.base.tree, spec.words, environment) if spec else None
     if report is None:
         return
     captured = [e for e in deps.event_log.events(task.id) if e.type == "baseline.captured"]
-    known = [e for e in captured if _is_test_of(e, site.base.tree)]
+    known = [e for e in captured if _is_test_of(e, setup.base.tree)]
     if not known:
-        deps.record(task, baseline_event(task, site.base, report, environment, shared=True))
+        deps.record(task, baseline_event(task, setup.base, report, environment, shared=True))
         known = [e for e in deps.event_log.events(task.id) if e.type == "baseline.captured"]
-    text = render_baseline_json(site.base.commit, site.base.tree, report, known[-1].ts)
+    text = render_baseline_json(setup.base.commit, setup.base.tree, report, known[-1].ts)
     deps.task_files.write(task, "baseline-tests.json", text.encode())
 
 
@@ -340,15 +340,15 @@ def _is_known(report: CheckReport | None) -> bool:
 
 @contextmanager
 def _base_place(
-    deps: Deps, task: Task, site: TaskSetup, specs: list[CheckSpec], out_dir: Path, env: Mapping[str, str]
+    deps: Deps, task: Task, setup: TaskSetup, specs: list[CheckSpec], out_dir: Path, env: Mapping[str, str]
 ) -> Iterator[CheckPlace]:
-    checks, tree = deps.checks(task.id), site.base_tree(f"{task.name}-baseline")
-    if site.policy.checks_where == "clean":
+    checks, tree = deps.checks(task.id), setup.base_tree(f"{task.name}-baseline")
+    if setup.policy.checks_where == "clean":
         with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
             yield place
         return
     with deps.repository.throwaway(tree.commit, tree.label) as files:
-        run_setup_in(deps, task, site, files, "baseline-setup", site.base_tree(f"{task.name}-setup"))
+        run_setup_in(deps, task, setup, files, "baseline-setup", setup.base_tree(f"{task.name}-setup"))
         with checks.inside(specs, tree, folder=files, env=env) as place:
             yield place
 

@@ -22,16 +22,16 @@ def rescue_refs(history: History, cycle: int) -> list[str]:
     return list(dict.fromkeys(ref for ref in refs if ref))
 
 
-def give_back(site: TaskSetup, history: History, step: WorkStep) -> bool:
+def give_back(setup: TaskSetup, history: History, step: WorkStep) -> bool:
     """`workspace.rescued: apply`: begin with the files of the newest cut attempt, if it began at the same commit."""
-    rescued = _newest(site, history, step.cycle)
-    if site.policy.rescued != "apply" or rescued is None or not _of_head(site, rescued):
+    rescued = _newest(setup, history, step.cycle)
+    if setup.policy.rescued != "apply" or rescued is None or not _of_head(setup, rescued):
         return False
-    site.workspace.restore_files(rescued)
+    setup.workspace.restore_files(rescued)
     return True
 
 
-def brief_author(deps: Deps, site: TaskSetup, history: History, step: WorkStep) -> None:
+def brief_author(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None:
     """Lay the refs that the prompt names into the agent's repository, and what it has no room for beside them."""
     refs = rescue_refs(history, step.cycle)
     files: dict[str, str] = {}
@@ -39,7 +39,7 @@ def brief_author(deps: Deps, site: TaskSetup, history: History, step: WorkStep) 
         open_findings = [finding for finding in history.findings if finding.alive]
         files = {WHOLE_TASK: _whole_task(deps, history), ALL_FINDINGS: all_findings_text(open_findings)}
     if refs or files:
-        site.workspace.brief(files, refs)
+        setup.workspace.brief(files, refs)
 
 
 def _whole_task(deps: Deps, history: History) -> str:
@@ -56,18 +56,18 @@ def _whole_task(deps: Deps, history: History) -> str:
     return "".join(f"{head}\n\n{text.rstrip()}\n\n" for head, text in parts.items() if text.strip())
 
 
-def unfinished_text(site: TaskSetup, history: History, cycle: int, tag: str) -> str:
+def unfinished_text(setup: TaskSetup, history: History, cycle: int, tag: str) -> str:
     """For the next attempt's prompt: where the work of cut attempts is, and the diff of the newest."""
     refs = rescue_refs(history, cycle)
-    rescued = _newest(site, history, cycle)
+    rescued = _newest(setup, history, cycle)
     if not refs or rescued is None:
         return ""
     kept = f"Unfinished work of {'a stopped attempt' if len(refs) == 1 else 'stopped attempts'}"
     where = f"{kept} is kept under {', '.join(f'`{ref}`' for ref in refs)} (in this repository)."
-    if site.policy.rescued == "apply" and _of_head(site, rescued):
+    if setup.policy.rescued == "apply" and _of_head(setup, rescued):
         return f"{where} The files here begin with the newest: `git diff` shows it. Go on from there.\n"
-    change = site.workspace.changes(rescued.parents[0], rescued.sha)
-    limit = site.policy.limits.diff_kb * 1024 // _DIFF_SHARE
+    change = setup.workspace.changes(rescued.parents[0], rescued.sha)
+    limit = setup.policy.limits.diff_kb * 1024 // _DIFF_SHARE
     diff = cut_text(change.text(), limit)
     show = f"git diff {refs[-1]}^ {refs[-1]}"
     rest = f" (cut here; `{show}` shows all)" if diff != change.text() else ""
@@ -75,11 +75,11 @@ def unfinished_text(site: TaskSetup, history: History, cycle: int, tag: str) -> 
     return f"{where} {take}\n\nIts diff{rest}:\n\n{fenced(diff, tag=tag)}"
 
 
-def _newest(site: TaskSetup, history: History, cycle: int) -> Commit | None:
+def _newest(setup: TaskSetup, history: History, cycle: int) -> Commit | None:
     refs = rescue_refs(history, cycle)
-    return site.workspace.rescued(refs[-1]) if refs else None
+    return setup.workspace.rescued(refs[-1]) if refs else None
 
 
-def _of_head(site: TaskSetup, rescued: Commit) -> bool:
+def _of_head(setup: TaskSetup, rescued: Commit) -> bool:
     """Did the cut attempt begin where the next one begins? Then its files can be taken as they are."""
-    return rescued.parents == (site.workspace.plain(site.head().sha),)
+    return rescued.parents == (setup.workspace.plain(setup.head().sha),)

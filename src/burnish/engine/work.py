@@ -27,38 +27,38 @@ from burnish.review.prose import last_words
 from burnish.sanitize import escape_controls
 
 
-def work(deps: Deps, site: TaskSetup, history: History, step: WorkStep) -> None:
+def work(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None:
     """One phase of the author's, from prompt to commit; nothing is paid for twice."""
     task = history.task
-    done = committed(site, task, step)
-    attempt, call, fresh = _enter(deps, site, history, step, committed=done is not None)
+    done = committed(setup, task, step)
+    attempt, call, fresh = _enter(deps, setup, history, step, committed=done is not None)
     if fresh:
         deps.repository.check_movable(str(task.branch))
         # what a cut attempt left is on record now, and the next one is to be told of it
         history = deps.event_log.history(task.id)
         if not _kept(history, step):
-            site.lay(site.head().sha)
-            give_back(site, history, step)
-        brief_author(deps, site, history, step)
+            setup.lay(setup.head().sha)
+            give_back(setup, history, step)
+        brief_author(deps, setup, history, step)
         deps.failpoint("work-put-right")
-        task = deps.record(task, _started(deps, site, task, step, attempt))
+        task = deps.record(task, _started(deps, setup, task, step, attempt))
     elif done:
         # killed between moving the branch and remembering it: the files must be those of the branch
-        site.workspace.reset_to(done.sha, base=site.base)
+        setup.workspace.reset_to(done.sha, base=setup.base)
     deps.failpoint("work-started")
-    prompt = call.prompt() or work_prompt(deps, site, history, step, number=call.number())
-    with watched(deps, site, task, step.cycle, step.phase) as touched:
-        reply = _ask(deps, site, task, step, call, prompt, session=session_of(site, history, step))
+    prompt = call.prompt() or work_prompt(deps, setup, history, step, number=call.number())
+    with watched(deps, setup, task, step.cycle, step.phase) as touched:
+        reply = _ask(deps, setup, task, step, call, prompt, session=session_of(setup, history, step))
     deps.failpoint("work-replied")
-    commit = done or _commit(deps, site, task, step, reply)
+    commit = done or _commit(deps, setup, task, step, reply)
     deps.failpoint("work-committed")
-    _finish(deps, site, history, step, attempt, call, reply, commit, touched)
+    _finish(deps, setup, history, step, attempt, call, reply, commit, touched)
 
 
-def committed(site: TaskSetup, task: Task, step: WorkStep | ReviewStep) -> Commit | None:
+def committed(setup: TaskSetup, task: Task, step: WorkStep | ReviewStep) -> Commit | None:
     """A commit with this phase's trailers is its result, even if we died before writing it down."""
-    head = site.head()
-    if head.sha == site.base.commit:
+    head = setup.head()
+    if head.sha == setup.base.commit:
         # somebody else's task of the same number, merged before ours began
         return None
     wanted = {"Burnish-Task": str(task.id), "Burnish-Cycle": str(step.cycle), "Burnish-Phase": step.phase}
@@ -66,7 +66,7 @@ def committed(site: TaskSetup, task: Task, step: WorkStep | ReviewStep) -> Commi
 
 
 def _enter(
-    deps: Deps, site: TaskSetup, history: History, step: WorkStep, *, committed: bool
+    deps: Deps, setup: TaskSetup, history: History, step: WorkStep, *, committed: bool
 ) -> tuple[int, CallDir, bool]:
     """The attempt to go on with: the one that was cut if its agent had finished, else a new one."""
     task = history.task
@@ -77,11 +77,11 @@ def _enter(
         return attempt, deps.task_files.call(task, step.cycle, step.phase, attempt), True
     call = deps.task_files.call(task, step.cycle, step.phase, last.attempt)
     # a workspace that was made again has nothing of what the agent wrote
-    is_there = call.finished() and site.head().sha not in site.untouched
+    is_there = call.finished() and setup.head().sha not in setup.untouched
     if last.state == "started" and (committed or is_there):
         return last.attempt, call, False
     if last.state == "started":
-        _cut(deps, site, history, step, last.attempt, call)
+        _cut(deps, setup, history, step, last.attempt, call)
     attempt = last.attempt + 1
     return attempt, deps.task_files.call(task, step.cycle, step.phase, attempt), True
 
@@ -92,11 +92,11 @@ def _kept(history: History, step: WorkStep) -> bool:
     return bool(results and isinstance(results[-1], Failure) and results[-1].kept)
 
 
-def _cut(deps: Deps, site: TaskSetup, history: History, step: WorkStep, attempt: int, call: CallDir) -> None:
+def _cut(deps: Deps, setup: TaskSetup, history: History, step: WorkStep, attempt: int, call: CallDir) -> None:
     """A runner died in the middle: what lies in the workspace is saved before anything else."""
     task = history.task
-    rescue = save_leftovers(deps, site, task, step.cycle, step.phase, attempt)
-    request = _request(deps, site, task, step, call, call.prompt() or "", session_of(site, history, step))
+    rescue = save_leftovers(deps, setup, task, step.cycle, step.phase, attempt)
+    request = _request(deps, setup, task, step, call, call.prompt() or "", session_of(setup, history, step))
     used = deps.agents(task.id).unrecorded_use(request)
     data = {
         "phase": step.phase,
@@ -114,41 +114,41 @@ def _cut(deps: Deps, site: TaskSetup, history: History, step: WorkStep, attempt:
 
 
 def save_leftovers(
-    deps: Deps, site: TaskSetup, task: Task, cycle: int, phase: str, attempt: int | None = None
+    deps: Deps, setup: TaskSetup, task: Task, cycle: int, phase: str, attempt: int | None = None
 ) -> str | None:
     """Everything uncommitted, under a rescue ref."""
     label = f"{cycle}-{phase}"
-    site.workspace.collect_agent_git(label)
-    rescue = site.workspace.rescue(label, attempt=attempt)
+    setup.workspace.collect_agent_git(label)
+    rescue = setup.workspace.rescue(label, attempt=attempt)
     if rescue:
         event = Event("phase.rescued", {"phase": phase, "ref": rescue}, run=task.run, cycle=cycle)
         deps.record(task, event)
     return rescue
 
 
-def _started(deps: Deps, site: TaskSetup, task: Task, step: WorkStep, attempt: int) -> Event:
-    who = {"runner": deps.runner, "agent": author_of(site, step)[0], "sandbox": deps.sandbox}
+def _started(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep, attempt: int) -> Event:
+    who = {"runner": deps.runner, "agent": author_of(setup, step)[0], "sandbox": deps.sandbox}
     return Event("phase.started", {"phase": step.phase, "attempt": attempt, **who}, run=task.run, cycle=step.cycle)
 
 
 def _request(
-    deps: Deps, site: TaskSetup, task: Task, step: WorkStep, call: CallDir, prompt: str, session: AuthorSession | None
+    deps: Deps, setup: TaskSetup, task: Task, step: WorkStep, call: CallDir, prompt: str, session: AuthorSession | None
 ) -> AgentRequest:
     improving = step.phase == "improve"
-    agent, model = author_of(site, step)
+    agent, model = author_of(setup, step)
     return AgentRequest(
         agent=agent,
         role=step.phase,
         prompt=prompt,
-        cwd=site.workspace.path,
+        cwd=setup.workspace.path,
         call_dir=call.path,
         task=task.id,
         cycle=step.cycle,
         phase=step.phase,
         model=model,
-        timeout_seconds=site.policy.improve_timeout if improving else site.policy.implement_timeout,
+        timeout_seconds=setup.policy.improve_timeout if improving else setup.policy.implement_timeout,
         timeout_setting=f"task_types.{task.spec.type}.{'improve_' if improving else ''}timeout_minutes",
-        env=isolation_env(site.policy, task, agent),
+        env=isolation_env(setup.policy, task, agent),
         session=session.id if session else None,
         session_usage=session.usage if session else None,
         session_dir=deps.task_files.session_dir(task),
@@ -157,7 +157,7 @@ def _request(
 
 def _ask(
     deps: Deps,
-    site: TaskSetup,
+    setup: TaskSetup,
     task: Task,
     step: WorkStep,
     call: CallDir,
@@ -165,49 +165,49 @@ def _ask(
     *,
     session: AuthorSession | None,
 ) -> AgentReply:
-    request = _request(deps, site, task, step, call, prompt, session)
-    return metered_call(deps, site.policy, task)(request)
+    request = _request(deps, setup, task, step, call, prompt, session)
+    return metered_call(deps, setup.policy, task)(request)
 
 
-def _commit(deps: Deps, site: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> Commit | None:
+def _commit(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> Commit | None:
     deps.event_log.require_claim(task.id)  # the workspace, too, would be another runner's
-    head = site.head()
-    if site.workspace.checked_out_commit() != head.sha:
+    head = setup.head()
+    if setup.workspace.checked_out_commit() != head.sha:
         # its files know nothing of the newer commit: ours on top would undo it
         raise PhaseFailed(
             ErrorCode.GIT_ERROR,
             f"{task.branch} was moved while the agent worked on it.",
             hint="The work is kept under a rescue ref; `burnish retry` goes on from the new commit.",
         )
-    site.workspace.collect_agent_git(f"{step.cycle}-{step.phase}")
+    setup.workspace.collect_agent_git(f"{step.cycle}-{step.phase}")
     if task.spec.type is TaskType.PLAN:
-        site.workspace.remove_junk()
+        setup.workspace.remove_junk()
         return None
-    _lint_fix(deps, site, task, step)
-    subject, body = commit_words(deps, site, task, step)
+    _lint_fix(deps, setup, task, step)
+    subject, body = commit_words(deps, setup, task, step)
     trailers = {
         "Burnish-Task": str(task.id),
         "Burnish-Cycle": str(step.cycle),
         "Burnish-Phase": step.phase,
-        "Burnish-Agent": reply.agent or author_of(site, step)[0],
+        "Burnish-Agent": reply.agent or author_of(setup, step)[0],
     }
     message = f"{subject}\n\n{body}" if body else subject
     deps.event_log.require_claim(task.id)
-    commit = site.workspace.commit(message, trailers, author=deps.repository.author(), expect=head.sha)
+    commit = setup.workspace.commit(message, trailers, author=deps.repository.author(), expect=head.sha)
     if commit:
-        site.untouched.add(commit.sha)
+        setup.untouched.add(commit.sha)
     return commit
 
 
-def _lint_fix(deps: Deps, site: TaskSetup, task: Task, step: WorkStep) -> None:
+def _lint_fix(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep) -> None:
     """`checks.lint_fix`, so that its edits are part of the commit; how many it made is remembered for the review."""
-    if not site.policy.lint_fix:
+    if not setup.policy.lint_fix:
         return
     out_dir = deps.task_files.out_dir(task, step.cycle, "lint-fix")
     _code, said = deps.checks(task.id).command(
-        site.policy.lint_fix,
-        site.head_tree(f"{task.name}-lint-fix"),
-        cwd=site.workspace.path,
+        setup.policy.lint_fix,
+        setup.head_tree(f"{task.name}-lint-fix"),
+        cwd=setup.workspace.path,
         out_dir=out_dir,
         timeout=600,
     )
@@ -215,7 +215,7 @@ def _lint_fix(deps: Deps, site: TaskSetup, task: Task, step: WorkStep) -> None:
     deps.task_files.stamp(task, f"lint-fix-{task.run}-{step.cycle}", (fixed[1] or fixed[2]) if fixed else "0")
 
 
-def commit_words(deps: Deps, site: TaskSetup, task: Task, step: WorkStep) -> tuple[str, str]:
+def commit_words(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep) -> tuple[str, str]:
     """Subject and body; `commit.message` may rewrite the subject."""
     title = " ".join(task.spec.title.split())
     if step.cycle == 1:
@@ -224,7 +224,7 @@ def commit_words(deps: Deps, site: TaskSetup, task: Task, step: WorkStep) -> tup
         ids = [f.id for f in deps.event_log.findings(task.id) if f.alive]
         subject = f"fix: address review feedback (cycle {step.cycle})"
         body = f"Fixes from review cycle {step.cycle - 1}" + (f"\n\n{', '.join(ids)}" if ids else "")
-    if site.policy.commit_message:
+    if setup.policy.commit_message:
         variables = commit_variables(
             task.spec,
             task=task.id,
@@ -233,13 +233,13 @@ def commit_words(deps: Deps, site: TaskSetup, task: Task, step: WorkStep) -> tup
             phase=step.phase,
             subject=subject,
         )
-        subject = commit_subject(site.policy.commit_message, variables) or subject
+        subject = commit_subject(setup.policy.commit_message, variables) or subject
     return subject, body
 
 
 def _finish(
     deps: Deps,
-    site: TaskSetup,
+    setup: TaskSetup,
     history: History,
     step: WorkStep,
     attempt: int,
@@ -250,14 +250,14 @@ def _finish(
 ) -> None:
     task = deps.event_log.task(history.task.id)
     disputes = disputes_in(reply.text, call.number(), history.findings) if step.phase == "improve" else ()
-    head = commit or site.head()
+    head = commit or setup.head()
     data = {
         "phase": step.phase,
         "attempt": attempt,
         "commit": head.sha,
         "tree": head.tree,
         "changed": commit is not None,
-        **who_did(site, step, reply),
+        **who_did(setup, step, reply),
         "seconds": round(reply.seconds, 3),
         "call_dir": str(call.path),
         "cost_usd": reply.cost_usd,
@@ -266,14 +266,14 @@ def _finish(
         "session": reply.session,
         "session_usage": dict(reply.session_usage) if reply.session_usage else None,
         "disputes": [d.finding.id for d in disputes],
-        "left_out": left_out(deps, site, task),
+        "left_out": left_out(deps, setup, task),
         "touched": touched[:50],
         "last_words": last_words(reply.text),
     }
     deps.task_files.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
     if task.spec.type is TaskType.PLAN:
         deps.task_files.write(task, "plan.md", reply.text.encode(errors="replace"))
-    events = [*touched_event(task, step.cycle, step.phase, touched), *taken_over(site, task, step, reply)]
+    events = [*touched_event(task, step.cycle, step.phase, touched), *taken_over(setup, task, step, reply)]
     events += [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
     events += [d.event(task, step.cycle) for d in disputes]
     if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):
@@ -282,24 +282,24 @@ def _finish(
     deps.failpoint("work-finished")
 
 
-def left_out(deps: Deps, site: TaskSetup, task: Task) -> list[str]:
+def left_out(deps: Deps, setup: TaskSetup, task: Task) -> list[str]:
     """What the agent wrote that never comes into git because of its name; what setup laid there is not the agent's."""
     if task.spec.type is TaskType.PLAN:
         return []
     known = (deps.task_files.stamp(task, LAID_BY_SETUP) or "").split("\0")
-    return [name for name in deps.repository.left_out(site.workspace) if name not in known]
+    return [name for name in deps.repository.left_out(setup.workspace) if name not in known]
 
 
 def record_failure(
-    deps: Deps, site: TaskSetup, task: Task, cycle: int, phase: str, attempt: int, error: PhaseFailed
+    deps: Deps, setup: TaskSetup, task: Task, cycle: int, phase: str, attempt: int, error: PhaseFailed
 ) -> None:
     """A phase that could not be carried out: saved, put right, written down."""
     # a secret or a file that is too large stays in the workspace: nothing of it may get into git
     kept = isinstance(error, NotCommitted)
     working = phase in ("implement", "improve", REVIEW_FIX) and not kept
-    rescue = save_leftovers(deps, site, task, cycle, phase, attempt) if working else None
+    rescue = save_leftovers(deps, setup, task, cycle, phase, attempt) if working else None
     if rescue:
-        site.workspace.reset_to(site.head().sha, base=site.base)
+        setup.workspace.reset_to(setup.head().sha, base=setup.base)
     # the next run reads the answers of a review that was stopped, and records them
     used = deps.budget_tracker.unrecorded(task.id, include_answered=error.code != ErrorCode.INTERRUPTED)
     data = {
@@ -316,6 +316,6 @@ def record_failure(
         "output": escape_controls(error.output),
         "rescue": rescue,
         "kept": kept,
-        "commit": site.head().sha,
+        "commit": setup.head().sha,
     }
     deps.record(task, Event("phase.failed", data, run=task.run, cycle=cycle))

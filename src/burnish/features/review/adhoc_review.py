@@ -323,7 +323,7 @@ def _hearing(ground: ReviewEnvironment, pair: CommitRange, subject: ReviewInput,
         return HomeCallDir(place)
 
     return ReviewSession(
-        subject=subject,
+        review_input=subject,
         policy=ground.policy,
         files=files.path,
         task=0,
