@@ -58,10 +58,12 @@ def iterations(history: History) -> list[Iteration]:
         reviews = history.reviews(cycle)
         if reviews:
             decision = history.decision(cycle)
-            accepted = decision is not None and decision.action in ("accept", "wait") and decision.data.proposed is None
-            found.append(_iteration(history, reviews, accepted=accepted))
-        elif failed := _failed_review(history, cycle):
-            found.append(failed)
+            is_accepted = (
+                decision is not None and decision.action in ("accept", "wait") and decision.data.proposed is None
+            )
+            found.append(_iteration(history, reviews, is_accepted=is_accepted))
+        elif failure := _failed_review(history, cycle):
+            found.append(failure)
     return found
 
 
@@ -82,12 +84,12 @@ def _failed_review(history: History, cycle: int) -> Iteration | None:
     )
 
 
-def _iteration(history: History, records: tuple[PhaseRecord[ReviewResult], ...], *, accepted: bool) -> Iteration:
+def _iteration(history: History, records: tuple[PhaseRecord[ReviewResult], ...], *, is_accepted: bool) -> Iteration:
     """The review and the steps after it; the last one has the word."""
     last = records[-1]
     review = last.result
     verdict = Verdict(review.verdict) if review.verdict else None
-    if verdict is Verdict.APPROVED and not accepted:
+    if verdict is Verdict.APPROVED and not is_accepted:
         verdict = Verdict.CHANGES_REQUESTED
     panel = PanelResult(
         voices=tuple(voice_of(reviewer) for record in records for reviewer in record.result.reviewers),

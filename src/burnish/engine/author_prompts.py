@@ -134,15 +134,15 @@ def ids_settled_by_override(history: History, overrides: Sequence[RecordedEvent]
     decision = history.decision(before)
     if decision is not None and decision.by != "burnish" and not decision.data.guidance:
         return frozenset()
-    settled: set[str] = set()
+    settled_ids: set[str] = set()
     for event in overrides:
         since = int(event.cycle or 0)
-        known = [f.id for f in history.findings if f.first_cycle <= since]
-        accepted = read(OverrideRecorded, event.data).findings
-        settled |= set(known if accepted is None else accepted)
+        earlier_ids = [f.id for f in history.findings if f.first_cycle <= since]
+        accepted_ids = read(OverrideRecorded, event.data).findings
+        settled_ids |= set(earlier_ids if accepted_ids is None else accepted_ids)
         later = [d for d in history.decisions if d.cycle > since and d.action == "revise" and d.by == "burnish"]
-        settled -= {id for d in later for id in d.data.blockers}
-    return frozenset(settled)
+        settled_ids -= {id for d in later for id in d.data.blockers}
+    return frozenset(settled_ids)
 
 
 def _reproduction(setup: TaskSetup) -> str:

@@ -32,10 +32,10 @@ def exceeded_limit(deps: Deps, setup: TaskSetup, history: History, step: Step) -
 
 def stop_for_budget(deps: Deps, task: Task, cycle: int, why: str) -> Task:
     """A person decides whether it is worth more."""
-    reached = Event("budget.reached", {"why": why}, run=task.run, cycle=cycle)
+    budget_event = Event("budget.reached", {"why": why}, run=task.run, cycle=cycle)
     final = verdict_when_stopped(deps.event_log.history(task.id))
     return deps.record(
-        task, reached, status_events(task, Status.BLOCKED, reason=Reason.BUDGET, note=why, final_verdict=final)
+        task, budget_event, status_events(task, Status.BLOCKED, reason=Reason.BUDGET, note=why, final_verdict=final)
     )
 
 

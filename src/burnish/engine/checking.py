@@ -45,12 +45,12 @@ class CheckRun:
 def check(deps: Deps, setup: TaskSetup, history: History, step: CheckStep) -> None:
     """Run every check on this cycle's commit; what is new becomes findings."""
     task = history.task
-    wanted = [s for s in setup.policy.checks if not (task.spec.skip_tests and s.name == "test")]
-    specs, untouched = _touched(setup, wanted)
+    candidates = [s for s in setup.policy.checks if not (task.spec.skip_tests and s.name == "test")]
+    specs, skipped_specs = _split_by_paths(setup, candidates)
     attempt, new = history.attempt(step.cycle, "check")
     commit = history.work(step.cycle)
     assert commit
-    started = Event(
+    start_event = Event(
         "phase.started",
         {"phase": "check", "attempt": attempt, "runner": deps.runner, "sandbox": deps.sandbox},
         run=task.run,
@@ -61,7 +61,7 @@ def check(deps: Deps, setup: TaskSetup, history: History, step: CheckStep) -> No
     events: list[Event] = []
     if specs:
         if new:
-            deps.record(task, started)
+            deps.record(task, start_event)
         deps.failpoint("check-started")
         capture_baseline(deps, task, only(setup, [spec for spec in specs if spec.paths]))
         result = _run(deps, setup, task, step.cycle, specs)
@@ -72,13 +72,13 @@ def check(deps: Deps, setup: TaskSetup, history: History, step: CheckStep) -> No
         deps.failpoint("check-run")
     else:
         # nothing to wait for: started and finished are one write
-        events += [started] if new else []
-    events += _finished(deps, setup, history, step.cycle, attempt, comparisons, untouched, result.warnings)
+        events += [start_event] if new else []
+    events += _finished(deps, setup, history, step.cycle, attempt, comparisons, skipped_specs, result.warnings)
     deps.record(task, *events)
     deps.failpoint("check-finished")
 
 
-def _touched(setup: TaskSetup, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[CheckSpec]]:
+def _split_by_paths(setup: TaskSetup, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[CheckSpec]]:
     """Checks to run, and those whose `paths` the change does not touch."""
     if not any(spec.paths for spec in specs):
         return specs, []
@@ -118,12 +118,12 @@ def _run_at(deps: Deps, setup: TaskSetup, task: Task, specs: list[CheckSpec], at
 
 def _compare(deps: Deps, setup: TaskSetup, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:
     baseline = deps.event_log.baseline(setup.base.tree, spec.words, environment)
-    compared = deps.checks(setup.task_id).compare(report, baseline)
+    comparison = deps.checks(setup.task_id).compare(report, baseline)
     if not (report.status is CheckStatus.ERROR and baseline and baseline.status is CheckStatus.ERROR):
-        return compared
+        return comparison
     # It could not be run before the change either: no author can fix that.
     if spec.found:
-        return replace(compared, broken=False)
+        return replace(comparison, broken=False)
     raise PhaseFailed(
         ErrorCode.CHECK_ERROR,
         f"The check {spec.name} cannot be run, neither now nor on the base commit: {report.why_unknown}",
@@ -140,23 +140,23 @@ def _finished(
     cycle: int,
     attempt: int,
     comparisons: tuple[Comparison, ...],
-    untouched: list[CheckSpec],
+    skipped_specs: list[CheckSpec],
     notes: tuple[str, ...],
 ) -> list[Event]:
     task = history.task
     delta = delta_since(setup, history, cycle, "check")
-    checked = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
-    update = absorb_guard(deps, setup, history.findings, checked, comparisons, cycle=cycle, delta=delta)
+    check_update = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
+    update = absorb_guard(deps, setup, history.findings, check_update, comparisons, cycle=cycle, delta=delta)
     work = history.work(cycle)
-    touched = work.result.touched if work else ()
-    update = absorb_touched(history.findings, update, touched, cycle, setup.policy.block_on)
-    checks = [*(check_data(c) for c in comparisons), *map(not_run_data, untouched)]
+    touched_paths = work.result.touched if work else ()
+    update = absorb_touched(history.findings, update, touched_paths, cycle, setup.policy.block_on)
+    checks = [*(check_data(c) for c in comparisons), *map(not_run_data, skipped_specs)]
     data: dict[str, Any] = {
         "phase": "check",
         "attempt": attempt,
         "commit": setup.head().sha,
         "checks": checks,
-        "warnings": [*warnings(setup, comparisons), *_tests_not_run(comparisons, untouched), *notes, *update.notes],
+        "warnings": [*warnings(setup, comparisons), *_tests_not_run(comparisons, skipped_specs), *notes, *update.notes],
         "flaky": [name for c in comparisons for name in c.report.flaky][:MOST_NAMES],
     }
     events = [Event("check.finished", c, run=task.run, cycle=cycle) for c in checks]
@@ -167,16 +167,16 @@ def _finished(
 def delta_since(setup: TaskSetup, history: History, cycle: int, phase: str) -> Change | None:
     """What changed since that phase last looked, or None in the first cycle."""
     for earlier in range(cycle - 1, 0, -1):
-        seen = history.finished(earlier, phase)
+        record = history.finished(earlier, phase)
         work = history.tip(earlier)
-        if seen and work:
+        if record and work:
             try:
                 delta = setup.workspace.changes(work.result.tree, setup.head().tree)
-            except PhaseFailed as failed:
-                if failed.code != ErrorCode.GIT_ERROR:
+            except PhaseFailed as error:
+                if error.code != ErrorCode.GIT_ERROR:
                     raise
                 continue  # that tree was lost: an earlier one may still be there
-            began = seen.result.base_tree if isinstance(seen.result, ReviewResult) else ""
+            began = record.result.base_tree if isinstance(record.result, ReviewResult) else ""
             return _without_target(setup, began, delta)
     return None
 
@@ -235,8 +235,8 @@ def check_data(comparison: Comparison) -> dict[str, Any]:
 def not_run_data(spec: CheckSpec) -> dict[str, Any]:
     """A check that had nothing to look at."""
     why = f"no changed file matches {', '.join(spec.paths)}"
-    told = {"name": spec.name, "check": spec.name, "command": spec.words, "status": NOT_RUN, "why": why}
-    return {**told, "blocking": spec.blocking, "counts": None, "new": [], "old": [], "fixed": [], "problems": 0}
+    data = {"name": spec.name, "check": spec.name, "command": spec.words, "status": NOT_RUN, "why": why}
+    return {**data, "blocking": spec.blocking, "counts": None, "new": [], "old": [], "fixed": [], "problems": 0}
 
 
 def _counts(comparison: Comparison) -> dict[str, int]:
@@ -249,9 +249,9 @@ def flaky_warning(name: str) -> str:
     return f"Flaky: {name} failed and then passed on the same commit, so the change is not blamed for it."
 
 
-def _tests_not_run(comparisons: tuple[Comparison, ...], untouched: list[CheckSpec]) -> list[str]:
+def _tests_not_run(comparisons: tuple[Comparison, ...], skipped_specs: list[CheckSpec]) -> list[str]:
     """A change of files that several parts share can be outside of all their `paths`."""
-    names = [spec.name for spec in untouched if is_test(spec.name)]
+    names = [spec.name for spec in skipped_specs if is_test(spec.name)]
     if not names or any(is_test(one.report.name) for one in comparisons):
         return []
     return [no_test_was_run(names)]
@@ -259,13 +259,13 @@ def _tests_not_run(comparisons: tuple[Comparison, ...], untouched: list[CheckSpe
 
 def warnings(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
-    said = [f"{c.uncountable}: {CANNOT_TELL}." for c in comparisons if c.uncountable]
+    messages = [f"{c.uncountable}: {CANNOT_TELL}." for c in comparisons if c.uncountable]
     if not any(is_test(s.name) for s in setup.policy.checks):
-        said.append(NO_TESTS)
-    said += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
+        messages.append(NO_TESTS)
+    messages += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
     flaky = [name for c in comparisons for name in c.report.flaky]
-    said += [flaky_warning(name) for name in flaky[:MOST_NAMES]]
+    messages += [flaky_warning(name) for name in flaky[:MOST_NAMES]]
     unknown = [c.report.name for c in comparisons if c.baseline is None]
     if unknown:
-        said.append(f"No baseline for {', '.join(unknown)}: old failures cannot be told from new ones.")
-    return said
+        messages.append(f"No baseline for {', '.join(unknown)}: old failures cannot be told from new ones.")
+    return messages

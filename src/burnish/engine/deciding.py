@@ -127,23 +127,23 @@ def _events(deps: Deps, setup: TaskSetup, history: History, cycle: int, decision
     if asks:
         return events + gate_opened_event(history, cycle, _bound(history, setup.policy, cycle), decision.why, status)
     if pauses:
-        said = {"why": decision.why, "blockers": data["blockers"]}
-        return [*events, Event("review.rejected", said, run=task.run, cycle=cycle)]
+        rejection = {"why": decision.why, "blockers": data["blockers"]}
+        return [*events, Event("review.rejected", rejection, run=task.run, cycle=cycle)]
     return events + _outcome(deps, setup, history, cycle, decision, status)
 
 
 def settled_status(history: History, cycle: int, decision: Decision) -> ReviewStatus | None:
     """The status of the review, which is `fixed` where its reviewer changed the code."""
     status = review_status(decision, stored_review(history, cycle))
-    changed = fixed_by_reviewer(history, cycle) is not None
-    return ReviewStatus.FIXED if status is ReviewStatus.PASSED and changed else status
+    has_reviewer_fix = fixed_by_reviewer(history, cycle) is not None
+    return ReviewStatus.FIXED if status is ReviewStatus.PASSED and has_reviewer_fix else status
 
 
-def review_status(decision: Decision, reviewed: PhaseRecord[ReviewResult] | None) -> ReviewStatus | None:
+def review_status(decision: Decision, review: PhaseRecord[ReviewResult] | None) -> ReviewStatus | None:
     if isinstance(decision, Accept):
-        return ReviewStatus.PASSED if reviewed else ReviewStatus.SKIPPED
+        return ReviewStatus.PASSED if review else ReviewStatus.SKIPPED
     if isinstance(decision, Wait):
-        return ReviewStatus.PASSED if reviewed else None
+        return ReviewStatus.PASSED if review else None
     if isinstance(decision, Escalate) and decision.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED):
         return ReviewStatus.REJECTED
     return ReviewStatus.FAILED
@@ -155,10 +155,10 @@ def _outcome(
     task = history.task
     where = {"run": task.run, "cycle": cycle}
     if isinstance(decision, Revise):
-        rejected = Event("review.rejected", {"why": decision.why, "blockers": list(decision.blockers)}, **where)
+        rejection = Event("review.rejected", {"why": decision.why, "blockers": list(decision.blockers)}, **where)
         back = status_events(task, Status.IN_PROGRESS, cycle=cycle, review_status=status)
         # an improve that only disputed leaves the task where it was
-        return [rejected, back] if task.status is Status.CODE_REVIEW else [rejected]
+        return [rejection, back] if task.status is Status.CODE_REVIEW else [rejection]
     if isinstance(decision, Escalate):
         return _blocked(history, cycle, decision, status)
     return _accepted(deps, setup, history, cycle, decision, status)
@@ -173,25 +173,25 @@ def _blocked(history: History, cycle: int, decision: Escalate, status: ReviewSta
         Reason.UNREADABLE_REVIEW: "review.failed",
         Reason.INCOMPLETE_REVIEW: "review.failed",
     }.get(decision.reason)
-    said = (
+    events = (
         [Event(kind, {"why": decision.why, "blockers": list(decision.blockers)}, run=task.run, cycle=cycle)]
         if kind
         else []
     )
-    asked = decision.blockers or history.sent_back
-    final = FINAL.get(decision.reason) or (FinalVerdict.CHANGES_REQUESTED if asked else None)
-    rejected = decision.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED)
+    wants_changes = decision.blockers or history.sent_back
+    final = FINAL.get(decision.reason) or (FinalVerdict.CHANGES_REQUESTED if wants_changes else None)
+    is_rejected = decision.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED)
     stop = status_events(
         task,
         Status.BLOCKED,
         cycle=cycle,
         reason=decision.reason,
-        error=ErrorCode.REVIEW_REJECTED if rejected else None,
+        error=ErrorCode.REVIEW_REJECTED if is_rejected else None,
         note=decision.why,
         final_verdict=final,
         review_status=status,
     )
-    return [*said, stop]
+    return [*events, stop]
 
 
 def _accepted(
@@ -206,14 +206,14 @@ def _accepted(
         return [status_events(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
     if status is None:
         return []
-    bound = _bound(history, setup.policy, cycle)
+    binding = _bound(history, setup.policy, cycle)
     events = []
     if isinstance(decision, Accept):
-        given = {**bound, "why": decision.why, **_by_person_alone(history, setup.policy, cycle)}
-        events.append(Event("review.approved", given, run=task.run, cycle=cycle))
+        approval = {**binding, "why": decision.why, **_by_person_alone(history, setup.policy, cycle)}
+        events.append(Event("review.approved", approval, run=task.run, cycle=cycle))
     why = decision.why if isinstance(decision, Wait) else needs_person(history, cycle, setup.policy)
     if why:
-        return [*events, *gate_opened_event(history, cycle, bound, why, status)]
+        return [*events, *gate_opened_event(history, cycle, binding, why, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
     return [*events, status_events(at_review, Status.VERIFIED, cycle=cycle, final_verdict=final, review_status=status)]
 
@@ -228,15 +228,18 @@ def _by_person_alone(history: History, policy: Policy, cycle: int) -> dict[str, 
 
 def _bound(history: History, policy: Policy, cycle: int) -> dict[str, Any]:
     """What was judged, and by whom; not what the branch and the settings are by now."""
-    seen: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
-    assert seen
+    phase: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
+    assert phase
     steps = ("", *(step.name for step in policy.pipeline))
     reviews = [record.result for step in steps if (record := stored_review(history, cycle, step))]
-    bound: dict[str, Any] = {"base": history.task.base, "tree": seen.result.tree, "commit": seen.result.commit}
-    bound["judge"] = _bound_to(policy, [review.criteria_hash for review in reviews], policy.judge)
-    if policy.judges_as(bound["judge"]) and policy.criteria:
-        bound["criteria"] = encode(_who_approved(history, policy.criteria, cycle))
-    return {**bound, "asked": _bound_to(policy, [review.spec_hash for review in reviews], asked_for(history.task.spec))}
+    binding: dict[str, Any] = {"base": history.task.base, "tree": phase.result.tree, "commit": phase.result.commit}
+    binding["judge"] = _bound_to(policy, [review.criteria_hash for review in reviews], policy.judge)
+    if policy.judges_as(binding["judge"]) and policy.criteria:
+        binding["criteria"] = encode(_who_approved(history, policy.criteria, cycle))
+    return {
+        **binding,
+        "asked": _bound_to(policy, [review.spec_hash for review in reviews], asked_for(history.task.spec)),
+    }
 
 
 def _who_approved(history: History, criteria: ApprovalCriteria, cycle: int) -> ApprovalCriteria:
@@ -247,8 +250,8 @@ def _who_approved(history: History, criteria: ApprovalCriteria, cycle: int) -> A
         if review is None or by_person(review.result) or len(reviewers) != len(step.reviewers):
             # a review from outside takes the place of all of them
             reviewers = ()
-        approved = {place for place, one in enumerate(reviewers) if one.verdict == Verdict.APPROVED}
-        criteria = criteria.approved_by(step.name, approved)
+        approvers = {place for place, one in enumerate(reviewers) if one.verdict == Verdict.APPROVED}
+        criteria = criteria.approved_by(step.name, approvers)
     return criteria
 
 

@@ -23,7 +23,7 @@ from burnish.engine.deciding import settle
 from burnish.engine.panel_review import ReviewerReply, ReviewSession
 from burnish.engine.ports import Deps
 from burnish.engine.review_input import review_input
-from burnish.engine.reviewing import conclude, started
+from burnish.engine.reviewing import conclude, start_events
 from burnish.engine.task_setup import TaskSetup, capture_baseline, set_up
 from burnish.engine.transitions import judge_again_on_new_base, status_events
 from burnish.engine.work import save_leftovers
@@ -70,16 +70,16 @@ def attempt_for(history: History, cycle: int) -> int:
 
 
 def hand_over(
-    history: History, policy: Policy, head: Commit, base: Base, *, by: str, why: str, approved: bool
+    history: History, policy: Policy, head: Commit, base: Base, *, by: str, why: str, is_approved: bool
 ) -> list[Event]:
     """The events that make a task wait for a review from outside; none if it does so already."""
     task, cycle = history.task, cycle_for(history, policy, head)
     decision = history.decision(cycle)
-    handed = decision is not None and decision.action == "wait" and decision.data.is_external
-    waits = handed and history.finished(cycle, "review") is None
+    is_handed_over = decision is not None and decision.action == "wait" and decision.data.is_external
+    waits = is_handed_over and history.finished(cycle, "review") is None
     if task.status is Status.CODE_REVIEW and waits and cycle == history.cycle:
         return []
-    events = [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)] if approved else []
+    events = [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)] if is_approved else []
     if cycle > history.cycle:
         events += judge_again_on_new_base(history, head.sha, head.tree, why, base=base.commit)
     else:
@@ -102,8 +102,8 @@ def check_first(deps: Deps, setup: TaskSetup) -> None:
     task, cycle, head = history.task, history.cycle, setup.head()
     if checked(history, cycle):
         return
-    rescued = save_leftovers(deps, setup, task, cycle, "by-hand") if setup.workspace.exists() else None
-    if rescued or not setup.workspace.exists() or setup.workspace.checked_out_commit() != head.sha:
+    rescue_ref = save_leftovers(deps, setup, task, cycle, "by-hand") if setup.workspace.exists() else None
+    if rescue_ref or not setup.workspace.exists() or setup.workspace.checked_out_commit() != head.sha:
         setup.workspace.reset_to(head.sha, base=setup.base)
     set_up(deps, task, setup)
     capture_baseline(deps, task, setup)
@@ -124,30 +124,32 @@ def refuse_against_rejection(history: History, tree: str, review: Review) -> Non
     """What was rejected outright becomes no approval by asking somebody else: that is an override, with its reasons."""
     task = history.task
     reviews = _reviews_of_tree(history, tree)
-    rejected = any(review.verdict == Verdict.REJECTED or review.blocking for review in reviews)
-    if review.verdict is Verdict.APPROVED and (rejected or history.rejected_by_person(tree)):
+    has_rejection = any(review.verdict == Verdict.REJECTED or review.blocking for review in reviews)
+    if review.verdict is Verdict.APPROVED and (has_rejection or history.rejected_by_person(tree)):
         raise Refused(
             f"This very code of task {task.id} was rejected: approving it is an override.",
             hint=f"Say on what grounds: burnish override {task.id}",
         )
 
 
-def take(deps: Deps, setup: TaskSetup, brought: ExternalReview) -> None:
+def take(deps: Deps, setup: TaskSetup, external_review: ExternalReview) -> None:
     """Write it down exactly as any other review of this cycle: artifact, ledger, journal, in one transaction."""
     history = deps.event_log.history(setup.task_id)
     task, cycle = history.task, history.cycle
     step, attempt = ReviewStep(cycle), attempt_for(history, cycle)
-    raw = deps.task_files.write(task, _raw_name(deps, task, cycle, attempt, brought), brought.raw.encode())
-    policy = replace(setup.policy, reviewers=(ReviewerSpec(brought.by),), quorum="all")
+    raw = deps.task_files.write(
+        task, _raw_name(deps, task, cycle, attempt, external_review), external_review.raw.encode()
+    )
+    policy = replace(setup.policy, reviewers=(ReviewerSpec(external_review.by),), quorum="all")
     result = ReviewerResult(
-        agent=brought.by,
+        agent=external_review.by,
         model=None,
-        reading=brought.review,
+        reading=external_review.review,
         reviewed_at=deps.now(),
-        raw_sha256=hashlib.sha256(brought.raw.encode()).hexdigest(),
+        raw_sha256=hashlib.sha256(external_review.raw.encode()).hexdigest(),
         raw_path=str(raw),
-        command=f"burnish review {task.id} --from {brought.name}",
-        provider=brought.kind,
+        command=f"burnish review {task.id} --from {external_review.name}",
+        provider=external_review.kind,
     )
     session = ReviewSession(
         review_input=review_input(deps, setup, history, cycle),
@@ -158,13 +160,13 @@ def take(deps: Deps, setup: TaskSetup, brought: ExternalReview) -> None:
         ask=_nobody_to_ask,
         now=deps.now,
     )
-    uncovered = brought.unseen if brought.review.verdict is Verdict.APPROVED else ()
+    uncovered_paths = external_review.unseen if external_review.review.verdict is Verdict.APPROVED else ()
     before = [
-        _clear(task, cycle, brought.by, f"reviewed by {brought.by}"),
-        *started(deps, task, policy, step, attempt),
+        _clear(task, cycle, external_review.by, f"reviewed by {external_review.by}"),
+        *start_events(deps, task, policy, step, attempt),
     ]
-    for note in brought.review.notes:
-        deps.progress.note(f"{brought.name}: {note}.")
+    for note in external_review.review.notes:
+        deps.progress.note(f"{external_review.name}: {note}.")
     conclude(
         deps,
         setup,
@@ -172,23 +174,23 @@ def take(deps: Deps, setup: TaskSetup, brought: ExternalReview) -> None:
         step,
         attempt,
         session,
-        (ReviewerReply(result, uncovered, brought.unseen),),
+        (ReviewerReply(result, uncovered_paths, external_review.unseen),),
         [],
         before=before,
     )
 
 
-def _raw_name(deps: Deps, task: Task, cycle: int, attempt: int, brought: ExternalReview) -> str:
+def _raw_name(deps: Deps, task: Task, cycle: int, attempt: int, external_review: ExternalReview) -> str:
     """A second one of the same cycle does not take the place of the first."""
-    name, ending = f"outside-review-{cycle}", _ending(brought)
-    known = deps.task_files.read(task, f"{name}{ending}")
-    return f"{name}{ending}" if known in (None, brought.raw.encode()) else f"{name}.attempt-{attempt}{ending}"
+    name, ending = f"outside-review-{cycle}", _ending(external_review)
+    earlier = deps.task_files.read(task, f"{name}{ending}")
+    return f"{name}{ending}" if earlier in (None, external_review.raw.encode()) else f"{name}.attempt-{attempt}{ending}"
 
 
-def _ending(brought: ExternalReview) -> str:
-    known = {"markdown": ".md", "contract": ".json", "sarif": ".sarif", "rdjson": ".json"}
-    own = PurePath(brought.name).suffix
-    return own if own in (".md", ".json", ".sarif", ".jsonl", ".txt") else known[brought.kind]
+def _ending(external_review: ExternalReview) -> str:
+    endings = {"markdown": ".md", "contract": ".json", "sarif": ".sarif", "rdjson": ".json"}
+    own = PurePath(external_review.name).suffix
+    return own if own in (".md", ".json", ".sarif", ".jsonl", ".txt") else endings[external_review.kind]
 
 
 def _nobody_to_ask(request: AgentRequest) -> NoReturn:

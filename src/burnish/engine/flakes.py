@@ -36,17 +36,17 @@ def excuse_flaky(
 ) -> tuple[CheckReport, ...]:
     """The reports without new failures that pass again, unless the change touches the test or its traceback."""
     checks = deps.checks(task.id)
-    settled = []
+    final_reports = []
     for spec, report in zip(specs, reports, strict=True):
         baseline = deps.event_log.baseline(again.base_tree, spec.words, again.base_environment)
         new = checks.compare(report, baseline).new
         if report.status is not CheckStatus.FAILED or not 0 < len(new) <= MOST_RERUN:
-            settled.append(report)
+            final_reports.append(report)
             continue
         suspects = [failure for failure in new if not is_blamed(failure, change)]
         names = _passing_again(deps, task, spec, report, suspects, again) if suspects else ()
-        settled.append(without_flaky(report, names))
-    return tuple(settled)
+        final_reports.append(without_flaky(report, names))
+    return tuple(final_reports)
 
 
 def _passing_again(

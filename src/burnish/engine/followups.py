@@ -21,9 +21,9 @@ def make_followups(deps: Deps, history: History) -> None:
     if task.spec.follows:
         # else a reviewer that always has one more wish would keep us busy for ever
         return
-    made = {other.spec.follows for other in deps.event_log.tasks()}
+    followed_findings = {other.spec.follows for other in deps.event_log.tasks()}
     for spec in followups(task, history.findings):
-        if spec.follows not in made:
+        if spec.follows not in followed_findings:
             new = deps.add(spec)
             deps.progress.note(f"Task {task.id}: {spec.follows.rpartition(' ')[2]} became task {new.id}")
 

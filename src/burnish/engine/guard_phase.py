@@ -27,7 +27,7 @@ def absorb_guard(
     deps: Deps,
     setup: TaskSetup,
     findings: tuple[Finding, ...],
-    checked: LedgerDiff,
+    check_update: LedgerDiff,
     comparisons: tuple[Comparison, ...],
     *,
     cycle: int,
@@ -42,8 +42,10 @@ def absorb_guard(
         new=partial(setup.workspace.read, head.sha),
         levels=dict(setup.policy.guard),
     )
-    guarded = absorb_source(checked.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
-    return diff_ledgers(findings, guarded.findings, notes=(*checked.notes, *guarded.notes), given=checked.given)
+    guard_update = absorb_source(check_update.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
+    return diff_ledgers(
+        findings, guard_update.findings, notes=(*check_update.notes, *guard_update.notes), given=check_update.given
+    )
 
 
 @contextmanager
@@ -52,15 +54,15 @@ def watched(deps: Deps, setup: TaskSetup, task: Task, cycle: int, phase: str) ->
 
     The list is filled at the end; of an agent that failed it is told at once.
     """
-    changed: Callable[[], list[str]] = deps.repository.watch(setup.base.commit) if deps.sandbox == "none" else list
-    touched: list[str] = []
+    list_changes: Callable[[], list[str]] = deps.repository.watch(setup.base.commit) if deps.sandbox == "none" else list
+    touched_paths: list[str] = []
     try:
-        yield touched
+        yield touched_paths
     except PhaseFailed:
-        if told := touched_event(task, cycle, phase, changed()):
-            deps.record(task, *told)
+        if events := touched_event(task, cycle, phase, list_changes()):
+            deps.record(task, *events)
         raise
-    touched += changed()
+    touched_paths += list_changes()
 
 
 def touched_event(task: Task, cycle: int, phase: str, paths: Sequence[str]) -> list[Event]:
@@ -71,11 +73,11 @@ def touched_event(task: Task, cycle: int, phase: str, paths: Sequence[str]) -> l
 
 
 def absorb_touched(
-    findings: tuple[Finding, ...], said: LedgerDiff, paths: Sequence[str], cycle: int, on: Severity
+    findings: tuple[Finding, ...], update: LedgerDiff, paths: Sequence[str], cycle: int, on: Severity
 ) -> LedgerDiff:
     """The user's own files changed meanwhile. Perhaps by the user: told, never undone, and nothing that blocks."""
     if not paths:
-        return said
+        return update
     remark = Remark(
         category=Category.GUARD,
         severity=Severity.WARNING if on is Severity.ERROR else Severity.INFO,
@@ -83,8 +85,8 @@ def absorb_touched(
         description=f"The agent was not confined, and may have done it: {', '.join(paths[:20])}. Nothing was undone.",
         rule="checkout",
     )
-    told = absorb_source(said.findings, source=CHECKOUT, remarks=(remark,), cycle=cycle)
-    return diff_ledgers(findings, told.findings, notes=(*said.notes, *told.notes), given=said.given)
+    ledger = absorb_source(update.findings, source=CHECKOUT, remarks=(remark,), cycle=cycle)
+    return diff_ledgers(findings, ledger.findings, notes=(*update.notes, *ledger.notes), given=update.given)
 
 
 def _many(count: int) -> str:
@@ -92,12 +94,12 @@ def _many(count: int) -> str:
 
 
 def absorb_breach(
-    findings: tuple[Finding, ...], said: LedgerDiff, breaches: Sequence[str], cycle: int, block_on: Severity
+    findings: tuple[Finding, ...], update: LedgerDiff, breaches: Sequence[str], cycle: int, block_on: Severity
 ) -> LedgerDiff:
     """A reviewer wrote to its snapshot: shown, but never blocking, because the author cannot fix it."""
-    known = any(finding.remark.source == BREACH for finding in said.findings)
-    if not breaches and not known:
-        return said
+    has_breach = any(finding.remark.source == BREACH for finding in update.findings)
+    if not breaches and not has_breach:
+        return update
     mild = Severity.WARNING if block_on is Severity.ERROR else Severity.INFO
     remark = Remark(
         category=Category.GUARD,
@@ -106,5 +108,5 @@ def absorb_breach(
         description=f"Changed there, and thrown away: {', '.join(breaches[:20])}",
         rule="breach",
     )
-    told = absorb_source(said.findings, source=BREACH, remarks=(remark,) if breaches else (), cycle=cycle)
-    return diff_ledgers(findings, told.findings, notes=(*said.notes, *told.notes), given=said.given)
+    ledger = absorb_source(update.findings, source=BREACH, remarks=(remark,) if breaches else (), cycle=cycle)
+    return diff_ledgers(findings, ledger.findings, notes=(*update.notes, *ledger.notes), given=update.given)

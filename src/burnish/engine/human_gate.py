@@ -36,17 +36,17 @@ def asks_person(history: History, policy: Policy, cycle: int, decision: Decision
 
 
 def gate_opened_event(
-    history: History, cycle: int, bound: Mapping[str, Any], why: str, status: ReviewStatus | None
+    history: History, cycle: int, binding: Mapping[str, Any], why: str, status: ReviewStatus | None
 ) -> list[Event]:
     """On record before anybody is asked, so that a crash at the gate leaves the task at the gate."""
     task = history.task
     attempt, new = history.attempt(cycle, "gate")
-    started = Event("phase.started", {"phase": "gate", "attempt": attempt, "runner": ""}, run=task.run, cycle=cycle)
+    start_event = Event("phase.started", {"phase": "gate", "attempt": attempt, "runner": ""}, run=task.run, cycle=cycle)
     waits = status_events(
         replace(task, status=Status.CODE_REVIEW), Status.WAITING_APPROVAL, cycle=cycle, note=why, review_status=status
     )
-    gate = Event("gate.opened", {**bound, "why": why}, run=task.run, cycle=cycle)
-    return [*([started] if new else []), gate, waits]
+    gate = Event("gate.opened", {**binding, "why": why}, run=task.run, cycle=cycle)
+    return [*([start_event] if new else []), gate, waits]
 
 
 def ask_person(deps: Deps, task_id: int) -> bool:
@@ -81,13 +81,13 @@ def _still_waits(deps: Deps, task_id: int) -> bool:
 
 def gate_view(history: History, policy: Policy) -> GateView:
     # of a pipeline, the step that was heard last
-    seen: JudgedPhase | None = next(reversed(history.reviews(history.cycle)), None) or judged_commit(history)
-    review = _review_shown(seen)
+    phase: JudgedPhase | None = next(reversed(history.reviews(history.cycle)), None) or judged_commit(history)
+    review = _review_shown(phase)
     fix = fixed_by_reviewer(history, history.cycle)
     return GateView(
         task=history.task,
         cycle=history.cycle,
-        commit=seen.result.commit if seen else "",
+        commit=phase.result.commit if phase else "",
         verdict=review.effective_verdict or "",
         summary=review.summary,
         but=review.caveat,
@@ -104,12 +104,12 @@ def gate_view(history: History, policy: Policy) -> GateView:
     )
 
 
-def _review_shown(seen: JudgedPhase | None) -> ReviewResult:
+def _review_shown(phase: JudgedPhase | None) -> ReviewResult:
     """The review that the person decides on; an empty one where there is only work."""
-    if seen and isinstance(seen.result, ReviewResult):
-        return seen.result
-    if seen and isinstance(seen.result, ReviewFixResult):
-        return ReviewResult(effective_verdict=seen.result.verdict, summary=seen.result.summary)
+    if phase and isinstance(phase.result, ReviewResult):
+        return phase.result
+    if phase and isinstance(phase.result, ReviewFixResult):
+        return ReviewResult(effective_verdict=phase.result.verdict, summary=phase.result.summary)
     return ReviewResult()
 
 

@@ -13,8 +13,11 @@ from burnish.core.task import Task
 
 def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: LedgerDiff) -> list[Event]:
     old = {f.id: f for f in before}
-    changed = [f for f in update.findings if old.get(f.id) != f]
-    return [Event(f"finding.{_kind(f.id, update)}", {"finding": encode(f)}, run=task.run, cycle=cycle) for f in changed]
+    changed_findings = [f for f in update.findings if old.get(f.id) != f]
+    return [
+        Event(f"finding.{_kind(f.id, update)}", {"finding": encode(f)}, run=task.run, cycle=cycle)
+        for f in changed_findings
+    ]
 
 
 def _kind(finding_id: str, update: LedgerDiff) -> str:

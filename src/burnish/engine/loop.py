@@ -111,14 +111,14 @@ def disk_trouble() -> Iterator[None]:
 
 def _moved_on(deps: Deps, setup: TaskSetup, history: History, step: Step) -> bool:
     """Somebody committed on the task's branch: what is there now is judged, in a cycle of its own."""
-    done = history.tip(history.cycle)
+    tip = history.tip(history.cycle)
     if isinstance(step, WorkStep):
         return _took_target_in(deps, setup, history.task)
-    if not done:
+    if not tip:
         return False
     head = setup.head()
     review_fix = isinstance(step, ReviewStep) and step.fixing and committed(setup, history.task, step)
-    if head.sha != done.result.commit and not review_fix:
+    if head.sha != tip.result.commit and not review_fix:
         why = "somebody committed on the task's branch"
         base = deps.repository.base_now(history.task, head.sha).commit
         deps.record(history.task, *judge_again_on_new_base(history, head.sha, head.tree, why, base=base))
@@ -215,10 +215,10 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     final = verdict_when_stopped(deps.event_log.history(task.id))
     if _tripped(deps, task):
         note = f"The same failure {BREAKER} times in a row on the same commit: {note}"
-        stalled = status_events(
+        status_event = status_events(
             task, Status.BLOCKED, reason=Reason.STALLED, note=note, output=output, final_verdict=final
         )
-        return deps.record(task, stalled)
+        return deps.record(task, status_event)
     return deps.record(
         task, status_events(task, Status.FAILED, error=repository, note=note, output=output, final_verdict=final)
     )

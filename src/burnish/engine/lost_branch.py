@@ -43,11 +43,11 @@ def void_lost(event_log: EventLog, repository: Repository, task: Task) -> str | 
 
 def block_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
     """Have the task wait for a person, if its branch or commit is gone; one that waits for it already is left alone."""
-    lost = repository.lost_branch(task)
-    if lost is None or (task.status, task.reason) == (Status.BLOCKED, Reason.BRANCH_GONE):
+    loss = repository.lost_branch(task)
+    if loss is None or (task.status, task.reason) == (Status.BLOCKED, Reason.BRANCH_GONE):
         return None
     history = event_log.history(task.id)
-    why = describe_loss(repository, history, lost)
+    why = describe_loss(repository, history, loss)
     events = []
     approval = event_log.approval(task.id)
     if approval and approval.valid:
@@ -62,19 +62,19 @@ def block_lost(event_log: EventLog, repository: Repository, task: Task) -> str |
     return why
 
 
-def describe_loss(repository: Repository, history: History, lost: LostBranch) -> str:
+def describe_loss(repository: Repository, history: History, loss: LostBranch) -> str:
     """What is gone, and what brings it back or continues from what is left."""
     task, found = history.task, find_recovery(repository, history)
-    what = f"the branch {task.branch} {lost.words}"
+    what = f"the branch {task.branch} {loss.words}"
     if found and found.is_newest:
-        back = f"`git branch {task.branch} {found.commit[:12]}` or " if lost.is_deleted else ""
+        back = f"`git branch {task.branch} {found.commit[:12]}` or " if loss.is_deleted else ""
         return f"{what}; its commit {found.commit[:12]} is still there: {back}`burnish retry {task.id}` brings it back"
     restart = f"`burnish retry {task.id} --restart` begins again from the base"
     again = f"`burnish retry {task.id}` continues from {found.commit[:12]} (cycle {found.cycle}), " if found else ""
     if not found and repository.workspace(task).checked_out_commit() == task.commit:
         again = f"`burnish retry {task.id}` commits it again from the files of the workspace, "
-    kept = repository.kept_refs(task)
-    offer = f"; kept, to look at with `git show`: {', '.join(kept)}" if kept else ""
+    refs = repository.kept_refs(task)
+    offer = f"; kept, to look at with `git show`: {', '.join(refs)}" if refs else ""
     return f"{what} and its commit {str(task.commit)[:12]} cannot be read any more: {again}{restart}{offer}"
 
 
@@ -124,16 +124,16 @@ def _stopped_before(task: Task) -> bool:
 def _write_newest_again(repository: Repository, history: History, *, onto: str) -> Recovery | None:
     """The workspace may still have the files of the commit that was lost."""
     commit, tree, cycle = next(iter(_commits(history)), ("", "", 0))
-    written = repository.write_again(history.task, commit, tree, onto) if commit else None
-    return Recovery(written, tree, cycle, is_newest=False) if written else None
+    new_commit = repository.write_again(history.task, commit, tree, onto) if commit else None
+    return Recovery(new_commit, tree, cycle, is_newest=False) if new_commit else None
 
 
 def return_to_review(event_log: EventLog, history: History, why: str) -> None:
     """Nothing of the work is lost: an approval that stood may count again, else what is there is judged."""
     task = history.task
     approval = event_log.approval(task.id)
-    judged = task.reason is Reason.BRANCH_GONE or task.status in APPROVED or approval is not None
-    events = [judge_again(history, why)] if judged and history.decision(history.cycle) else []
+    is_judged = task.reason is Reason.BRANCH_GONE or task.status in APPROVED or approval is not None
+    events = [judge_again(history, why)] if is_judged and history.decision(history.cycle) else []
     event_log.record(task.id, *events, *_to_review(history, why))
 
 

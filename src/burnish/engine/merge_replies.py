@@ -31,21 +31,21 @@ def merge_replies(one: Review, more: Review) -> Review:
 
 def repeated_replies(first: Review, second: Review) -> Review:
     """One review that was told twice. A finding that both tell counts once, in the second words."""
-    told_again = [
+    repeats = [
         any(same_remark(remark, other) and other.severity.rank <= remark.severity.rank for other in second.remarks)
         for remark in first.remarks
     ]
-    rest = tuple(remark for remark, again in zip(first.remarks, told_again, strict=True) if not again)
+    rest = tuple(remark for remark, again in zip(first.remarks, repeats, strict=True) if not again)
     whole = merge_replies(replace(first, remarks=rest), second)
     return replace(whole, summary=second.summary if second.verdict is whole.verdict else whole.summary)
 
 
 def added(first: AgentReply, second: AgentReply) -> AgentReply:
-    known = [cost for cost in (first.cost_usd, second.cost_usd) if cost is not None]
+    costs = [cost for cost in (first.cost_usd, second.cost_usd) if cost is not None]
     return replace(
         second,
         text=f"{first.text}\n\n{second.text}",
-        cost_usd=sum(known) if known else None,
+        cost_usd=sum(costs) if costs else None,
         cost_source=joint_source((first.cost_source, second.cost_source)) or CostSource.UNKNOWN,
         tokens=first.tokens + second.tokens,
         transcript=first.transcript,

@@ -152,60 +152,60 @@ def _failed_reply(session: ReviewSession, slot: PanelSlot, failure: PhaseFailed)
     return ReviewerReply(result, unseen=session.review_input.change.paths)
 
 
-def panel_of(session: ReviewSession, heard: tuple[ReviewerReply, ...]) -> PanelResult:
+def panel_of(session: ReviewSession, replies: tuple[ReviewerReply, ...]) -> PanelResult:
     """Combine the replies."""
     policy = session.policy
-    panel = combine(tuple(h.result for h in heard), quorum=policy.quorum, reviewer_count=len(policy.reviewers))
+    panel = combine(tuple(h.result for h in replies), quorum=policy.quorum, reviewer_count=len(policy.reviewers))
     # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
-    missing = [{*h.uncovered, *h.redacted} for h in _approving(heard)]
-    unseen = unseen_files(session.review_input.change, heard)
-    uncovered = sorted(set.intersection(*missing) - {file.path for file in unseen}) if missing else []
+    missing = [{*h.uncovered, *h.redacted} for h in _approving(replies)]
+    unseen = unseen_files(session.review_input.change, replies)
+    uncovered_paths = sorted(set.intersection(*missing) - {file.path for file in unseen}) if missing else []
     return replace(
         panel,
-        uncovered=tuple(uncovered),
+        uncovered=tuple(uncovered_paths),
         unseen_files=not_allowed(unseen, policy.unseen_allow),
-        mechanical=bool(heard) and all(h.mechanical for h in heard),
+        mechanical=bool(replies) and all(h.mechanical for h in replies),
     )
 
 
-def whose_look_counts(heard: Sequence[ReviewerReply]) -> list[ReviewerReply]:
+def whose_look_counts(replies: Sequence[ReviewerReply]) -> list[ReviewerReply]:
     """Those whose look at a file counts: a program that judges nothing counts only where it is alone."""
-    return [h for h in heard if not h.mechanical] or list(heard)
+    return [h for h in replies if not h.mechanical] or list(replies)
 
 
-def unseen_files(change: Change, heard: Sequence[ReviewerReply]) -> tuple[UnseenFile, ...]:
+def unseen_files(change: Change, replies: Sequence[ReviewerReply]) -> tuple[UnseenFile, ...]:
     """The changed files whose content cannot be shown to any reviewer, or is redacted for those that approve."""
-    counted = _approving(heard) or whose_look_counts(heard)
-    missing: list[set[str]] = [{*h.uncovered, *h.unseen, *h.redacted} for h in counted]
+    voters = _approving(replies) or whose_look_counts(replies)
+    missing: list[set[str]] = [{*h.uncovered, *h.unseen, *h.redacted} for h in voters]
     unseen = set.intersection(*missing) if missing else set[str]()
-    redacted = unseen.intersection(path for h in counted for path in h.redacted)
+    redacted_paths = unseen.intersection(path for h in voters for path in h.redacted)
     return tuple(
         UnseenFile(file.path, describe_hidden(file) if file.hidden else _REDACTED)
         for file in change.files
-        if file.hidden or file.path in redacted
+        if file.hidden or file.path in redacted_paths
     )
 
 
-def _approving(heard: Sequence[ReviewerReply]) -> list[ReviewerReply]:
-    return whose_look_counts([h for h in heard if _approves(h.result)])
+def _approving(replies: Sequence[ReviewerReply]) -> list[ReviewerReply]:
+    return whose_look_counts([h for h in replies if _approves(h.result)])
 
 
 def _approves(result: ReviewerResult) -> bool:
     return isinstance(result.reading, Review) and result.reading.verdict is Verdict.APPROVED
 
 
-def mechanical(heard: tuple[ReviewerReply, ...]) -> frozenset[str]:
+def mechanical(replies: tuple[ReviewerReply, ...]) -> frozenset[str]:
     """The programs that list everything each time and gave a review: what they no longer raise is resolved."""
-    return frozenset(h.result.agent for h in heard if h.mechanical and isinstance(h.result.reading, Review))
+    return frozenset(h.result.agent for h in replies if h.mechanical and isinstance(h.result.reading, Review))
 
 
 def _run_reviewer(session: ReviewSession, slot: PanelSlot) -> ReviewerReply:
     """Review the whole change, in as many parts as the reviewer needs, and ask once more for the paths it left out."""
-    said = session.program(slot)
-    if said is not None:
-        reply = AgentReply(text=said.summary, command=slot.name)
-        unseen = _unseen(session, said)
-        result = replace(_reviewer_result(session, slot, _ReadReply(reply, said)), cost_source=None)
+    review = session.program(slot)
+    if review is not None:
+        reply = AgentReply(text=review.summary, command=slot.name)
+        unseen = _unseen(session, review)
+        result = replace(_reviewer_result(session, slot, _ReadReply(reply, review)), cost_source=None)
         return ReviewerReply(result, unseen, unseen, mechanical=True)
     parts = parts_of(session.review_input, session.policy, slot.spec)
     answers: list[_ReadReply] = []
@@ -215,16 +215,20 @@ def _run_reviewer(session: ReviewSession, slot: PanelSlot) -> ReviewerReply:
         answer, prompt = _review_part(session, slot, part, label, (number, len(parts)), answers)
         answers.append(answer)
         prompts.append(prompt)
-    whole, seen = reduce(_both, answers), merge_prompts(prompts)
+    whole, merged_prompt = reduce(_both, answers), merge_prompts(prompts)
     # asking once more would not show them
-    redacted = () if slot.spec.reads_files else seen.redacted
-    uncovered = _without(_uncovered(session.review_input, slot.spec, seen, whole.reading), redacted)
-    if uncovered:
-        whole, uncovered = _look_again(session, slot, whole, uncovered)
-    inspected = whole.reading.inspected if isinstance(whole.reading, Review) else ()
-    unseen = coverage(session.review_input.change, seen, inspected, reads_files=slot.spec.reads_files)
+    redacted_paths = () if slot.spec.reads_files else merged_prompt.redacted
+    uncovered_paths = _without(
+        _uncovered(session.review_input, slot.spec, merged_prompt, whole.reading), redacted_paths
+    )
+    if uncovered_paths:
+        whole, uncovered_paths = _look_again(session, slot, whole, uncovered_paths)
+    inspected_paths = whole.reading.inspected if isinstance(whole.reading, Review) else ()
+    unseen = coverage(session.review_input.change, merged_prompt, inspected_paths, reads_files=slot.spec.reads_files)
     result = _reviewer_result(session, slot, whole)
-    return ReviewerReply(result, uncovered, _without(unseen, redacted), seen.not_shown, redacted=redacted)
+    return ReviewerReply(
+        result, uncovered_paths, _without(unseen, redacted_paths), merged_prompt.not_shown, redacted=redacted_paths
+    )
 
 
 def _without(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
@@ -253,11 +257,11 @@ def _review_part(
     )
     prompt = build_review_prompt(context)
     reply = _ask(session, slot, call, prompt.text)
-    said = _ReadReply(reply, _read(session, slot, context, reply), prose_of(reply.text))
+    read_reply = _ReadReply(reply, _read(session, slot, context, reply), prose_of(reply.text))
     # a criterion may be judged in any part: whether one is left out is known at the last one
     criteria = review_input.judged if part[0] == part[1] else ()
-    gap = _gap(criteria, said.reading, [answer.reading for answer in earlier])
-    return (_again(session, slot, context, label, said, gap) if gap else said), prompt
+    gap = _gap(criteria, read_reply.reading, [answer.reading for answer in earlier])
+    return (_again(session, slot, context, label, read_reply, gap) if gap else read_reply), prompt
 
 
 def _ask(session: ReviewSession, slot: PanelSlot, call: CallDir, prompt: str) -> AgentReply:
@@ -353,14 +357,14 @@ def _gap(criteria: Sequence[str], reading: Review | Unreadable, earlier: Sequenc
 
 
 def _look_again(
-    session: ReviewSession, slot: PanelSlot, first: _ReadReply, uncovered: tuple[str, ...]
+    session: ReviewSession, slot: PanelSlot, first: _ReadReply, uncovered_paths: tuple[str, ...]
 ) -> tuple[_ReadReply, tuple[str, ...]]:
     """An approval that left paths out is asked for the rest, once."""
-    rest = session.review_input.only(uncovered)
+    rest = session.review_input.only(uncovered_paths)
     more, prompt = _review_part(session, slot, rest, f"{slot.label}-rest", (2, 2), [first])
     both = _both(first, more)
     if isinstance(more.reading, Unreadable):
-        return _ReadReply(both.reply, first.reading, both.prose), uncovered
+        return _ReadReply(both.reply, first.reading, both.prose), uncovered_paths
     return both, coverage(rest.change, prompt, more.reading.inspected, reads_files=slot.spec.reads_files)
 
 
@@ -384,18 +388,20 @@ def _uncovered(
     return coverage(review_input.change, prompt, reading.inspected, reads_files=spec.reads_files)
 
 
-def _unseen(session: ReviewSession, said: Review) -> tuple[str, ...]:
+def _unseen(session: ReviewSession, review: Review) -> tuple[str, ...]:
     """What a program that reads everything says it could not read; hidden content waits for a person anyway."""
-    seen = set(said.inspected)
-    return tuple(file.path for file in session.review_input.change.files if file.path not in seen and not file.hidden)
+    inspected_paths = set(review.inspected)
+    return tuple(
+        file.path for file in session.review_input.change.files if file.path not in inspected_paths and not file.hidden
+    )
 
 
-def _reviewer_result(session: ReviewSession, slot: PanelSlot, said: _ReadReply) -> ReviewerResult:
-    reply = said.reply
+def _reviewer_result(session: ReviewSession, slot: PanelSlot, read_reply: _ReadReply) -> ReviewerResult:
+    reply = read_reply.reply
     return ReviewerResult(
         agent=slot.name,
         model=reply.model,
-        reading=said.reading,
+        reading=read_reply.reading,
         reviewed_at=session.now(),
         raw_sha256=hashlib.sha256(reply.text.encode(errors="surrogateescape")).hexdigest(),
         raw_path=reply.transcript,
@@ -404,5 +410,5 @@ def _reviewer_result(session: ReviewSession, slot: PanelSlot, said: _ReadReply) 
         cost_usd=reply.cost_usd,
         cost_source=reply.cost_source,
         tokens=reply.tokens,
-        prose=said.prose,
+        prose=read_reply.prose,
     )

@@ -69,30 +69,30 @@ class Pool:
         with self.lock:
             if self.most is not None and self.taken >= self.most:
                 return None
-            wanted = self._wanted()
-            task = None if wanted == [] else self.deps.event_log.claim(wanted)
+            task_ids = self._claimable_ids()
+            task = None if task_ids == [] else self.deps.event_log.claim(task_ids)
             if task is None:
                 return None
             self.taken += 1
             self.running.add(task.id)
             return task
 
-    def _wanted(self) -> list[int] | None:
+    def _claimable_ids(self) -> list[int] | None:
         """What may still be claimed: each task once per invocation, however it ended."""
         out = self.out()
-        seen = {t.id for t in self.done} | out
+        excluded_ids = {t.id for t in self.done} | out
         if self.ids is not None:
-            return [i for i in self.ids if i not in seen]
+            return [i for i in self.ids if i not in excluded_ids]
         if out or any(t.status in RUNNING for t in self.done):
-            return [t.id for t in self.deps.event_log.tasks() if t.id not in seen]
+            return [t.id for t in self.deps.event_log.tasks() if t.id not in excluded_ids]
         return None
 
     def _run(self, task: Task) -> None:
         try:
             task = run_task(self.deps, task)
-        except Refused as lost:
+        except Refused as error:
             # cancelled or taken over while we worked: whoever did it has said so in the log
-            self.deps.progress.note(f"Task {task.id}: {lost.what}")
+            self.deps.progress.note(f"Task {task.id}: {error.what}")
             task = self.deps.event_log.task(task.id)
         except BurnishError as error:
             self.deps.progress.note(f"Task {task.id}: {error.what} {with_task(error.hint, task.id)}".rstrip())
@@ -119,12 +119,12 @@ class Pool:
         return True
 
     def _may_become_ready(self) -> bool:
-        seen = {t.id for t in self.done} | self.out()
-        if self.ids is not None and seen.issuperset(self.ids):
+        excluded_ids = {t.id for t in self.done} | self.out()
+        if self.ids is not None and excluded_ids.issuperset(self.ids):
             return False
         tasks = {t.id: t for t in self.deps.event_log.tasks()}
         for task in tasks.values():
-            if task.status is not Status.BACKLOG or task.id in seen:
+            if task.status is not Status.BACKLOG or task.id in excluded_ids:
                 continue
             if self.ids is not None and task.id not in self.ids:
                 continue

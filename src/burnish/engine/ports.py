@@ -295,7 +295,7 @@ class Gate(Protocol):
 
     @property
     def asking(self) -> bool: ...
-    def ask(self, shown: GateView, waits: Callable[[], bool]) -> GateDecision | None:
+    def ask(self, view: GateView, waits: Callable[[], bool]) -> GateDecision | None:
         """None: nobody answered, or it no longer `waits` for an answer."""
 
 
@@ -334,13 +334,13 @@ class Deps:
 
     def record(self, task: Task, *events: Event) -> Task:
         """Write to the log, tell who watches, return the task as it is now."""
-        recorded = self.event_log.record(task.id, *events)
-        ended = [event for event in events if event.type in ("phase.finished", "phase.failed")]
-        if ended:
+        records = self.event_log.record(task.id, *events)
+        end_events = [event for event in events if event.type in ("phase.finished", "phase.failed")]
+        if end_events:
             # the answers of a review that was stopped stay on disk, and the next run records them
-            is_interrupted = any(read(Failure, event.data).is_interrupted for event in ended)
+            is_interrupted = any(read(Failure, event.data).is_interrupted for event in end_events)
             self.budget_tracker.settled(task.id, include_answered=not is_interrupted)
         fresh = self.event_log.task(task.id)
-        for event in recorded:
+        for event in records:
             self.progress.event(fresh, event)
         return fresh

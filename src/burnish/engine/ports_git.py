@@ -42,7 +42,7 @@ class TaskWorkspace(Protocol):
     def rescued(self, ref: str) -> Commit | None:
         """The commit of a rescue ref; None where it is gone."""
 
-    def restore_files(self, rescued: Commit) -> None:
+    def restore_files(self, commit: Commit) -> None:
         """The files as a rescued commit has them, uncommitted."""
 
     def brief(self, files: Mapping[str, str], refs: Sequence[str] = ()) -> None:

@@ -34,9 +34,9 @@ def write_review_files(
     patch = f"diff-{review_input.cycle}.patch"
     deps.task_files.write(task, patch, review_input.change.text().encode("utf-8", "surrogateescape"))
     verdict, but = effective_verdict(panel, update.findings, setup.policy.block_on)
-    untested: tuple[str, ...] = () if any(is_test(c.name) for c in setup.policy.checks) else (NO_TESTS,)
+    test_notes: tuple[str, ...] = () if any(is_test(c.name) for c in setup.policy.checks) else (NO_TESTS,)
     if note := untested_note(history, review_input.cycle):
-        untested = (note,)
+        test_notes = (note,)
     cycle = Cycle(
         task=str(task.id),
         title=task.spec.title,
@@ -55,7 +55,7 @@ def write_review_files(
         verdict=verdict,
         block_on=setup.policy.block_on,
         fixed=_fixed_text(fix),
-        warnings=(*((f"{but[0].upper()}{but[1:]}.",) if but else ()), *untested),
+        warnings=(*((f"{but[0].upper()}{but[1:]}.",) if but else ()), *test_notes),
     )
     whole = deps.task_files.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
     return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
@@ -73,16 +73,16 @@ def _fixed_text(fix: ReviewFixResult | None) -> str:
 
 def write_reviewer_files(deps: Deps, history: History, step: ReviewStep) -> None:
     """The artifact as it was before somebody else was heard in the same cycle, under a name of its own."""
-    heard = history.superseded_reviews(step.cycle, step.phase)
-    text = deps.task_files.read(history.task, file_name(step.cycle)) if heard else None
-    if text is None or deps.task_files.read(history.task, _kept_as(heard[-1])) is not None:
+    reviews = history.superseded_reviews(step.cycle, step.phase)
+    text = deps.task_files.read(history.task, file_name(step.cycle)) if reviews else None
+    if text is None or deps.task_files.read(history.task, _kept_as(reviews[-1])) is not None:
         return
-    deps.task_files.write(history.task, _kept_as(heard[-1]), text)
+    deps.task_files.write(history.task, _kept_as(reviews[-1]), text)
 
 
-def _kept_as(heard: PhaseRecord[ReviewResult]) -> str:
-    place = heard.phase.replace(":", "-").removeprefix("review").lstrip("-")
-    return f"{file_name(heard.cycle).removesuffix('.md')}.{f'{place}-' if place else ''}attempt-{heard.attempt}.md"
+def _kept_as(record: PhaseRecord[ReviewResult]) -> str:
+    place = record.phase.replace(":", "-").removeprefix("review").lstrip("-")
+    return f"{file_name(record.cycle).removesuffix('.md')}.{f'{place}-' if place else ''}attempt-{record.attempt}.md"
 
 
 def with_earlier(history: History, step: ReviewStep, panel: PanelResult) -> PanelResult:

@@ -28,8 +28,8 @@ WHY = "the branch, the settings and the task are again as they were when it was 
 def restore_approval(event_log: EventLog, repository: Repository, task: Task, policy: Policy) -> bool:
     """Let the newest approval that holds now count again; base, tree, task and every reviewer must be covered by it."""
     newest = event_log.approval(task.id)
-    held = task.runner is not None and not event_log.is_dead(task.runner)
-    if task.status is not Status.CODE_REVIEW or newest is None or newest.valid or held:
+    is_held = task.runner is not None and not event_log.is_dead(task.runner)
+    if task.status is not Status.CODE_REVIEW or newest is None or newest.valid or is_held:
         return False
     history = event_log.history(task.id)
     for earlier in earlier_approvals(event_log.events(task.id)):
@@ -58,7 +58,7 @@ def _events(history: History, earlier: EarlierApproval, policy: Policy) -> list[
         status = settled_status(before, cycle, decision)
         person = needs_person(before, cycle, policy)
     task, where = history.task, {"run": history.task.run, "cycle": cycle}
-    decided = {
+    decision_data = {
         "action": "accept",
         "by": "burnish",
         "why": WHY,
@@ -67,11 +67,11 @@ def _events(history: History, earlier: EarlierApproval, policy: Policy) -> list[
         "reinstate": [list(one) for one in earlier.phases],
         "restored": approval.event_id,
     }
-    bound = _bound(earlier)
-    given = Event("review.approved", {**bound, "why": WHY, "restored": approval.event_id}, **where)
-    events = [Event("decision.made", decided, **where), given]
+    binding = _bound(earlier)
+    approval_event = Event("review.approved", {**binding, "why": WHY, "restored": approval.event_id}, **where)
+    events = [Event("decision.made", decision_data, **where), approval_event]
     if person:
-        return [*events, *gate_opened_event(history, cycle, bound, person, status)]
+        return [*events, *gate_opened_event(history, cycle, binding, person, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
     return [
         *events,
@@ -82,9 +82,9 @@ def _events(history: History, earlier: EarlierApproval, policy: Policy) -> list[
 def _bound(earlier: EarlierApproval) -> dict[str, Any]:
     """Exactly as it was given: base, tree, commit, who judged, and what was asked for."""
     approval = earlier.approval
-    bound = {key: getattr(approval, key) for key in ("base", "tree", "commit", "judge")}
+    binding = {key: getattr(approval, key) for key in ("base", "tree", "commit", "judge")}
     optional = {"asked": approval.asked, "by": approval.by, "criteria": encode(approval.criteria)}
-    return bound | {key: value for key, value in optional.items() if value}
+    return binding | {key: value for key, value in optional.items() if value}
 
 
 def _as_approved(history: History, earlier: EarlierApproval) -> History:

@@ -23,7 +23,7 @@ from burnish.engine.metering import metered_call
 from burnish.engine.panel_review import ReviewerReply, ReviewSession, run_reviewers
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.review_input import review_input
-from burnish.engine.reviewing import conclude, started, voice_data
+from burnish.engine.reviewing import conclude, start_events, voice_data
 from burnish.engine.task_setup import TaskSetup
 from burnish.engine.work import committed, save_leftovers
 
@@ -38,23 +38,23 @@ def review_and_fix(deps: Deps, setup: TaskSetup, history: History, step: ReviewS
             deps.repository.check_movable(str(task.branch))
         _clear_the_ground(deps, setup, history, step, attempt, new=new)
     if new:
-        task = deps.record(task, *started(deps, task, setup.policy, step, attempt))
+        task = deps.record(task, *start_events(deps, task, setup.policy, step, attempt))
     deps.failpoint("fix-started")
     if commit is None:
         session = _fix_session(deps, setup, history, step, attempt)
-        heard = run_reviewers(session)
+        replies = run_reviewers(session)
         deps.failpoint("fix-replied")
         # the answer is to the code as it was: after the commit it could not be asked for again
-        deps.task_files.stamp(task, _stamp(task, step), json.dumps(_said(heard)))
+        deps.task_files.stamp(task, _stamp(task, step), json.dumps(_reply_data(replies)))
         commit = _commit(deps, setup, task, step)
         if commit is None:
-            _only_read(deps, setup, history, step, attempt, session, heard)
+            _only_read(deps, setup, history, step, attempt, session, replies)
             return
     deps.failpoint("fix-committed")
-    said = json.loads(deps.task_files.stamp(task, _stamp(task, step)) or "{}")
-    events, issues = _fixed_findings(history, step, said.pop("remarks", ()), said.get("verdict"), commit.sha)
-    done = {**said, "changed": True, "commit": commit.sha, "tree": commit.tree, "issues": issues}
-    deps.record(task, *events, _finished(task, step, attempt, done))
+    data = json.loads(deps.task_files.stamp(task, _stamp(task, step)) or "{}")
+    events, issues = _fixed_findings(history, step, data.pop("remarks", ()), data.get("verdict"), commit.sha)
+    result = {**data, "changed": True, "commit": commit.sha, "tree": commit.tree, "issues": issues}
+    deps.record(task, *events, _finished(task, step, attempt, result))
     deps.failpoint("fix-finished")
 
 
@@ -111,23 +111,23 @@ def _only_read(
     step: ReviewStep,
     attempt: int,
     session: ReviewSession,
-    heard: tuple[ReviewerReply, ...],
+    replies: tuple[ReviewerReply, ...],
 ) -> None:
     """Nothing was fixed: the reply is the review of this cycle."""
     head = setup.head()
-    done = _finished(history.task, step, attempt, {"changed": False, "commit": head.sha, "tree": head.tree})
+    finish_event = _finished(history.task, step, attempt, {"changed": False, "commit": head.sha, "tree": head.tree})
     plain = ReviewStep(step.cycle)
     number, _ = history.attempt(step.cycle, plain.phase)
-    begun = started(deps, history.task, setup.policy, plain, number)[:1]
-    conclude(deps, setup, history, plain, number, session, heard, [], [done, *begun])
+    phase_start = start_events(deps, history.task, setup.policy, plain, number)[:1]
+    conclude(deps, setup, history, plain, number, session, replies, [], [finish_event, *phase_start])
 
 
 def _finished(task: Task, step: ReviewStep, attempt: int, data: Mapping[str, Any]) -> Event:
     return Event("phase.finished", {"phase": step.phase, "attempt": attempt, **data}, run=task.run, cycle=step.cycle)
 
 
-def _said(heard: tuple[ReviewerReply, ...]) -> dict[str, Any]:
-    results: list[ReviewerResult] = [h.result for h in heard]
+def _reply_data(replies: tuple[ReviewerReply, ...]) -> dict[str, Any]:
+    results: list[ReviewerResult] = [h.result for h in replies]
     costs = [v.cost_usd for v in results if v.cost_usd is not None]
     readings = [v.reading for v in results if isinstance(v.reading, Review)]
     return {
@@ -149,12 +149,14 @@ def _fixed_findings(
     Those of a reviewer that approves its own result are resolved by its commit; the review that follows may raise them
     again. If it still asks for changes, it is unknown which are left: they stay open, and that review rules on each.
     """
-    known = {finding.id for finding in history.findings}
-    decoded = tuple(decode(Remark, remark) for remark in remarks)
-    update = absorb_review(history.findings, remarks=decoded, cycle=step.cycle, narrow=False)
+    existing_ids = {finding.id for finding in history.findings}
+    new_remarks = tuple(decode(Remark, remark) for remark in remarks)
+    update = absorb_review(history.findings, remarks=new_remarks, cycle=step.cycle, narrow=False)
     note = f"fixed by the reviewer in {commit[:10]}"
     if verdict == Verdict.APPROVED:
-        new = (f if f.id in known else replace(f, state=FindingState.RESOLVED, note=note) for f in update.findings)
+        new = (
+            f if f.id in existing_ids else replace(f, state=FindingState.RESOLVED, note=note) for f in update.findings
+        )
         update = replace(update, findings=tuple(new))
     return finding_events(history.task, step.cycle, history.findings, update), list(dict.fromkeys(update.given))
 

@@ -123,8 +123,8 @@ def _beside_criteria(spec: Spec) -> Spec:
     items = (*spec.criteria, *(item.text for item in spec.checklist))
     if not items:
         return spec
-    told = "\n".join(["Judged by the review before this one:", *(f"- {item}" for item in items)])
-    return replace(spec, criteria=(), checklist=(), description=f"{spec.description}\n\n{told}".strip())
+    note = "\n".join(["Judged by the review before this one:", *(f"- {item}" for item in items)])
+    return replace(spec, criteria=(), checklist=(), description=f"{spec.description}\n\n{note}".strip())
 
 
 def plans_of(deps: Deps, task: Task) -> str:
@@ -133,8 +133,8 @@ def plans_of(deps: Deps, task: Task) -> str:
     for number in task.spec.depends_on:
         other = deps.event_log.task(number)
         if other.spec.type == "plan":
-            said = deps.task_files.read(other, "plan.md")
-            texts.append(f"# {other.spec.title}\n\n{said.decode(errors='replace')}" if said else "")
+            plan = deps.task_files.read(other, "plan.md")
+            texts.append(f"# {other.spec.title}\n\n{plan.decode(errors='replace')}" if plan else "")
     return "\n\n".join(t for t in (*texts, review_of(deps, task)) if t)
 
 
@@ -144,18 +144,18 @@ def review_of(deps: Deps, task: Task) -> str:
         return ""
     other = deps.event_log.task(task.spec.of)
     texts = (deps.task_files.read(other, f"review-cycle-{n}.md") for n in range(other.cycle, 0, -1))
-    said = next((text for text in texts if text), None)
+    review = next((text for text in texts if text), None)
     head = f"# The last review of task {other.id}, {other.spec.title}"
-    return f"{head}\n\n{said.decode(errors='replace')}" if said else ""
+    return f"{head}\n\n{review.decode(errors='replace')}" if review else ""
 
 
 def _auto_fixed(deps: Deps, task: Task, cycle: int) -> int | None:
-    fixed = deps.task_files.stamp(task, f"lint-fix-{task.run}-{cycle}")
-    return int(fixed) if fixed else None
+    count = deps.task_files.stamp(task, f"lint-fix-{task.run}-{cycle}")
+    return int(count) if count else None
 
 
 def _session_log(deps: Deps, setup: TaskSetup, task: Task, cycle: int) -> str:
     if "session_log" not in setup.policy.context:
         return ""
-    said = deps.task_files.read(task, f"agent-output-{cycle}.md")
-    return said.decode(errors="replace") if said else ""
+    output = deps.task_files.read(task, f"agent-output-{cycle}.md")
+    return output.decode(errors="replace") if output else ""

@@ -29,8 +29,8 @@ class ReviewStream:
         """Called with each line of output; the newest one stands for those before it."""
         now, words = time.monotonic(), one_line(text, longest=LONGEST)
         # the verdict is told as a whole, when it counts
-        told = "burnish-verdict" in words or words.startswith(("{", "```"))
-        if self.request.role != "review" or not words or told or self.sent >= MOST or now - self.last < PACE:
+        is_verdict = "burnish-verdict" in words or words.startswith(("{", "```"))
+        if self.request.role != "review" or not words or is_verdict or self.sent >= MOST or now - self.last < PACE:
             return
         self.sent, self.last = self.sent + 1, now
         data = {"agent": self.request.agent, "message": words}

@@ -52,21 +52,21 @@ def review(deps: Deps, setup: TaskSetup, history: History, step: ReviewStep) -> 
     policy = panel_for(setup.policy, step.step)
     attempt, new = history.attempt(step.cycle, step.phase)
     if new:
-        task = deps.record(task, *started(deps, task, policy, step, attempt))
+        task = deps.record(task, *start_events(deps, task, policy, step, attempt))
     deps.failpoint("review-started")
     inputs = review_input(deps, setup, history, step.cycle, step.step)
     brief = {ALL_FINDINGS: all_findings_text(inputs.findings)} if inputs.findings else None
     with deps.repository.snapshot(setup.workspace, task, inputs.commit.sha, setup.base, brief) as snapshot:
         place = (step.step, history.kept_under(step.cycle, step.phase, attempt))
         session = _review_session(deps, replace(setup, policy=policy), task, inputs, snapshot, place)
-        with watched(deps, setup, task, step.cycle, step.phase) as touched:
-            heard = run_reviewers(session)
+        with watched(deps, setup, task, step.cycle, step.phase) as touched_paths:
+            replies = run_reviewers(session)
         breaches = snapshot.breaches()
     if breaches:
         deps.repository.remove_review_tree(task)
     deps.failpoint("review-replied")
-    before = touched_event(task, step.cycle, step.phase, touched)
-    conclude(deps, setup, history, step, attempt, session, heard, breaches, before, touched)
+    before = touched_event(task, step.cycle, step.phase, touched_paths)
+    conclude(deps, setup, history, step, attempt, session, replies, breaches, before, touched_paths)
     deps.failpoint("review-finished")
 
 
@@ -77,14 +77,14 @@ def conclude(
     step: ReviewStep,
     attempt: int,
     session: ReviewSession,
-    heard: tuple[ReviewerReply, ...],
+    replies: tuple[ReviewerReply, ...],
     breaches: list[str],
     before: Sequence[Event] = (),
-    touched: Sequence[str] = (),
+    touched_paths: Sequence[str] = (),
 ) -> None:
     """Combine the replies and record the result, after the events in `before`."""
     inputs = session.review_input
-    panel, repeated = split_criterion_remarks(panel_of(session, heard), history.findings, inputs.text_of)
+    panel, repeats = split_criterion_remarks(panel_of(session, replies), history.findings, inputs.text_of)
     absorb = partial(
         absorb_review,
         history.findings,
@@ -94,24 +94,24 @@ def conclude(
         files=inputs.text_of,
         # the same code before new judges: all they see is new to them
         narrow=not _new_to_them(history, step, setup.policy) and not stands_for_more(history.findings),
-        mechanical=mechanical(heard),
+        mechanical=mechanical(replies),
     )
-    known = partial(_known_remarks, history, panel, absorb)
-    panel = replace(panel, remarks=limit_remarks(panel.remarks, _full_lists(history.task, heard), known))
+    find_known = partial(_known_remarks, history, panel, absorb)
+    panel = replace(panel, remarks=limit_remarks(panel.remarks, _full_lists(history.task, replies), find_known))
     update = absorb(remarks=panel.remarks)
-    update = absorb_criteria(history.findings, update, panel, step.cycle, repeated)
+    update = absorb_criteria(history.findings, update, panel, step.cycle, repeats)
     panel = replace(panel, not_ruled=_not_ruled(history, panel, update))
     update = absorb_breach(history.findings, update, breaches, step.cycle, setup.policy.block_on)
-    update = absorb_touched(history.findings, update, touched, step.cycle, setup.policy.block_on)
-    _write_down(deps, setup, history, inputs, step, attempt, heard, panel, update, breaches, before)
+    update = absorb_touched(history.findings, update, touched_paths, step.cycle, setup.policy.block_on)
+    _write_down(deps, setup, history, inputs, step, attempt, replies, panel, update, breaches, before)
 
 
-def _full_lists(task: Task, heard: tuple[ReviewerReply, ...]) -> dict[str, str]:
+def _full_lists(task: Task, replies: tuple[ReviewerReply, ...]) -> dict[str, str]:
     """Where all remarks of each reviewer can be read."""
     reply = f"in the reviewer's reply, `burnish log {task.id} --phase review`"
-    programs = mechanical(heard)
+    programs = mechanical(replies)
     again = f"`burnish review {(task.base or '')[:12]}..{task.branch} --agent {{}} --json`"
-    return {h.result.agent: again.format(h.result.agent) if h.result.agent in programs else reply for h in heard}
+    return {h.result.agent: again.format(h.result.agent) if h.result.agent in programs else reply for h in replies}
 
 
 def _known_remarks(history: History, panel: PanelResult, absorb: Callable[..., LedgerDiff]) -> frozenset[int]:
@@ -119,14 +119,14 @@ def _known_remarks(history: History, panel: PanelResult, absorb: Callable[..., L
     if not history.findings:
         return frozenset()
     before = {finding.id for finding in history.findings}
-    given = absorb(remarks=panel.remarks).given
-    return frozenset(index for index, id in enumerate(given) if id in before)
+    finding_ids = absorb(remarks=panel.remarks).given
+    return frozenset(index for index, id in enumerate(finding_ids) if id in before)
 
 
 def _not_ruled(history: History, panel: PanelResult, update: LedgerDiff) -> tuple[str, ...]:
     """Open findings from before this review that it neither rules on nor raises again."""
-    named = {ruling.id for ruling in panel.rulings} | set(update.given)
-    return tuple(finding.id for finding in history.findings if finding.alive and finding.id not in named)
+    ruled_ids = {ruling.id for ruling in panel.rulings} | set(update.given)
+    return tuple(finding.id for finding in history.findings if finding.alive and finding.id not in ruled_ids)
 
 
 def panel_for(policy: Policy, name: str) -> Policy:
@@ -138,13 +138,13 @@ def panel_for(policy: Policy, name: str) -> Policy:
     return replace(policy, reviewers=reviewers, quorum=step.quorum)
 
 
-def started(deps: Deps, task: Task, policy: Policy, step: ReviewStep, attempt: int) -> list[Event]:
+def start_events(deps: Deps, task: Task, policy: Policy, step: ReviewStep, attempt: int) -> list[Event]:
     agents = [r.agent for r in policy.reviewers]
     who = {"runner": deps.runner, "agent": ", ".join(agents), "sandbox": deps.sandbox}
     data = {"phase": step.phase, "attempt": attempt, **who}
     where: dict[str, Any] = {"run": task.run, "cycle": step.cycle}
-    started = {"agents": agents, **({"step": step.step} if step.step else {})}
-    return [Event("phase.started", data, **where), Event("review.started", started, **where)]
+    review_data = {"agents": agents, **({"step": step.step} if step.step else {})}
+    return [Event("phase.started", data, **where), Event("review.started", review_data, **where)]
 
 
 def _new_to_them(history: History, step: ReviewStep, policy: Policy) -> bool:
@@ -196,7 +196,7 @@ def _write_down(
     inputs: ReviewInput,
     step: ReviewStep,
     attempt: int,
-    heard: tuple[ReviewerReply, ...],
+    replies: tuple[ReviewerReply, ...],
     panel: PanelResult,
     update: LedgerDiff,
     breaches: list[str],
@@ -204,7 +204,7 @@ def _write_down(
 ) -> None:
     task = history.task
     write_reviewer_files(deps, history, step)
-    kept = write_review_files(deps, setup, history, inputs, with_earlier(history, step, panel), update)
+    file_refs = write_review_files(deps, setup, history, inputs, with_earlier(history, step, panel), update)
     counts, but = effective_verdict(panel, update.findings, setup.policy.block_on)
     where: dict[str, Any] = {"run": task.run, "cycle": inputs.cycle}
     data = {
@@ -229,17 +229,17 @@ def _write_down(
         "rejection_reason": panel.rejection_reason,
         "compliance": encode(panel.compliance),
         "uncovered": list(panel.uncovered),
-        "unseen": _unseen(heard),
-        "unseen_files": encode(unseen_files(inputs.change, heard)),
+        "unseen": _unseen(replies),
+        "unseen_files": encode(unseen_files(inputs.change, replies)),
         "inspected": _inspected(panel, inputs),
-        "not_shown": sorted({p for h in heard for p in h.not_shown}),
+        "not_shown": sorted({p for h in replies for p in h.not_shown}),
         "grave": _grave(panel, update),
         "notes": [*panel.notes, *update.notes][:MOST_NOTES],
         "reviewers": [voice_data(v) for v in panel.voices],
         "cost_usd": _sum(panel, lambda v: v.cost_usd),
         "cost_source": joint_source(v.cost_source for v in panel.voices),
         "tokens": sum(v.tokens for v in panel.voices),
-        **kept,
+        **file_refs,
     }
     events = [*before, *finding_events(task, inputs.cycle, history.findings, update)]
     if breaches:
@@ -247,23 +247,23 @@ def _write_down(
             Event("guard.breach", {"what": "a reviewer wrote to its snapshot", "paths": breaches[:50]}, **where)
         )
     events.append(Event("phase.finished", data, **where))
-    done = {key: data[key] for key in ("but", "summary", "review_ref", "reviewers", "commit", "step")}
-    done |= {"verdict": data["weighed"], "said": data["verdict"]}
-    deps.record(task, *events, Event("review.completed", {**done, "findings": list(update.given)}, **where))
+    completion = {key: data[key] for key in ("but", "summary", "review_ref", "reviewers", "commit", "step")}
+    completion |= {"verdict": data["weighed"], "said": data["verdict"]}
+    deps.record(task, *events, Event("review.completed", {**completion, "findings": list(update.given)}, **where))
 
 
 def _inspected(panel: PanelResult, inputs: ReviewInput) -> list[str]:
     """The changed paths that reviewers say they looked at, and some of the others."""
     paths = {p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}
-    changed = paths & set(inputs.change.paths)
-    return sorted({*changed, *sorted(paths - changed)[:MOST_INSPECTED]})
+    changed_paths = paths & set(inputs.change.paths)
+    return sorted({*changed_paths, *sorted(paths - changed_paths)[:MOST_INSPECTED]})
 
 
 def _grave(panel: PanelResult, update: LedgerDiff) -> list[dict[str, Any]]:
     """What the review itself calls more than a hint, as it was said, and the finding that it became."""
     # after the remarks, `given` has the findings of unmet criteria
-    said = zip(panel.remarks, update.given, strict=False)
-    grave = [(remark, id) for remark, id in said if remark.severity is not Severity.INFO]
+    pairs = zip(panel.remarks, update.given, strict=False)
+    grave = [(remark, id) for remark, id in pairs if remark.severity is not Severity.INFO]
     # the findings have all their words; these say only what spoke against an approval
     return [{"id": id, **encode(_shortened(remark))} for remark, id in grave[:MOST_GRAVE]]
 
@@ -272,9 +272,9 @@ def _shortened(remark: Remark) -> Remark:
     return replace(remark, description=remark.description[:500], suggestion="", quote=remark.quote[:500])
 
 
-def _unseen(heard: tuple[ReviewerReply, ...]) -> list[str]:
+def _unseen(replies: tuple[ReviewerReply, ...]) -> list[str]:
     """What nobody saw."""
-    missing = [set(h.unseen) for h in whose_look_counts(heard)]
+    missing = [set(h.unseen) for h in whose_look_counts(replies)]
     return sorted(set.intersection(*missing)) if missing else []
 
 
@@ -300,5 +300,5 @@ def voice_data(result: ReviewerResult) -> dict[str, Any]:
 
 
 def _sum(panel: PanelResult, cost: Callable[[ReviewerResult], float | None]) -> float | None:
-    known = [c for c in map(cost, panel.voices) if c is not None]
-    return sum(known) if known else None
+    costs = [c for c in map(cost, panel.voices) if c is not None]
+    return sum(costs) if costs else None

@@ -70,11 +70,11 @@ def refuse_if_branch_stuck(event_log: EventLog, repository: Repository, task: Ta
 @contextmanager
 def alone_on_branch(deps: Deps, task: Task) -> Iterator[None]:
     """Two tasks never work on one branch at the same time; the second waits for the first."""
-    told = False
+    is_reported = False
     while other := _at_work(deps.event_log, task):
-        if not told:
+        if not is_reported:
             deps.progress.note(f"Task {task.id} waits for task {other.id}: both work on one branch.")
-        told = True
+        is_reported = True
         if deps.stopping(task.id):
             raise Refused(f"Task {task.id} was stopped while it waited.", hint=f"Go on: burnish run {task.id}")
         threading.Event().wait(PAUSE)

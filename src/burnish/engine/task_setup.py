@@ -100,11 +100,11 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, TaskSetup]:
     setup = TaskSetup(task.id, policy, base, workspace)
     if task.commit:
         setup.head()  # a branch that is gone is not made again in silence
-    made = _make(workspace, _start(deps, task, policy, base))
-    if made:
+    new_heads = _make(workspace, _start(deps, task, policy, base))
+    if new_heads:
         # an older workspace may have been set up; this one was not
         deps.task_files.stamp(task, "setup", "")
-    setup.untouched.update(made)
+    setup.untouched.update(new_heads)
     if workspace.moved_to:
         data = {"phase": task.phase or "run", "folder": str(workspace.moved_to)}
         task = deps.record(task, Event("phase.rescued", data, run=task.run, cycle=task.cycle))
@@ -169,7 +169,7 @@ def begin(deps: Deps, task: Task, policy: Policy) -> Task:
             hint="Merge them by hand (`burnish merge`), then `burnish retry` this one.",
         )
     number = task.run + 1
-    started = Event(
+    start_event = Event(
         "run.started",
         {
             "run": number,
@@ -185,7 +185,7 @@ def begin(deps: Deps, task: Task, policy: Policy) -> Task:
         run=number,
     )
     first = status_events(task, Status.IN_PROGRESS, cycle=0) if task.status is not Status.IN_PROGRESS else None
-    return deps.record(task, *(e for e in (started, first) if e))
+    return deps.record(task, *(e for e in (start_event, first) if e))
 
 
 def _start(deps: Deps, task: Task, policy: Policy, base: Base) -> Base:
@@ -205,10 +205,10 @@ def under_review(deps: Deps, task: Task, policy: Policy) -> tuple[Base, Base]:
     else:
         head, base = deps.repository.base(None, ()), None
         if head and ref:
-            named, base = deps.repository.base(ref, ()), deps.repository.fork(head.commit, ref)
-            if named and base and base.commit == head.commit:
+            named_base, base = deps.repository.base(ref, ()), deps.repository.fork(head.commit, ref)
+            if named_base and base and base.commit == head.commit:
                 # it was the head that was named: it goes beyond where the user stands
-                head = named
+                head = named_base
     if head is None or base is None or base.commit == head.commit:
         raise PhaseFailed(
             ErrorCode.CONFIG_ERROR,
@@ -320,12 +320,12 @@ def write_baseline(deps: Deps, task: Task, setup: TaskSetup, environment: str) -
     report = deps.event_log.baseline(setup.base.tree, spec.words, environment) if spec else None
     if report is None:
         return
-    captured = [e for e in deps.event_log.events(task.id) if e.type == "baseline.captured"]
-    known = [e for e in captured if _is_test_of(e, setup.base.tree)]
-    if not known:
-        deps.record(task, baseline_event(task, setup.base, report, environment, shared=True))
-        known = [e for e in deps.event_log.events(task.id) if e.type == "baseline.captured"]
-    text = render_baseline_json(setup.base.commit, setup.base.tree, report, known[-1].ts)
+    events = [e for e in deps.event_log.events(task.id) if e.type == "baseline.captured"]
+    test_events = [e for e in events if _is_test_of(e, setup.base.tree)]
+    if not test_events:
+        deps.record(task, baseline_event(task, setup.base, report, environment, is_shared=True))
+        test_events = [e for e in deps.event_log.events(task.id) if e.type == "baseline.captured"]
+    text = render_baseline_json(setup.base.commit, setup.base.tree, report, test_events[-1].ts)
     deps.task_files.write(task, "baseline-tests.json", text.encode())
 
 
@@ -360,7 +360,7 @@ def baseline_event(
     environment: str = "",
     origins: tuple[tuple[str, str], ...] = (),
     *,
-    shared: bool = False,
+    is_shared: bool = False,
 ) -> Event:
     """`shared`: another task ran the checks on this tree."""
     data = {
@@ -369,13 +369,13 @@ def baseline_event(
         "tree": base.tree,
         "command": report.command,
         "status": report.status.value,
-        "failed": -1 if (failed := report.failed_count) is None else failed,
+        "failed": -1 if (failure_count := report.failed_count) is None else failure_count,
         "error": report.error,
         "flaky": list(report.flaky),
         "environment": environment[:16],
         "origins": dict(origins),
     }
-    return Event("baseline.captured", {**data, **({"shared": True} if shared else {})}, run=task.run)
+    return Event("baseline.captured", {**data, **({"shared": True} if is_shared else {})}, run=task.run)
 
 
 def isolation_env(policy: Policy, task: Task, agent: str) -> dict[str, str]:

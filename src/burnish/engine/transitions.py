@@ -18,13 +18,13 @@ RESTS = frozenset({Status.VERIFIED, Status.COMPLETED, Status.BLOCKED, Status.FAI
 
 def with_finish(events: Sequence[Event]) -> list[Event]:
     """A run that comes to rest is said to be finished, in the same breath."""
-    extended: list[Event] = []
+    all_events: list[Event] = []
     for event in events:
-        extended.append(event)
+        all_events.append(event)
         move = read(TaskStatus, event.data) if event.type == "task.status" else None
         if move and move.to in RESTS and move.before not in RESTS:
-            extended.append(Event("run.finished", {"status": move.to}, run=event.run, cycle=event.cycle))
-    return extended
+            all_events.append(Event("run.finished", {"status": move.to}, run=event.run, cycle=event.cycle))
+    return all_events
 
 
 def verdict_when_stopped(history: History) -> FinalVerdict | None:
@@ -89,10 +89,10 @@ def judge_again_on_new_base(
     task, cycle = history.task, history.cycle + 1
     decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}
     work = {"phase": "improve", "attempt": 1, "by_hand": True, "why": why}
-    done = {**work, "commit": commit, "tree": tree, "changed": True}
+    finish_data = {**work, "commit": commit, "tree": tree, "changed": True}
     return [
         *rebased(task, base),
         Event("decision.made", decision, run=task.run, cycle=history.cycle),
         Event("phase.started", {**work, "runner": ""}, run=task.run, cycle=cycle),
-        Event("phase.finished", done, run=task.run, cycle=cycle),
+        Event("phase.finished", finish_data, run=task.run, cycle=cycle),
     ]

@@ -24,10 +24,10 @@ def rescue_refs(history: History, cycle: int) -> list[str]:
 
 def give_back(setup: TaskSetup, history: History, step: WorkStep) -> bool:
     """`workspace.rescued: apply`: begin with the files of the newest cut attempt, if it began at the same commit."""
-    rescued = _newest(setup, history, step.cycle)
-    if setup.policy.rescued != "apply" or rescued is None or not _of_head(setup, rescued):
+    rescue_commit = _newest(setup, history, step.cycle)
+    if setup.policy.rescued != "apply" or rescue_commit is None or not _of_head(setup, rescue_commit):
         return False
-    setup.workspace.restore_files(rescued)
+    setup.workspace.restore_files(rescue_commit)
     return True
 
 
@@ -59,14 +59,14 @@ def _whole_task(deps: Deps, history: History) -> str:
 def unfinished_text(setup: TaskSetup, history: History, cycle: int, tag: str) -> str:
     """For the next attempt's prompt: where the work of cut attempts is, and the diff of the newest."""
     refs = rescue_refs(history, cycle)
-    rescued = _newest(setup, history, cycle)
-    if not refs or rescued is None:
+    rescue_commit = _newest(setup, history, cycle)
+    if not refs or rescue_commit is None:
         return ""
-    kept = f"Unfinished work of {'a stopped attempt' if len(refs) == 1 else 'stopped attempts'}"
-    where = f"{kept} is kept under {', '.join(f'`{ref}`' for ref in refs)} (in this repository)."
-    if setup.policy.rescued == "apply" and _of_head(setup, rescued):
+    intro = f"Unfinished work of {'a stopped attempt' if len(refs) == 1 else 'stopped attempts'}"
+    where = f"{intro} is kept under {', '.join(f'`{ref}`' for ref in refs)} (in this repository)."
+    if setup.policy.rescued == "apply" and _of_head(setup, rescue_commit):
         return f"{where} The files here begin with the newest: `git diff` shows it. Go on from there.\n"
-    change = setup.workspace.changes(rescued.parents[0], rescued.sha)
+    change = setup.workspace.changes(rescue_commit.parents[0], rescue_commit.sha)
     limit = setup.policy.limits.diff_kb * 1024 // _DIFF_SHARE
     diff = cut_text(change.text(), limit)
     show = f"git diff {refs[-1]}^ {refs[-1]}"
@@ -80,6 +80,6 @@ def _newest(setup: TaskSetup, history: History, cycle: int) -> Commit | None:
     return setup.workspace.rescued(refs[-1]) if refs else None
 
 
-def _of_head(setup: TaskSetup, rescued: Commit) -> bool:
+def _of_head(setup: TaskSetup, rescue_commit: Commit) -> bool:
     """Did the cut attempt begin where the next one begins? Then its files can be taken as they are."""
-    return rescued.parents == (setup.workspace.plain(setup.head().sha),)
+    return rescue_commit.parents == (setup.workspace.plain(setup.head().sha),)

@@ -30,29 +30,29 @@ from burnish.sanitize import escape_controls
 def work(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None:
     """One phase of the author's, from prompt to commit; nothing is paid for twice."""
     task = history.task
-    done = committed(setup, task, step)
-    attempt, call, fresh = _enter(deps, setup, history, step, committed=done is not None)
+    earlier_commit = committed(setup, task, step)
+    attempt, call, fresh = _enter(deps, setup, history, step, is_committed=earlier_commit is not None)
     if fresh:
         deps.repository.check_movable(str(task.branch))
         # what a cut attempt left is on record now, and the next one is to be told of it
         history = deps.event_log.history(task.id)
-        if not _kept(history, step):
+        if not _has_uncommitted_work(history, step):
             setup.lay(setup.head().sha)
             give_back(setup, history, step)
         brief_author(deps, setup, history, step)
         deps.failpoint("work-put-right")
         task = deps.record(task, _started(deps, setup, task, step, attempt))
-    elif done:
+    elif earlier_commit:
         # killed between moving the branch and remembering it: the files must be those of the branch
-        setup.workspace.reset_to(done.sha, base=setup.base)
+        setup.workspace.reset_to(earlier_commit.sha, base=setup.base)
     deps.failpoint("work-started")
     prompt = call.prompt() or work_prompt(deps, setup, history, step, number=call.number())
-    with watched(deps, setup, task, step.cycle, step.phase) as touched:
+    with watched(deps, setup, task, step.cycle, step.phase) as touched_paths:
         reply = _ask(deps, setup, task, step, call, prompt, session=session_of(setup, history, step))
     deps.failpoint("work-replied")
-    commit = done or _commit(deps, setup, task, step, reply)
+    commit = earlier_commit or _commit(deps, setup, task, step, reply)
     deps.failpoint("work-committed")
-    _finish(deps, setup, history, step, attempt, call, reply, commit, touched)
+    _finish(deps, setup, history, step, attempt, call, reply, commit, touched_paths)
 
 
 def committed(setup: TaskSetup, task: Task, step: WorkStep | ReviewStep) -> Commit | None:
@@ -61,12 +61,12 @@ def committed(setup: TaskSetup, task: Task, step: WorkStep | ReviewStep) -> Comm
     if head.sha == setup.base.commit:
         # somebody else's task of the same number, merged before ours began
         return None
-    wanted = {"Burnish-Task": str(task.id), "Burnish-Cycle": str(step.cycle), "Burnish-Phase": step.phase}
-    return head if all(head.trailers.get(key) == value for key, value in wanted.items()) else None
+    trailers = {"Burnish-Task": str(task.id), "Burnish-Cycle": str(step.cycle), "Burnish-Phase": step.phase}
+    return head if all(head.trailers.get(key) == value for key, value in trailers.items()) else None
 
 
 def _enter(
-    deps: Deps, setup: TaskSetup, history: History, step: WorkStep, *, committed: bool
+    deps: Deps, setup: TaskSetup, history: History, step: WorkStep, *, is_committed: bool
 ) -> tuple[int, CallDir, bool]:
     """The attempt to go on with: the one that was cut if its agent had finished, else a new one."""
     task = history.task
@@ -78,7 +78,7 @@ def _enter(
     call = deps.task_files.call(task, step.cycle, step.phase, last.attempt)
     # a workspace that was made again has nothing of what the agent wrote
     is_there = call.finished() and setup.head().sha not in setup.untouched
-    if last.state == "started" and (committed or is_there):
+    if last.state == "started" and (is_committed or is_there):
         return last.attempt, call, False
     if last.state == "started":
         _cut(deps, setup, history, step, last.attempt, call)
@@ -86,7 +86,7 @@ def _enter(
     return attempt, deps.task_files.call(task, step.cycle, step.phase, attempt), True
 
 
-def _kept(history: History, step: WorkStep) -> bool:
+def _has_uncommitted_work(history: History, step: WorkStep) -> bool:
     """Did the last attempt leave work that only lacks a commit? The next one goes on with it."""
     results = [p.result for p in history.phases if (p.cycle, p.phase) == (step.cycle, step.phase)]
     return bool(results and isinstance(results[-1], Failure) and results[-1].kept)
@@ -97,16 +97,16 @@ def _cut(deps: Deps, setup: TaskSetup, history: History, step: WorkStep, attempt
     task = history.task
     rescue = save_leftovers(deps, setup, task, step.cycle, step.phase, attempt)
     request = _request(deps, setup, task, step, call, call.prompt() or "", session_of(setup, history, step))
-    used = deps.agents(task.id).unrecorded_use(request)
+    usage = deps.agents(task.id).unrecorded_use(request)
     data = {
         "phase": step.phase,
         "attempt": attempt,
         "error": "INTERRUPTED",
         "what": "burnish was stopped in the middle of it",
         "hint": "",
-        "cost_usd": used.usd,
-        "cost_source": used.source,
-        "tokens": used.tokens,
+        "cost_usd": usage.usd,
+        "cost_source": usage.source,
+        "tokens": usage.tokens,
         "agent": request.agent,
         "rescue": rescue,
     }
@@ -204,15 +204,15 @@ def _lint_fix(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep) -> None:
     if not setup.policy.lint_fix:
         return
     out_dir = deps.task_files.out_dir(task, step.cycle, "lint-fix")
-    _code, said = deps.checks(task.id).command(
+    _code, output = deps.checks(task.id).command(
         setup.policy.lint_fix,
         setup.head_tree(f"{task.name}-lint-fix"),
         cwd=setup.workspace.path,
         out_dir=out_dir,
         timeout=600,
     )
-    fixed = re.search(r"\b(\d+) fixed\b|\b[Ff]ixed (\d+)\b", said)
-    deps.task_files.stamp(task, f"lint-fix-{task.run}-{step.cycle}", (fixed[1] or fixed[2]) if fixed else "0")
+    match = re.search(r"\b(\d+) fixed\b|\b[Ff]ixed (\d+)\b", output)
+    deps.task_files.stamp(task, f"lint-fix-{task.run}-{step.cycle}", (match[1] or match[2]) if match else "0")
 
 
 def commit_words(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep) -> tuple[str, str]:
@@ -246,7 +246,7 @@ def _finish(
     call: CallDir,
     reply: AgentReply,
     commit: Commit | None,
-    touched: list[str],
+    touched_paths: list[str],
 ) -> None:
     task = deps.event_log.task(history.task.id)
     disputes = disputes_in(reply.text, call.number(), history.findings) if step.phase == "improve" else ()
@@ -267,13 +267,13 @@ def _finish(
         "session_usage": dict(reply.session_usage) if reply.session_usage else None,
         "disputes": [d.finding.id for d in disputes],
         "left_out": left_out(deps, setup, task),
-        "touched": touched[:50],
+        "touched": touched_paths[:50],
         "last_words": last_words(reply.text),
     }
     deps.task_files.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
     if task.spec.type is TaskType.PLAN:
         deps.task_files.write(task, "plan.md", reply.text.encode(errors="replace"))
-    events = [*touched_event(task, step.cycle, step.phase, touched), *taken_over(setup, task, step, reply)]
+    events = [*touched_event(task, step.cycle, step.phase, touched_paths), *taken_over(setup, task, step, reply)]
     events += [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
     events += [d.event(task, step.cycle) for d in disputes]
     if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):
@@ -286,8 +286,8 @@ def left_out(deps: Deps, setup: TaskSetup, task: Task) -> list[str]:
     """What the agent wrote that never comes into git because of its name; what setup laid there is not the agent's."""
     if task.spec.type is TaskType.PLAN:
         return []
-    known = (deps.task_files.stamp(task, LAID_BY_SETUP) or "").split("\0")
-    return [name for name in deps.repository.left_out(setup.workspace) if name not in known]
+    setup_names = (deps.task_files.stamp(task, LAID_BY_SETUP) or "").split("\0")
+    return [name for name in deps.repository.left_out(setup.workspace) if name not in setup_names]
 
 
 def record_failure(
@@ -295,19 +295,19 @@ def record_failure(
 ) -> None:
     """A phase that could not be carried out: saved, put right, written down."""
     # a secret or a file that is too large stays in the workspace: nothing of it may get into git
-    kept = isinstance(error, NotCommitted)
-    working = phase in ("implement", "improve", REVIEW_FIX) and not kept
+    is_kept = isinstance(error, NotCommitted)
+    working = phase in ("implement", "improve", REVIEW_FIX) and not is_kept
     rescue = save_leftovers(deps, setup, task, cycle, phase, attempt) if working else None
     if rescue:
         setup.workspace.reset_to(setup.head().sha, base=setup.base)
     # the next run reads the answers of a review that was stopped, and records them
-    used = deps.budget_tracker.unrecorded(task.id, include_answered=error.code != ErrorCode.INTERRUPTED)
+    usage = deps.budget_tracker.unrecorded(task.id, include_answered=error.code != ErrorCode.INTERRUPTED)
     data = {
         "phase": phase,
         "attempt": attempt,
-        "cost_usd": used.usd,
-        "cost_source": used.source,
-        "tokens": used.tokens,
+        "cost_usd": usage.usd,
+        "cost_source": usage.source,
+        "tokens": usage.tokens,
         "agent": error.agent or None,
         "error": str(error.code),
         "what": error.what,
@@ -315,7 +315,7 @@ def record_failure(
         # the end of what the program printed, for the next attempt and for people
         "output": escape_controls(error.output),
         "rescue": rescue,
-        "kept": kept,
+        "kept": is_kept,
         "commit": setup.head().sha,
     }
     deps.record(task, Event("phase.failed", data, run=task.run, cycle=cycle))

@@ -47,13 +47,13 @@ def decide(
     if task.spec.type is TaskType.PLAN:
         event_log.record(task_id, *gate_closed(history, answer.choice), *decide_plan(history, answer, person))
         return event_log.task(task_id)
-    seen = check_seen(repository, history, answer.commit)
+    phase = check_seen(repository, history, answer.commit)
     if answer.choice is GateChoice.FIX:
-        events = send_back(event_log, history, answer.note, person, commit=seen.result.commit)
+        events = send_back(event_log, history, answer.note, person, commit=phase.result.commit)
     elif answer.choice is GateChoice.REJECT:
-        events = _reject(event_log, history, answer.note, person, seen)
+        events = _reject(event_log, history, answer.note, person, phase)
     else:
-        events = _accept(history, answer, policy, person, seen, follow_up)
+        events = _accept(history, answer, policy, person, phase, follow_up)
     event_log.record(task_id, *gate_closed(history, answer.choice), *events)
     return event_log.task(task_id)
 
@@ -77,9 +77,9 @@ def improve(event_log: EventLog, task_id: int, note: str, person: Actor, *, then
 def _check_status(task: Task, answer: GateDecision) -> None:
     """An answer to a gate that somebody else has answered is out of date, whatever the table of moves allows."""
     if answer.among and task.status not in answer.among:
-        wanted = " or ".join(answer.among)
+        statuses = " or ".join(answer.among)
         raise Refused(
-            f"Task {task.id} is {task.status}, not {wanted}: the decision is out of date.",
+            f"Task {task.id} is {task.status}, not {statuses}: the decision is out of date.",
             hint=f"Look at it again (burnish show {task.id}); to decide on it as it is, name its status.",
         )
 
@@ -106,12 +106,12 @@ def is_against(history: History, policy: Policy) -> bool:
         # a plan is reviewed only by the person who decides on it
         return False
     last = history.decision(history.cycle)
-    accepted = last is not None and last.action in ("accept", "wait") and last.data.review_status != "failed"
-    accepted = accepted or passes_as_waived(history, policy)
+    is_accepted = last is not None and last.action in ("accept", "wait") and last.data.review_status != "failed"
+    is_accepted = is_accepted or passes_as_waived(history, policy)
     review = stored_review(history, history.cycle)
     unseen = policy.review_required and review is None
     rejected_by_person = review is not None and history.rejected_by_person(review.result.tree)
-    return not accepted or unseen or rejected_by_person or any(blocks(f, policy.block_on) for f in history.findings)
+    return not is_accepted or unseen or rejected_by_person or any(blocks(f, policy.block_on) for f in history.findings)
 
 
 def _open_beside_approval(history: History, policy: Policy) -> list[str]:
@@ -128,12 +128,12 @@ def checks_stand(history: History, policy: Policy) -> bool:
 
 
 def _pass_on(
-    history: History, answer: GateDecision, person: Actor, seen: JudgedPhase, passed: str, step: str
+    history: History, answer: GateDecision, person: Actor, phase: JudgedPhase, passed_step: str, step: str
 ) -> list[Event]:
     """This review may pass; the next step of the pipeline is still to judge."""
     task, why = history.task, answer.note or f"approved by a person, {step} is next"
-    data = {"action": "again", "why": why, "passed": passed, "next": step}
-    data |= {"commit": seen.result.commit, **_signed(answer.choice, answer.note, person)}
+    data = {"action": "again", "why": why, "passed": passed_step, "next": step}
+    data |= {"commit": phase.result.commit, **_signed(answer.choice, answer.note, person)}
     return [
         Event("decision.made", data, run=task.run, cycle=history.cycle),
         status_events(task, Status.CODE_REVIEW, cycle=history.cycle, note=why),
@@ -145,7 +145,7 @@ def _accept(
     answer: GateDecision,
     policy: Policy,
     person: Actor,
-    seen: JudgedPhase,
+    phase: JudgedPhase,
     follow_up: FollowUp | None,
 ) -> list[Event]:
     task, skips = history.task, answer.choice is GateChoice.SKIP
@@ -155,12 +155,12 @@ def _accept(
         raise reasons_missing(task, f"burnish decide {task.id} {answer.choice}", _open_beside_approval(history, policy))
     if not against and not skips and (steps := pending_steps(history, policy)):
         names = ("", *(step.name for step in policy.pipeline))
-        return _pass_on(history, answer, person, seen, names[names.index(steps[0]) - 1], steps[0])
+        return _pass_on(history, answer, person, phase, names[names.index(steps[0]) - 1], steps[0])
     if not against and task.review_status is ReviewStatus.FIXED and not skips:
         status = ReviewStatus.FIXED
-    judge, asked = policy.judge, ""
-    if isinstance(seen.result, ReviewResult) and not (against or skips):
-        judge, asked = seen.result.criteria_hash or policy.judge, seen.result.spec_hash or ""
+    judge, spec_hash = policy.judge, ""
+    if isinstance(phase.result, ReviewResult) and not (against or skips):
+        judge, spec_hash = phase.result.criteria_hash or policy.judge, phase.result.spec_hash or ""
     over = [overridden(history, answer.grounds, person, follow_up)] if against and answer.grounds else []
     why = answer.note or f"{'skipped' if skips else 'approved'} by a person"
     data = {
@@ -169,24 +169,24 @@ def _accept(
         "review_status": status.value,
         **_signed(answer.choice, answer.note, person),
     }
-    data["commit"] = seen.result.commit
+    data["commit"] = phase.result.commit
     final = None if skips else FinalVerdict.APPROVED
     return [
         *over,
         Event("decision.made", data, run=task.run, cycle=history.cycle),
-        approved(task, seen, judge, why, person, asked=asked),
+        approved(task, phase, judge, why, person, spec_hash=spec_hash),
         status_events(task, Status.VERIFIED, cycle=history.cycle, final_verdict=final, review_status=status),
     ]
 
 
-def _reject(event_log: EventLog, history: History, note: str, person: Actor, seen: JudgedPhase) -> list[Event]:
+def _reject(event_log: EventLog, history: History, note: str, person: Actor, phase: JudgedPhase) -> list[Event]:
     task, why = history.task, note or "rejected by a person"
     where = {"run": task.run, "cycle": history.cycle}
     blockers = history.open_finding_ids()
     reason, status = Reason.HUMAN_REJECTED, ReviewStatus.REJECTED
     data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "review_status": status.value}
-    commit = seen.result.commit
-    data |= {"blockers": blockers, "tree": seen.result.tree, "commit": commit}
+    commit = phase.result.commit
+    data |= {"blockers": blockers, "tree": phase.result.tree, "commit": commit}
     data |= _signed(GateChoice.REJECT, note, person)
     stop = status_events(
         task,
@@ -198,8 +198,10 @@ def _reject(event_log: EventLog, history: History, note: str, person: Actor, see
         final_verdict=FinalVerdict.REJECTED,
         review_status=status,
     )
-    said = Event("review.rejected", {"why": why, "blockers": blockers, "by": person.name, "commit": commit}, **where)
-    return [*_void(event_log, task, why), Event("decision.made", data, **where), said, stop]
+    rejection = Event(
+        "review.rejected", {"why": why, "blockers": blockers, "by": person.name, "commit": commit}, **where
+    )
+    return [*_void(event_log, task, why), Event("decision.made", data, **where), rejection, stop]
 
 
 def send_back(event_log: EventLog, history: History, note: str, person: Actor, **more: Any) -> list[Event]:
@@ -207,8 +209,8 @@ def send_back(event_log: EventLog, history: History, note: str, person: Actor, *
     task = history.task
     summaries = [review.result.summary for review in history.reviews(history.cycle)]
     decision = history.decision(history.cycle)
-    rejected = decision is not None and decision.action in ("ask", "escalate", "revise")
-    if not (note.strip() or history.open_finding_ids() or (rejected and any(summaries))):
+    is_rejected = decision is not None and decision.action in ("ask", "escalate", "revise")
+    if not (note.strip() or history.open_finding_ids() or (is_rejected and any(summaries))):
         raise BadInput(
             f"There is nothing to fix in task {task.id}: no finding is open.",
             hint='Say what to change: -m "…"',

@@ -98,11 +98,11 @@ def _unblock(history: History, by: str) -> list[Event]:
     task, cycle = history.task, history.cycle
     if not task.base:
         return [status_events(task, Status.BACKLOG)]
-    stuck = _stuck_work(history)
+    is_stuck = _stuck_work(history)
     if task.reason in REVIEW_AGAIN:
         again = _again(task, cycle, by, ["review"], "review it again")
         return [again, resumed(history, Status.CODE_REVIEW)]
-    if task.reason in WORK_AGAIN or stuck:
+    if task.reason in WORK_AGAIN or is_stuck:
         again = _again(task, cycle, by, ["implement", "improve", "check", "review"], "work on it again")
         return [again, resumed(history, Status.IN_PROGRESS)]
     if task.reason is Reason.BUDGET or history.decision(cycle) is None:
@@ -158,10 +158,10 @@ def _kept(task: Task, aside: SetAside) -> list[Event]:
 def cancel(event_log: EventLog, repository: Repository, task_id: int) -> Task:
     """Stop it for good; work in the workspace is rescued. A runner that holds it notices within a second."""
     task = event_log.task(task_id)
-    held = _held(event_log, task)
+    is_held = _held(event_log, task)
     events = [status_events(task, Status.CANCELLED), Event("task.cancelled", {}, run=task.run, cycle=task.cycle)]
     event_log.record(task_id, *events)
-    if not held and task.branch:
+    if not is_held and task.branch:
         repository.rescue(task, f"{task.cycle}-cancelled")
     return event_log.task(task_id)
 
@@ -227,8 +227,8 @@ def void_stale(
 
     `is_branch_sound`: known already, so that no process is started to look at the branch.
     """
-    if not is_branch_sound and (lost := void_lost(event_log, repository, task)):
-        return lost
+    if not is_branch_sound and (loss := void_lost(event_log, repository, task)):
+        return loss
     approval = event_log.approval(task.id)
     if task.status is Status.WAITING_APPROVAL and not (approval and approval.valid):
         return _changed_at_gate(event_log, repository, task)
@@ -280,19 +280,19 @@ def _compared(task: Task, policy: Policy) -> dict[str, Any]:
 def _changed_at_gate(event_log: EventLog, repository: Repository, task: Task) -> str | None:
     """A person was to judge another commit, or by other words, than what is there now: that is reviewed first."""
     history = event_log.history(task.id)
-    seen, head = judged_commit(history), repository.workspace(task).head()
-    if seen is None or head is None:
+    phase, head = judged_commit(history), repository.workspace(task).head()
+    if phase is None or head is None:
         return None
-    if seen.result.commit == head.sha:
-        spec_hash = seen.result.spec_hash if isinstance(seen.result, ReviewResult) else None
+    if phase.result.commit == head.sha:
+        spec_hash = phase.result.spec_hash if isinstance(phase.result, ReviewResult) else None
         if spec_hash in (None, asked_for(task.spec)):
             return None
         why = "what the task asks for has changed while it waited for a person"
         event_log.record(task.id, judge_again(history, why), status_events(task, Status.CODE_REVIEW, note=why))
         return why
     why = "the branch has moved while it waited for a person"
-    anew = judge_again_on_new_base(history, head.sha, head.tree, why, base=repository.base_now(task, head.sha).commit)
-    event_log.record(task.id, *anew, status_events(task, Status.CODE_REVIEW, note=why))
+    events = judge_again_on_new_base(history, head.sha, head.tree, why, base=repository.base_now(task, head.sha).commit)
+    event_log.record(task.id, *events, status_events(task, Status.CODE_REVIEW, note=why))
     return why
 
 

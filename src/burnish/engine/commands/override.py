@@ -28,45 +28,45 @@ SHORTEST = 7
 def judged_commit(history: History) -> JudgedPhase | None:
     """The newest review of the run, or the work that nobody reviewed yet: what a decision is about."""
     for cycle in range(history.cycle, 0, -1):
-        seen: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
-        if seen and seen.result.commit and not _is_unchanged(seen):
-            return seen
+        phase: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
+        if phase and phase.result.commit and not _is_unchanged(phase):
+            return phase
     return None
 
 
-def _is_unchanged(seen: JudgedPhase) -> bool:
-    return isinstance(seen.result, WorkResult) and seen.result.changed is False
+def _is_unchanged(phase: JudgedPhase) -> bool:
+    return isinstance(phase.result, WorkResult) and phase.result.changed is False
 
 
 def check_seen(repository: Repository, history: History, commit: str = "") -> JudgedPhase:
     """A decision belongs to the commit that was shown; if that is not what is there now, it is refused."""
-    task, seen = history.task, judged_commit(history)
-    if seen is None:
+    task, phase = history.task, judged_commit(history)
+    if phase is None:
         raise Refused(
             f"Task {task.id} has no commit to decide on.", hint=f"`burnish retry {task.id}` has it worked on again."
         )
-    reviewed = seen.result.commit
+    reviewed_commit = phase.result.commit
     head = repository.workspace(task).head()
-    if head is None or head.sha != reviewed:
+    if head is None or head.sha != reviewed_commit:
         now = f"is at {head.sha[:12]} now" if head else "is gone"
         raise Refused(
-            f"The branch of task {task.id} {now}, but {reviewed[:12]} is what was reviewed.",
+            f"The branch of task {task.id} {now}, but {reviewed_commit[:12]} is what was reviewed.",
             hint=f"`burnish run {task.id}` has what is there now judged; then decide.",
         )
-    named = commit.strip().lower()
-    if named and (len(named) < SHORTEST or not reviewed.startswith(named)):
+    prefix = commit.strip().lower()
+    if prefix and (len(prefix) < SHORTEST or not reviewed_commit.startswith(prefix)):
         raise Refused(
-            f"Task {task.id} is at {reviewed[:12]}, not at {commit.strip()[:40]}: the decision is out of date.",
-            hint=f"Look at it again (burnish show {task.id}), then decide on {reviewed[:12]}.",
+            f"Task {task.id} is at {reviewed_commit[:12]}, not at {commit.strip()[:40]}: the decision is out of date.",
+            hint=f"Look at it again (burnish show {task.id}), then decide on {reviewed_commit[:12]}.",
         )
-    return seen
+    return phase
 
 
-def approved(task: Task, seen: JudgedPhase, judge: str, why: str, person: Actor, *, asked: str = "") -> Event:
+def approved(task: Task, phase: JudgedPhase, judge: str, why: str, person: Actor, *, spec_hash: str = "") -> Event:
     """Bound to base, tree, judge and what was asked for (the task as it is now) like any other approval."""
-    bound = {"base": task.base, "tree": seen.result.tree, "commit": seen.result.commit, "judge": judge}
-    bound["asked"] = asked or asked_for(task.spec)
-    return Event("review.approved", {**bound, "why": why, "by": person.name}, run=task.run, cycle=task.cycle)
+    binding = {"base": task.base, "tree": phase.result.tree, "commit": phase.result.commit, "judge": judge}
+    binding["asked"] = spec_hash or asked_for(task.spec)
+    return Event("review.approved", {**binding, "why": why, "by": person.name}, run=task.run, cycle=task.cycle)
 
 
 def override(
@@ -84,14 +84,14 @@ def override(
     history = event_log.history(task_id)
     task = history.task
     road = moves_to_verified(task)
-    seen = check_seen(repository, history, commit)
+    phase = check_seen(repository, history, commit)
     data = {"action": "accept", "why": f"override, {grounds.words}", "review_status": ReviewStatus.PASSED.value}
-    data |= {"by": person.name, "via": person.via, "choice": "override", "commit": seen.result.commit}
+    data |= {"by": person.name, "via": person.via, "choice": "override", "commit": phase.result.commit}
     events = [
         *gate_closed(history, GateChoice.APPROVE),
         overridden(history, grounds, person, follow_up),
         Event("decision.made", data, run=task.run, cycle=history.cycle),
-        approved(task, seen, policy.judge, f"override, {grounds.words}", person),
+        approved(task, phase, policy.judge, f"override, {grounds.words}", person),
     ]
     event_log.record(task_id, *events, *walk(task, road))
     return event_log.task(task_id)
@@ -110,9 +110,9 @@ def overridden(history: History, grounds: OverrideReasons, person: Actor, follow
         # what it accepts: not to be fixed by a later improve
         "findings": [finding.id for finding in history.findings if finding.alive],
     }
-    reviewed = [p.cycle for p in history.phases if p.phase == "review" and p.state == "finished"]
-    if reviewed:
-        data["review_ref"] = f"review-cycle://{task.id}/review-cycle-{max(reviewed)}.md"
+    review_cycles = [p.cycle for p in history.phases if p.phase == "review" and p.state == "finished"]
+    if review_cycles:
+        data["review_ref"] = f"review-cycle://{task.id}/review-cycle-{max(review_cycles)}.md"
     if grounds.follow_up and follow_up:
         data["follow_up"] = str(follow_up(history, grounds))
     return Event("override.recorded", data, run=task.run, cycle=task.cycle)

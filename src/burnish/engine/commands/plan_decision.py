@@ -18,29 +18,29 @@ def decide_plan(history: History, answer: GateDecision, person: Actor) -> list[E
     if task.status is not Status.WAITING_APPROVAL:
         raise Refused(f"The plan of task {task.id} does not wait for a decision.", hint=f"burnish show {task.id}")
     where: dict[str, Any] = {"run": task.run, "cycle": history.cycle}
-    signed = {"choice": answer.choice.value, "by": person.name, "via": person.via, "note": note}
+    signature = {"choice": answer.choice.value, "by": person.name, "via": person.via, "note": note}
     if answer.choice is GateChoice.FIX:
         if not note:
             raise BadInput("A plan is written again only with a note.", hint='Say what to change: -m "…"')
-        again = {"action": "again", "why": note, "guidance": note, "supersede": ["implement", "gate"], **signed}
+        again = {"action": "again", "why": note, "guidance": note, "supersede": ["implement", "gate"], **signature}
         back = status_events(task, Status.IN_PROGRESS, cycle=history.cycle, note=note)
         return [Event("decision.made", again, **where), back]
     if answer.choice is GateChoice.REJECT:
-        return _reject(history, note or "the plan was rejected by a person", signed, where)
-    data = {"action": "accept", "why": note or "the plan was approved by a person", **signed}
-    verified = status_events(task, Status.VERIFIED, cycle=history.cycle, final_verdict=FinalVerdict.APPROVED)
-    done = Event(
+        return _reject(history, note or "the plan was rejected by a person", signature, where)
+    data = {"action": "accept", "why": note or "the plan was approved by a person", **signature}
+    verification = status_events(task, Status.VERIFIED, cycle=history.cycle, final_verdict=FinalVerdict.APPROVED)
+    completion = Event(
         "task.status",
         {"from": Status.VERIFIED.value, "to": Status.COMPLETED.value},
         run=task.run,
         cycle=history.cycle,
     )
-    return [Event("decision.made", data, **where), verified, done]
+    return [Event("decision.made", data, **where), verification, completion]
 
 
-def _reject(history: History, why: str, signed: dict[str, str], where: dict[str, Any]) -> list[Event]:
+def _reject(history: History, why: str, signature: dict[str, str], where: dict[str, Any]) -> list[Event]:
     reason = Reason.HUMAN_REJECTED
-    data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "blockers": [], **signed}
+    data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "blockers": [], **signature}
     stop = status_events(
         history.task,
         Status.BLOCKED,

@@ -216,7 +216,7 @@ def _hand_over(app: App, deps: Deps, site: TaskSetup, external_review: outside.E
         site.base,
         by=app.person,
         why=f"{external_review.by} brought a review",
-        approved=bool(approval and approval.valid),
+        is_approved=bool(approval and approval.valid),
     )
     if events:
         deps.record(history.task, *events)

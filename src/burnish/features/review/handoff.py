@@ -100,7 +100,7 @@ def hand_off(app: App, task_id: int, *, force: bool) -> HandoffReport:
         site.base,
         by=app.person,
         why=f"handed over to a reviewer outside{note}",
-        approved=_approved(app, task_id),
+        is_approved=_approved(app, task_id),
     )
     if events:
         app.event_log.record(task_id, *events)
