@@ -85,7 +85,7 @@ def _failed_review(history: History, cycle: int) -> Iteration | None:
 
 
 def _iteration(history: History, records: tuple[PhaseRecord[ReviewResult], ...], *, is_accepted: bool) -> Iteration:
-    """The review and the steps after it; the last one has the word."""
+    """The review and the steps after it; the last one gives the verdict."""
     last = records[-1]
     review = last.result
     verdict = Verdict(review.verdict) if review.verdict else None

@@ -182,7 +182,7 @@ def delta_since(setup: TaskSetup, history: History, cycle: int, phase: str) -> C
 
 
 def _without_target(setup: TaskSetup, began: str, delta: Change) -> Change:
-    """What only came with the target since, when a person merged that into the branch, is nobody's change."""
+    """The delta without changes that only came from the target branch, when a person merged it."""
     if began in ("", setup.base.tree):
         return delta
     theirs = {file.path for file in setup.workspace.changes(began, setup.base.tree).files}
@@ -191,7 +191,7 @@ def _without_target(setup: TaskSetup, began: str, delta: Change) -> Change:
 
 
 def remember(deps: Deps, task: Task, cycle: int, comparisons: tuple[Comparison, ...]) -> None:
-    """Kept beside the journal: the review after a restart must see what the checks said."""
+    """Store the comparisons beside the journal: a review after a restart needs them."""
     deps.task_files.stamp(task, f"checks-{task.run}-{cycle}", json.dumps(encode(comparisons)))
 
 

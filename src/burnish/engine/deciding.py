@@ -67,7 +67,7 @@ def _was_heard(decision: Decision) -> bool:
 
 
 def _reviewed_once(history: History, policy: Policy, cycle: int, decision: Decision) -> list[Event]:
-    """A `review` task is done with its review, whatever that says: nobody works on what it found."""
+    """A `review` task ends with its review, whatever the verdict: its findings are not fixed."""
     task, status = history.task, review_status(decision, stored_review(history, cycle))
     final = FinalVerdict.APPROVED if isinstance(decision, Accept | Wait) else FinalVerdict.CHANGES_REQUESTED
     open_blockers = any(blocks(finding, policy.block_on) for finding in history.findings)

@@ -97,7 +97,7 @@ def _clear(task: Task, cycle: int, by: str, why: str) -> Event:
 
 
 def check_first(deps: Deps, setup: TaskSetup) -> None:
-    """Nobody's word takes the place of the checks: they are run if they have not seen this commit."""
+    """Run the checks if they have not run on this commit: an external review does not replace them."""
     history = deps.event_log.history(setup.task_id)
     task, cycle, head = history.task, history.cycle, setup.head()
     if checked(history, cycle):
@@ -111,7 +111,7 @@ def check_first(deps: Deps, setup: TaskSetup) -> None:
 
 
 def rejected_before(history: History, tree: str) -> bool:
-    """Has a review of this very tree asked for changes? Then approving it is going against somebody's word."""
+    """Whether a review of this tree asked for changes, so that approving it goes against that review."""
     return any(review.verdict != Verdict.APPROVED for review in _reviews_of_tree(history, tree))
 
 
@@ -121,7 +121,7 @@ def _reviews_of_tree(history: History, tree: str) -> list[ReviewResult]:
 
 
 def refuse_against_rejection(history: History, tree: str, review: Review) -> None:
-    """What was rejected outright becomes no approval by asking somebody else: that is an override, with its reasons."""
+    """Refuse an approval of code that was rejected: that is an override, and needs its reasons."""
     task = history.task
     reviews = _reviews_of_tree(history, tree)
     has_rejection = any(review.verdict == Verdict.REJECTED or review.blocking for review in reviews)
@@ -133,7 +133,7 @@ def refuse_against_rejection(history: History, tree: str, review: Review) -> Non
 
 
 def take(deps: Deps, setup: TaskSetup, external_review: ExternalReview) -> None:
-    """Write it down exactly as any other review of this cycle: artifact, ledger, journal, in one transaction."""
+    """Record it like any other review of this cycle: artifact, ledger and journal in one transaction."""
     history = deps.event_log.history(setup.task_id)
     task, cycle = history.task, history.cycle
     step, attempt = ReviewStep(cycle), attempt_for(history, cycle)
@@ -181,7 +181,7 @@ def take(deps: Deps, setup: TaskSetup, external_review: ExternalReview) -> None:
 
 
 def _raw_name(deps: Deps, task: Task, cycle: int, attempt: int, external_review: ExternalReview) -> str:
-    """A second one of the same cycle does not take the place of the first."""
+    """The file name; a second review of the same cycle does not overwrite the first."""
     name, ending = f"outside-review-{cycle}", _ending(external_review)
     earlier = deps.task_files.read(task, f"{name}{ending}")
     return f"{name}{ending}" if earlier in (None, external_review.raw.encode()) else f"{name}.attempt-{attempt}{ending}"
@@ -199,7 +199,7 @@ def _nobody_to_ask(request: AgentRequest) -> NoReturn:
 
 def decide(deps: Deps, setup: TaskSetup) -> bool:
     """Settle what the review came to; False if more is to be asked first (a step of the pipeline)."""
-    # a person has just spoken: the gate has nothing to ask
+    # a person has just decided: the gate has nothing to ask
     setup = replace(setup, policy=replace(setup.policy, hitl="off"))
     history = deps.event_log.history(setup.task_id)
     step = next_step(history, setup.policy)

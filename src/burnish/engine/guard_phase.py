@@ -1,4 +1,4 @@
-"""The guard at work: did the author make it easier to pass? What it says is written into the ledger with the checks."""
+"""Run the guard, which looks for weakened checks, and add its remarks to the ledger with those of the checks."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def absorb_guard(
 
 @contextmanager
 def watched(deps: Deps, setup: TaskSetup, task: Task, cycle: int, phase: str) -> Iterator[list[str]]:
-    """What changes in the user's own checkout meanwhile, where nothing keeps an agent out of it.
+    """Watch the user's checkout for changes while an agent runs without a sandbox.
 
-    The list is filled at the end; of an agent that failed it is told at once.
+    The list is filled at the end. If the agent fails, the changes are recorded at once.
     """
     list_changes: Callable[[], list[str]] = deps.repository.watch(setup.base.commit) if deps.sandbox == "none" else list
     touched_paths: list[str] = []
@@ -75,7 +75,7 @@ def touched_event(task: Task, cycle: int, phase: str, paths: Sequence[str]) -> l
 def absorb_touched(
     findings: tuple[Finding, ...], update: LedgerDiff, paths: Sequence[str], cycle: int, on: Severity
 ) -> LedgerDiff:
-    """The user's own files changed meanwhile. Perhaps by the user: told, never undone, and nothing that blocks."""
+    """Report changes in the user's checkout. The user may have made them: they are not undone and do not block."""
     if not paths:
         return update
     remark = Remark(

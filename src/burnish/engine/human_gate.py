@@ -26,7 +26,7 @@ from burnish.errors import BurnishError
 
 
 def asks_person(history: History, policy: Policy, cycle: int, decision: Decision) -> bool:
-    """Is a person to be heard before this is sent back or stops? Acceptance has its own way to the gate."""
+    """Whether a person is asked before the task is sent back or stops. An acceptance opens the gate elsewhere."""
     if policy.hitl == "off" or history.task.spec.type in (TaskType.PLAN, TaskType.REVIEW):
         return False
     if isinstance(decision, Revise):
@@ -38,7 +38,7 @@ def asks_person(history: History, policy: Policy, cycle: int, decision: Decision
 def gate_opened_event(
     history: History, cycle: int, binding: Mapping[str, Any], why: str, status: ReviewStatus | None
 ) -> list[Event]:
-    """On record before anybody is asked, so that a crash at the gate leaves the task at the gate."""
+    """Events that open the gate, recorded before a person is asked: after a crash the task still waits there."""
     task = history.task
     attempt, new = history.attempt(cycle, "gate")
     start_event = Event("phase.started", {"phase": "gate", "attempt": attempt, "runner": ""}, run=task.run, cycle=cycle)
@@ -64,7 +64,7 @@ def ask_person(deps: Deps, task_id: int) -> bool:
             deps.progress.note(f"{error.what} {error.hint}")
             return False
         archive_decision(deps, task_id)
-    # somebody else may have answered, on another screen
+    # another person may have answered elsewhere
     return deps.event_log.task(task_id).status in RUNNING
 
 
@@ -80,7 +80,7 @@ def _still_waits(deps: Deps, task_id: int) -> bool:
 
 
 def gate_view(history: History, policy: Policy) -> GateView:
-    # of a pipeline, the step that was heard last
+    # in a pipeline, the last step that was reviewed
     phase: JudgedPhase | None = next(reversed(history.reviews(history.cycle)), None) or judged_commit(history)
     review = _review_shown(phase)
     fix = fixed_by_reviewer(history, history.cycle)

@@ -30,7 +30,7 @@ def merge_replies(one: Review, more: Review) -> Review:
 
 
 def repeated_replies(first: Review, second: Review) -> Review:
-    """One review that was told twice. A finding that both tell counts once, in the second words."""
+    """Merge two versions of one review. A finding in both counts once, with the second text."""
     repeats = [
         any(same_remark(remark, other) and other.severity.rank <= remark.severity.rank for other in second.remarks)
         for remark in first.remarks

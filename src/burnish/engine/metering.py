@@ -38,16 +38,16 @@ def metered_call(deps: Deps, policy: Policy, task: Task) -> Ask:
 
         stream = ReviewStream(deps, task, request)
 
-        def heard(line: str) -> None:
+        def on_line(line: str) -> None:
             deps.progress.output(task.id, line)
             stream.line(line)
 
         try:
             reply = deps.agents(task.id).call(
                 request,
-                on_output=heard,
+                on_output=on_line,
                 beyond=beyond,
-                on_setback=lambda setback: _told(deps, task, request, setback),
+                on_setback=lambda setback: _record_setback(deps, task, request, setback),
             )
         except PhaseFailed as failure:
             _check_failure(deps, policy, task, request, failure)
@@ -98,22 +98,22 @@ def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest
         deps.record(task, Event("budget.warned", data, run=task.run, cycle=request.cycle))
 
 
-def _told(deps: Deps, task: Task, request: AgentRequest, setback: Setback) -> None:
-    """Nobody is to wait half a minute without a word. No more of these than there are tries."""
+def _record_setback(deps: Deps, task: Task, request: AgentRequest, setback: Setback) -> None:
+    """Record a retry of the agent, so that a long wait is explained. At most one event for each try."""
     data = {"phase": request.phase, "message": setback.words, **encode(setback)}
     deps.record(task, Event("phase.progress", data, run=task.run, cycle=request.cycle))
 
 
 def warn(deps: Deps, task: Task, cycle: int, limits: Iterable[Limit]) -> None:
-    """A person hears of a budget before it is gone."""
+    """Warn before a budget is used up."""
     for limit in limits:
-        if limit.near and not _was_told(deps, task, limit):
+        if limit.near and not _is_warned(deps, task, limit):
             data = {"why": limit.words, "budget": limit.name}
             deps.record(task, Event("budget.warned", data, run=task.run, cycle=cycle))
 
 
-def _was_told(deps: Deps, task: Task, limit: Limit) -> bool:
-    """Once for each task's own budget, whoever runs it; once in a run for what the run shares."""
+def _is_warned(deps: Deps, task: Task, limit: Limit) -> bool:
+    """Whether the warning was given: once for each task's own budget, and once in a run for a shared one."""
     if not limit.name.startswith("budget.task_"):
         # one call that no other thread can come between
         return deps.warned.setdefault(limit.name, task.id) != task.id or _on_record(deps, task, limit)

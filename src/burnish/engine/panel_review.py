@@ -155,30 +155,32 @@ def _failed_reply(session: ReviewSession, slot: PanelSlot, failure: PhaseFailed)
 def panel_of(session: ReviewSession, replies: tuple[ReviewerReply, ...]) -> PanelResult:
     """Combine the replies."""
     policy = session.policy
-    panel = combine(tuple(h.result for h in replies), quorum=policy.quorum, reviewer_count=len(policy.reviewers))
+    panel = combine(
+        tuple(reply.result for reply in replies), quorum=policy.quorum, reviewer_count=len(policy.reviewers)
+    )
     # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
-    missing = [{*h.uncovered, *h.redacted} for h in _approving(replies)]
+    missing = [{*reply.uncovered, *reply.redacted} for reply in _approving(replies)]
     unseen = unseen_files(session.review_input.change, replies)
     uncovered_paths = sorted(set.intersection(*missing) - {file.path for file in unseen}) if missing else []
     return replace(
         panel,
         uncovered=tuple(uncovered_paths),
         unseen_files=not_allowed(unseen, policy.unseen_allow),
-        mechanical=bool(replies) and all(h.mechanical for h in replies),
+        mechanical=bool(replies) and all(reply.mechanical for reply in replies),
     )
 
 
 def whose_look_counts(replies: Sequence[ReviewerReply]) -> list[ReviewerReply]:
     """Those whose look at a file counts: a program that judges nothing counts only where it is alone."""
-    return [h for h in replies if not h.mechanical] or list(replies)
+    return [reply for reply in replies if not reply.mechanical] or list(replies)
 
 
 def unseen_files(change: Change, replies: Sequence[ReviewerReply]) -> tuple[UnseenFile, ...]:
     """The changed files whose content cannot be shown to any reviewer, or is redacted for those that approve."""
     voters = _approving(replies) or whose_look_counts(replies)
-    missing: list[set[str]] = [{*h.uncovered, *h.unseen, *h.redacted} for h in voters]
+    missing: list[set[str]] = [{*reply.uncovered, *reply.unseen, *reply.redacted} for reply in voters]
     unseen = set.intersection(*missing) if missing else set[str]()
-    redacted_paths = unseen.intersection(path for h in voters for path in h.redacted)
+    redacted_paths = unseen.intersection(path for reply in voters for path in reply.redacted)
     return tuple(
         UnseenFile(file.path, describe_hidden(file) if file.hidden else _REDACTED)
         for file in change.files
@@ -187,7 +189,7 @@ def unseen_files(change: Change, replies: Sequence[ReviewerReply]) -> tuple[Unse
 
 
 def _approving(replies: Sequence[ReviewerReply]) -> list[ReviewerReply]:
-    return whose_look_counts([h for h in replies if _approves(h.result)])
+    return whose_look_counts([reply for reply in replies if _approves(reply.result)])
 
 
 def _approves(result: ReviewerResult) -> bool:
@@ -196,7 +198,9 @@ def _approves(result: ReviewerResult) -> bool:
 
 def mechanical(replies: tuple[ReviewerReply, ...]) -> frozenset[str]:
     """The programs that list everything each time and gave a review: what they no longer raise is resolved."""
-    return frozenset(h.result.agent for h in replies if h.mechanical and isinstance(h.result.reading, Review))
+    return frozenset(
+        reply.result.agent for reply in replies if reply.mechanical and isinstance(reply.result.reading, Review)
+    )
 
 
 def _run_reviewer(session: ReviewSession, slot: PanelSlot) -> ReviewerReply:

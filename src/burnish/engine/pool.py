@@ -62,7 +62,7 @@ class Pool:
                 elif not self._wait():
                     return
         except BaseException as error:
-            # told once, by the thread that waits for all of them
+            # reported once, by the thread that waits for all of them
             self.trouble.append(error)
 
     def _claim(self) -> Task | None:
@@ -91,12 +91,12 @@ class Pool:
         try:
             task = run_task(self.deps, task)
         except Refused as error:
-            # cancelled or taken over while we worked: whoever did it has said so in the log
+            # cancelled or taken over meanwhile: the event log has the reason
             self.deps.progress.note(f"Task {task.id}: {error.what}")
             task = self.deps.event_log.task(task.id)
         except BurnishError as error:
             self.deps.progress.note(f"Task {task.id}: {error.what} {with_task(error.hint, task.id)}".rstrip())
-            # not even that could be written down, e.g. on a full disk: told at least
+            # the failure could not be recorded, e.g. on a full disk: at least report it
             repository = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
             note = with_task(f"{error.what} {error.hint}".rstrip(), task.id)
             task = replace(self.deps.event_log.task(task.id), status=Status.FAILED, error=repository, note=note)

@@ -296,7 +296,7 @@ class Gate(Protocol):
     @property
     def asking(self) -> bool: ...
     def ask(self, view: GateView, waits: Callable[[], bool]) -> GateDecision | None:
-        """None: nobody answered, or it no longer `waits` for an answer."""
+        """None: no answer, or the task no longer `waits` for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +333,7 @@ class Deps:
     rights: str = ""
 
     def record(self, task: Task, *events: Event) -> Task:
-        """Write to the log, tell who watches, return the task as it is now."""
+        """Write to the event log, report progress and return the task as it is now."""
         records = self.event_log.record(task.id, *events)
         end_events = [event for event in events if event.type in ("phase.finished", "phase.failed")]
         if end_events:

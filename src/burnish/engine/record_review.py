@@ -28,7 +28,7 @@ from burnish.review.body import Cycle, artifact_of, with_override
 def write_review_files(
     deps: Deps, setup: TaskSetup, history: History, review_input: ReviewInput, panel: PanelResult, update: LedgerDiff
 ) -> dict[str, Any]:
-    """Written before the review counts as finished; writing again gives the same files."""
+    """Write the files before the review is recorded as finished; writing again gives the same files."""
     task, fix = history.task, fixed_by_reviewer(history, review_input.cycle)
     name = file_name(review_input.cycle)
     patch = f"diff-{review_input.cycle}.patch"
@@ -62,7 +62,7 @@ def write_review_files(
 
 
 def _fixed_text(fix: ReviewFixResult | None) -> str:
-    """What a reviewer that may fix things did, in its own words, and where."""
+    """The commit of a reviewer that may fix the code, with its summary."""
     if fix is None:
         return ""
     agents = ", ".join(reviewer.agent for reviewer in fix.fixers)
@@ -72,7 +72,7 @@ def _fixed_text(fix: ReviewFixResult | None) -> str:
 
 
 def write_reviewer_files(deps: Deps, history: History, step: ReviewStep) -> None:
-    """The artifact as it was before somebody else was heard in the same cycle, under a name of its own."""
+    """Keep the artifact of an earlier review of the same cycle under its own name."""
     reviews = history.superseded_reviews(step.cycle, step.phase)
     text = deps.task_files.read(history.task, file_name(step.cycle)) if reviews else None
     if text is None or deps.task_files.read(history.task, _kept_as(reviews[-1])) is not None:
@@ -86,7 +86,7 @@ def _kept_as(record: PhaseRecord[ReviewResult]) -> str:
 
 
 def with_earlier(history: History, step: ReviewStep, panel: PanelResult) -> PanelResult:
-    """The panel with those of the same cycle before it, so that one artifact holds all that was said."""
+    """The panel with the earlier ones of the same cycle, so that one artifact holds all reviews."""
     panel = _with_steps(history, step, panel) if step.step else panel
     earlier = history.superseded_reviews(step.cycle, step.phase)
     if not earlier:
@@ -94,8 +94,8 @@ def with_earlier(history: History, step: ReviewStep, panel: PanelResult) -> Pane
     reviews = [record.result for record in earlier]
     rows = [f"- {_names(review)}, {review.verdict or 'unreadable'}: {review.summary}" for review in reviews]
     note = "\n".join([f"Heard before in this cycle (whole in {_kept_as(earlier[-1])}):", "", *rows])
-    voices = (voice_of(reviewer) for review in reviews for reviewer in review.reviewers)
-    return replace(panel, voices=(*voices, *panel.voices), summary=f"{panel.summary}\n\n{note}".strip())
+    results = (voice_of(reviewer) for review in reviews for reviewer in review.reviewers)
+    return replace(panel, voices=(*results, *panel.voices), summary=f"{panel.summary}\n\n{note}".strip())
 
 
 def _names(review: ReviewResult) -> str:
@@ -114,7 +114,7 @@ def _with_steps(history: History, step: ReviewStep, panel: PanelResult) -> Panel
                 for review in before
                 for reviewer in review.reviewers
             ),
-            *(replace(voice, step=step.step) for voice in panel.voices),
+            *(replace(result, step=step.step) for result in panel.voices),
         ),
         summary="\n".join(f"{name}: {text}" for name, text in summaries if text),
         compliance=(
@@ -143,12 +143,12 @@ def voice_of(record: ReviewerRecord) -> ReviewerResult:
 
 
 def weighed(block_on: Severity, panel: PanelResult, findings: tuple[Finding, ...]) -> Verdict | None:
-    """An approval that its own findings contradict is none."""
+    """The verdict that counts: findings that block turn an approval into a request for changes."""
     return effective_verdict(panel, findings, block_on)[0]
 
 
 def for_the_ref(text: bytes, *, link: str) -> bytes:
-    """What is committed is short; the home has the whole."""
+    """The artifact as it is committed: shortened to the limit; the burnish home has the whole text."""
     if len(text) <= LIMIT:
         return text
     words = text.decode("utf-8", "replace")

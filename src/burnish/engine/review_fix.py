@@ -127,17 +127,17 @@ def _finished(task: Task, step: ReviewStep, attempt: int, data: Mapping[str, Any
 
 
 def _reply_data(replies: tuple[ReviewerReply, ...]) -> dict[str, Any]:
-    results: list[ReviewerResult] = [h.result for h in replies]
-    costs = [v.cost_usd for v in results if v.cost_usd is not None]
-    readings = [v.reading for v in results if isinstance(v.reading, Review)]
+    results: list[ReviewerResult] = [reply.result for reply in replies]
+    costs = [result.cost_usd for result in results if result.cost_usd is not None]
+    readings = [result.reading for result in results if isinstance(result.reading, Review)]
     return {
         "verdict": readings[0].verdict.value if readings else None,
         "summary": readings[0].summary if readings else "",
         "remarks": [encode(remark) for reading in readings for remark in reading.remarks],
         "mended_by": [voice_data(result) for result in results],
         "cost_usd": sum(costs) if costs else None,
-        "cost_source": joint_source(v.cost_source for v in results),
-        "tokens": sum(v.tokens for v in results),
+        "cost_source": joint_source(result.cost_source for result in results),
+        "tokens": sum(result.tokens for result in results),
     }
 
 

@@ -119,7 +119,7 @@ def review_input(deps: Deps, setup: TaskSetup, history: History, cycle: int, ste
 
 
 def _beside_criteria(spec: Spec) -> Spec:
-    """The review before the pipeline has judged the criteria: a step is told of them, and not asked again."""
+    """The spec for a pipeline step: the first review has judged the criteria, so they are only listed."""
     items = (*spec.criteria, *(item.text for item in spec.checklist))
     if not items:
         return spec

@@ -28,7 +28,7 @@ class ReviewStream:
     def line(self, text: str) -> None:
         """Called with each line of output; the newest one stands for those before it."""
         now, words = time.monotonic(), one_line(text, longest=LONGEST)
-        # the verdict is told as a whole, when it counts
+        # the verdict is reported as a whole, when the review is complete
         is_verdict = "burnish-verdict" in words or words.startswith(("{", "```"))
         if self.request.role != "review" or not words or is_verdict or self.sent >= MOST or now - self.last < PACE:
             return

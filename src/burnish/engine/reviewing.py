@@ -1,4 +1,4 @@
-"""Review: one reviewer or a panel reads a snapshot of the commit; what they say is written into the ledger."""
+"""Review: one reviewer or a panel reads a snapshot of the commit; their remarks are added to the ledger."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def conclude(
         cycle=step.cycle,
         delta=inputs.delta,
         files=inputs.text_of,
-        # the same code before new judges: all they see is new to them
+        # other reviewers for the same code: all of it is new to them
         narrow=not _new_to_them(history, step, setup.policy) and not stands_for_more(history.findings),
         mechanical=mechanical(replies),
     )
@@ -130,7 +130,7 @@ def _not_ruled(history: History, panel: PanelResult, update: LedgerDiff) -> tupl
 
 
 def panel_for(policy: Policy, name: str) -> Policy:
-    """Who judges in the review, or in a step of the pipeline."""
+    """The policy with the reviewers of the review or of a step of the pipeline."""
     step = next((step for step in policy.pipeline if step.name == name), None)
     if step is None:
         return policy
@@ -232,7 +232,7 @@ def _write_down(
         "unseen": _unseen(replies),
         "unseen_files": encode(unseen_files(inputs.change, replies)),
         "inspected": _inspected(panel, inputs),
-        "not_shown": sorted({p for h in replies for p in h.not_shown}),
+        "not_shown": sorted({p for reply in replies for p in reply.not_shown}),
         "grave": _grave(panel, update),
         "notes": [*panel.notes, *update.notes][:MOST_NOTES],
         "reviewers": [voice_data(v) for v in panel.voices],
@@ -260,11 +260,11 @@ def _inspected(panel: PanelResult, inputs: ReviewInput) -> list[str]:
 
 
 def _grave(panel: PanelResult, update: LedgerDiff) -> list[dict[str, Any]]:
-    """What the review itself calls more than a hint, as it was said, and the finding that it became."""
+    """Remarks above `info` as the review has them, each with the id of its finding."""
     # after the remarks, `given` has the findings of unmet criteria
     pairs = zip(panel.remarks, update.given, strict=False)
     grave = [(remark, id) for remark, id in pairs if remark.severity is not Severity.INFO]
-    # the findings have all their words; these say only what spoke against an approval
+    # the findings have the whole text; these only list what was against an approval
     return [{"id": id, **encode(_shortened(remark))} for remark, id in grave[:MOST_GRAVE]]
 
 
@@ -273,8 +273,8 @@ def _shortened(remark: Remark) -> Remark:
 
 
 def _unseen(replies: tuple[ReviewerReply, ...]) -> list[str]:
-    """What nobody saw."""
-    missing = [set(h.unseen) for h in whose_look_counts(replies)]
+    """The paths that no reviewer saw."""
+    missing = [set(reply.unseen) for reply in whose_look_counts(replies)]
     return sorted(set.intersection(*missing)) if missing else []
 
 

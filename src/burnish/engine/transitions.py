@@ -17,7 +17,7 @@ RESTS = frozenset({Status.VERIFIED, Status.COMPLETED, Status.BLOCKED, Status.FAI
 
 
 def with_finish(events: Sequence[Event]) -> list[Event]:
-    """A run that comes to rest is said to be finished, in the same breath."""
+    """The events, with `run.finished` after each status in which a run ends."""
     all_events: list[Event] = []
     for event in events:
         all_events.append(event)

@@ -34,7 +34,7 @@ def work(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None
     attempt, call, fresh = _enter(deps, setup, history, step, is_committed=earlier_commit is not None)
     if fresh:
         deps.repository.check_movable(str(task.branch))
-        # what a cut attempt left is on record now, and the next one is to be told of it
+        # the leftovers of a stopped attempt are recorded now, and the next prompt mentions them
         history = deps.event_log.history(task.id)
         if not _has_uncommitted_work(history, step):
             setup.lay(setup.head().sha)

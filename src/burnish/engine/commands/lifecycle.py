@@ -94,7 +94,7 @@ def _reached_review(history: History) -> bool:
 
 
 def _unblock(history: History, by: str) -> list[Event]:
-    """What a person who says "go on" means, by the reason it stopped for."""
+    """The events that let a blocked task continue, by the reason that it stopped for."""
     task, cycle = history.task, history.cycle
     if not task.base:
         return [status_events(task, Status.BACKLOG)]
@@ -147,7 +147,7 @@ def restart(event_log: EventLog, repository: Repository, task_id: int) -> Task:
 
 
 def _kept(task: Task, aside: SetAside) -> list[Event]:
-    """On record where the work that nobody had committed is."""
+    """The event that records where uncommitted work was saved."""
     if not aside.rescue and not aside.withheld and not aside.folder:
         return []
     places = {"withheld": str(aside.withheld or ""), "folder": str(aside.folder or "")}

@@ -26,7 +26,7 @@ SHORTEST = 7
 
 
 def judged_commit(history: History) -> JudgedPhase | None:
-    """The newest review of the run, or the work that nobody reviewed yet: what a decision is about."""
+    """The newest review of the run, or the work if it has no review yet: what a decision is about."""
     for cycle in range(history.cycle, 0, -1):
         phase: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
         if phase and phase.result.commit and not _is_unchanged(phase):
