@@ -34,13 +34,13 @@ def test_a_program_is_limited_as_an_agent_is() -> None:
 
 def test_a_known_remark_is_raised_again_however_far_down_it_stands() -> None:
     known = frozenset({390, 399})
-    limited = limit_remarks(remarks(400), WHERE, known=lambda: known)
+    limited = limit_remarks(remarks(400), WHERE, repeat_indices=lambda: known)
     assert [remarks(400)[n] in limited for n in sorted(known)] == [True, True]
     assert len(limited) == MOST_REMARKS and limited[-1].count == 400 - MOST_REMARKS + 1
 
 
 def test_new_remarks_have_a_share_where_known_ones_fill_the_limit() -> None:
-    limited = limit_remarks(remarks(400), WHERE, known=lambda: frozenset(range(100)))
+    limited = limit_remarks(remarks(400), WHERE, repeat_indices=lambda: frozenset(range(100)))
     assert len(limited) == 100 + SMALLEST_SHARE + 1 and limited[-1].count == 300 - SMALLEST_SHARE
 
 

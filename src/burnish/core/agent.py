@@ -25,10 +25,10 @@ class CostSource(StrEnum):
 
 def joint_source(sources: Iterable[str | None]) -> CostSource | None:
     """Of several calls together; None where nothing was used."""
-    known = {CostSource(source) for source in sources if source}
-    if len(known) <= 1:
-        return next(iter(known), None)
-    return CostSource.PARTIAL if known & {CostSource.PARTIAL, CostSource.UNKNOWN} else CostSource.MIXED
+    distinct_sources = {CostSource(source) for source in sources if source}
+    if len(distinct_sources) <= 1:
+        return next(iter(distinct_sources), None)
+    return CostSource.PARTIAL if distinct_sources & {CostSource.PARTIAL, CostSource.UNKNOWN} else CostSource.MIXED
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class Use:
     source: CostSource | None = None
 
     def __add__(self, other: Use) -> Use:
-        known = [usd for usd in (self.usd, other.usd) if usd is not None]
+        prices = [usd for usd in (self.usd, other.usd) if usd is not None]
         source = joint_source((self.source, other.source))
-        return Use(sum(known) if known else None, self.tokens + other.tokens, source)
+        return Use(sum(prices) if prices else None, self.tokens + other.tokens, source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,14 @@ class ApprovalCriteria:
         """Whether everyone who judges by `now` has approved by these: the same rules, and no further reviewer."""
         if (self.form, self.rules) != (now.form, now.rules) or not now.steps:
             return False
-        known = {step.name: step for step in self.steps}
-        return all(step.name in known and _covers(known[step.name], step) for step in now.steps)
+        steps_by_name = {step.name: step for step in self.steps}
+        return all(step.name in steps_by_name and _covers(steps_by_name[step.name], step) for step in now.steps)
 
-    def approved_by(self, name: str, approved: Collection[int]) -> ApprovalCriteria:
-        """Without the reviewers of one step that did not approve; `approved` are the places of those who did."""
+    def approved_by(self, name: str, places: Collection[int]) -> ApprovalCriteria:
+        """Without the reviewers of one step that did not approve; `places` are the indices of those that did."""
 
         def only(step: StepCriteria) -> StepCriteria:
-            reviewers = tuple(one for place, one in enumerate(step.reviewers) if place in approved)
+            reviewers = tuple(one for place, one in enumerate(step.reviewers) if place in places)
             return replace(step, reviewers=reviewers) if step.name == name else step
 
         return replace(self, steps=tuple(map(only, self.steps)))

@@ -47,7 +47,7 @@ def task_limits(task: Task, policy: Policy) -> tuple[Limit, ...]:
         ("budget.task_usd", task.cost_usd or 0.0, policy.task_usd, False),
         ("budget.task_tokens", float(task.tokens), policy.task_tokens, True),
     )
-    return tuple(Limit(name, "the task", spent, most, tok) for name, spent, most, tok in limits if most is not None)
+    return tuple(Limit(name, "the task", amount, most, tok) for name, amount, most, tok in limits if most is not None)
 
 
 def overspent(limits: Iterable[Limit]) -> str | None:

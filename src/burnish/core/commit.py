@@ -26,9 +26,9 @@ class Commit:
 
 def left_out_words(names: Sequence[str]) -> str:
     """For people: what never comes into a commit because of its name, and what to do."""
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
+    listing = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
     whose, it = ("its name", "it") if len(names) == 1 else ("their names", "them")
     return (
-        f"Left out because of {whose}: {shown}. "
+        f"Left out because of {whose}: {listing}. "
         f"Rename {it} or commit {it} on the branch by hand to have {it} in the change, else add {it} to .gitignore."
     )

@@ -64,36 +64,36 @@ def is_criterion(finding: Finding) -> bool:
 
 def unmet_items(compliance: Sequence[Compliance], findings: Sequence[Finding]) -> list[str]:
     """The criteria that are called unmet, without those that a person waived."""
-    waived = {f.remark.rule for f in findings if is_criterion(f) and f.state is FindingState.WAIVED}
-    return [c.item for c in compliance if c.met is False and criterion_rule(c.item) not in waived]
+    waived_rules = {f.remark.rule for f in findings if is_criterion(f) and f.state is FindingState.WAIVED}
+    return [c.item for c in compliance if c.met is False and criterion_rule(c.item) not in waived_rules]
 
 
 def absorb_criteria(
     findings: tuple[Finding, ...],
-    reviewed: LedgerDiff,
+    review_diff: LedgerDiff,
     panel: PanelResult,
     cycle: int,
-    repeated: Mapping[str, Remark] | None = None,
+    remarks_by_rule: Mapping[str, Remark] | None = None,
 ) -> LedgerDiff:
-    """Write the judgement of each criterion into `reviewed`: the ledger after the rest of the same review.
+    """Write the judgement of each criterion into `review_diff`: the ledger after the rest of the same review.
 
-    `repeated` has, by the rule of a criterion, what remarks of this review say about it (`criterion_remarks`).
+    `remarks_by_rule` maps the rule of a criterion to a remark of this review about it (see `criterion_remarks`).
     """
-    now = {finding.id: finding for finding in reviewed.findings}
+    now = {finding.id: finding for finding in review_diff.findings}
     before = {finding.id: finding for finding in findings}
-    known = {f.remark.rule: f.id for f in reviewed.findings if is_criterion(f)}
+    ids_by_rule = {f.remark.rule: f.id for f in review_diff.findings if is_criterion(f)}
     upheld = {ruling.id for ruling in panel.rulings if ruling.state is RulingState.OPEN}
-    given: list[str] = []
+    raised_ids: list[str] = []
     notes: list[str] = []
     for entry in panel.compliance:
-        finding_id = known.get(criterion_rule(entry.item))
+        finding_id = ids_by_rule.get(criterion_rule(entry.item))
         if entry.met is False:
             reviewers = _unmet_by(panel, entry)
             finding = now[finding_id] if finding_id else _new(f"F{next_number(now.values())}", entry, reviewers, cycle)
-            known[finding.remark.rule] = finding.id
+            ids_by_rule[finding.remark.rule] = finding.id
             finding = _unmet(before.get(finding.id), finding, entry, reviewers, cycle)
-            now[finding.id] = _with_words(finding, (repeated or {}).get(finding.remark.rule))
-            given.append(finding.id)
+            now[finding.id] = _with_words(finding, (remarks_by_rule or {}).get(finding.remark.rule))
+            raised_ids.append(finding.id)
         elif entry.met and finding_id and now[finding_id].alive:
             if finding_id in upheld:
                 notes.append(f"{finding_id} was ruled open, and its criterion is called met: it stays open")
@@ -103,9 +103,9 @@ def absorb_criteria(
     return diff_ledgers(
         findings,
         now.values(),
-        notes=(*reviewed.notes, *notes),
-        given=(*reviewed.given, *given),
-        corrected=reviewed.reanchored,
+        notes=(*review_diff.notes, *notes),
+        raised_ids=(*review_diff.given, *raised_ids),
+        corrected_ids=review_diff.reanchored,
     )
 
 
@@ -113,12 +113,12 @@ def _unmet_by(panel: PanelResult, entry: Compliance) -> tuple[str, ...]:
     """The reviewers that call this criterion unmet."""
     rule = criterion_rule(entry.item)
     read = [(voice.agent, voice.reading) for voice in panel.voices if isinstance(voice.reading, Review)]
-    said = [
+    names = [
         name
         for name, review in read
         if any(c.met is False and criterion_rule(c.item) == rule for c in review.compliance)
     ]
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys(names))
 
 
 def _new(finding_id: str, entry: Compliance, reviewers: tuple[str, ...], cycle: int) -> Finding:

@@ -21,20 +21,20 @@ def split_criterion_remarks(
 
     Only a remark of category `compliance` counts, and only if its own reviewer calls the criterion unmet.
     """
-    waived = {f.remark.rule for f in findings if is_criterion(f) and f.state is FindingState.WAIVED}
+    waived_rules = {f.remark.rule for f in findings if is_criterion(f) and f.state is FindingState.WAIVED}
     rest: list[Remark] = []
-    repeated: dict[str, list[Remark]] = {}
+    remarks_by_rule: dict[str, list[Remark]] = {}
     tree = Tree(files)
     for remark in panel.remarks:
         rule = _repeated_rule(remark, _unmet_according_to(panel, remark.source))
         # A person waived what was known then; new words about it stay a finding of their own.
-        if rule is None or rule in waived:
+        if rule is None or rule in waived_rules:
             rest.append(remark)
         else:
-            repeated.setdefault(rule, []).append(anchor(remark, tree)[0])
+            remarks_by_rule.setdefault(rule, []).append(anchor(remark, tree)[0])
     unmet = {criterion_rule(entry.item): entry for entry in panel.compliance if entry.met is False}
-    joined = {rule: _join(unmet[rule], remarks) for rule, remarks in repeated.items()}
-    return replace(panel, remarks=tuple(rest)), joined
+    joint_remarks = {rule: _join(unmet[rule], remarks) for rule, remarks in remarks_by_rule.items()}
+    return replace(panel, remarks=tuple(rest)), joint_remarks
 
 
 def _join(entry: Compliance, remarks: Sequence[Remark]) -> Remark:
@@ -42,12 +42,12 @@ def _join(entry: Compliance, remarks: Sequence[Remark]) -> Remark:
     texts = [entry.note.strip()]
     for remark in remarks:
         for text in (_title(remark, entry, with_place=len(remarks) > 1), remark.description.strip()):
-            if text and not any(_same_text(text, known) for known in texts):
+            if text and not any(_same_text(text, other) for other in texts):
                 texts.append(text)
     suggestions = dict.fromkeys(r.suggestion.strip() for r in remarks if r.suggestion.strip())
-    placed = next((remark for remark in remarks if remark.file), remarks[0])
+    base = next((remark for remark in remarks if remark.file), remarks[0])
     return replace(
-        placed,
+        base,
         description="\n\n".join(text for text in texts if text),
         suggestion="\n\n".join(suggestions),
     )
@@ -93,8 +93,8 @@ def _title(remark: Remark, entry: Compliance, *, with_place: bool) -> str:
     """The title, unless it only repeats the criterion or its note; with the place if several are joined."""
     where = f"{remark.file}{f':{remark.line}' if remark.line else ''}" if remark.file and with_place else ""
     title = remark.title.strip()
-    repeated = {criterion_key(text) for text in (entry.item, entry.note, f"Not met: {entry.item}")}
-    if criterion_key(title) in repeated:
+    criterion_keys = {criterion_key(text) for text in (entry.item, entry.note, f"Not met: {entry.item}")}
+    if criterion_key(title) in criterion_keys:
         return where
     return f"{title} ({where})" if where else title
 

@@ -104,10 +104,10 @@ def after_checks(
     guard = _guarded(findings)
     if guard:
         return guard
-    broken = tuple(f.id for f in findings if blocks(f, block_on) and f.remark.source.startswith("check:"))
-    if not broken or on_failure != "fix":
+    check_blockers = tuple(f.id for f in findings if blocks(f, block_on) and f.remark.source.startswith("check:"))
+    if not check_blockers or on_failure != "fix":
         return None
-    return send_back(f"{_count(len(broken), 'problem')} found by the checks", broken, now)
+    return send_back(f"{_count(len(check_blockers), 'problem')} found by the checks", check_blockers, now)
 
 
 def after_review(
@@ -160,14 +160,14 @@ def unruled_ids(panel: PanelResult, findings: Sequence[Finding], block_on: Sever
     if panel.signed or panel.verdict is not Verdict.APPROVED:
         return ()
     found = [f for f in findings if f.id in panel.not_ruled and blocks(f, block_on)]
-    reviewed = [f for f in found if not f.remark.source.startswith("check:")]
-    return tuple(f.id for f in reviewed if f.remark.category is not Category.GUARD)
+    review_findings = [f for f in found if not f.remark.source.startswith("check:")]
+    return tuple(f.id for f in review_findings if f.remark.category is not Category.GUARD)
 
 
-def _unsigned_words(unruled: Sequence[str], unjudged_items: Sequence[str]) -> str:
+def _unsigned_words(not_ruled_ids: Sequence[str], unjudged_items: Sequence[str]) -> str:
     why = "approved by a reviewer that does not sign its verdicts"
-    if unruled:
-        why += f"; {_not_ruled_words(unruled)}"
+    if not_ruled_ids:
+        why += f"; {_not_ruled_words(not_ruled_ids)}"
     return f"{why}; not judged: {_names(unjudged_items)}" if unjudged_items else why
 
 
@@ -194,8 +194,8 @@ def effective_verdict(
     elif panel.uncovered:
         # no word against the code: it is the review that is not whole
         return panel.verdict, f"approved by the reviewer, but nobody looked at {_names(panel.uncovered)}"
-    elif unruled := unruled_ids(panel, findings, block_on):
-        return panel.verdict, f"approved by the reviewer, but {_not_ruled_words(unruled)}"
+    elif not_ruled_ids := unruled_ids(panel, findings, block_on):
+        return panel.verdict, f"approved by the reviewer, but {_not_ruled_words(not_ruled_ids)}"
     elif panel.unseen_files:
         return panel.verdict, f"approved by the reviewer, but {unseen_words(panel.unseen_files)}"
     else:
@@ -205,21 +205,21 @@ def effective_verdict(
 
 def what_is_against(panel: PanelResult, findings: Sequence[Finding], block_on: Severity) -> str:
     """What no approval goes together with, in a few words: open findings, unmet criteria, the review's own words."""
-    unruled = unruled_ids(panel, findings, block_on)
-    blockers = [f.id for f in findings if blocks(f, block_on) and f.id not in unruled]
+    not_ruled_ids = unruled_ids(panel, findings, block_on)
+    blockers = [f.id for f in findings if blocks(f, block_on) and f.id not in not_ruled_ids]
     if unmet := unmet_items(panel.compliance, findings):
         return f"not met: {_names(unmet)}"
     if blockers:
         return f"{_listed(blockers)} still {'stands' if len(blockers) == 1 else 'stand'}"
     # The ledger may hold it for something milder, or for settled; who says it cannot approve all the same.
-    said = [r for r in panel.remarks if r.severity.rank <= block_on.rank and not _waived(r, findings)]
-    return f"it says itself: {said[0].title} ({said[0].severity})" if said else ""
+    objections = [r for r in panel.remarks if r.severity.rank <= block_on.rank and not _waived(r, findings)]
+    return f"it says itself: {objections[0].title} ({objections[0].severity})" if objections else ""
 
 
 def _waived(remark: Remark, findings: Sequence[Finding]) -> bool:
     """Has a person said that we live with just this?"""
-    known = (f.remark for f in findings if f.state is FindingState.WAIVED)
-    return any(_same_file(remark, other) and say_the_same(remark, other) for other in known)
+    waived_remarks = (f.remark for f in findings if f.state is FindingState.WAIVED)
+    return any(_same_file(remark, other) and say_the_same(remark, other) for other in waived_remarks)
 
 
 def _same_file(one: Remark, other: Remark) -> bool:
@@ -229,10 +229,10 @@ def _same_file(one: Remark, other: Remark) -> bool:
 def send_back(why: str, blockers: tuple[str, ...], now: ConvergenceState) -> Decision:
     """One more improve, unless the loop goes in circles or has run out."""
     if now.cycle >= now.max_cycles:
-        used = "The only cycle is" if now.cycle == 1 else f"All {now.max_cycles} cycles are"
+        subject = "The only cycle is" if now.cycle == 1 else f"All {now.max_cycles} cycles are"
         if now.cycle > now.max_cycles:
-            used = f"Cycle {now.cycle} (max {now.max_cycles}) is"
-        return Escalate(Reason.MAX_CYCLES, f"{used} used up and it is still not approved: {why}", blockers)
+            subject = f"Cycle {now.cycle} (max {now.max_cycles}) is"
+        return Escalate(Reason.MAX_CYCLES, f"{subject} used up and it is still not approved: {why}", blockers)
     same = frozenset(blockers)
     if same and len(now.earlier_blockers) >= 2 and all(same <= past for past in now.earlier_blockers[-2:]):
         ids = ", ".join(sorted(same))
@@ -263,13 +263,13 @@ def _why(panel: PanelResult, findings: Sequence[Finding], blockers: tuple[str, .
 
 def unjudged(compliance: Sequence[Compliance], criteria: Sequence[str]) -> list[str]:
     """Criteria that a review says nothing of, or says that it did not judge."""
-    judged = {_plain_item(c.item) for c in compliance if c.met is not None}
-    left_open = {_plain_item(c.item) for c in compliance if c.met is None and c.note} - judged
-    named = [c for c in criteria if _plain_item(c) in left_open]
-    if len(judged) + len(named) >= len(criteria):
+    judged_items = {_plain_item(c.item) for c in compliance if c.met is not None}
+    left_open = {_plain_item(c.item) for c in compliance if c.met is None and c.note} - judged_items
+    open_criteria = [c for c in criteria if _plain_item(c) in left_open]
+    if len(judged_items) + len(open_criteria) >= len(criteria):
         # reviewers paraphrase: as many judgements as criteria are taken as all of them, but for those named as open
-        return named
-    return [c for c in criteria if _plain_item(c) not in judged]
+        return open_criteria
+    return [c for c in criteria if _plain_item(c) not in judged_items]
 
 
 def _plain_item(text: str) -> str:
@@ -291,14 +291,14 @@ def _shortened(text: str, longest: int = 400) -> str:
 
 
 def _names(items: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(items[:most])
-    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+    listing = ", ".join(items[:most])
+    return listing if len(items) <= most else f"{listing} and {len(items) - most} more"
 
 
 def _listed(ids: Sequence[str], most: int = 3) -> str:
     """`F1`, `F1 and F2`, `F1, F2 and 4 more`."""
-    shown = ids if len(ids) <= most else [*ids[:most], f"{len(ids) - most} more"]
-    return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
+    parts = ids if len(ids) <= most else [*ids[:most], f"{len(ids) - most} more"]
+    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 def _count(n: int, noun: str) -> str:

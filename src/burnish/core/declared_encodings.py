@@ -67,13 +67,13 @@ def declares_other_encoding(data: bytes) -> bool:
     return len(data) == HEAD and _goes_on(data)
 
 
-def may_declare_later(path: str, head: bytes, changed: Iterable[str]) -> bool:
-    """Can a declaration stand behind this beginning of a file, as in markup? `changed`: the text of its hunks."""
+def may_declare_later(path: str, head: bytes, hunk_texts: Iterable[str]) -> bool:
+    """Whether a declaration may follow this start of a file, as in markup. `hunk_texts`: the text of its hunks."""
     if len(head) < HEAD:
         return False
     if PurePosixPath(path).suffix.lower() in _MARKUP or head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<"):
         return True
-    return any(sign in text.lower() for text in changed for sign in _LATE_SIGNS)
+    return any(sign in text.lower() for text in hunk_texts for sign in _LATE_SIGNS)
 
 
 def _goes_on(head: bytes) -> bool:
@@ -89,8 +89,8 @@ def _charsets(data: bytes) -> Iterator[bytes]:
         return
     yield from _CHARSET.findall(data, meta.end())
     if data.find(b"&", meta.end()) >= 0:
-        unescaped = html.unescape(data[meta.end() :].decode("latin-1"))
-        yield from _CHARSET.findall(unescaped.encode("latin-1", "replace"))
+        plain = html.unescape(data[meta.end() :].decode("latin-1"))
+        yield from _CHARSET.findall(plain.encode("latin-1", "replace"))
 
 
 def _emacs_names(data: bytes) -> Iterator[bytes]:
@@ -128,9 +128,9 @@ def _coding_comment(data: bytes) -> str | None:
 def _python_codec(name: str) -> str:
     """The codec that Python takes; `utf-8-unix` of Emacs is UTF-8. A codec of an extra package is unknown here."""
     short = name[:12].lower().replace("_", "-")
-    for known in ("utf-8", "latin-1", "iso-8859-1", "iso-latin-1"):
-        if short == known or short.startswith(f"{known}-"):
-            return "utf-8" if known == "utf-8" else "iso8859-1"
+    for prefix in ("utf-8", "latin-1", "iso-8859-1", "iso-latin-1"):
+        if short == prefix or short.startswith(f"{prefix}-"):
+            return "utf-8" if prefix == "utf-8" else "iso8859-1"
     try:
         return codecs.lookup(name).name
     except (LookupError, UnicodeError, ValueError):

@@ -59,10 +59,12 @@ def without_usage(text: str) -> str:
 def first_error(text: str) -> str:
     """The first line that names an error, else the first with a word for one, else the last; "" for no text."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    named = [line for line in lines if _NAMED.search(line) and not _HARMLESS.search(line.removeprefix("| "))]
-    full = [line for line in named if not _EMPTY.search(line)]
-    worded = [line for line in lines if _WORDS.search(line) and not _HARMLESS.search(line) and line not in named]
-    found = next(iter((*full, *worded, *named, *lines[-1:])), "")
+    error_lines = [line for line in lines if _NAMED.search(line) and not _HARMLESS.search(line.removeprefix("| "))]
+    full = [line for line in error_lines if not _EMPTY.search(line)]
+    word_lines = [
+        line for line in lines if _WORDS.search(line) and not _HARMLESS.search(line) and line not in error_lines
+    ]
+    found = next(iter((*full, *word_lines, *error_lines, *lines[-1:])), "")
     return found.removeprefix("E ").removeprefix("| ").strip()[:LONGEST]
 
 

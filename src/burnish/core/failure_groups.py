@@ -49,12 +49,12 @@ def covered_names(remarks: Iterable[Remark], names: Iterable[str]) -> set[str]:
     return {name for name in names if name in rules or _digest(name) in members}
 
 
-def group_remarks(remarks: Sequence[Remark], known: Sequence[Finding]) -> tuple[Remark, ...]:
-    """The remarks of one check, grouped. `known`: its findings so far, which keep what they stood for."""
+def group_remarks(remarks: Sequence[Remark], findings: Sequence[Finding]) -> tuple[Remark, ...]:
+    """The remarks of one check, grouped. `findings`: those of the check so far; they keep their members."""
     buckets: dict[str, list[Remark]] = defaultdict(list)
     single: list[Remark] = []
     fresh: list[Remark] = []
-    owner = _owners(known)
+    owner = _owners(findings)
     for remark in remarks:
         rule = owner(remark)
         if rule is None:
@@ -63,30 +63,30 @@ def group_remarks(remarks: Sequence[Remark], known: Sequence[Finding]) -> tuple[
             single.append(remark)
         else:
             buckets[rule].append(remark)
-    grown = {finding.remark.rule: finding for finding in known if is_group(finding.remark)}
-    groups = [_group(rule, members, grown[rule]) for rule, members in buckets.items()]
+    group_findings = {finding.remark.rule: finding for finding in findings if is_group(finding.remark)}
+    groups = [_group(rule, members, group_findings[rule]) for rule, members in buckets.items()]
     tests = [remark for remark in fresh if _named(remark)]
     others = [remark for remark in fresh if not _named(remark)]
     # what a person waived, and what has its remark already
-    taken = {finding.remark.rule for finding in known if finding.state is FindingState.WAIVED} | set(buckets)
-    return (*single, *groups, *_new_groups(tests, taken), *_new_places(others, known, taken))
+    used_rules = {finding.remark.rule for finding in findings if finding.state is FindingState.WAIVED} | set(buckets)
+    return (*single, *groups, *_new_groups(tests, used_rules), *_new_places(others, findings, used_rules))
 
 
-def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
+def _owners(findings: Sequence[Finding]) -> Callable[[Remark], str | None]:
     """A function that gives the rule of the known finding that a remark belongs to."""
-    groups = [f for f in known if is_group(f.remark)]
+    groups = [f for f in findings if is_group(f.remark)]
     # Where several hold one name, those alive come first.
-    ranked = sorted(groups, key=lambda f: (not f.alive, f.state is FindingState.RESOLVED, -f.number))
-    names = {f.remark.rule for f in known if _named(f.remark) and not is_group(f.remark)}
+    groups_by_rank = sorted(groups, key=lambda f: (not f.alive, f.state is FindingState.RESOLVED, -f.number))
+    names = {f.remark.rule for f in findings if _named(f.remark) and not is_group(f.remark)}
     members: dict[bytes, str] = {}
     waived_places: dict[bytes, str] = {}
-    for finding in ranked:
-        waived = finding.state is FindingState.WAIVED
-        for digest in _current_members(finding.remark) if waived else _members(finding.remark):
+    for finding in groups_by_rank:
+        is_waived = finding.state is FindingState.WAIVED
+        for digest in _current_members(finding.remark) if is_waived else _members(finding.remark):
             members.setdefault(digest, finding.remark.rule)
-            if waived:
+            if is_waived:
                 waived_places.setdefault(digest, finding.remark.rule)
-    seen: Counter[_Key] = Counter()
+    occurrences: Counter[_Key] = Counter()
     # A test that is new may join a group that is open, or one of the same words that was. One that a person waived
     # does not take it in.
     fine = tuple(f"{_RULE}{level}:" for level in ("same", "alike"))
@@ -99,7 +99,7 @@ def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
                 return remark.rule
             if found := members.get(_digest(remark.rule)):
                 return found
-        elif found := waived_places.get(_place_digest(remark, seen)):
+        elif found := waived_places.get(_place_digest(remark, occurrences)):
             return found
         for level in _levels(remark):
             rule = _rule(level, _key(level, remark))
@@ -110,64 +110,64 @@ def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
     return owner
 
 
-def _new_groups(tests: Sequence[Remark], taken: set[str]) -> list[Remark]:
+def _new_groups(tests: Sequence[Remark], used_rules: set[str]) -> list[Remark]:
     """Equal failures as one; where that leaves too many, those that are only alike, of one file, or all."""
-    made: list[Remark] = list(tests)
+    groups: list[Remark] = list(tests)
     for level in ("same", "alike", "file", "check"):
-        made = _grouped(tests, level, taken)
-        if len(made) <= MOST_REMARKS:
+        groups = _grouped(tests, level, used_rules)
+        if len(groups) <= MOST_REMARKS:
             break
-    return made
+    return groups
 
 
-def _new_places(places: Sequence[Remark], known: Sequence[Finding], taken: set[str]) -> list[Remark]:
+def _new_places(places: Sequence[Remark], findings: Sequence[Finding], used_rules: set[str]) -> list[Remark]:
     """Problems at lines are findings of their own unless there are too many."""
     if len(places) <= MOST_REMARKS:
         return list(places)
-    kept, rest = _without_known(places, known)
-    made = rest
+    repeats, rest = _without_known(places, findings)
+    groups = rest
     for level in ("same", "alike", "check"):
-        made = _grouped(rest, level, taken)
-        if len(made) <= MOST_REMARKS:
+        groups = _grouped(rest, level, used_rules)
+        if len(groups) <= MOST_REMARKS:
             break
-    return [*kept, *made]
+    return [*repeats, *groups]
 
 
-def _without_known(places: Sequence[Remark], known: Sequence[Finding]) -> tuple[list[Remark], list[Remark]]:
+def _without_known(places: Sequence[Remark], findings: Sequence[Finding]) -> tuple[list[Remark], list[Remark]]:
     """As many remarks of each kind as there are open findings of it; and the rest."""
-    left: dict[_Key, int] = defaultdict(int)
-    for finding in known:
+    open_counts: dict[_Key, int] = defaultdict(int)
+    for finding in findings:
         if finding.state is not FindingState.RESOLVED and not is_group(finding.remark) and not _named(finding.remark):
-            left[_place_key(finding.remark)] += 1
-    kept: list[Remark] = []
+            open_counts[_place_key(finding.remark)] += 1
+    repeats: list[Remark] = []
     rest: list[Remark] = []
     for remark in sorted(places, key=lambda r: (r.file or "", r.line or 0)):
         key = _place_key(remark)
-        if left[key]:
-            left[key] -= 1
-            kept.append(remark)
+        if open_counts[key]:
+            open_counts[key] -= 1
+            repeats.append(remark)
         else:
             rest.append(remark)
-    return kept, rest
+    return repeats, rest
 
 
-def _grouped(remarks: Sequence[Remark], level: str, taken: set[str]) -> list[Remark]:
+def _grouped(remarks: Sequence[Remark], level: str, used_rules: set[str]) -> list[Remark]:
     buckets: dict[_Key, list[Remark]] = defaultdict(list)
     for number, remark in enumerate(remarks):
         # without a message nothing says that two failures are equal
         alone = level == "same" and _named(remark) and not remark.description.strip()
         buckets[(str(number),) if alone else _key(level, remark)].append(remark)
     return [
-        members[0] if len(members) == 1 else _group(_free(_rule(level, key), taken), members)
+        members[0] if len(members) == 1 else _group(_free(_rule(level, key), used_rules), members)
         for key, members in buckets.items()
     ]
 
 
-def _free(rule: str, taken: set[str]) -> str:
+def _free(rule: str, used_rules: set[str]) -> str:
     """A rule of its own: what a person waived are the failures of then, not new ones with the same words."""
     number = 2
     free = rule
-    while free in taken:
+    while free in used_rules:
         free, number = f"{rule}+{number}", number + 1
     return free
 
@@ -203,8 +203,8 @@ def _named(remark: Remark) -> bool:
 
 def _group(rule: str, members: Sequence[Remark], before: Finding | None = None) -> Remark:
     """One remark for all of them; members that it had before stay known, so that they come back to it."""
-    seen: Counter[_Key] = Counter()
-    current = {_digest(r.rule) if _named(r) else _place_digest(r, seen) for r in members}
+    occurrences: Counter[_Key] = Counter()
+    current = {_digest(r.rule) if _named(r) else _place_digest(r, occurrences) for r in members}
     if before and before.state is FindingState.WAIVED:
         # those that are fixed stay waived, and nothing is added
         current |= _current_members(before.remark)
@@ -247,8 +247,10 @@ def _description(members: Sequence[Remark], examples: Sequence[Remark], messages
     # the whole output of one: the rest differs in little but names and values
     parts = [examples[0].description.strip()[:_LONGEST_MESSAGE]] if same else []
     rows = [_name(r) if same or not r.description else f"{_name(r)}: {_message(r)[:_LONGEST_LINE]}" for r in examples]
-    left = len(members) - len(examples)
-    head = f"{len(rows)} of the {len(members):,}:" if left else f"All {len(rows)}:" if len(rows) > 1 else "It is:"
+    omitted_count = len(members) - len(examples)
+    head = (
+        f"{len(rows)} of the {len(members):,}:" if omitted_count else f"All {len(rows)}:" if len(rows) > 1 else "It is:"
+    )
     return "\n".join([*(part for part in parts if part), head, *(f"- {row}" for row in rows)])
 
 
@@ -267,11 +269,11 @@ def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode("utf-8", "replace")).digest()[:_HASH_BYTES]
 
 
-def _place_digest(remark: Remark, seen: Counter[_Key]) -> bytes:
+def _place_digest(remark: Remark, occurrences: Counter[_Key]) -> bytes:
     """Of a problem at a line: the second of the same kind in a file is another one than the first."""
     key = _place_key(remark)
-    seen[key] += 1
-    return _digest("\0".join((*key, str(seen[key]))))
+    occurrences[key] += 1
+    return _digest("\0".join((*key, str(occurrences[key]))))
 
 
 def _members(remark: Remark) -> set[bytes]:
@@ -289,8 +291,8 @@ def _decoded(part: str) -> list[bytes]:
     return [data[at : at + _HASH_BYTES] for at in range(0, len(data), _HASH_BYTES)]
 
 
-def _encoded(current: set[bytes], known: set[bytes]) -> str:
+def _encoded(current: set[bytes], earlier_members: set[bytes]) -> str:
     now = sorted(current)[:MOST_MEMBERS]
-    earlier = sorted(known - current)[: MOST_MEMBERS - len(now)]
+    earlier = sorted(earlier_members - current)[: MOST_MEMBERS - len(now)]
     parts = [base64.b64encode(b"".join(part)).decode() for part in (now, earlier)]
     return parts[0] + (_EARLIER + parts[1] if earlier else "")

@@ -12,7 +12,7 @@ def pattern_problem(pattern: str) -> str:
     if len(pattern) > LONGEST_PATTERN:
         return f"the pattern is longer than {LONGEST_PATTERN} characters"
     try:
-        compiled = re.compile(pattern)
+        regex = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         return f"the pattern is not a valid regular expression: {error}"
-    return "" if "name" in compiled.groupindex else "the pattern needs a group for the test's name: (?P<name>…)"
+    return "" if "name" in regex.groupindex else "the pattern needs a group for the test's name: (?P<name>…)"

@@ -30,10 +30,10 @@ def _touches_test(failure: TestFailure, file: ChangedFile) -> bool:
 
 
 def _crosses(message: str, change: Change) -> bool:
-    changed = {file.path: file.changed_lines() for file in change.files if file.hunks}
+    lines_by_path = {file.path: file.changed_lines() for file in change.files if file.hunks}
     for pattern in _PLACES:
         for place, line in pattern.findall(message):
-            if any(_is_same_file(place, path) and int(line) in lines for path, lines in changed.items()):
+            if any(_is_same_file(place, path) and int(line) in lines for path, lines in lines_by_path.items()):
                 return True
     return False
 
@@ -48,12 +48,12 @@ def without_flaky(report: CheckReport, names: Collection[str]) -> CheckReport:
     flaky = tuple(one for one in report.failures if one.name in names)
     if not flaky:
         return report
-    left = tuple(one for one in report.failures if one.name not in names)
+    failures = tuple(one for one in report.failures if one.name not in names)
     counts = report.counts
     if counts:
         # a case with several failed subtests is counted once
         cases = min(len(flaky), counts.failed)
         counts = Counts(counts.total, counts.passed + cases, counts.failed - cases, counts.skipped)
-    status = report.status if left or report.remarks else CheckStatus.PASSED
-    excused = (*report.flaky, *(one.name for one in flaky))
-    return replace(report, failures=left, counts=counts, status=status, flaky=excused)
+    status = report.status if failures or report.remarks else CheckStatus.PASSED
+    flaky_names = (*report.flaky, *(one.name for one in flaky))
+    return replace(report, failures=failures, counts=counts, status=status, flaky=flaky_names)

@@ -100,10 +100,10 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | ReviewSte
             return Wait(f"a person is to look at it before {step.name} (hitl_review: every)")
         before = step.name
         # criteria are the review's; a step looks at what it was made for
-        said = reviewed(history, policy, cycle, step.name, now, ())
-        if said is None:
+        outcome = reviewed(history, policy, cycle, step.name, now, ())
+        if outcome is None:
             return ReviewStep(cycle, step.name)
-        whole = said if not isinstance(said, Accept) else whole
+        whole = outcome if not isinstance(outcome, Accept) else whole
     return whole
 
 
@@ -120,8 +120,8 @@ def passes_as_waived(history: History, policy: Policy) -> bool:
     blockers = last.data.blockers if last and last.action == "ask" else ()
     if last is None or not last_blockers_gone(history.findings, blockers, policy.block_on):
         return False
-    waived = DecisionRecord(last.run, cycle, "again", last.by, DecisionData(waived=True, blockers=blockers))
-    due = judged(replace(history, decisions=(*history.decisions, waived)), policy, cycle)
+    waiver = DecisionRecord(last.run, cycle, "again", last.by, DecisionData(waived=True, blockers=blockers))
+    due = judged(replace(history, decisions=(*history.decisions, waiver)), policy, cycle)
     return bool(due.step) if isinstance(due, ReviewStep) else isinstance(due, Accept | Wait)
 
 
@@ -201,7 +201,7 @@ def convergence_state(history: History, policy: Policy, cycle: int) -> Convergen
     work = history.work(cycle)
     past = [history.decision(n) for n in range(1, cycle)]
     disputes = {f.id: f.disputes for f in history.findings}
-    disputed = work.result.disputes if work else ()
+    disputed_ids = work.result.disputes if work else ()
     # what a person put there, or had judged anew, is no circle of the author's
     own = bool(work and work.result.changed and not work.result.by_hand)
     return ConvergenceState(
@@ -213,6 +213,6 @@ def convergence_state(history: History, policy: Policy, cycle: int) -> Convergen
         unchanged=bool(work and work.result.changed is False),
         left_out=work.result.left_out if work else (),
         last_words=work.result.last_words if work else "",
-        disputed=tuple(id for id in disputed if disputes.get(id, 0) < 2),
-        disputed_again=tuple(id for id in disputed if disputes.get(id, 0) >= 2),
+        disputed=tuple(id for id in disputed_ids if disputes.get(id, 0) < 2),
+        disputed_again=tuple(id for id in disputed_ids if disputes.get(id, 0) >= 2),
     )

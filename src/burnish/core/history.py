@@ -55,11 +55,11 @@ JudgedPhase = PhaseRecord[WorkResult] | PhaseRecord[ReviewResult]
 
 
 def phase_record(
-    run: int, cycle: int, phase: str, attempt: int, state: str, stored: Mapping[str, Any], **more: Any
+    run: int, cycle: int, phase: str, attempt: int, state: str, payload: Mapping[str, Any], **more: Any
 ) -> AnyPhase:
     """The record of a phase with its result decoded."""
-    result = phase_result(phase, state, stored)
-    return PhaseRecord(run, cycle, phase, attempt, state, result, stored=stored, **more)
+    result = phase_result(phase, state, payload)
+    return PhaseRecord(run, cycle, phase, attempt, state, result, stored=payload, **more)
 
 
 def with_result(phases: Iterable[AnyPhase], kind: type[Result]) -> tuple[PhaseRecord[Result], ...]:
@@ -91,9 +91,9 @@ class DecisionRecord:
     stored: Mapping[str, Any] = field(default_factory=dict)
 
 
-def decision_record(run: int, cycle: int, action: str, by: str, stored: Mapping[str, Any]) -> DecisionRecord:
+def decision_record(run: int, cycle: int, action: str, by: str, payload: Mapping[str, Any]) -> DecisionRecord:
     """The record of a decision with its data decoded."""
-    return DecisionRecord(run, cycle, action, by, read(DecisionData, stored), stored)
+    return DecisionRecord(run, cycle, action, by, read(DecisionData, payload), payload)
 
 
 # Stops that say nothing about the work: no review of it could be read, or there was nothing to review.

@@ -302,10 +302,10 @@ def read(kind: type[T], data: Mapping[str, Any]) -> T:
 
 def current(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
     """Data of any earlier version as the newest version would have written them. null counts as missing."""
-    upgraded = dict(data)
+    values = dict(data)
     for upcaster in _upcasters(cast(Any, kind)):
-        upgraded = upcaster(upgraded)
-    return {key: value for key, value in upgraded.items() if value is not None}
+        values = upcaster(values)
+    return {key: value for key, value in values.items() if value is not None}
 
 
 @cache

@@ -15,8 +15,10 @@ def visible(text: str) -> str:
     """Without invisible characters, and with every space as a plain one; line feeds and tabs stay."""
     if text.isascii():
         return text
-    shown = (c for c in unicodedata.normalize("NFKC", text) if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE)
-    return re.sub(r"[^\S\n\t]", " ", "".join(shown))
+    characters = (
+        c for c in unicodedata.normalize("NFKC", text) if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE
+    )
+    return re.sub(r"[^\S\n\t]", " ", "".join(characters))
 
 
 def skeleton(text: str) -> str:

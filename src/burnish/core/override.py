@@ -67,7 +67,7 @@ def override_reasons(yes: Mapping[str, bool], explanation: str) -> OverrideReaso
 
 def in_words(data: Mapping[str, Any]) -> str:
     """One line for people and prompts, from an `override.recorded` event's data."""
-    said = str(data.get("explanation") or "").strip()
-    made = f" (follow-up: task {data['follow_up']})" if data.get("follow_up") else ""
+    explanation = str(data.get("explanation") or "").strip()
+    follow_up = f" (follow-up: task {data['follow_up']})" if data.get("follow_up") else ""
     who = f"overridden by {data.get('by', 'a person')}, {data.get('category', 'custom')}"
-    return f"{who}{': ' if said else ''}{said}{made}"
+    return f"{who}{': ' if explanation else ''}{explanation}{follow_up}"

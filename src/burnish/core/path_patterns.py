@@ -13,8 +13,8 @@ def matches(path: str, pattern: str) -> bool:
 
 
 def any_matches(paths: Iterable[str], patterns: Iterable[str]) -> bool:
-    known = tuple(patterns)
-    return any(matches(path, pattern) for path in paths for pattern in known)
+    all_patterns = tuple(patterns)
+    return any(matches(path, pattern) for path in paths for pattern in all_patterns)
 
 
 @lru_cache(maxsize=512)

@@ -40,12 +40,12 @@ class CheckSpec:
 def fill_isolation_env(values: Iterable[tuple[str, str]], *, task: str, agent: str, cycle: int) -> dict[str, str]:
     """`isolation.env` for one place: `{task}`, `{agent}` and `{cycle}` keep tasks out of each other's databases."""
     words = {"task": task, "agent": agent, "cycle": str(cycle)}
-    filled = {}
+    env = {}
     for name, value in values:
         for key, word in words.items():
             value = value.replace("{" + key + "}", word)
-        filled[name] = value
-    return filled
+        env[name] = value
+    return env
 
 
 def is_test(name: str) -> bool:
@@ -82,9 +82,9 @@ class StepSpec:
     quorum: str = "all"
 
 
-def needed_approvals(quorum: str, configured: int) -> int:
+def needed_approvals(quorum: str, reviewer_count: int) -> int:
     """How many of the configured reviewers must approve."""
-    return {"any": 1, "majority": configured // 2 + 1}.get(quorum, max(configured, 1))
+    return {"any": 1, "majority": reviewer_count // 2 + 1}.get(quorum, max(reviewer_count, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +159,6 @@ class Policy:
     # what a person should hear about these settings
     notes: tuple[str, ...] = ()
 
-    def judges_as(self, stored: str) -> bool:
+    def judges_as(self, judge_hash: str) -> bool:
         """Do these settings judge as the ones whose hash was stored, in whatever form it was made?"""
-        return stored == self.judge or stored in self.judge_before
+        return judge_hash == self.judge or judge_hash in self.judge_before

@@ -20,7 +20,7 @@ ReviewRecord = PhaseRecord[ReviewResult]
 
 def panel_of(review: ReviewResult, findings: Sequence[Finding] = (), allow: Sequence[str] = ()) -> PanelResult:
     """The part of a recorded review that decides; without the remarks whose findings a person waived since."""
-    waived = {f.id for f in findings if f.state is FindingState.WAIVED}
+    waived_ids = {f.id for f in findings if f.state is FindingState.WAIVED}
     return PanelResult(
         voices=(),
         verdict=Verdict(review.verdict) if review.verdict else None,
@@ -31,7 +31,7 @@ def panel_of(review: ReviewResult, findings: Sequence[Finding] = (), allow: Sequ
         blocking=review.blocking,
         rejection_reason=review.rejection_reason,
         compliance=review.compliance,
-        remarks=tuple(remark.as_remark() for remark in review.blocking_remarks if remark.finding not in waived),
+        remarks=tuple(remark.as_remark() for remark in review.blocking_remarks if remark.finding not in waived_ids),
         signed=review.signed,
         mechanical=review.mechanical,
         not_ruled=review.not_ruled,
@@ -73,8 +73,8 @@ def stored_review(history: History, cycle: int, step: str = "") -> ReviewRecord 
 
 def last_blockers_gone(findings: Sequence[Finding], blockers: Sequence[str], block_on: Severity) -> bool:
     """Nothing that stood in the way stands there any more, and a person had a hand in it."""
-    known = {f.id: f for f in findings}
-    were = [known[id] for id in blockers if id in known]
+    findings_by_id = {f.id: f for f in findings}
+    were = [findings_by_id[id] for id in blockers if id in findings_by_id]
     by_a_person = any(f.state is FindingState.WAIVED for f in were)
     return by_a_person and not any(f.alive for f in were) and not any(blocks(f, block_on) for f in findings)
 
@@ -88,9 +88,9 @@ def reviewed(
         return None
     review = record.result
     panel = panel_of(review, history.findings, policy.unseen_allow)
-    waived = settled_by_waiver(history, cycle)
-    settled = waived and last_blockers_gone(history.findings, waived.data.blockers, policy.block_on)
-    if not settled and not _rests_on_waived(panel, history.findings):
+    waiver = settled_by_waiver(history, cycle)
+    is_settled = waiver and last_blockers_gone(history.findings, waiver.data.blockers, policy.block_on)
+    if not is_settled and not _rests_on_waived(panel, history.findings):
         decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
         return _by_whom(decision, panel, review)
     panel = _with_quorum(_as_waived(panel, review, history.findings), review, policy, step)
@@ -102,14 +102,18 @@ def _with_quorum(panel: PanelResult, review: ReviewResult, policy: Policy, step:
     """A waiver answers the reviewers that asked for changes. It does not stand for those that were never heard."""
     if panel.verdict is not Verdict.APPROVED or by_person(review):
         return panel
-    named = next((one for one in policy.pipeline if one.name == step), None)
-    quorum, reviewers = (named.quorum, named.reviewers) if named else (policy.quorum, policy.reviewers)
+    pipeline_step = next((one for one in policy.pipeline if one.name == step), None)
+    quorum, reviewers = (
+        (pipeline_step.quorum, pipeline_step.reviewers) if pipeline_step else (policy.quorum, policy.reviewers)
+    )
     verdict_count = sum(bool(reviewer.verdict) for reviewer in review.reviewers)
-    needed = min(needed_approvals(quorum, len(reviewers)), len(review.reviewers))
-    if verdict_count >= needed:
+    approvals_needed = min(needed_approvals(quorum, len(reviewers)), len(review.reviewers))
+    if verdict_count >= approvals_needed:
         return panel
     return replace(
-        panel, verdict=None, why=f"{verdict_count} of {needed} approvals; the other reviewers could not be read"
+        panel,
+        verdict=None,
+        why=f"{verdict_count} of {approvals_needed} approvals; the other reviewers could not be read",
     )
 
 
@@ -120,8 +124,8 @@ def by_person(review: ReviewResult) -> bool:
 
 def _by_whom(decision: Decision, panel: PanelResult, review: ReviewResult) -> Decision:
     """What a person rejects outright is not to be mistaken for the word of an agent."""
-    rejected = panel.verdict is Verdict.REJECTED and by_person(review)
-    if isinstance(decision, Escalate) and decision.reason is Reason.REJECTED and rejected:
+    is_rejection = panel.verdict is Verdict.REJECTED and by_person(review)
+    if isinstance(decision, Escalate) and decision.reason is Reason.REJECTED and is_rejection:
         return replace(decision, reason=Reason.HUMAN_REJECTED)
     return decision
 
@@ -138,8 +142,8 @@ def approved_to_continue(history: History, cycle: int, step: str) -> bool:
 
 def _rests_on_waived(panel: PanelResult, findings: Sequence[Finding]) -> bool:
     """It asks for changes once more, but for nothing that a person has not waived: that is no circle to go in."""
-    waived = any(f.state is FindingState.WAIVED for f in findings)
-    return panel.verdict is Verdict.CHANGES_REQUESTED and waived and not any(f.alive for f in findings)
+    has_waiver = any(f.state is FindingState.WAIVED for f in findings)
+    return panel.verdict is Verdict.CHANGES_REQUESTED and has_waiver and not any(f.alive for f in findings)
 
 
 def _as_waived(panel: PanelResult, review: ReviewResult, findings: Sequence[Finding]) -> PanelResult:

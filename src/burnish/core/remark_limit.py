@@ -19,25 +19,25 @@ RULE = "more-remarks"
 def limit_remarks(
     remarks: Sequence[Remark],
     full_lists: Mapping[str, str],
-    known: Callable[[], frozenset[int]] = frozenset,
+    repeat_indices: Callable[[], frozenset[int]] = frozenset,
 ) -> tuple[Remark, ...]:
-    """`full_lists` says by reviewer where all remarks can be read.
+    """Limit the remarks of each reviewer. `full_lists` gives by reviewer where all remarks can be read.
 
-    `known` gives the indices of remarks that raise a finding of the ledger again. These are never part of the rest:
+    `repeat_indices` gives the indices of remarks that raise a finding of the ledger again. These are always listed:
     a program's finding that is not listed again counts as resolved.
     """
     sizes = Counter(remark.source for remark in remarks)
     if all(size <= MOST_REMARKS for size in sizes.values()):
         return tuple(remarks)
-    again = known()
-    limited: list[Remark] = []
+    again = repeat_indices()
+    result: list[Remark] = []
     for source, size in sizes.items():
         own = [(remark, index in again) for index, remark in enumerate(remarks) if remark.source == source]
         if size <= MOST_REMARKS:
-            limited += [remark for remark, _ in own]
+            result += [remark for remark, _ in own]
         else:
-            limited += _limit_source(own, full_lists.get(source, ""))
-    return tuple(limited)
+            result += _limit_source(own, full_lists.get(source, ""))
+    return tuple(result)
 
 
 def stands_for_more(findings: Iterable[Finding]) -> bool:
@@ -46,14 +46,14 @@ def stands_for_more(findings: Iterable[Finding]) -> bool:
 
 
 def _limit_source(own: Sequence[tuple[Remark, bool]], full_list: str) -> list[Remark]:
-    repeated = list(dict.fromkeys(remark for remark, is_known in own if is_known))
+    repeats = list(dict.fromkeys(remark for remark, is_known in own if is_known))
     # several passes over one change repeat each other
     new = dict.fromkeys(remark for remark, is_known in own if not is_known)
-    ordered = sorted(new, key=lambda remark: remark.severity.rank)
-    room = max(MOST_REMARKS - 1 - len(repeated), SMALLEST_SHARE)
-    if len(ordered) <= room + 1:
-        return [*repeated, *ordered]
-    return [*repeated, *ordered[:room], _rest(ordered[room:], full_list)]
+    by_severity = sorted(new, key=lambda remark: remark.severity.rank)
+    room = max(MOST_REMARKS - 1 - len(repeats), SMALLEST_SHARE)
+    if len(by_severity) <= room + 1:
+        return [*repeats, *by_severity]
+    return [*repeats, *by_severity[:room], _rest(by_severity[room:], full_list)]
 
 
 def _rest(remarks: Sequence[Remark], full_list: str) -> Remark:

@@ -47,19 +47,19 @@ class ReviewedCheck:
     def line(self) -> str:
         """One line for people."""
         flaky = f", {_count(len(self.flaky), 'flaky test')}" if self.flaky else ""
-        passed = f", {self.passed} passed" if self.passed is not None else ""
+        passed_text = f", {self.passed} passed" if self.passed is not None else ""
         match self.state:
             case CheckState.PASSED:
                 words = f"passed {self.passed}" if self.passed is not None else "passed"
             case CheckState.MORE_SKIPPED:
-                words = f"{self.why}{passed}"
+                words = f"{self.why}{passed_text}"
             case CheckState.NEW_FAILURES if self.new:
                 before = f", {len(self.old)} failed before too" if self.old else ""
-                words = f"{_count(len(self.new), 'new failure')}{before}{passed}"
+                words = f"{_count(len(self.new), 'new failure')}{before}{passed_text}"
             case CheckState.NEW_FAILURES:
-                words = f"fails, and did not fail before{passed}"
+                words = f"fails, and did not fail before{passed_text}"
             case CheckState.FAILED_BEFORE:
-                words = f"{_count(len(self.old), 'failure')}, failed before too{passed}"
+                words = f"{_count(len(self.old), 'failure')}, failed before too{passed_text}"
             case CheckState.UNCOUNTABLE:
                 words = f"{self.why}: {CANNOT_TELL}"
             case CheckState.COULD_NOT_START:
@@ -86,8 +86,8 @@ def reviewed_check(comparison: Comparison) -> ReviewedCheck:
     """The entry of a check that ran on the reviewed tree and, if it failed there, on the one before."""
     report, base = comparison.report, comparison.baseline
     state, why = CheckState.FAILED_BEFORE, ""
-    if skipped := _more_skipped(comparison):
-        state, why = CheckState.MORE_SKIPPED, skipped
+    if skip_note := _more_skipped(comparison):
+        state, why = CheckState.MORE_SKIPPED, skip_note
     elif report.status is CheckStatus.PASSED and report.ran_no_tests:
         state, why = CheckState.NOT_RUN, "it found no tests, or skipped all of them"
     elif report.status is CheckStatus.PASSED:
@@ -136,8 +136,8 @@ def stored_check(record: CheckRecord) -> ReviewedCheck:
         state = CheckState.NEW_FAILURES
     elif record.uncountable:
         state, why = CheckState.UNCOUNTABLE, record.uncountable.removeprefix(f"{name} ")
-    passed = record.counts.passed if record.counts else None
-    return ReviewedCheck(name, record.command, state, why, passed, record.new, record.old, record.flaky)
+    passed_count = record.counts.passed if record.counts else None
+    return ReviewedCheck(name, record.command, state, why, passed_count, record.new, record.old, record.flaky)
 
 
 _TEXTS = frozenset({".md", ".markdown", ".rst", ".adoc"})

@@ -70,10 +70,10 @@ class Shape:
         if self._is_possible(text):
             yield from (hit for hit in compiled(self).finditer(text) if self._counts(hit))
 
-    def sub(self, text: str, put: Callable[[re.Match[str]], str]) -> str:
+    def sub(self, text: str, replacement: Callable[[re.Match[str]], str]) -> str:
         if not self._is_possible(text):
             return text
-        return compiled(self).sub(lambda hit: put(hit) if self._counts(hit) else hit[0], text)
+        return compiled(self).sub(lambda hit: replacement(hit) if self._counts(hit) else hit[0], text)
 
     def _is_possible(self, text: str) -> bool:
         return any(hint in text for hint in self.hints) and (
@@ -232,14 +232,14 @@ def _assigned() -> tuple[re.Pattern[str], re.Pattern[str]]:
 def assignments(text: str) -> Iterator[tuple[int, int]]:
     """Where random values stand that are given to a password, key or token."""
     word, value = _assigned()
-    done = 0
+    last_end = 0
     for name in word.finditer(text):
         hit = value.match(text, name.end())
         group = "quoted" if hit and hit["quoted"] else "bare"
-        if not hit or hit.start(group) < done or _is_position(text, name):
+        if not hit or hit.start(group) < last_end or _is_position(text, name):
             continue
         if looks_random(hit[group]):
-            done = hit.end(group)
+            last_end = hit.end(group)
             yield hit.span(group)
 
 

@@ -110,8 +110,8 @@ class Secrets:
                 begin, stop = plain.span(start, end)
                 if not any(first < stop and begin < last for first, last, _ in found):
                     found.append((begin, stop, kind))
-        escaped = with_ascii_unescaped(text)
-        for begin, stop, kind in self._escaped_spans(escaped) if escaped else ():
+        unescaped_text = with_ascii_unescaped(text)
+        for begin, stop, kind in self._escaped_spans(unescaped_text) if unescaped_text else ():
             if not any(first < stop and begin < last for first, last, _ in found):
                 found.append((begin, stop, kind))
         return sorted(found)
@@ -141,10 +141,10 @@ class Secrets:
 
     def _hits(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Start, end and kind; no letter is taken for two secrets."""
-        taken: list[tuple[int, int]] = []
+        earlier_hits: list[tuple[int, int]] = []
         for start, end, kind in self._all_hits(text):
-            if not any(a < end and start < b for a, b in taken):
-                taken.append((start, end))
+            if not any(a < end and start < b for a, b in earlier_hits):
+                earlier_hits.append((start, end))
                 yield start, end, kind
 
     def _all_hits(self, text: str) -> Iterator[tuple[int, int, str]]:
@@ -238,7 +238,7 @@ def _dresses(value: str) -> Iterator[str]:
     yield quote_plus(value)
     for lead in ("", " ", "  "):
         # where in its group of three a value starts decides its letters; those at the edges mix with the neighbours'
-        coded = base64.b64encode(f"{lead}{value}".encode(errors="surrogateescape")).decode().rstrip("=")
-        inner = (coded[4:] if lead else coded)[:-2]
+        base64_text = base64.b64encode(f"{lead}{value}".encode(errors="surrogateescape")).decode().rstrip("=")
+        inner = (base64_text[4:] if lead else base64_text)[:-2]
         if len(inner) >= 16:
             yield from {inner, inner.replace("+", "-").replace("/", "_")}

@@ -98,10 +98,10 @@ def check_move(task: str, old: Status, new: Status) -> None:
     """Raise `Refused` unless the table allows the move."""
     if new in MOVES[old]:
         return
-    allowed = ", ".join(sorted(MOVES[old]))
+    next_statuses = ", ".join(sorted(MOVES[old]))
     hint = (
-        f"From {old} it may become: {allowed}. `burnish show {task}` names the commands."
-        if allowed
+        f"From {old} it may become: {next_statuses}. `burnish show {task}` names the commands."
+        if next_statuses
         else f"What is {old} stays so. For more of it: burnish add"
     )
     raise Refused(f"Task {task} is {old} and cannot become {new}.", hint=hint)

@@ -125,13 +125,13 @@ def task_id(text: str) -> int:
 def circle(depends_on: dict[int, tuple[int, ...]], start: int) -> list[int] | None:
     """The circle of dependencies that runs through `start`, if there is one."""
     trail: list[tuple[int, list[int]]] = [(start, [start])]
-    seen: set[int] = set()
+    visited_ids: set[int] = set()
     while trail:
         here, path = trail.pop()
         for there in depends_on.get(here, ()):
             if there == start:
                 return [*path, start]
-            if there not in seen:
-                seen.add(there)
+            if there not in visited_ids:
+                visited_ids.add(there)
                 trail.append((there, [*path, there]))
     return None

@@ -148,19 +148,19 @@ def _is_binary(data: bytes, *, valid: bool) -> bool:
 
 def _legacy(data: bytes) -> TextReading | None:
     """Text of before Unicode, as declared or as it looks; ASCII letters stay what they are."""
-    declared = {codec for codec in declarations(data) if codec != "utf-8"}
-    if len(declared) > 1:
+    declared_codecs = {codec for codec in declarations(data) if codec != "utf-8"}
+    if len(declared_codecs) > 1:
         return None
-    for codec in declared:
+    for codec in declared_codecs:
         text = _decoded(data, codec)
         if text is None or _swallows_letters(text, codec):
             return None
         return TextReading(_with_swallowed(text, codec), codec)
     if _is_ebcdic(data):
         return None
-    escaped = data.decode("utf-8", "backslashreplace")
-    if sum(char > "\x7f" for char in escaped) >= escaped.count("\\x"):
-        return TextReading(escaped, "utf-8 with invalid bytes")
+    escaped_text = data.decode("utf-8", "backslashreplace")
+    if sum(char > "\x7f" for char in escaped_text) >= escaped_text.count("\\x"):
+        return TextReading(escaped_text, "utf-8 with invalid bytes")
     runs = [len(run) for run in _HIGH_RUN.findall(data)]
     # European letters stand alone between ASCII ones, East Asian ones in rows
     if runs.count(1) * 2 < sum(runs) and (found := next(_multibyte(data), None)):

@@ -46,6 +46,8 @@ def absorb_guard(
     return diff_ledgers(
         findings, guard_update.findings, notes=(*check_update.notes, *guard_update.notes), given=check_update.given
     )
+    guarded = absorb_source(checked.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
+    return diff_ledgers(findings, guarded.findings, notes=(*checked.notes, *guarded.notes), raised_ids=checked.given)
 
 
 @contextmanager
@@ -85,8 +87,8 @@ def absorb_touched(
         description=f"The agent was not confined, and may have done it: {', '.join(paths[:20])}. Nothing was undone.",
         rule="checkout",
     )
-    ledger = absorb_source(update.findings, source=CHECKOUT, remarks=(remark,), cycle=cycle)
-    return diff_ledgers(findings, ledger.findings, notes=(*update.notes, *ledger.notes), given=update.given)
+    told = absorb_source(said.findings, source=CHECKOUT, remarks=(remark,), cycle=cycle)
+    return diff_ledgers(findings, told.findings, notes=(*said.notes, *told.notes), raised_ids=said.given)
 
 
 def _many(count: int) -> str:
@@ -108,5 +110,5 @@ def absorb_breach(
         description=f"Changed there, and thrown away: {', '.join(breaches[:20])}",
         rule="breach",
     )
-    ledger = absorb_source(update.findings, source=BREACH, remarks=(remark,) if breaches else (), cycle=cycle)
-    return diff_ledgers(findings, ledger.findings, notes=(*update.notes, *ledger.notes), given=update.given)
+    told = absorb_source(said.findings, source=BREACH, remarks=(remark,) if breaches else (), cycle=cycle)
+    return diff_ledgers(findings, told.findings, notes=(*said.notes, *told.notes), raised_ids=said.given)

@@ -195,7 +195,7 @@ def phase_of(row: sqlite3.Row) -> AnyPhase:
         phase=row["phase"],
         attempt=row["attempt"],
         state=row["state"],
-        stored=json.loads(row["result"]),
+        payload=json.loads(row["result"]),
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         runner=row["runner"],

@@ -14,11 +14,11 @@ LARGEST_KNOT = 80
 def best_pairs(gains: Gains) -> dict[int, int]:
     """Left → right, of all pairings the one with the greatest sum. Pairs that gain nothing stay apart."""
     useful = {pair: gain for pair, gain in gains.items() if gain > 0}
-    chosen: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for knot in _knots(useful):
         small = len({a for a, _ in knot}) <= LARGEST_KNOT and len({b for _, b in knot}) <= LARGEST_KNOT
-        chosen.update(_exact(knot) if small else _greedy(knot))
-    return chosen
+        pairs.update(_exact(knot) if small else _greedy(knot))
+    return pairs
 
 
 def _knots(gains: Gains) -> list[dict[tuple[int, int], float]]:
@@ -31,8 +31,8 @@ def _knots(gains: Gains) -> list[dict[tuple[int, int], float]]:
             node = parent[node]
         return node
 
-    for left, right in gains:
-        parent[root(("left", left))] = root(("right", right))
+    for a, b in gains:
+        parent[root(("left", a))] = root(("right", b))
     knots: dict[tuple[str, int], dict[tuple[int, int], float]] = defaultdict(dict)
     for pair in sorted(gains):
         knots[root(("left", pair[0]))][pair] = gains[pair]
@@ -40,29 +40,26 @@ def _knots(gains: Gains) -> list[dict[tuple[int, int], float]]:
 
 
 def _greedy(gains: Gains) -> dict[int, int]:
-    chosen: dict[int, int] = {}
-    taken: set[int] = set()
-    for left, right in sorted(gains, key=lambda pair: (-gains[pair], pair)):
-        if left not in chosen and right not in taken:
-            chosen[left] = right
-            taken.add(right)
-    return chosen
+    pairs: dict[int, int] = {}
+    used_rights: set[int] = set()
+    for a, b in sorted(gains, key=lambda pair: (-gains[pair], pair)):
+        if a not in pairs and b not in used_rights:
+            pairs[a] = b
+            used_rights.add(b)
+    return pairs
 
 
 def _exact(gains: Gains) -> dict[int, int]:
     """The Hungarian method with potentials; one spare column per row means "stays alone"."""
-    lefts = sorted({left for left, _ in gains})
-    rights = sorted({right for _, right in gains})
+    lefts = sorted({a for a, _ in gains})
+    rights = sorted({b for _, b in gains})
     if len(lefts) == 1 or len(rights) == 1:
         return _greedy(gains)
     width = len(rights) + len(lefts)
-    cost = [
-        [-gains.get((left, right), 0.0) if (left, right) in gains else 1.0 for right in rights] + [0.0] * len(lefts)
-        for left in lefts
-    ]
+    cost = [[-gains.get((a, b), 0.0) if (a, b) in gains else 1.0 for b in rights] + [0.0] * len(lefts) for a in lefts]
     row_of = _solve(cost, width)
     pairs = {lefts[row]: rights[column] for column, row in enumerate(row_of[: len(rights)]) if row >= 0}
-    return {left: right for left, right in pairs.items() if (left, right) in gains}
+    return {a: b for a, b in pairs.items() if (a, b) in gains}
 
 
 def _solve(cost: list[list[float]], width: int) -> list[int]:
@@ -81,25 +78,25 @@ def _augment(
     """Find the cheapest chain of swaps that gives row `start` a column, and carry it out."""
     least = [float("inf")] * width
     came_from = [-1] * width
-    done: list[int] = []
+    closed_columns: list[int] = []
     open_columns = set(range(width))
     row, last = start, -1
     while True:
         for column in open_columns:
-            reduced = cost[row][column] - up[row] - down[column]
-            if reduced < least[column]:
-                least[column], came_from[column] = reduced, last
+            reduced_cost = cost[row][column] - up[row] - down[column]
+            if reduced_cost < least[column]:
+                least[column], came_from[column] = reduced_cost, last
         last = min(open_columns, key=lambda column: (least[column], column))
         step = least[last]
         up[start] += step
-        for column in done:
+        for column in closed_columns:
             up[row_of[column]] += step
             down[column] -= step
         open_columns.discard(last)
         for column in open_columns:
             least[column] -= step
         least[last] = 0.0
-        done.append(last)
+        closed_columns.append(last)
         if row_of[last] < 0:
             break
         row = row_of[last]

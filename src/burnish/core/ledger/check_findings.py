@@ -34,7 +34,7 @@ def absorb_checks(
     """Write this cycle's checks into the ledger. `delta` is the change since they last ran."""
     ledger = findings
     notes: list[str] = []
-    given: tuple[str, ...] = ()
+    raised_ids: tuple[str, ...] = ()
     for comparison in comparisons:
         source = f"check:{comparison.report.name}"
         step = absorb_source(
@@ -46,11 +46,11 @@ def absorb_checks(
             files=files,
             unknown=partial(_unknown, comparison),
         )
-        ledger, given = step.findings, given + step.given
+        ledger, raised_ids = step.findings, raised_ids + step.given
         notes += step.notes
         if comparison.report.status is CheckStatus.ERROR:
             notes.append(f"{source} could not be run: what it found before stays open")
-    return diff_ledgers(findings, ledger, notes=notes, given=given)
+    return diff_ledgers(findings, ledger, notes=notes, raised_ids=raised_ids)
 
 
 def absorb_source(
@@ -73,31 +73,31 @@ def absorb_source(
     tree = Tree(files)
     places = {finding.id: _follow(finding, cycle, delta, tree) for finding in mine}
     now.update((finding.id, _moved(finding, places[finding.id])) for finding in mine)
-    matched = _match(mine, places, remarks)
-    given = _write(now, source, remarks, matched, cycle)
+    matches = _match(mine, places, remarks)
+    raised_ids = _write(now, source, remarks, matches, cycle)
     for finding in mine:
-        if finding.alive and finding.id not in given and not unknown(finding):
+        if finding.alive and finding.id not in raised_ids and not unknown(finding):
             note = f"{source} is clean there"
             now[finding.id] = replace(now[finding.id], state=FindingState.RESOLVED, last_cycle=cycle, note=note)
-    return diff_ledgers(findings, now.values(), given=given)
+    return diff_ledgers(findings, now.values(), raised_ids=raised_ids)
 
 
 def _write(
-    now: dict[str, Finding], source: str, remarks: tuple[Remark, ...], matched: dict[int, str], cycle: int
+    now: dict[str, Finding], source: str, remarks: tuple[Remark, ...], matches: dict[int, str], cycle: int
 ) -> tuple[str, ...]:
     """Put each remark to its finding, or open one; the ids in the order of the remarks."""
     number = next_number(now.values())
-    given: list[str] = []
+    raised_ids: list[str] = []
     for index, remark in enumerate(remarks):
-        if index in matched:
-            id = matched[index]
+        if index in matches:
+            id = matches[index]
             now[id] = _again(now[id], remark, cycle)
         else:
             id = f"F{number}"
             number += 1
             now[id] = Finding(id, remark, first_cycle=cycle, last_cycle=cycle, reviewers=(source,))
-        given.append(id)
-    return tuple(given)
+        raised_ids.append(id)
+    return tuple(raised_ids)
 
 
 def remarks_of(comparison: Comparison) -> tuple[Remark, ...]:
@@ -116,8 +116,10 @@ def _few_remarks(comparison: Comparison, ledger: tuple[Finding, ...], source: st
     """The same, with equal failures as one."""
     remarks = remarks_of(comparison)
     whole = tuple(remark for remark in remarks if remark.rule == WHOLE)
-    known = [finding for finding in ledger if finding.remark.source == source and finding.remark.rule != WHOLE]
-    return (*group_remarks([remark for remark in remarks if remark.rule != WHOLE], known), *whole)
+    source_findings = [
+        finding for finding in ledger if finding.remark.source == source and finding.remark.rule != WHOLE
+    ]
+    return (*group_remarks([remark for remark in remarks if remark.rule != WHOLE], source_findings), *whole)
 
 
 def _of_test(failure: TestFailure, severity: Severity, source: str) -> Remark:
@@ -142,16 +144,16 @@ def _of_whole(comparison: Comparison, severity: Severity, source: str) -> Remark
     if cause := first_error(report.tail) or report.error:
         title += f": {cause[:120]}"
     category = Category.TEST if report.name == "test" else Category.CODE
-    told = "\n".join(part for part in (f"Command: {report.command}", report.error, report.tail) if part)
-    return Remark(category, severity, title, told, rule=WHOLE, source=source)
+    description = "\n".join(part for part in (f"Command: {report.command}", report.error, report.tail) if part)
+    return Remark(category, severity, title, description, rule=WHOLE, source=source)
 
 
-def _unknown(seen: Comparison, finding: Finding) -> bool:
+def _unknown(comparison: Comparison, finding: Finding) -> bool:
     """Did the check not get as far as this? Then its silence says nothing."""
-    if seen.report.status is CheckStatus.ERROR:
+    if comparison.report.status is CheckStatus.ERROR:
         return True
-    silent = not (seen.report.failures or seen.report.remarks or seen.new or seen.new_remarks)
-    return seen.broken and silent and finding.remark.rule != WHOLE
+    silent = not (comparison.report.failures or comparison.report.remarks or comparison.new or comparison.new_remarks)
+    return comparison.broken and silent and finding.remark.rule != WHOLE
 
 
 def _follow(finding: Finding, cycle: int, delta: Change | None, tree: Tree) -> Anchor:
@@ -165,16 +167,16 @@ def _follow(finding: Finding, cycle: int, delta: Change | None, tree: Tree) -> A
 
 def _match(mine: list[Finding], places: dict[str, Anchor], remarks: tuple[Remark, ...]) -> dict[int, str]:
     """Index of the remark → id. A test is known by its name, a place by rule and position."""
-    named = {finding.remark.rule: finding.id for finding in mine if _by_name(finding.remark)}
-    matched = {i: named[r.rule] for i, r in enumerate(remarks) if _by_name(r) and r.rule in named}
-    known = [finding for finding in mine if not _by_name(finding.remark)]
-    known.sort(key=lambda finding: (finding.state is FindingState.RESOLVED, finding.number))
+    ids_by_rule = {finding.remark.rule: finding.id for finding in mine if _by_name(finding.remark)}
+    matches = {i: ids_by_rule[r.rule] for i, r in enumerate(remarks) if _by_name(r) and r.rule in ids_by_rule}
+    place_findings = [finding for finding in mine if not _by_name(finding.remark)]
+    place_findings.sort(key=lambda finding: (finding.state is FindingState.RESOLVED, finding.number))
     fresh = [i for i, remark in enumerate(remarks) if not _by_name(remark)]
     fresh.sort(key=lambda i: (remarks[i].file or "", remarks[i].line or 0, remarks[i].rule, remarks[i].title))
-    old = [trace(finding.remark, places[finding.id]) for finding in known]
+    old = [trace(finding.remark, places[finding.id]) for finding in place_findings]
     new = [trace(remarks[i], _spot(remarks[i])) for i in fresh]
     pairs = pair(old, new, [SAME] * len(old))
-    return matched | {fresh[j]: known[i].id for i, j in pairs.items()}
+    return matches | {fresh[j]: place_findings[i].id for i, j in pairs.items()}
 
 
 def _by_name(remark: Remark) -> bool:

@@ -74,15 +74,17 @@ def absorb_review(
     ledger = _LedgerState(findings, cycle, delta, {finding.id: finding for finding in findings})
     places = _carry_over(ledger, tree, mechanical)
     groups = group_remarks_of_panel(remarks, tree, delta, mechanical, ledger.notes)
-    ruled = _rule(ledger, rulings)
-    matched = _match(ledger, places, groups, ruled)
+    rulings_by_id = _rule(ledger, rulings)
+    matches = _match(ledger, places, groups, rulings_by_id)
     for number, group in enumerate(groups):
-        if number in matched:
-            _raise_again(ledger, matched[number], group, ruled)
-    _open_new(ledger, [group for number, group in enumerate(groups) if number not in matched], narrow)
-    _settle(ledger, ruled, set(matched.values()), mechanical)
-    given = tuple(ledger.ids[index] for index in range(len(remarks)))
-    return diff_ledgers(findings, ledger.now.values(), notes=ledger.notes, given=given, corrected=ledger.corrected)
+        if number in matches:
+            _raise_again(ledger, matches[number], group, rulings_by_id)
+    _open_new(ledger, [group for number, group in enumerate(groups) if number not in matches], narrow)
+    _settle(ledger, rulings_by_id, set(matches.values()), mechanical)
+    raised_ids = tuple(ledger.ids[index] for index in range(len(remarks)))
+    return diff_ledgers(
+        findings, ledger.now.values(), notes=ledger.notes, raised_ids=raised_ids, corrected_ids=ledger.corrected
+    )
 
 
 def _carry_over(ledger: _LedgerState, tree: Tree, mechanical: frozenset[str]) -> dict[str, Anchor]:
@@ -93,11 +95,11 @@ def _carry_over(ledger: _LedgerState, tree: Tree, mechanical: frozenset[str]) ->
         # A finding of this very cycle counts its lines in this tree already; checks keep their own in place.
         stays = finding.last_cycle >= ledger.cycle or is_check(finding)
         place = follow(remark, None if stays else ledger.delta, tree)
-        counted = _by_machine(finding, mechanical) and place.line is not None and not place.gone
-        places[finding.id] = replace(place, sure=place.sure or counted)
+        is_exact = _by_machine(finding, mechanical) and place.line is not None and not place.gone
+        places[finding.id] = replace(place, sure=place.sure or is_exact)
         if not stays:
-            moved = replace(remark, file=place.file, line=place.line, end_line=place.end_line)
-            ledger.now[finding.id] = replace(finding, remark=moved)
+            moved_remark = replace(remark, file=place.file, line=place.line, end_line=place.end_line)
+            ledger.now[finding.id] = replace(finding, remark=moved_remark)
     return places
 
 
@@ -106,33 +108,35 @@ _STRONGER = {RulingState.RESOLVED: 0, RulingState.INVALID: 1, RulingState.OPEN: 
 
 def _rule(ledger: _LedgerState, rulings: tuple[Ruling, ...]) -> dict[str, Ruling]:
     """One ruling per finding: of a panel that disagrees, `open` wins."""
-    ruled: dict[str, Ruling] = {}
+    rulings_by_id: dict[str, Ruling] = {}
     for ruling in sorted(rulings, key=lambda ruling: (_STRONGER[ruling.state], ruling.note)):
         if ruling.id in ledger.now:
-            ruled[ruling.id] = ruling
+            rulings_by_id[ruling.id] = ruling
         else:
             ledger.notes.append(f"{ruling.id} was ruled on but is not known")
-    return ruled
+    return rulings_by_id
 
 
 def _match(
-    ledger: _LedgerState, places: dict[str, Anchor], groups: list[RemarkGroup], ruled: dict[str, Ruling]
+    ledger: _LedgerState, places: dict[str, Anchor], groups: list[RemarkGroup], rulings_by_id: dict[str, Ruling]
 ) -> dict[int, str]:
     """Number of the group → id of the finding that it is."""
     # Those alive first: where all else is equal, the earlier in the list is taken.
     # A remark never becomes a criterion's finding: `met: true` would resolve that, and the remark with it.
-    remarked = [finding for finding in ledger.before if not is_criterion(finding)]
-    known = sorted(remarked, key=lambda finding: (finding.state is FindingState.RESOLVED, finding.number))
-    old = [trace(finding.remark, places[finding.id]) for finding in known]
-    bars = [_bar(finding, ruled) for finding in known]
+    remark_findings = [finding for finding in ledger.before if not is_criterion(finding)]
+    candidates = sorted(remark_findings, key=lambda finding: (finding.state is FindingState.RESOLVED, finding.number))
+    old = [trace(finding.remark, places[finding.id]) for finding in candidates]
+    bars = [_bar(finding, rulings_by_id) for finding in candidates]
     order = in_order([group.remark for group in groups])
     new = [traced(groups[i]) for i in order]
     pairs = pair(old, new, bars)
-    silent = [i for i, f in enumerate(known) if f.alive and i not in pairs and f.id not in ruled]
-    unexplained = [j for j in range(len(new)) if j not in pairs.values()]
-    left = pair_left_over([old[i] for i in silent], [new[j] for j in unexplained])
-    pairs |= {silent[i]: unexplained[j] for i, j in left.items()}
-    return {order[j]: known[i].id for i, j in pairs.items() if _covers(ledger, known[i], groups[order[j]].remark)}
+    silent = [i for i, f in enumerate(candidates) if f.alive and i not in pairs and f.id not in rulings_by_id]
+    unpaired = [j for j in range(len(new)) if j not in pairs.values()]
+    more_pairs = pair_left_over([old[i] for i in silent], [new[j] for j in unpaired])
+    pairs |= {silent[i]: unpaired[j] for i, j in more_pairs.items()}
+    return {
+        order[j]: candidates[i].id for i, j in pairs.items() if _covers(ledger, candidates[i], groups[order[j]].remark)
+    }
 
 
 def _covers(ledger: _LedgerState, finding: Finding, remark: Remark) -> bool:
@@ -148,13 +152,13 @@ def _outgrows(ledger: _LedgerState, finding: Finding, remark: Remark) -> bool:
     return graver and (is_person(remark.source) or rewrites(ledger.delta, remark.file, remark.line, remark.end_line))
 
 
-def _bar(finding: Finding, ruled: dict[str, Ruling]) -> float:
-    if finding.id in ruled:
-        return SAME_THOUGH_OPEN if ruled[finding.id].state is RulingState.OPEN else SAME_THOUGH_SETTLED
+def _bar(finding: Finding, rulings_by_id: dict[str, Ruling]) -> float:
+    if finding.id in rulings_by_id:
+        return SAME_THOUGH_OPEN if rulings_by_id[finding.id].state is RulingState.OPEN else SAME_THOUGH_SETTLED
     return SAME + 0.05 if finding.state is FindingState.RESOLVED else SAME
 
 
-def _raise_again(ledger: _LedgerState, id: str, group: RemarkGroup, ruled: dict[str, Ruling]) -> None:
+def _raise_again(ledger: _LedgerState, id: str, group: RemarkGroup, rulings_by_id: dict[str, Ruling]) -> None:
     """The review raised a finding that we know."""
     finding = ledger.now[id]
     for index in group.members:
@@ -167,8 +171,10 @@ def _raise_again(ledger: _LedgerState, id: str, group: RemarkGroup, ruled: dict[
     )
     if group.corrected:
         ledger.corrected.add(id)
-    if id in ruled and ruled[id].state is not RulingState.OPEN:
-        ledger.notes.append(f"{id} was ruled {ruled[id].state} and raised again in the same review: it stays open")
+    if id in rulings_by_id and rulings_by_id[id].state is not RulingState.OPEN:
+        ledger.notes.append(
+            f"{id} was ruled {rulings_by_id[id].state} and raised again in the same review: it stays open"
+        )
     if finding.state is FindingState.RESOLVED:
         ledger.now[id] = replace(finding, state=FindingState.REOPENED, note="it came back")
     elif finding.state is FindingState.DISPUTED:
@@ -180,7 +186,7 @@ def _newer(ledger: _LedgerState, finding: Finding, group: RemarkGroup) -> Remark
     old, new = finding.remark, group.remark
     line, end_line = (new.line, new.end_line) if new.line is not None else (old.line, old.end_line)
     words = keep_words(new, old) if say_the_same(parts(old)[0], parts(new)[0]) else keep_words(old, new)
-    placed = replace(
+    remark = replace(
         # what a person has waived are the words that it had then
         old if finding.state is FindingState.WAIVED else words,
         file=new.file or old.file,
@@ -189,19 +195,19 @@ def _newer(ledger: _LedgerState, finding: Finding, group: RemarkGroup) -> Remark
         quote=new.quote or old.quote,
         rule=new.rule or old.rule,
     )
-    return replace(placed, severity=_weight(ledger, finding, group, placed))
+    return replace(remark, severity=_weight(ledger, finding, group, remark))
 
 
-def _weight(ledger: _LedgerState, finding: Finding, group: RemarkGroup, placed: Remark) -> Severity:
+def _weight(ledger: _LedgerState, finding: Finding, group: RemarkGroup, remark: Remark) -> Severity:
     """Milder unless somebody else holds on to it; graver only where the code changed, or a person says so."""
-    was, said = finding.remark.severity, group.remark.severity
-    if said.rank > was.rank:
+    was, new = finding.remark.severity, group.remark.severity
+    if new.rank > was.rank:
         others = set(finding.reviewers) - set(group.voices)
-        held = finding.last_cycle >= ledger.cycle or any(map(is_person, others))
-        return was if others and held else said
-    rewritten = rewrites(ledger.delta, placed.file, placed.line, placed.end_line)
-    if said is was or rewritten or any(map(is_person, group.voices)):
-        return said
+        is_upheld = finding.last_cycle >= ledger.cycle or any(map(is_person, others))
+        return was if others and is_upheld else new
+    rewritten = rewrites(ledger.delta, remark.file, remark.line, remark.end_line)
+    if new is was or rewritten or any(map(is_person, group.voices)):
+        return new
     ledger.notes.append(f"{finding.id} stays {was}: no code changed there since it was called that")
     return was
 
@@ -225,13 +231,15 @@ def _narrowed(ledger: _LedgerState, id: str, remark: Remark) -> Remark:
     return replace(remark, severity=Severity.INFO)
 
 
-def _settle(ledger: _LedgerState, ruled: dict[str, Ruling], raised: set[str], mechanical: frozenset[str]) -> None:
+def _settle(
+    ledger: _LedgerState, rulings_by_id: dict[str, Ruling], raised_ids: set[str], mechanical: frozenset[str]
+) -> None:
     """Carry out the rulings. What nobody mentioned stays as it was."""
     for was in ledger.before:
         finding = ledger.now[was.id]
-        if was.id not in raised:
-            finding = _ruled(ledger, finding, ruled.get(was.id))
-            if finding.alive and was.id not in ruled and _by_machine(finding, mechanical):
+        if was.id not in raised_ids:
+            finding = _ruled(ledger, finding, rulings_by_id.get(was.id))
+            if finding.alive and was.id not in rulings_by_id and _by_machine(finding, mechanical):
                 finding = replace(
                     finding, state=FindingState.RESOLVED, last_cycle=ledger.cycle, note="no longer reported"
                 )

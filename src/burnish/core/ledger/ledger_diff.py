@@ -34,16 +34,16 @@ def diff_ledgers(
     after: Iterable[Finding],
     *,
     notes: Iterable[str] = (),
-    given: tuple[str, ...] = (),
-    corrected: Collection[str] = (),
+    raised_ids: tuple[str, ...] = (),
+    corrected_ids: Collection[str] = (),
 ) -> LedgerDiff:
-    """Tell what changed from one ledger to the next; `corrected` are new ones whose line was put right."""
+    """Compare two ledgers. `corrected_ids` are new findings whose line was corrected."""
     old = {finding.id: finding for finding in before}
     ledger = tuple(sorted(after, key=lambda finding: finding.number))
-    known = [(old[new.id], new) for new in ledger if new.id in old]
+    common = [(old[new.id], new) for new in ledger if new.id in old]
 
     def became(state: FindingState) -> tuple[str, ...]:
-        return tuple(new.id for was, new in known if new.state is state and was.state is not state)
+        return tuple(new.id for was, new in common if new.state is state and was.state is not state)
 
     return LedgerDiff(
         findings=ledger,
@@ -51,13 +51,13 @@ def diff_ledgers(
         resolved=became(FindingState.RESOLVED),
         reopened=became(FindingState.REOPENED),
         reanchored=tuple(
-            new.id for new in ledger if new.id in corrected or (new.id in old and _moved(old[new.id], new))
+            new.id for new in ledger if new.id in corrected_ids or (new.id in old and _moved(old[new.id], new))
         ),
-        disputed=tuple(new.id for was, new in known if new.disputes > was.disputes),
+        disputed=tuple(new.id for was, new in common if new.disputes > was.disputes),
         waived=became(FindingState.WAIVED),
-        still=tuple(new.id for was, new in known if was.alive and new.alive),
+        still=tuple(new.id for was, new in common if was.alive and new.alive),
         notes=tuple(dict.fromkeys(notes)),
-        given=given,
+        given=raised_ids,
     )
 
 

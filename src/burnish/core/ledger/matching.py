@@ -74,7 +74,7 @@ class Trace:
 
 
 def trace(remark: Remark, place: Anchor) -> Trace:
-    said = _said(remark)
+    statements = _said(remark)
     lines = frozenset(squeeze(line) for line in remark.quote.split("\n")) - {""}
     return Trace(
         (remark.category, remark.rule, remark.title, remark.description, remark.quote, remark.source),
@@ -82,8 +82,8 @@ def trace(remark: Remark, place: Anchor) -> Trace:
         remark.category,
         remark.severity,
         remark.rule,
-        frozenset().union(*(words for _, words in said)),
-        said,
+        frozenset().union(*(words for _, words in statements)),
+        statements,
         is_person(remark.source),
         squeeze(remark.quote),
         lines,
@@ -94,16 +94,16 @@ def trace(remark: Remark, place: Anchor) -> Trace:
 
 def pair(old: Sequence[Trace], new: Sequence[Trace], bars: Sequence[float]) -> dict[int, int]:
     """Index of old → index of new: the one best assignment. `bars[i]` is what old `i` asks of its match."""
-    chosen = _identical(old, new)
-    taken = set(chosen.values())
+    pairs = _identical(old, new)
+    used_new = set(pairs.values())
     gains: dict[tuple[int, int], float] = {}
-    for i, candidates in _candidates(old, new, set(chosen), taken):
+    for i, candidates in _candidates(old, new, set(pairs), used_new):
         for j in candidates:
             gain = likeness(old[i], new[j]) - bars[i]
             if gain >= 0:
                 # What just reaches the bar must still count as a gain.
                 gains[i, j] = gain + 1e-6
-    return chosen | best_pairs(gains)
+    return pairs | best_pairs(gains)
 
 
 def _identical(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]:
@@ -111,25 +111,25 @@ def _identical(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]:
     waiting: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for j, after in enumerate(new):
         waiting[after.key, after.place.file, after.place.line].append(j)
-    chosen: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for i, before in enumerate(old):
         same = waiting.get((before.key, before.place.file, before.place.line))
         if same:
-            chosen[i] = same.pop(0)
-    return chosen
+            pairs[i] = same.pop(0)
+    return pairs
 
 
 def _candidates(
-    old: Sequence[Trace], new: Sequence[Trace], paired: set[int], taken: set[int]
+    old: Sequence[Trace], new: Sequence[Trace], used_old: set[int], used_new: set[int]
 ) -> Iterator[tuple[int, list[int]]]:
     """For each old one left, the new ones that it could be at all."""
     by_file: dict[str | None, list[int]] = defaultdict(list)
     for j, after in enumerate(new):
-        if j not in taken:
+        if j not in used_new:
             by_file[after.place.file].append(j)
-    everywhere = [j for j in range(len(new)) if j not in taken]
+    everywhere = [j for j in range(len(new)) if j not in used_new]
     for i, before in enumerate(old):
-        if i in paired:
+        if i in used_old:
             continue
         file = before.place.file
         anywhere = file is None or before.place.gone
@@ -201,13 +201,13 @@ def _apart(old: Trace, new: Trace) -> bool:
 
 def parts(remark: Remark) -> list[Remark]:
     """Its own words, then those of others that are kept under them: each a remark by itself."""
-    own, *kept = _KEPT.split(remark.description)
-    return [replace(remark, description=own), *(replace(remark, title=text, description="") for text in kept)]
+    own, *other_texts = _KEPT.split(remark.description)
+    return [replace(remark, description=own), *(replace(remark, title=text, description="") for text in other_texts)]
 
 
 def _said(remark: Remark) -> _Said:
-    titled = [(_words(part.title), _words(part.description)) for part in parts(remark)]
-    return tuple((title, title | rest) for title, rest in titled)
+    word_sets = [(_words(part.title), _words(part.description)) for part in parts(remark)]
+    return tuple((title, title | rest) for title, rest in word_sets)
 
 
 def _alike(one: _Said, other: _Said) -> bool:
@@ -248,8 +248,8 @@ def _quote(old: Trace, new: Trace) -> float | None:
     if old.quote == new.quote:
         return 1.0
     shorter, longer = sorted((old.quote, new.quote), key=len)
-    shared = old.quote_lines & new.quote_lines
-    if (len(shorter) >= 6 and shorter in longer) or (shared and max(map(len, shared)) >= 6):
+    common_lines = old.quote_lines & new.quote_lines
+    if (len(shorter) >= 6 and shorter in longer) or (common_lines and max(map(len, common_lines)) >= 6):
         return 0.95
     return 0.8 * _overlap(old.quote_words, new.quote_words)
 

@@ -65,11 +65,11 @@ def _find(findings: tuple[Finding, ...], id: str) -> Finding:
     for finding in findings:
         if finding.id.casefold() == id.strip().casefold():
             return finding
-    known = ", ".join(finding.id for finding in findings) or "none"
+    ids = ", ".join(finding.id for finding in findings) or "none"
     if not id.strip():
-        raise BadInput("No finding is named.", hint=f"Findings of this task: {known}.")
-    raise NotFound(f"There is no finding {id}.", hint=f"Findings of this task: {known}.")
+        raise BadInput("No finding is named.", hint=f"Findings of this task: {ids}.")
+    raise NotFound(f"There is no finding {id}.", hint=f"Findings of this task: {ids}.")
 
 
-def _put(findings: tuple[Finding, ...], changed: Finding) -> LedgerDiff:
-    return diff_ledgers(findings, [changed if finding.id == changed.id else finding for finding in findings])
+def _put(findings: tuple[Finding, ...], replacement: Finding) -> LedgerDiff:
+    return diff_ledgers(findings, [replacement if finding.id == replacement.id else finding for finding in findings])

@@ -50,10 +50,10 @@ class Tree:
     def find(self, path: str, quote: str) -> list[tuple[int, int]]:
         """First and last line of each place where the quote stands: to the letter, else but for spaces."""
         text = self.text(path)
-        wanted = quote.strip()
-        if not text or not wanted:
+        needle = quote.strip()
+        if not text or not needle:
             return []
-        for words in dict.fromkeys((wanted, _without_diff_signs(wanted))):
+        for words in dict.fromkeys((needle, _without_diff_signs(needle))):
             found = _exact(text, words) or self._loose(path, text, words)
             if found:
                 return found
@@ -63,8 +63,8 @@ class Tree:
         if path not in self._squeezed:
             self._squeezed[path] = _squeeze_with_lines(text)
         body, lines = self._squeezed[path]
-        wanted = squeeze(quote)
-        return [(lines[at], lines[at + len(wanted) - 1]) for at in _offsets(body, wanted)]
+        needle = squeeze(quote)
+        return [(lines[at], lines[at + len(needle) - 1]) for at in _offsets(body, needle)]
 
 
 def squeeze(text: str) -> str:
@@ -78,40 +78,44 @@ def anchor(remark: Remark, tree: Tree) -> tuple[Remark, Anchor, str]:
         return remark, Anchor(), ""
     path = remark.file.removeprefix("./")
     remark = replace(remark, file=path)
-    claimed = Anchor(path, remark.line, remark.end_line)
+    claim = Anchor(path, remark.line, remark.end_line)
     if not remark.quote.strip():
-        return remark, claimed, ""
+        return remark, claim, ""
     hits = tree.find(path, remark.quote)
     spot = _nearest(hits, remark.line)
     if spot is None:
-        return remark, claimed, f"the quoted code was not found in {path}"
+        return remark, claim, f"the quoted code was not found in {path}"
     last = remark.end_line or remark.line
     if remark.line is not None and last is not None and spot[0] <= last and remark.line <= spot[1]:
-        return remark, replace(claimed, sure=True, reach=spot[1]), ""
-    moved = replace(remark, line=spot[0], end_line=_end(remark, spot[0]))
-    told = f"{path}:{remark.line} put right to line {spot[0]}" if remark.line else ""
-    return moved, Anchor(path, moved.line, moved.end_line, spot[1], sure=len(hits) == 1), told
+        return remark, replace(claim, sure=True, reach=spot[1]), ""
+    corrected_remark = replace(remark, line=spot[0], end_line=_end(remark, spot[0]))
+    note = f"{path}:{remark.line} put right to line {spot[0]}" if remark.line else ""
+    return (
+        corrected_remark,
+        Anchor(path, corrected_remark.line, corrected_remark.end_line, spot[1], sure=len(hits) == 1),
+        note,
+    )
 
 
 def follow(remark: Remark, delta: Change | None, tree: Tree) -> Anchor:
     """Where the code of an earlier remark stands in the tree that `delta` leads to."""
     if remark.file is None:
         return Anchor()
-    changed = _entry(delta, remark.file)
-    path = changed.path if changed else remark.file
-    line, removed = _follow_line(changed, remark.line)
+    entry = _entry(delta, remark.file)
+    path = entry.path if entry else remark.file
+    line, removed_text = _follow_line(entry, remark.line)
     stays = Anchor(path, line, _end(remark, line))
-    quote = remark.quote if remark.quote.strip() else (removed or "")
-    if len(squeeze(quote)) < TELLING and removed is not None:
+    quote = remark.quote if remark.quote.strip() else (removed_text or "")
+    if len(squeeze(quote)) < TELLING and removed_text is not None:
         return replace(stays, gone=True)
     hits = tree.find(path, quote)
-    if removed is not None and changed:
+    if removed_text is not None and entry:
         # The line itself is gone: the same words elsewhere are it only if this change put them there.
-        hits = _touched_hits(hits, changed)
+        hits = _touched_hits(hits, entry)
     spot = _nearest(hits, line)
     if spot is not None:
         return _put(remark, stays, spot, alone=len(hits) == 1)
-    if removed is None and not tree.lacks(path):
+    if removed_text is None and not tree.lacks(path):
         return stays
     return _elsewhere(remark, quote, delta, tree, path) or replace(stays, gone=True)
 
@@ -130,31 +134,31 @@ def touches(delta: Change | None, file: str | None, line: int | None, end_line: 
         return False
     if file is None:
         return bool(delta.files)
-    changed = delta.file(file)
-    if changed is None:
+    entry = delta.file(file)
+    if entry is None:
         return False
-    if line is None or changed.status == "A" or not changed.hunks:
-        return changed.status != "R" or bool(changed.hunks)
+    if line is None or entry.status == "A" or not entry.hunks:
+        return entry.status != "R" or bool(entry.hunks)
     last = max(end_line or line, line)
-    return any(line - NEAR <= number <= last + NEAR for number in touched_lines(changed))
+    return any(line - NEAR <= number <= last + NEAR for number in touched_lines(entry))
 
 
 def rewrites(delta: Change | None, file: str | None, line: int | None, end_line: int | None = None) -> bool:
     """Did the change alter these very lines, or one beside them? What is only put in above or below does not."""
     if not touches(delta, file, line, end_line):
         return False
-    changed = delta.file(file) if delta and file else None
-    if changed is None or line is None or changed.status == "A" or not changed.hunks:
+    entry = delta.file(file) if delta and file else None
+    if entry is None or line is None or entry.status == "A" or not entry.hunks:
         return True
     last = max(end_line or line, line)
-    inside = any(line <= number <= last for number in changed.changed_lines())
-    return inside or any(line - 1 <= number <= last + 1 for number in _replaced_lines(changed))
+    inside = any(line <= number <= last for number in entry.changed_lines())
+    return inside or any(line - 1 <= number <= last + 1 for number in _replaced_lines(entry))
 
 
-def _replaced_lines(changed: ChangedFile) -> set[int]:
+def _replaced_lines(file: ChangedFile) -> set[int]:
     """Lines of the new file that stand instead of others, or right behind some that were taken out."""
     numbers: set[int] = set()
-    for hunk in changed.hunks:
+    for hunk in file.hunks:
         here, instead = hunk.new_start, False
         for text in hunk.text.split("\n")[1:]:
             instead = text.startswith("-") or (instead and text.startswith("+"))
@@ -164,10 +168,10 @@ def _replaced_lines(changed: ChangedFile) -> set[int]:
     return numbers
 
 
-def touched_lines(changed: ChangedFile) -> set[int]:
+def touched_lines(file: ChangedFile) -> set[int]:
     """Lines of the new file that were added or altered, or that stand where some were taken out."""
-    numbers = changed.changed_lines()
-    for hunk in changed.hunks:
+    numbers = file.changed_lines()
+    for hunk in file.hunks:
         here = hunk.new_start
         for text in hunk.text.split("\n")[1:]:
             if text.startswith("-"):
@@ -180,25 +184,25 @@ def touched_lines(changed: ChangedFile) -> set[int]:
 def _entry(delta: Change | None, path: str) -> ChangedFile | None:
     if delta is None:
         return None
-    renamed = next((f for f in delta.files if f.old_path == path and f.status == "R"), None)
-    return renamed or delta.file(path)
+    rename = next((f for f in delta.files if f.old_path == path and f.status == "R"), None)
+    return rename or delta.file(path)
 
 
-def _follow_line(changed: ChangedFile | None, line: int | None) -> tuple[int | None, str | None]:
+def _follow_line(file: ChangedFile | None, line: int | None) -> tuple[int | None, str | None]:
     """The line in the new file, and the text of the old one if it was taken out."""
-    if changed is None or line is None:
+    if file is None or line is None:
         return line, None
-    if changed.status == "D":
-        return line, _removed_text(changed, line)
-    mapped = changed.map_line(line)
-    if mapped is not None:
-        return mapped, None
-    return _replacement(changed, line), _removed_text(changed, line)
+    if file.status == "D":
+        return line, _removed_text(file, line)
+    new_line = file.map_line(line)
+    if new_line is not None:
+        return new_line, None
+    return _replacement(file, line), _removed_text(file, line)
 
 
-def _replacement(changed: ChangedFile, line: int) -> int:
+def _replacement(file: ChangedFile, line: int) -> int:
     """The line that took the place of one that was taken out: the n-th new one for the n-th old one."""
-    for hunk in changed.hunks:
+    for hunk in file.hunks:
         old, new = hunk.old_start, hunk.new_start
         run = found = None
         for text in [*hunk.text.split("\n")[1:], " "]:
@@ -219,8 +223,8 @@ def _replacement(changed: ChangedFile, line: int) -> int:
     return line
 
 
-def _removed_text(changed: ChangedFile, line: int) -> str:
-    for hunk in changed.hunks:
+def _removed_text(file: ChangedFile, line: int) -> str:
+    for hunk in file.hunks:
         old = hunk.old_start
         for text in hunk.text.split("\n")[1:]:
             if text.startswith("-") and old == line:
@@ -233,17 +237,17 @@ def _elsewhere(remark: Remark, quote: str, delta: Change | None, tree: Tree, pat
     """Code that was moved to another file: the same words, among the lines added there."""
     if delta is None or len(squeeze(quote)) < TELLING:
         return None
-    for changed in sorted(delta.files, key=lambda f: f.path):
-        if changed.path != path and changed.status != "D":
-            spot = _nearest(_touched_hits(tree.find(changed.path, quote), changed), remark.line)
+    for entry in sorted(delta.files, key=lambda f: f.path):
+        if entry.path != path and entry.status != "D":
+            spot = _nearest(_touched_hits(tree.find(entry.path, quote), entry), remark.line)
             if spot:
-                return _put(remark, Anchor(changed.path), spot, alone=True)
+                return _put(remark, Anchor(entry.path), spot, alone=True)
     return None
 
 
-def _touched_hits(hits: list[tuple[int, int]], changed: ChangedFile) -> list[tuple[int, int]]:
-    added = changed.changed_lines()
-    return [(first, last) for first, last in hits if any(n in added for n in range(first, last + 1))]
+def _touched_hits(hits: list[tuple[int, int]], file: ChangedFile) -> list[tuple[int, int]]:
+    new_lines = file.changed_lines()
+    return [(first, last) for first, last in hits if any(n in new_lines for n in range(first, last + 1))]
 
 
 def _end(remark: Remark, line: int | None) -> int | None:
@@ -266,12 +270,12 @@ def _exact(text: str, quote: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _offsets(text: str, wanted: str) -> list[int]:
+def _offsets(text: str, needle: str) -> list[int]:
     found: list[int] = []
-    at = text.find(wanted) if wanted else -1
+    at = text.find(needle) if needle else -1
     while at >= 0:
         found.append(at)
-        at = text.find(wanted, at + 1)
+        at = text.find(needle, at + 1)
     return found
 
 

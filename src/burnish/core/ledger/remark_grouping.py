@@ -29,36 +29,36 @@ def group_remarks_of_panel(
     notes: list[str],
 ) -> list[RemarkGroup]:
     """Anchor each remark; the same one from two reviewers is one problem with two voices."""
-    anchored = [anchor(remark, tree) for remark in remarks]
-    places = [_place(place, delta, remark.source in mechanical) for remark, place, _ in anchored]
-    notes.extend(f"{remark.title}: {note}" for remark, _, note in anchored if note)
+    anchors = [anchor(remark, tree) for remark in remarks]
+    places = [_place(place, delta, remark.source in mechanical) for remark, place, _ in anchors]
+    notes.extend(f"{remark.title}: {note}" for remark, _, note in anchors if note)
     groups: list[RemarkGroup] = []
     for source in sorted({remark.source for remark in remarks}):
-        mine = [i for i in in_order([remark for remark, _, _ in anchored]) if remarks[i].source == source]
-        own = [RemarkGroup([i], anchored[i][0], places[i], (source,), anchored[i][0] != remarks[i]) for i in mine]
+        mine = [i for i in in_order([remark for remark, _, _ in anchors]) if remarks[i].source == source]
+        own = [RemarkGroup([i], anchors[i][0], places[i], (source,), anchors[i][0] != remarks[i]) for i in mine]
         own = _without_repeats(own)
         traces = [traced(group) for group in own]
-        joined = _same([traced(group) for group in groups], traces)
-        for there, here in joined.items():
+        pairs = _same([traced(group) for group in groups], traces)
+        for there, here in pairs.items():
             _join(groups[there], own[here])
-        groups += [group for i, group in enumerate(own) if i not in joined.values()]
+        groups += [group for i, group in enumerate(own) if i not in pairs.values()]
     return sorted(groups, key=lambda group: min(group.members))
 
 
 def _same(old: list[Trace], new: list[Trace]) -> dict[int, int]:
     pairs = pair(old, new, [SAME_VOICE] * len(old))
     alone = [i for i in range(len(old)) if i not in pairs]
-    unexplained = [j for j in range(len(new)) if j not in pairs.values()]
-    left = pair_left_over([old[i] for i in alone], [new[j] for j in unexplained])
-    return pairs | {alone[i]: unexplained[j] for i, j in left.items()}
+    unpaired = [j for j in range(len(new)) if j not in pairs.values()]
+    more_pairs = pair_left_over([old[i] for i in alone], [new[j] for j in unpaired])
+    return pairs | {alone[i]: unpaired[j] for i, j in more_pairs.items()}
 
 
 def _place(place: Anchor, delta: Change | None, by_machine: bool) -> Anchor:
     if place.line is None:
         return place
-    seen = delta is not None and not touches(delta, place.file, place.line, place.end_line)
+    is_unchanged = delta is not None and not touches(delta, place.file, place.line, place.end_line)
     # A machine does not miscount.
-    return replace(place, seen=seen, sure=place.sure or by_machine)
+    return replace(place, seen=is_unchanged, sure=place.sure or by_machine)
 
 
 def in_order(remarks: list[Remark]) -> list[int]:
@@ -108,8 +108,8 @@ def keep_words(first: Remark, second: Remark) -> Remark:
     """The first; with the second one's words where they are other words: should we err, nothing is lost."""
     for part in parts(second):
         if not say_the_same(first, part):
-            kept = f"{part.title.rstrip('.')}. {part.description}".strip()
-            first = replace(first, description=f"{first.description}\n\n{ALSO}{kept}".strip())
+            addition = f"{part.title.rstrip('.')}. {part.description}".strip()
+            first = replace(first, description=f"{first.description}\n\n{ALSO}{addition}".strip())
     return first
 
 
