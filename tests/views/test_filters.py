@@ -24,7 +24,7 @@ X, Y, Z = (
         ({}, [29, 30, 31, 40, 41]),
         ({"statuses": ["blocked", "verified"]}, [29, 30]),
         ({"ready": True}, [40]),
-        ({"blocked": True}, [30]),
+        ({"only_blocked": True}, [30]),
         ({"agent": "robot"}, [41]),
         ({"agent": "nobody"}, []),
     ],
@@ -32,11 +32,11 @@ X, Y, Z = (
 def test_filters_pick_what_fits_all_of_them(filters: dict[str, Any], ids: list[int]) -> None:
     mine = Task("p", 41, Spec("mine", agent="robot", depends_on=(30,)))
     tasks = [X, Y, Z, Task("p", 40, Spec("next")), mine]
-    wanted = {"statuses": [], "ready": False, "blocked": False, "agent": None} | filters
+    wanted = {"statuses": [], "ready": False, "only_blocked": False, "agent": None} | filters
     assert [t.id for t in pick(tasks, **wanted)] == ids
 
 
 def test_a_status_that_does_not_exist_is_refused_with_the_list() -> None:
     with pytest.raises(BadInput) as refusal:
-        pick([], statuses=["finished"], ready=False, blocked=False, agent=None)
+        pick([], statuses=["finished"], ready=False, only_blocked=False, agent=None)
     assert "waiting_approval" in refusal.value.hint

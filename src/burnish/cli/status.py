@@ -100,7 +100,7 @@ def list_tasks(
         everything,
         statuses=statuses or [],
         ready=only_ready,
-        blocked=only_blocked,
+        only_blocked=only_blocked,
         agent=agent,
         can_go_on=lambda task: can_go_on(task, reader.alive),
     )

@@ -141,10 +141,14 @@ class Holders:
 
     @classmethod
     def of(
-        cls, store: Store, alive: Callable[[str], bool], pid: int, queued: Callable[[Task], bool] = lambda task: False
+        cls,
+        store: Store,
+        alive: Callable[[str], bool],
+        pid: int,
+        is_queued: Callable[[Task], bool] = lambda task: False,
     ) -> Holders:
         # two machines may share a pid, but not a lock directory: `alive` has spoken before this is asked
-        return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid), queued)
+        return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid), is_queued)
 
     def standing(self, task: Task) -> str:
         # at rest nobody works on it, though whoever did may not have let go yet: that is no event to be told
@@ -184,13 +188,16 @@ def cards_of(
     tasks: Sequence[Task], holders: Holders, ids: Collection[int] | None = None, waiting: Waiting = NOBODY
 ) -> list[TaskCard]:
     """The cards of these ids, or of all. `tasks` are all of the project: they depend on each other."""
-    known = {task.id: task for task in tasks}
+    tasks_by_id = {task.id: task for task in tasks}
     blocks: dict[int, list[int]] = {}
     for task in tasks:
         for other in task.spec.depends_on:
             blocks.setdefault(other, []).append(task.id)
-    chosen = tasks if ids is None else [known[id] for id in ids if id in known]
-    return [_card(task, known, tuple(blocks.get(task.id, ())), holders, needs_me=_in(waiting, task)) for task in chosen]
+    selection = tasks if ids is None else [tasks_by_id[id] for id in ids if id in tasks_by_id]
+    return [
+        _card(task, tasks_by_id, tuple(blocks.get(task.id, ())), holders, needs_me=_in(waiting, task))
+        for task in selection
+    ]
 
 
 def near(tasks: Sequence[Task], ids: Collection[int]) -> set[int]:
@@ -210,11 +217,11 @@ def _column(status: Status, cards: Sequence[TaskCard]) -> Column:
 
 
 def _card(
-    task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders, *, needs_me: bool
+    task: Task, tasks_by_id: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders, *, needs_me: bool
 ) -> TaskCard:
     standing = holders.standing(task)
     running = standing in RUNNING
-    needs = needs_of(task, known)
+    needs = needs_of(task, tasks_by_id)
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
     # what is in the backlog begins anew: what an earlier run left behind says nothing of it
     begun = task.status is not Status.BACKLOG
@@ -250,11 +257,11 @@ def _card(
     )
 
 
-def needs_of(task: Task, known: Mapping[int, Task]) -> tuple[Need, ...]:
+def needs_of(task: Task, tasks_by_id: Mapping[int, Task]) -> tuple[Need, ...]:
     # one that was removed is waited for in vain: that must be seen
     return tuple(
         Need(id, other.spec.title if other else "no longer there", bool(other and other.status in MET))
-        for id, other in ((id, known.get(id)) for id in task.spec.depends_on)
+        for id, other in ((id, tasks_by_id.get(id)) for id in task.spec.depends_on)
     )
 
 

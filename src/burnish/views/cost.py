@@ -62,12 +62,12 @@ def paid(tally: Tally, since: str) -> list[Paid]:
 def total(efforts: Iterable[CostView]) -> CostView:
     """All of them together; what nobody gave a price for adds none."""
     each = list(efforts)
-    known = [effort.cost_usd for effort in each if effort.cost_usd is not None]
+    prices = [effort.cost_usd for effort in each if effort.cost_usd is not None]
     return CostView(
         sum(effort.calls for effort in each),
         sum(effort.failed for effort in each),
         sum(effort.seconds for effort in each),
-        sum(known) if known else None,
+        sum(prices) if prices else None,
         sum(effort.tokens for effort in each),
         sum(effort.unpriced for effort in each),
         joint_source(effort.cost_source for effort in each),
@@ -154,8 +154,8 @@ def _reviewer(phase: PhaseRow, whole: CostView, record: ReviewerRecord) -> tuple
     duration = _between(phase.started_at, record.reviewed_at) if record.reviewed_at else None
     seconds = whole.seconds if duration is None else min(duration, whole.seconds)
     cost, source = record.cost_usd, _source(record.cost_source, record.cost_usd)
-    unpriced = int(cost is None and source is not None)
-    effort = CostView(1, int(not record.verdict), seconds, cost, record.tokens, unpriced, source)
+    unpriced_calls = int(cost is None and source is not None)
+    effort = CostView(1, int(not record.verdict), seconds, cost, record.tokens, unpriced_calls, source)
     return (record.agent, record.model or ""), effort
 
 

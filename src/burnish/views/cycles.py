@@ -71,8 +71,8 @@ def review_findings(reviews: Sequence[ReviewResult]) -> str | None:
         for reviewer, text in zip(reviewers, texts, strict=True)
         if text
     ]
-    joined = "\n\n".join(words).encode("utf-8", "replace")[:FINDINGS_BYTES]
-    return joined.decode("utf-8", "ignore") or None
+    text_bytes = "\n\n".join(words).encode("utf-8", "replace")[:FINDINGS_BYTES]
+    return text_bytes.decode("utf-8", "ignore") or None
 
 
 def _left_out(standing: Sequence[AnyPhase]) -> list[str]:
@@ -123,14 +123,14 @@ def _phase(phase: AnyPhase) -> dict[str, Any]:
 
 def _reckoned(phase: AnyPhase) -> dict[str, Any]:
     """What the result does not say, but the journal does: how long it took, and who reviewed."""
-    known: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     if phase.stored.get("seconds") is None and phase.finished_at and phase.started_at:
-        known["seconds"] = _seconds(phase.started_at, phase.finished_at)
+        details["seconds"] = _seconds(phase.started_at, phase.finished_at)
     if isinstance(phase.result, ReviewResult):
         reviewers = phase.result.reviewers
-        known["agent"] = _names(reviewer.agent for reviewer in reviewers)
-        known["model"] = _names(reviewer.model for reviewer in reviewers)
-    return {key: value for key, value in known.items() if value is not None or key == "seconds"}
+        details["agent"] = _names(reviewer.agent for reviewer in reviewers)
+        details["model"] = _names(reviewer.model for reviewer in reviewers)
+    return {key: value for key, value in details.items() if value is not None or key == "seconds"}
 
 
 def _names(names: Iterable[str | None]) -> str | None:

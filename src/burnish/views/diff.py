@@ -81,8 +81,8 @@ class FileDiff:
 
     def place_of(self, finding: Finding) -> int | None:
         """The line it stands under, None if that is not part of what is shown."""
-        remark, shown = finding.remark, self.shown
-        return next((line for line in (remark.end_line, remark.line) if line in shown), None)
+        remark, visible_lines = finding.remark, self.shown
+        return next((line for line in (remark.end_line, remark.line) if line in visible_lines), None)
 
     def under(self) -> dict[int, list[Finding]]:
         """Findings by the line of the new file that they stand under."""
@@ -239,8 +239,8 @@ def _tree(entries: list[tuple[list[str], FileDiff]]) -> tuple[Branch, ...]:
             files.append(Branch(parts[0], file))
         else:
             folders.setdefault(parts[0], []).append((parts[1:], file))
-    made = [_joined(Branch(name, None, _tree(inside))) for name, inside in sorted(folders.items())]
-    return (*made, *sorted(files, key=lambda branch: branch.name))
+    branches = [_joined(Branch(name, None, _tree(inside))) for name, inside in sorted(folders.items())]
+    return (*branches, *sorted(files, key=lambda branch: branch.name))
 
 
 def _joined(folder: Branch) -> Branch:

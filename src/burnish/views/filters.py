@@ -13,22 +13,22 @@ MET = (Status.VERIFIED, Status.COMPLETED)
 
 def unmet_among(tasks: Sequence[Task]) -> Callable[[Task], list[int]]:
     """A function that names the dependencies a task still waits for."""
-    met = {task.id for task in tasks if task.status in MET}
-    return lambda task: [other for other in task.spec.depends_on if other not in met]
+    met_ids = {task.id for task in tasks if task.status in MET}
+    return lambda task: [other for other in task.spec.depends_on if other not in met_ids]
 
 
 def search(tasks: Sequence[Task], words: str) -> list[Task]:
     """Those with every word in their title or branch; a number, `29` or `T29`, is that task."""
-    wanted = words.casefold().split()
-    if len(wanted) == 1 and wanted[0].removeprefix("t").isdecimal():
-        return [task for task in tasks if str(task.id) == wanted[0].removeprefix("t") or wanted[0] in _text(task)]
-    return [task for task in tasks if _holds(_text(task), wanted)]
+    terms = words.casefold().split()
+    if len(terms) == 1 and terms[0].removeprefix("t").isdecimal():
+        return [task for task in tasks if str(task.id) == terms[0].removeprefix("t") or terms[0] in _text(task)]
+    return [task for task in tasks if _holds(_text(task), terms)]
 
 
 def mentioning(tasks: Sequence[Task], words: str) -> list[Task]:
     """Those in whose words all of these are, the long texts too."""
-    wanted = words.casefold().split()
-    return [task for task in tasks if _holds(_whole(task), wanted)]
+    terms = words.casefold().split()
+    return [task for task in tasks if _holds(_whole(task), terms)]
 
 
 def _holds(text: str, words: Sequence[str]) -> bool:
@@ -51,7 +51,7 @@ def pick(
     *,
     statuses: Sequence[str],
     ready: bool,
-    blocked: bool,
+    only_blocked: bool,
     agent: str | None,
     can_go_on: Callable[[Task], bool] = lambda task: False,
 ) -> list[Task]:
@@ -65,6 +65,6 @@ def pick(
         for task in tasks
         if (not statuses or task.status in statuses)
         and (not ready or can_go_on(task) or (task.status is Status.BACKLOG and not unmet(task)))
-        and (not blocked or task.status in (Status.BLOCKED, Status.WAITING_APPROVAL))
+        and (not only_blocked or task.status in (Status.BLOCKED, Status.WAITING_APPROVAL))
         and (agent is None or agent == (task.agent or task.spec.agent))
     ]

@@ -95,10 +95,10 @@ def from_elsewhere(command: str, folder: str) -> str:
 
 
 def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[InboxEntry]:
-    waived, incomplete = set(store.waived_until(project)), set(store.left_out(project))
+    waiver_task_ids, incomplete = set(store.waived_until(project)), set(store.left_out(project))
     tasks = store.tasks(project, statuses=OPEN, brief=True)
     for task in tasks:
-        over = _run_out(store, task, today) if task.id in waived else ()
+        over = _run_out(store, task, today) if task.id in waiver_task_ids else ()
         if over:
             command = f'burnish waive {task.id} {over[0]} --reason "…"'
             yield InboxEntry(task, "waiver", f"the waiver of {', '.join(over)} has run out", task.updated_at, command)
@@ -114,8 +114,8 @@ def _of_project(store: Store, project: str, today: str, alive: Callable[[str], b
 
 def _run_out(store: Store, task: Task, today: str) -> tuple[str, ...]:
     findings = store.findings(task.project, task.id)
-    waived = [f for f in findings if f.state is FindingState.WAIVED and f.waiver and f.waiver.until]
-    return tuple(f.id for f in waived if f.waiver and (f.waiver.until or "") < today)
+    waivers = [f for f in findings if f.state is FindingState.WAIVED and f.waiver and f.waiver.until]
+    return tuple(f.id for f in waivers if f.waiver and (f.waiver.until or "") < today)
 
 
 def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterator[InboxEntry]:
@@ -170,8 +170,8 @@ def _unseen_files(store: Store, task: Task) -> tuple[tuple[str, str], ...]:
 def _with_left_out(store: Store, entry: InboxEntry) -> InboxEntry:
     """Adds the files that were left out of the commit. NO_CHANGES names them in its own message."""
     task = entry.task
-    worked = [p for p in store.phases(task.project, task.id, task.run) if p.phase in ("implement", "improve")]
-    result = worked[-1].result if worked else None
+    work_phases = [p for p in store.phases(task.project, task.id, task.run) if p.phase in ("implement", "improve")]
+    result = work_phases[-1].result if work_phases else None
     names = result.left_out if isinstance(result, WorkResult) else ()
     if not names or task.reason is Reason.NO_CHANGES:
         return entry

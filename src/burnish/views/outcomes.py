@@ -42,8 +42,8 @@ class Ends:
 
     def as_json(self) -> dict[str, Any]:
         rate = self.success_rate
-        said = None if rate is None else round(rate, 4)
-        return {"ended": self.total, "approved": self.approved, "stopped": self.stopped, "success_rate": said}
+        rounded_rate = None if rate is None else round(rate, 4)
+        return {"ended": self.total, "approved": self.approved, "stopped": self.stopped, "success_rate": rounded_rate}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Cycles:
 
 def ended(tally: Tally, since: str) -> list[End]:
     """One for each run that came to rest in that time and still rests so; of removed tasks nothing."""
-    removed = {task.of for task in tally.tasks if task.removed}
-    accepted = {(d.of, d.run): d.by for d in tally.decisions if d.action == "accept"}
+    removed_tasks = {task.of for task in tally.tasks if task.removed}
+    accepted_by = {(d.of, d.run): d.by for d in tally.decisions if d.action == "accept"}
     found: dict[tuple[Of, int], End] = {}
     for move in tally.moves:
         run = move.of, move.run
@@ -86,13 +86,13 @@ def ended(tally: Tally, since: str) -> list[End]:
         good = move.to in APPROVED
         # merged is approved still, since the day it was
         if run not in found or found[run].approved is not good:
-            found[run] = End(good, move.cycle, move.ts, accepted.get(run) != "burnish")
-    return [end for (of, _), end in found.items() if end.ts >= since and of not in removed]
+            found[run] = End(good, move.cycle, move.ts, accepted_by.get(run) != "burnish")
+    return [end for (of, _), end in found.items() if end.ts >= since and of not in removed_tasks]
 
 
 def counted(ends: Sequence[End]) -> Ends:
-    approved = sum(end.approved for end in ends)
-    return Ends(approved, len(ends) - approved)
+    approved_count = sum(end.approved for end in ends)
+    return Ends(approved_count, len(ends) - approved_count)
 
 
 def cycles(ends: Sequence[End]) -> Cycles:

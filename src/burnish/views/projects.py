@@ -27,8 +27,8 @@ def project_lines(
     store: Store, projects: Iterable[ProjectRow], holders: Holders, waiting: Waiting = NOBODY
 ) -> list[ProjectLine]:
     """What needs a person comes first, then what is at work, then by name."""
-    known = [_line(row, store.tasks(row.key, brief=True), holders, waiting) for row in projects]
-    return sorted(known, key=lambda one: (not one.head.needs_me, not one.head.running, one.name.casefold(), one.key))
+    lines = [_line(row, store.tasks(row.key, brief=True), holders, waiting) for row in projects]
+    return sorted(lines, key=lambda one: (not one.head.needs_me, not one.head.running, one.name.casefold(), one.key))
 
 
 def _line(row: ProjectRow, tasks: list[Task], holders: Holders, waiting: Waiting) -> ProjectLine:

@@ -32,8 +32,8 @@ class Fate:
     @property
     def precision(self) -> float | None:
         """The share of settled findings that were fixed, not waived or withdrawn. None: none is settled yet."""
-        settled = self.resolved + self.waived + self.withdrawn
-        return self.resolved / settled if settled else None
+        settled_count = self.resolved + self.waived + self.withdrawn
+        return self.resolved / settled_count if settled_count else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def outcome(review: PhaseRow) -> str:
     return verdict if verdict in VERDICTS else UNREADABLE
 
 
-def verdicts(held: Iterable[PhaseRow]) -> dict[str, int]:
-    found = Counter(outcome(review) for review in held)
+def verdicts(phases: Iterable[PhaseRow]) -> dict[str, int]:
+    found = Counter(outcome(review) for review in phases)
     return {word: found[word] for word in VERDICTS}
 
 
@@ -99,24 +99,29 @@ def by_category(findings: Iterable[FindingRow]) -> dict[str, Severities]:
     return {category.value: count for category, count in counts.items() if count.all}
 
 
-def reviewers(held: Iterable[PhaseRow], findings: Iterable[FindingRow]) -> tuple[ReviewerStats, ...]:
+def reviewers(phases: Iterable[PhaseRow], findings: Iterable[FindingRow]) -> tuple[ReviewerStats, ...]:
     """A finding with two voices counts for both."""
     counts: dict[str, Counter[str]] = {}
-    for review in held:
+    for review in phases:
         for record in review.result.reviewers if isinstance(review.result, ReviewResult) else ():
             verdict = record.verdict if record.verdict in VERDICTS else UNREADABLE
             counts.setdefault(record.agent or "unknown", Counter())[verdict] += 1
-    raised: dict[str, list[FindingRow]] = {}
+    findings_by_reviewer: dict[str, list[FindingRow]] = {}
     for finding in findings:
         for name in finding.reviewers:
-            raised.setdefault(name, []).append(finding)
-    found = [_reviewer(name, counts.get(name, Counter()), raised.get(name, [])) for name in {**counts, **raised}]
+            findings_by_reviewer.setdefault(name, []).append(finding)
+    found = [
+        _reviewer(name, counts.get(name, Counter()), findings_by_reviewer.get(name, []))
+        for name in {**counts, **findings_by_reviewer}
+    ]
     return tuple(sorted(found, key=lambda r: (not r.reviews, -r.found.all, -r.reviews, r.name)))
 
 
-def _reviewer(name: str, said: Counter[str], raised: list[FindingRow]) -> ReviewerStats:
-    severities = _severities(Counter(f.severity for f in raised))
-    return ReviewerStats(name, {word: said[word] for word in VERDICTS if said[word]}, severities, fate(raised))
+def _reviewer(name: str, verdict_counts: Counter[str], findings: list[FindingRow]) -> ReviewerStats:
+    severities = _severities(Counter(f.severity for f in findings))
+    return ReviewerStats(
+        name, {word: verdict_counts[word] for word in VERDICTS if verdict_counts[word]}, severities, fate(findings)
+    )
 
 
 def _severities(found: Counter[Severity]) -> Severities:

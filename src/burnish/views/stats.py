@@ -77,7 +77,7 @@ def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | N
     since = (now.astimezone(UTC).date() - timedelta(days=days - 1)).isoformat() if days else ""
     tally = store.tally(projects, since=since)
     phases = effort.paid(tally, since)
-    held = judged.reviews(phase for phase, _ in phases)
+    reviews = judged.reviews(phase for phase, _ in phases)
     findings = judged.findings_in(tally, since)
     ends = ended(tally, since)
     step, over_time = _over_time(phases, ends, since, now.astimezone(UTC).date())
@@ -87,10 +87,10 @@ def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | N
         tasks=_outcomes(tally.tasks, since),
         runs=counted(ends),
         cycles=cycles(ends),
-        verdicts=judged.verdicts(held),
+        verdicts=judged.verdicts(reviews),
         categories=judged.by_category(findings),
         fate=judged.fate(findings),
-        reviewers=judged.reviewers(held, findings),
+        reviewers=judged.reviewers(reviews, findings),
         flaky=_flaky_tests(tally.phases),
         agents=effort.by_agent(phases, tally),
         phases=effort.by_phase(phases),
@@ -125,17 +125,17 @@ def _over_time(phases: Sequence[Paid], ends: Sequence[End], since: str, today: d
     starts = _starts(first, today, step)
     # what a wrong clock put into the future happened today
     place = {day: starts[bisect(starts, day) - 1] for day in set(moments)}
-    paid: dict[str, list[Paid]] = {}
+    phases_by_start: dict[str, list[Paid]] = {}
     for one in phases:
-        paid.setdefault(place[one[0].started_at[:10]], []).append(one)
+        phases_by_start.setdefault(place[one[0].started_at[:10]], []).append(one)
     rest = Counter((place[end.ts[:10]], end.approved) for end in ends)
     return step, tuple(
         Stretch(
             start,
             accepted=rest[start, True],
             stopped=rest[start, False],
-            verdicts=tuple((w, n) for w, n in _said(paid.get(start, ())).items() if n),
-            effort=effort.total(one for _, one in paid.get(start, ())),
+            verdicts=tuple((w, n) for w, n in _said(phases_by_start.get(start, ())).items() if n),
+            effort=effort.total(one for _, one in phases_by_start.get(start, ())),
         )
         for start in starts
     )

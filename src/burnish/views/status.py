@@ -198,8 +198,8 @@ def next_step(tasks: Sequence[Task], *, alive: Alive = None, is_any_ready: bool 
         is_any_ready = any(task.status is Status.BACKLOG and not unmet(task) for task in tasks)
     if is_any_ready:
         return "burnish run --all"
-    verified = next((task for task in tasks if task.status is Status.VERIFIED), None)
-    return f"burnish diff {verified.id}" if verified else ""
+    verified_task = next((task for task in tasks if task.status is Status.VERIFIED), None)
+    return f"burnish diff {verified_task.id}" if verified_task else ""
 
 
 def _waits(unmet: Sequence[int]) -> str:
@@ -213,8 +213,8 @@ def _review(task: Task) -> str:
 
 def review_words(task: Task) -> str:
     """`passed`, or `fixed, 2 issues` where the reviewer changed the code itself."""
-    fixed = task.review_status is ReviewStatus.FIXED and task.issues_fixed
-    return f"{task.review_status}, {_many(task.issues_fixed, 'issue')}" if fixed else str(task.review_status or "")
+    has_fixes = task.review_status is ReviewStatus.FIXED and task.issues_fixed
+    return f"{task.review_status}, {_many(task.issues_fixed, 'issue')}" if has_fixes else str(task.review_status or "")
 
 
 def unsaid(task: Task) -> Reason | ErrorCode | None:
@@ -255,8 +255,8 @@ def was_sent_back(task: Task) -> bool:
 
     A plan has no review status: there, the person's note tells it.
     """
-    asked = task.review_status is ReviewStatus.FAILED or bool(task.note)
-    return task.status is Status.IN_PROGRESS and asked and not task.phase and task.error is None
+    has_request = task.review_status is ReviewStatus.FAILED or bool(task.note)
+    return task.status is Status.IN_PROGRESS and has_request and not task.phase and task.error is None
 
 
 def was_cut(task: Task) -> bool:

@@ -93,8 +93,8 @@ def _newest_sandbox(events: Sequence[RecordedEvent]) -> str | None:
 def failure_output(task: Task, events: Sequence[RecordedEvent]) -> str:
     """The end of what the command printed that a task failed on; "" if there was none."""
     moves = [event for event in events if event.type == "task.status"]
-    stopped = task.status in (Status.FAILED, Status.BLOCKED)
-    return read(TaskStatus, moves[-1].data).output if stopped and moves else ""
+    is_stopped = task.status in (Status.FAILED, Status.BLOCKED)
+    return read(TaskStatus, moves[-1].data).output if is_stopped and moves else ""
 
 
 def _asked(task: Task) -> dict[str, Any]:

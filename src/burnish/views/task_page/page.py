@@ -138,14 +138,14 @@ def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, .
     if task.status is Status.BLOCKED and not why_not(task, "improve", unmet, standing):
         possible.add("improve")
     names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
-    wanted = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
+    preference = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
     editing = needs_description(task.reason, task.note)
-    first = wanted if wanted in names else next(iter(names), "")
+    first = preference if preference in names else next(iter(names), "")
     harmless = first not in ("cancel", "stop", "unqueue", "back", "restart") or task.status is Status.CANCELLED
-    ordered = sorted(names, key=lambda name: name != first)
+    order = sorted(names, key=lambda name: name != first)
     return tuple(
         Button(name, ACTS[name], first=name == first and harmless and not editing, danger=name == "cancel")
-        for name in ordered
+        for name in order
     )
 
 

@@ -91,8 +91,8 @@ class CycleStory:
 
     @property
     def cost_usd(self) -> float | None:
-        known = [moment.cost_usd for moment in self.moments if moment.cost_usd is not None]
-        return sum(known) if known else None
+        prices = [moment.cost_usd for moment in self.moments if moment.cost_usd is not None]
+        return sum(prices) if prices else None
 
     @property
     def cost_source(self) -> str | None:
@@ -134,23 +134,23 @@ def _run(
     running: bool,
 ) -> RunStory:
     own = [phase for phase in phases if phase.run == number]
-    told = [event for event in events if event.run == number]
-    made = cycles(own, [decision for decision in decisions if decision.run == number])
-    known = findings if number == task.run else ()
-    stories = [_cycle(cycle, told, known, running and number == task.run) for cycle in made]
+    run_events = [event for event in events if event.run == number]
+    cycle_rows = cycles(own, [decision for decision in decisions if decision.run == number])
+    run_findings = findings if number == task.run else ()
+    stories = [_cycle(cycle, run_events, run_findings, running and number == task.run) for cycle in cycle_rows]
     numbers = {cycle.number for cycle in stories}
-    return RunStory(number, tuple(reversed(stories)), tuple(_noted([e for e in told if e.cycle not in numbers])))
+    return RunStory(number, tuple(reversed(stories)), tuple(_noted([e for e in run_events if e.cycle not in numbers])))
 
 
 def _cycle(
-    cycle: Mapping[str, Any], told: Sequence[RecordedEvent], findings: Sequence[Finding], running: bool
+    cycle: Mapping[str, Any], events: Sequence[RecordedEvent], findings: Sequence[Finding], running: bool
 ) -> CycleStory:
     number = int(cycle["number"])
     # what the review said stands at the top already
-    known = str(cycle["summary"] or "") or None
+    summary = str(cycle["summary"] or "") or None
     notes = [
-        replace(note, detail="") if note.detail == known else note
-        for note in _noted([event for event in told if event.cycle == number])
+        replace(note, detail="") if note.detail == summary else note
+        for note in _noted([event for event in events if event.cycle == number])
     ]
     moments = [*(_weighed(_phase(phase, running), phase, cycle) for phase in cycle["phases"]), *notes]
     verdict = str(cycle["verdict"] or "")
@@ -174,8 +174,8 @@ def _review_words(cycle: Mapping[str, Any]) -> str:
     """A cycle that ended before its review (failed checks, nothing changed) has no review that could have failed."""
     if not cycle["review_status"]:
         return ""
-    reviewed = any(is_review(str(phase["phase"])) for phase in cycle["phases"])
-    return f"review {cycle['review_status']}" if reviewed else "not reviewed"
+    has_review = any(is_review(str(phase["phase"])) for phase in cycle["phases"])
+    return f"review {cycle['review_status']}" if has_review else "not reviewed"
 
 
 def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
@@ -185,11 +185,11 @@ def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
     cut = "" if state != "started" or live else "It was cut and will be taken up again."
     if name == "gate" and state == "started":
         live, cut = False, "It waits for a person."
-    failed = " ".join(str(phase.get(key) or "") for key in ("what", "hint")).strip() or str(phase.get("error") or "")
+    failure = " ".join(str(phase.get(key) or "") for key in ("what", "hint")).strip() or str(phase.get("error") or "")
     return Moment(
         at=str(phase["started_at"] or ""),
         title="As it is on the branch" if phase.get("by_hand") else PHASES.get(name, name) + (f": {step}" * bool(step)),
-        detail=failed if state == "failed" else str(phase.get("why") or cut),
+        detail=failure if state == "failed" else str(phase.get("why") or cut),
         tone={"failed": "bad", "finished": "good"}.get(state, "busy" if live else "warn"),
         kind="phase",
         who=" ".join(str(phase.get(key) or "") for key in ("agent", "model")).strip(),
@@ -211,12 +211,12 @@ def _weighed(moment: Moment, phase: Mapping[str, Any], cycle: Mapping[str, Any])
         return moment
     if phase["phase"] == "check" and cycle["checks"]:
         clean = not any(check.get("new") or check.get("problems") or check.get("broken") for check in cycle["checks"])
-        said = "; ".join(_counted(check) for check in cycle["checks"])
-        return replace(moment, detail=said, tone="good" if clean else "warn")
+        detail = "; ".join(_counted(check) for check in cycle["checks"])
+        return replace(moment, detail=detail, tone="good" if clean else "warn")
     if phase["phase"] == "review-fix" and cycle["fixed"]:
-        fixed = cycle["fixed"]
-        ids = f" {', '.join(fixed['issues'])}" if fixed["issues"] else " the code"
-        return replace(moment, detail=f"fixed{ids}: {fixed['summary']}".rstrip(": "))
+        fix = cycle["fixed"]
+        ids = f" {', '.join(fix['issues'])}" if fix["issues"] else " the code"
+        return replace(moment, detail=f"fixed{ids}: {fix['summary']}".rstrip(": "))
     if phase["phase"] == "review" and cycle["verdict"]:
         return replace(moment, detail=str(cycle["verdict"]).replace("_", " "), tone=_VERDICTS.get(cycle["verdict"], ""))
     return moment
@@ -229,30 +229,30 @@ def _counted(check: Mapping[str, Any]) -> str:
     counts = check.get("counts") or {}
     words = [f"{counts[name]} {name}" for name in ("passed", "failed", "skipped") if counts.get(name)]
     new = count_of(check, "new") + int(check.get("problems") or 0)
-    said = ", ".join(words) or str(check.get("status") or "")
-    return f"{check.get('name')}: {said}" + (f" ({new} new)" if new else "")
+    result = ", ".join(words) or str(check.get("status") or "")
+    return f"{check.get('name')}: {result}" + (f" ({new} new)" if new else "")
 
 
 def _noted(events: Sequence[RecordedEvent]) -> Iterator[Moment]:
     proposals = _proposals(events)
     for event in events:
-        made = _note(event)
-        if made and event.id in proposals:
-            made = replace(made, title=_PROPOSED[0], tone=_PROPOSED[1])
-        if made:
-            yield made
+        note = _note(event)
+        if note and event.id in proposals:
+            note = replace(note, title=_PROPOSED[0], tone=_PROPOSED[1])
+        if note:
+            yield note
 
 
 def _proposals(events: Sequence[RecordedEvent]) -> set[int]:
     """What burnish would have accepted, had it not opened the gate for a person in the same breath."""
-    found, accepted = set(), None
+    found, accepted_id = set(), None
     for event in events:
         if event.type == "decision.made":
             decision = read(DecisionMade, event.data)
             own = decision.action == "accept" and decision.by == "burnish"
-            accepted = event.id if own else None
-        elif event.type == "gate.opened" and accepted is not None:
-            found.add(accepted)
+            accepted_id = event.id if own else None
+        elif event.type == "gate.opened" and accepted_id is not None:
+            found.add(accepted_id)
     return found
 
 

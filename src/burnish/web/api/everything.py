@@ -85,7 +85,7 @@ def tasks(
     """The tasks of every project."""
     keys = {row.key for row in registry.projects()}
     everything = [task for task in registry.store.tasks(brief=True) if task.project in keys]
-    found = search(pick(everything, statuses=status or [], ready=False, blocked=False, agent=None), q)
+    found = search(pick(everything, statuses=status or [], ready=False, only_blocked=False, agent=None), q)
     return {"tasks": [task_json(task, registry.alive) for task in found[offset : offset + limit]], "total": len(found)}
 
 

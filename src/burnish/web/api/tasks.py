@@ -101,7 +101,7 @@ def tasks(
         everything,
         statuses=status or [],
         ready=ready,
-        blocked=blocked,
+        only_blocked=blocked,
         agent=agent,
         can_go_on=lambda task: can_go_on(task, registry.alive),
     )
