@@ -24,7 +24,7 @@ class CostSource(StrEnum):
 
 
 def joint_source(sources: Iterable[str | None]) -> CostSource | None:
-    """Of several calls together; None where nothing was used."""
+    """The cost source of several calls together; None if nothing was used."""
     distinct_sources = {CostSource(source) for source in sources if source}
     if len(distinct_sources) <= 1:
         return next(iter(distinct_sources), None)
@@ -66,7 +66,7 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What agents have used so far, as far as they tell. None: in dollars, nobody knows."""
+    """What agents report to have used so far. `usd` is None if the cost is unknown."""
 
     usd: float | None = None
     tokens: int = 0
@@ -81,7 +81,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """A call that gave no answer, and what it has used all the same. Its cost is a lower bound, or unknown."""
+    """A call without an answer, and what it used. Its cost is a lower bound or unknown."""
 
     agent: str
     use: Use
@@ -116,7 +116,7 @@ class Setback:
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """What the agent said at the end. Never empty."""
+    """The agent's final message. Never empty."""
 
     text: str
     model: str | None = None

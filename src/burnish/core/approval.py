@@ -1,4 +1,4 @@
-"""An approval, and exactly what it is bound to."""
+"""An approval, and what it depends on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burnish.core.task import Spec
 
 
 class VoidCause(StrEnum):
-    """What changed under an approval; `words` tell a person."""
+    """Why an approval is void."""
 
     TREE = "tree"
     BASE = "base"
@@ -30,7 +30,7 @@ class VoidCause(StrEnum):
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> VoidCause | None:
-        """The cause in an `approval.voided` event; in those of earlier versions the words tell. None: another one."""
+        """The cause in an `approval.voided` event; older events only have its text. None: another cause."""
         if "cause" in data:
             return next((cause for cause in VoidCause if cause == data["cause"]), None)
         return next((cause for cause in VoidCause if cause.words == data.get("why")), None)
@@ -47,7 +47,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The newest approval of a task. Void as soon as base, tree, judge or what was asked for differ."""
+    """The newest approval of a task. It is void once the base, the tree, the criteria or the task text differ."""
 
     base: str
     tree: str
@@ -57,11 +57,11 @@ class Approval:
     ts: str
     # number of the `review.approved` event that gave it
     event_id: int
-    # `asked_for` of the task that was judged; "" in approvals of before this was kept: they hold all the same
+    # `asked_for` of the judged task; "" in older approvals, which stay valid
     asked: str = ""
-    # the person whose own approval it is; "": reviewers gave it
+    # the person who approved; "": approved by reviewers
     by: str = ""
-    # who approved by which rules, in parts; None in approvals of before this was kept: their hash alone counts
+    # who approved by which rules; None in older approvals, which are compared by hash
     criteria: ApprovalCriteria | None = None
 
     def changed(
@@ -74,7 +74,7 @@ class Approval:
         judge_before: Collection[str] = (),
         criteria: ApprovalCriteria | None = None,
     ) -> VoidCause | None:
-        """What it is bound to and has changed, or None; `judge_before` are the same criteria in earlier forms."""
+        """Why the approval is void, or None. `judge_before` are hashes of the same criteria in earlier forms."""
         if tree != self.tree:
             return VoidCause.TREE
         if base != self.base:
@@ -84,7 +84,7 @@ class Approval:
         return VoidCause.TASK if self.asked and asked != self.asked else None
 
     def judged_by(self, judge: str, judge_before: Collection[str], criteria: ApprovalCriteria | None) -> bool:
-        """Whether these criteria hold nothing that it was not judged by. A person is bound to no reviewer."""
+        """Whether the approval covers these criteria. A person's approval does not depend on reviewers."""
         if self.by or self.judge == judge or self.judge in judge_before:
             return True
         return self.criteria is not None and criteria is not None and self.criteria.cover(criteria)
@@ -116,7 +116,7 @@ def optional_fields(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def asked_for(spec: Spec) -> str:
-    """A hash of what the work is measured by. Ticks, priority, agents and dependencies are no part of that."""
+    """A hash of the task text that reviews judge by, without ticks, priority, agents and dependencies."""
     items = [item.text for item in spec.checklist]
     words = [spec.title, spec.description, spec.scope, list(spec.criteria), items, spec.plan]
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()

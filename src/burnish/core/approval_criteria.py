@@ -29,14 +29,14 @@ class ApprovalCriteria:
     form: int = FORM
 
     def cover(self, now: ApprovalCriteria) -> bool:
-        """Whether everyone who judges by `now` has approved by these: the same rules, and no further reviewer."""
+        """Whether an approval by these criteria holds for `now`: the same rules and no additional reviewer."""
         if (self.form, self.rules) != (now.form, now.rules) or not now.steps:
             return False
         steps_by_name = {step.name: step for step in self.steps}
         return all(step.name in steps_by_name and _covers(steps_by_name[step.name], step) for step in now.steps)
 
     def approved_by(self, name: str, places: Collection[int]) -> ApprovalCriteria:
-        """Without the reviewers of one step that did not approve; `places` are the indices of those that did."""
+        """The criteria with only the approving reviewers of one step; `places` are their indices."""
 
         def only(step: StepCriteria) -> StepCriteria:
             reviewers = tuple(one for place, one in enumerate(step.reviewers) if place in places)

@@ -24,7 +24,7 @@ class Limit:
     tokens: bool = False
 
     def more(self, use: Use) -> Limit:
-        """With what is being used at this moment."""
+        """The limit with the use of running calls added."""
         return replace(self, spent=self.spent + (use.tokens if self.tokens else use.usd or 0.0))
 
     @property
@@ -51,5 +51,5 @@ def task_limits(task: Task, policy: Policy) -> tuple[Limit, ...]:
 
 
 def overspent(limits: Iterable[Limit]) -> str | None:
-    """Why nothing more may be paid for, or None."""
+    """A description of the first limit that is used up, or None."""
     return next((limit.words for limit in limits if limit.reached), None)

@@ -25,7 +25,7 @@ class Commit:
 
 
 def left_out_words(names: Sequence[str]) -> str:
-    """For people: what never comes into a commit because of its name, and what to do."""
+    """A message that lists the files left out of a commit because of their names, and what to do."""
     listing = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
     whose, it = ("its name", "it") if len(names) == 1 else ("their names", "them")
     return (

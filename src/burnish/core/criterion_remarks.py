@@ -17,7 +17,7 @@ MIN_WORDS = 2
 def split_criterion_remarks(
     panel: PanelResult, findings: Sequence[Finding], files: Callable[[str], str | None] | None = None
 ) -> tuple[PanelResult, dict[str, Remark]]:
-    """The panel without such remarks, and one remark with all their words by the rule of the criterion.
+    """The panel without such remarks, and by criterion rule one remark that joins their texts.
 
     Only a remark of category `compliance` counts, and only if its own reviewer calls the criterion unmet.
     """
@@ -27,7 +27,7 @@ def split_criterion_remarks(
     tree = Tree(files)
     for remark in panel.remarks:
         rule = _repeated_rule(remark, _unmet_according_to(panel, remark.source))
-        # A person waived what was known then; new words about it stay a finding of their own.
+        # A waiver covers what was known at the time; a new remark about it stays a separate finding.
         if rule is None or rule in waived_rules:
             rest.append(remark)
         else:
@@ -67,7 +67,7 @@ def _repeated_rule(remark: Remark, unmet: Sequence[Compliance]) -> str | None:
     texts = (remark.title, remark.description, remark.rule)
     items = [entry.item for entry in unmet if any(_names_criterion(text, entry) for text in texts)]
     keys = {criterion_key(item) for item in items}
-    # "Retries three times" must not take what says "Retries three times with a delay".
+    # "Retries three times" must not match "Retries three times with a delay".
     rules = {criterion_rule(i) for i in items if not any(criterion_key(i) in key for key in keys - {criterion_key(i)})}
     return rules.pop() if len(rules) == 1 else None
 

@@ -22,7 +22,7 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Revise:
-    """Send it back: one more improve."""
+    """Send the change back for one more improve phase."""
 
     why: str
     blockers: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Escalate:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """It may be accepted, but only a person may say so."""
+    """It may be accepted, but only by a person."""
 
     why: str
 
@@ -49,7 +49,7 @@ Decision = Accept | Revise | Escalate | Wait
 
 @dataclass(frozen=True, slots=True)
 class ConvergenceState:
-    """Where the loop stands: what convergence is judged by."""
+    """The state of the loop that convergence is judged by."""
 
     cycle: int
     max_cycles: int
@@ -71,7 +71,7 @@ class ConvergenceState:
 
 
 def needs_description(reason: Reason | None, note: str) -> bool:
-    """Did the agent find nothing to do? Asked the same again, it does the same again.
+    """Whether the agent found nothing to do. The same prompt would give the same result.
 
     A file that may not be committed has the same reason and another note: there, the description is not at fault.
     """
@@ -79,7 +79,7 @@ def needs_description(reason: Reason | None, note: str) -> bool:
 
 
 def after_work(now: ConvergenceState) -> Decision | None:
-    """Nothing changed, or code that was judged before: there is nothing to judge. None = go on."""
+    """The decision if nothing changed or the tree was judged before. None: continue."""
     if now.tree and now.tree in now.earlier_trees:
         cycle = now.earlier_trees.index(now.tree) + 1
         return Escalate(Reason.STALLED, f"The agent is going in circles: cycle {now.cycle} brought back {_nth(cycle)}.")
@@ -100,7 +100,7 @@ def after_work(now: ConvergenceState) -> Decision | None:
 def after_checks(
     findings: Sequence[Finding], now: ConvergenceState, *, on_failure: str, block_on: Severity
 ) -> Decision | None:
-    """Straight back to the agent when a check is broken, without paying for a review. None = go on to review."""
+    """Send the change back without a review if a check fails. None: continue with the review."""
     guard = _guarded(findings)
     if guard:
         return guard
@@ -123,7 +123,7 @@ def after_review(
     if guard:
         return guard
     if panel.verdict is None:
-        # Not sent back to the author: the code may be fine, it is the reviewer we failed to hear.
+        # Not sent back to the author: the code may be fine, only the review could not be read.
         return Escalate(Reason.UNREADABLE_REVIEW, panel.why or "the review could not be read")
     if panel.verdict is Verdict.NEEDS_DISCUSSION:
         return Escalate(Reason.NEEDS_DISCUSSION, panel.summary or "the reviewer wants to talk to a person")
@@ -176,7 +176,7 @@ def _not_ruled_words(ids: Sequence[str]) -> str:
 
 
 def unseen_words(files: Sequence[UnseenFile]) -> str:
-    """Why an approval waits for a person although nothing speaks against it."""
+    """Why an approval without objections waits for a person."""
     what = "1 file has" if len(files) == 1 else f"{len(files)} files have"
     return f"{what} content that no reviewer could be shown: {_names([file.path for file in files])}"
 
@@ -184,7 +184,7 @@ def unseen_words(files: Sequence[UnseenFile]) -> str:
 def effective_verdict(
     panel: PanelResult, findings: Sequence[Finding], block_on: Severity
 ) -> tuple[Verdict | None, str]:
-    """The verdict that counts, and in one line what keeps an approval from being one."""
+    """The effective verdict, and one line that says why it differs from the reviewer's."""
     if panel.verdict is not Verdict.APPROVED:
         return panel.verdict, ""
     if against := what_is_against(panel, findings, block_on):
@@ -192,7 +192,7 @@ def effective_verdict(
     elif panel.blocking:
         why = "it asks for a person before anything else (blocking)"
     elif panel.uncovered:
-        # no word against the code: it is the review that is not whole
+        # no objection to the code: only the review is incomplete
         return panel.verdict, f"approved by the reviewer, but nobody looked at {_names(panel.uncovered)}"
     elif not_ruled_ids := unruled_ids(panel, findings, block_on):
         return panel.verdict, f"approved by the reviewer, but {_not_ruled_words(not_ruled_ids)}"
@@ -204,20 +204,20 @@ def effective_verdict(
 
 
 def what_is_against(panel: PanelResult, findings: Sequence[Finding], block_on: Severity) -> str:
-    """What no approval goes together with, in a few words: open findings, unmet criteria, the review's own words."""
+    """What contradicts an approval, in a few words: open findings, unmet criteria, the review's own remarks."""
     not_ruled_ids = unruled_ids(panel, findings, block_on)
     blockers = [f.id for f in findings if blocks(f, block_on) and f.id not in not_ruled_ids]
     if unmet := unmet_items(panel.compliance, findings):
         return f"not met: {_names(unmet)}"
     if blockers:
         return f"{_listed(blockers)} still {'stands' if len(blockers) == 1 else 'stand'}"
-    # The ledger may hold it for something milder, or for settled; who says it cannot approve all the same.
+    # The ledger may rate the remark lower or as settled; a review that raises it still cannot approve.
     objections = [r for r in panel.remarks if r.severity.rank <= block_on.rank and not _waived(r, findings)]
     return f"it says itself: {objections[0].title} ({objections[0].severity})" if objections else ""
 
 
 def _waived(remark: Remark, findings: Sequence[Finding]) -> bool:
-    """Has a person said that we live with just this?"""
+    """Whether a person waived this remark."""
     waived_remarks = (f.remark for f in findings if f.state is FindingState.WAIVED)
     return any(_same_file(remark, other) and say_the_same(remark, other) for other in waived_remarks)
 
@@ -227,7 +227,7 @@ def _same_file(one: Remark, other: Remark) -> bool:
 
 
 def send_back(why: str, blockers: tuple[str, ...], now: ConvergenceState) -> Decision:
-    """One more improve, unless the loop goes in circles or has run out."""
+    """One more improve phase, unless the cycles are used up or the loop makes no progress."""
     if now.cycle >= now.max_cycles:
         subject = "The only cycle is" if now.cycle == 1 else f"All {now.max_cycles} cycles are"
         if now.cycle > now.max_cycles:
@@ -262,7 +262,7 @@ def _why(panel: PanelResult, findings: Sequence[Finding], blockers: tuple[str, .
 
 
 def unjudged(compliance: Sequence[Compliance], criteria: Sequence[str]) -> list[str]:
-    """Criteria that a review says nothing of, or says that it did not judge."""
+    """Criteria that a review does not mention or explicitly did not judge."""
     judged_items = {_plain_item(c.item) for c in compliance if c.met is not None}
     left_open = {_plain_item(c.item) for c in compliance if c.met is None and c.note} - judged_items
     open_criteria = [c for c in criteria if _plain_item(c) in left_open]
@@ -285,7 +285,7 @@ def _nth(cycle: int) -> str:
 
 
 def _shortened(text: str, longest: int = 400) -> str:
-    """The end of a message on one line, which is where an agent says what became of it."""
+    """The end of a message on one line, where agents usually report the result."""
     plain = " ".join(text.split())
     return plain if len(plain) <= longest else f"…{plain[-longest:].partition(' ')[2]}"
 

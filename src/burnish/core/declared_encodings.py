@@ -61,7 +61,7 @@ def declarations(data: bytes) -> Iterator[str]:
 
 
 def declares_other_encoding(data: bytes) -> bool:
-    """Must the whole content be read to know what an interpreter makes of it? `data`: its beginning, or all of it."""
+    """Whether the whole content is needed to know how an interpreter decodes it. `data`: its start, or all of it."""
     if any(codec not in ("utf-8", "ascii") for codec in declarations(data)):
         return True
     return len(data) == HEAD and _goes_on(data)
@@ -77,7 +77,7 @@ def may_declare_later(path: str, head: bytes, hunk_texts: Iterable[str]) -> bool
 
 
 def _goes_on(head: bytes) -> bool:
-    """Can a comment with a declaration go on behind this beginning of a file?"""
+    """Whether a comment with a declaration may continue after this start of a file."""
     lines = _LINE_END.split(head.removeprefix(codecs.BOM_UTF8), maxsplit=2)
     return len(lines) <= 2 and all(map(_BLANK_OR_COMMENT.match, lines))
 

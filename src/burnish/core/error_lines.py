@@ -1,4 +1,4 @@
-"""Which of the lines that a failed command printed says why it failed."""
+"""The line in the output of a failed command that says why it failed."""
 
 from __future__ import annotations
 

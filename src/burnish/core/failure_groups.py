@@ -36,12 +36,12 @@ def is_group(remark: Remark) -> bool:
 
 
 def covers(remark: Remark, name: str) -> bool:
-    """Does a finding with this remark stand for the test of that name?"""
+    """Whether a finding with this remark covers the test of that name."""
     return _digest(name) in _current_members(remark) if is_group(remark) else remark.rule == name
 
 
 def covered_names(remarks: Iterable[Remark], names: Iterable[str]) -> set[str]:
-    """Those of `names` that one of the remarks stands for."""
+    """Those of `names` that one of the remarks covers."""
     rules, members = set(), set()
     for remark in remarks:
         rules.add(remark.rule)
@@ -67,15 +67,15 @@ def group_remarks(remarks: Sequence[Remark], findings: Sequence[Finding]) -> tup
     groups = [_group(rule, members, group_findings[rule]) for rule, members in buckets.items()]
     tests = [remark for remark in fresh if _named(remark)]
     others = [remark for remark in fresh if not _named(remark)]
-    # what a person waived, and what has its remark already
+    # waived rules, and rules that have a remark already
     used_rules = {finding.remark.rule for finding in findings if finding.state is FindingState.WAIVED} | set(buckets)
     return (*single, *groups, *_new_groups(tests, used_rules), *_new_places(others, findings, used_rules))
 
 
 def _owners(findings: Sequence[Finding]) -> Callable[[Remark], str | None]:
-    """A function that gives the rule of the known finding that a remark belongs to."""
+    """A function that returns the rule of the finding that a remark belongs to."""
     groups = [f for f in findings if is_group(f.remark)]
-    # Where several hold one name, those alive come first.
+    # If several findings contain a test, the open ones come first.
     groups_by_rank = sorted(groups, key=lambda f: (not f.alive, f.state is FindingState.RESOLVED, -f.number))
     names = {f.remark.rule for f in findings if _named(f.remark) and not is_group(f.remark)}
     members: dict[bytes, str] = {}
@@ -87,8 +87,8 @@ def _owners(findings: Sequence[Finding]) -> Callable[[Remark], str | None]:
             if is_waived:
                 waived_places.setdefault(digest, finding.remark.rule)
     occurrences: Counter[_Key] = Counter()
-    # A test that is new may join a group that is open, or one of the same words that was. One that a person waived
-    # does not take it in.
+    # A new test may join a group that is open, or a resolved one with the same message. It never joins
+    # a waived group.
     fine = tuple(f"{_RULE}{level}:" for level in ("same", "alike"))
     open_rules = {f.remark.rule for f in groups if f.alive}
     open_rules |= {f.remark.rule for f in groups if f.state is FindingState.RESOLVED and f.remark.rule.startswith(fine)}
@@ -111,7 +111,7 @@ def _owners(findings: Sequence[Finding]) -> Callable[[Remark], str | None]:
 
 
 def _new_groups(tests: Sequence[Remark], used_rules: set[str]) -> list[Remark]:
-    """Equal failures as one; where that leaves too many, those that are only alike, of one file, or all."""
+    """Group equal failures; if too many remain, group similar ones, then by file, then all."""
     groups: list[Remark] = list(tests)
     for level in ("same", "alike", "file", "check"):
         groups = _grouped(tests, level, used_rules)
@@ -121,7 +121,7 @@ def _new_groups(tests: Sequence[Remark], used_rules: set[str]) -> list[Remark]:
 
 
 def _new_places(places: Sequence[Remark], findings: Sequence[Finding], used_rules: set[str]) -> list[Remark]:
-    """Problems at lines are findings of their own unless there are too many."""
+    """Problems at lines are separate findings unless there are too many."""
     if len(places) <= MOST_REMARKS:
         return list(places)
     repeats, rest = _without_known(places, findings)
@@ -134,7 +134,7 @@ def _new_places(places: Sequence[Remark], findings: Sequence[Finding], used_rule
 
 
 def _without_known(places: Sequence[Remark], findings: Sequence[Finding]) -> tuple[list[Remark], list[Remark]]:
-    """As many remarks of each kind as there are open findings of it; and the rest."""
+    """For each kind as many remarks as it has open findings, and the other remarks."""
     open_counts: dict[_Key, int] = defaultdict(int)
     for finding in findings:
         if finding.state is not FindingState.RESOLVED and not is_group(finding.remark) and not _named(finding.remark):
@@ -154,7 +154,7 @@ def _without_known(places: Sequence[Remark], findings: Sequence[Finding]) -> tup
 def _grouped(remarks: Sequence[Remark], level: str, used_rules: set[str]) -> list[Remark]:
     buckets: dict[_Key, list[Remark]] = defaultdict(list)
     for number, remark in enumerate(remarks):
-        # without a message nothing says that two failures are equal
+        # without a message two failures cannot be compared
         alone = level == "same" and _named(remark) and not remark.description.strip()
         buckets[(str(number),) if alone else _key(level, remark)].append(remark)
     return [
@@ -164,7 +164,7 @@ def _grouped(remarks: Sequence[Remark], level: str, used_rules: set[str]) -> lis
 
 
 def _free(rule: str, used_rules: set[str]) -> str:
-    """A rule of its own: what a person waived are the failures of then, not new ones with the same words."""
+    """An unused rule: a waiver covers the failures of its time, not new ones with the same message."""
     number = 2
     free = rule
     while free in used_rules:
@@ -202,11 +202,11 @@ def _named(remark: Remark) -> bool:
 
 
 def _group(rule: str, members: Sequence[Remark], before: Finding | None = None) -> Remark:
-    """One remark for all of them; members that it had before stay known, so that they come back to it."""
+    """One remark for all members. Earlier members are kept, so that they return to the same group."""
     occurrences: Counter[_Key] = Counter()
     current = {_digest(r.rule) if _named(r) else _place_digest(r, occurrences) for r in members}
     if before and before.state is FindingState.WAIVED:
-        # those that are fixed stay waived, and nothing is added
+        # fixed members stay waived, and no member is added
         current |= _current_members(before.remark)
     first = members[0]
     examples = sorted(members, key=_name)[:MOST_EXAMPLES]
@@ -244,7 +244,7 @@ def _title(members: Sequence[Remark], messages: set[str], files: set[str | None]
 
 def _description(members: Sequence[Remark], examples: Sequence[Remark], messages: set[str]) -> str:
     same = len(messages) == 1
-    # the whole output of one: the rest differs in little but names and values
+    # the whole output of one member: the others differ only in names and values
     parts = [examples[0].description.strip()[:_LONGEST_MESSAGE]] if same else []
     rows = [_name(r) if same or not r.description else f"{_name(r)}: {_message(r)[:_LONGEST_LINE]}" for r in examples]
     omitted_count = len(members) - len(examples)
@@ -270,19 +270,19 @@ def _digest(name: str) -> bytes:
 
 
 def _place_digest(remark: Remark, occurrences: Counter[_Key]) -> bytes:
-    """Of a problem at a line: the second of the same kind in a file is another one than the first."""
+    """The digest of a problem at a line; repeats of one kind in a file get different digests."""
     key = _place_key(remark)
     occurrences[key] += 1
     return _digest("\0".join((*key, str(occurrences[key]))))
 
 
 def _members(remark: Remark) -> set[bytes]:
-    """All that the group has stood for."""
+    """All current and earlier members of the group."""
     return {digest for part in remark.members.split(_EARLIER) for digest in _decoded(part)}
 
 
 def _current_members(remark: Remark) -> set[bytes]:
-    """Those that failed when the remark was written: what a person who waives it has seen."""
+    """The members that failed when the remark was written, which a waiver covers."""
     return set(_decoded(remark.members.split(_EARLIER)[0]))
 
 

@@ -16,7 +16,7 @@ _PLACES = (re.compile(r'File "([^"\n]+)", line (\d{1,8})'), re.compile(r"([\w./@
 
 
 def is_blamed(failure: TestFailure, change: Change) -> bool:
-    """Does the change touch the test itself, or a line that its traceback names?"""
+    """Whether the change touches the test itself or a line in its traceback."""
     return any(_touches_test(failure, file) for file in change.files) or _crosses(failure.message, change)
 
 

@@ -1,4 +1,4 @@
-"""What comes next for a task, from what is on record. Resuming after a crash is just asking again."""
+"""The next step of a task, computed from its history. After a crash the same call gives the step to resume."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def next_step(history: History, policy: Policy) -> Step:
 
 
 def judged(history: History, policy: Policy, cycle: int) -> Decision | ReviewStep:
-    """What the reviews on record come to, or the one that is still to be asked for: the pipeline after approval."""
+    """The decision from the recorded reviews, or the review that is still missing."""
     now, spec = convergence_state(history, policy, cycle), history.task.spec
     criteria = (*spec.criteria, *(item.text for item in spec.checklist))
     first = reviewed(history, policy, cycle, "", now, criteria)
@@ -99,7 +99,7 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | ReviewSte
         if policy.hitl == "every" and not _let_pass(history, cycle, before):
             return Wait(f"a person is to look at it before {step.name} (hitl_review: every)")
         before = step.name
-        # criteria are the review's; a step looks at what it was made for
+        # only the main review judges criteria; a pipeline step has its own subject
         outcome = reviewed(history, policy, cycle, step.name, now, ())
         if outcome is None:
             return ReviewStep(cycle, step.name)
@@ -108,13 +108,13 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | ReviewSte
 
 
 def _let_pass(history: History, cycle: int, step: str) -> bool:
-    """Has a person seen that review before the next step is paid for? A person's own needs nobody else."""
+    """Whether a person let this review pass, so that the next step may start. A person's own review passes."""
     record = stored_review(history, cycle, step)
     return approved_to_continue(history, cycle, step) or bool(record and by_person(record.result))
 
 
 def passes_as_waived(history: History, policy: Policy) -> bool:
-    """At the gate, the last blocker waived: would the stored review pass now? The same weighing as `run` would do."""
+    """Whether the stored review passes once the last blocker is waived. It decides as `run` would."""
     cycle = history.cycle
     last = history.decision(cycle)
     blockers = last.data.blockers if last and last.action == "ask" else ()
@@ -126,7 +126,7 @@ def passes_as_waived(history: History, policy: Policy) -> bool:
 
 
 def pending_steps(history: History, policy: Policy) -> tuple[str, ...]:
-    """Steps of the pipeline that have not judged this cycle yet, behind a review that has."""
+    """Pipeline steps that have not judged this cycle yet, after a review that has."""
     cycle, kind = history.cycle, history.task.spec.type
     if kind in (TaskType.REVIEW, TaskType.PLAN) or stored_review(history, cycle) is None:
         return ()
@@ -148,7 +148,7 @@ def may_fix(history: History, policy: Policy, cycle: int) -> bool:
 
 
 def reviews(history: History, policy: Policy) -> bool:
-    """Is this cycle to be reviewed by itself? Nothing skips a required review."""
+    """Whether this cycle is reviewed automatically. A required review is never skipped."""
     if history.task.spec.type is TaskType.REVIEW:
         return True
     step = requested_step(history, history.cycle)
@@ -163,7 +163,7 @@ def asked_for_review(history: History) -> bool:
     """A person typed `burnish review 29`."""
     own = [d for d in history.decisions if d.action == "again" and d.cycle == history.cycle and d.by != "burnish"]
     again = [set(d.data.supersede) for d in own]
-    # who has the work done again asks for no review by that
+    # a request to redo the work is not a request for a review
     return any("review" in phases and not phases & {"implement", "improve"} for phases in again)
 
 
@@ -174,7 +174,7 @@ def requested_step(history: History, cycle: int) -> str:
 
 
 def is_step_by_step(history: History, cycle: int) -> bool:
-    """Does a person take the next step, whatever this one comes to?"""
+    """Whether a person starts the next step, whatever the result of this one."""
     by_hand = not history.task.auto_review and stored_review(history, cycle) is not None
     return by_hand or bool(requested_step(history, cycle))
 
@@ -196,13 +196,13 @@ def decision_after_checks(history: History, policy: Policy, cycle: int) -> Decis
 
 
 def convergence_state(history: History, policy: Policy, cycle: int) -> ConvergenceState:
-    """The record of this run, as convergence needs it."""
+    """The state of this run that convergence is judged by."""
     works = [history.work(n) for n in range(1, cycle)]
     work = history.work(cycle)
     past = [history.decision(n) for n in range(1, cycle)]
     disputes = {f.id: f.disputes for f in history.findings}
     disputed_ids = work.result.disputes if work else ()
-    # what a person put there, or had judged anew, is no circle of the author's
+    # commits by a person do not count as repeated work of the author
     own = bool(work and work.result.changed and not work.result.by_hand)
     return ConvergenceState(
         cycle=cycle,

@@ -1,4 +1,4 @@
-"""What is on record about a task's current run: enough to know the next step after any crash."""
+"""The recorded history of a task's current run, from which the next step follows after a crash."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PhaseRecord(Generic[Result_co]):
     started_at: str = ""
     finished_at: str | None = None
     runner: str = ""
-    # a later decision said "do this one again"
+    # a later decision requested this phase again
     superseded: bool = False
     cost_usd: float | None = None
     tokens: int = 0
@@ -120,7 +120,7 @@ class History:
         return None
 
     def attempt(self, cycle: int, phase: str) -> tuple[int, bool]:
-        """The attempt to go on with, and whether it is a new one: numbers are never used twice."""
+        """The attempt to continue with, and whether it is new. Numbers are never reused."""
         last = self.phase(cycle, phase)
         if last and last.state == "started":
             return last.attempt, False
@@ -128,7 +128,7 @@ class History:
         return max(numbers, default=0) + 1, True
 
     def kept_under(self, cycle: int, phase: str, attempt: int) -> int:
-        """The attempt whose folder holds the calls: after a stop it stays, so who had answered is not asked again."""
+        """The attempt whose folder holds the calls. A resumed phase keeps it: answered calls are not repeated."""
         attempts = {p.attempt: p for p in self.phases if (p.cycle, p.phase) == (cycle, phase) and not p.superseded}
         while (before := attempts.get(attempt - 1)) and _is_interrupted(before):
             attempt -= 1
@@ -155,7 +155,7 @@ class History:
         return self._ended(ReviewFixResult, cycle, REVIEW_FIX)
 
     def decision(self, cycle: int) -> DecisionRecord | None:
-        """The decision on that cycle that still stands."""
+        """The current decision on that cycle."""
         for record in reversed(self.decisions):
             if record.cycle == cycle:
                 return None if record.action == "again" else record
@@ -165,7 +165,7 @@ class History:
         return [finding.id for finding in self.findings if finding.alive]
 
     def tip(self, cycle: int) -> PhaseRecord[WorkResult] | None:
-        """The phase that made the code of that cycle: the author's, or the fix of a reviewer (`review.may_fix`)."""
+        """The phase that produced the code of that cycle: the author's, or a reviewer's fix (`review.may_fix`)."""
         fix = self.review_fix(cycle)
         return fix if fix and fix.result.changed else self.work(cycle)
 
@@ -175,7 +175,7 @@ class History:
         return with_result((record for name in names if (record := self.finished(cycle, name))), ReviewResult)
 
     def superseded_reviews(self, cycle: int, phase: str) -> tuple[PhaseRecord[ReviewResult], ...]:
-        """Finished reviews of that cycle that another one takes the place of; `phase` is the one that is held now."""
+        """Finished reviews of that cycle that are superseded, or that a new review `phase` replaces."""
         reviews = with_result((p for p in self.phases if p.cycle == cycle), ReviewResult)
         return tuple(p for p in reviews if p.superseded or p.phase == phase)
 
@@ -183,12 +183,12 @@ class History:
         return with_result(self.phases, Failure)
 
     def rejected_by_person(self, tree: str) -> bool:
-        """Has a person rejected this very tree? Then no reviewer's word alone brings it forward."""
+        """Whether a person rejected this tree. Reviewers alone cannot approve it then."""
         return any(d.data.tree == tree for d in self.decisions if d.data.reason == Reason.HUMAN_REJECTED)
 
     @property
     def sent_back(self) -> bool:
-        """Did the newest review or check that judged the work ask for changes?"""
+        """Whether the newest review or check of the work asked for changes."""
         judgements = (d.data for d in reversed(self.decisions) if d.data.reason not in _WITHOUT_JUDGEMENT)
         statuses = (data.review_status for data in judgements if data.review_status)
         return next(statuses, "") in ("failed", "rejected")

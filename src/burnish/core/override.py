@@ -1,4 +1,4 @@
-"""Forward against a rejection: five questions, and what the answers come to."""
+"""Overriding a rejection: five questions, and the category that follows from the answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class OverrideReasons:
 
 
 def override_reasons(yes: Mapping[str, bool], explanation: str) -> OverrideReasons:
-    """The first yes gives the category; without one it takes words."""
+    """The category of the first question answered with yes; without one an explanation is required."""
     first = next((q.ground for q in QUESTIONS if q.ground and yes.get(q.flag)), OverrideReason.CUSTOM)
     words = explanation.strip()
     if first is OverrideReason.CUSTOM and not words:

@@ -1,4 +1,4 @@
-"""The settings that decide, as plain values: what the engine needs of `Config`."""
+"""The settings that the engine uses, as plain values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CheckSpec:
     report_file: str | None = None
     # a regular expression with a group `name`: each line that matches names a failure
     pattern: str | None = None
-    # nobody asked for it: the repository seems to have it
+    # detected in the repository, not configured
     found: bool = False
     # patterns: it runs only if the change touches one; none = always
     paths: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class ReviewerSpec:
 
 @dataclass(frozen=True, slots=True)
 class StepSpec:
-    """One step of the pipeline: a review of its own after approval."""
+    """One step of the pipeline: a separate review after approval."""
 
     name: str
     reviewers: tuple[ReviewerSpec, ...]
@@ -134,7 +134,7 @@ class Policy:
     setup: str | tuple[str, ...] | None = None
     copy: tuple[str, ...] = ()
     artifacts: str = "ref"
-    # prompt or apply: how the work of a cut attempt comes back
+    # prompt or apply: how the work of an interrupted attempt is restored
     rescued: str = "prompt"
     base_ref: str | None = None
     commit_message: str | None = None
@@ -144,11 +144,11 @@ class Policy:
     task_tokens: int | None = None
     # `warn` or `refuse`: when an agent does not tell what a budget counts
     uncounted: str = "warn"
-    # hash of everything that judges: check commands, reviewers, block_on, quorum, pipeline, own prompts
+    # hash of the criteria: check commands, reviewers, block_on, quorum, pipeline, own prompts
     judge: str = ""
     # the same criteria as earlier versions of burnish hashed them
     judge_before: tuple[str, ...] = ()
-    # what judges, in parts
+    # the criteria in parts
     criteria: ApprovalCriteria | None = None
     # who improves; None = who implements
     improve_agent: str | None = None
@@ -156,9 +156,9 @@ class Policy:
     pipeline: tuple[StepSpec, ...] = ()
     # thinning, judge, tooling → error, warning, off
     guard: tuple[tuple[str, str], ...] = ()
-    # what a person should hear about these settings
+    # warnings about these settings
     notes: tuple[str, ...] = ()
 
     def judges_as(self, judge_hash: str) -> bool:
-        """Do these settings judge as the ones whose hash was stored, in whatever form it was made?"""
+        """Whether these settings have the criteria with this stored hash, in its current or an earlier form."""
         return judge_hash == self.judge or judge_hash in self.judge_before

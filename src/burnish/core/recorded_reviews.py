@@ -1,4 +1,4 @@
-"""Reviews that are on record, and what they come to when a person has settled what stood in the way."""
+"""Decisions from recorded reviews, also after a person waived their blockers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def stored_review(history: History, cycle: int, step: str = "") -> ReviewRecord 
 
 
 def last_blockers_gone(findings: Sequence[Finding], blockers: Sequence[str], block_on: Severity) -> bool:
-    """Nothing that stood in the way stands there any more, and a person had a hand in it."""
+    """Whether no blocker is left and a person waived at least one of them."""
     findings_by_id = {f.id: f for f in findings}
     were = [findings_by_id[id] for id in blockers if id in findings_by_id]
     by_a_person = any(f.state is FindingState.WAIVED for f in were)
@@ -82,7 +82,7 @@ def last_blockers_gone(findings: Sequence[Finding], blockers: Sequence[str], blo
 def reviewed(
     history: History, policy: Policy, cycle: int, step: str, now: ConvergenceState, criteria: Sequence[str]
 ) -> Decision | None:
-    """What one stored review comes to; None where there is none yet."""
+    """The decision from one stored review; None if there is none yet."""
     record = stored_review(history, cycle, step)
     if record is None:
         return None
@@ -99,7 +99,7 @@ def reviewed(
 
 
 def _with_quorum(panel: PanelResult, review: ReviewResult, policy: Policy, step: str) -> PanelResult:
-    """A waiver answers the reviewers that asked for changes. It does not stand for those that were never heard."""
+    """The panel without a verdict if too few reviews could be read. A waiver does not replace missing reviews."""
     if panel.verdict is not Verdict.APPROVED or by_person(review):
         return panel
     pipeline_step = next((one for one in policy.pipeline if one.name == step), None)
@@ -118,12 +118,12 @@ def _with_quorum(panel: PanelResult, review: ReviewResult, policy: Policy, step:
 
 
 def by_person(review: ReviewResult) -> bool:
-    """Is the review itself a person's?"""
+    """Whether a person wrote the review."""
     return any(is_person(reviewer.agent) for reviewer in review.reviewers)
 
 
 def _by_whom(decision: Decision, panel: PanelResult, review: ReviewResult) -> Decision:
-    """What a person rejects outright is not to be mistaken for the word of an agent."""
+    """The decision with its own reason if a person rejected the change."""
     is_rejection = panel.verdict is Verdict.REJECTED and by_person(review)
     if isinstance(decision, Escalate) and decision.reason is Reason.REJECTED and is_rejection:
         return replace(decision, reason=Reason.HUMAN_REJECTED)
@@ -131,7 +131,7 @@ def _by_whom(decision: Decision, panel: PanelResult, review: ReviewResult) -> De
 
 
 def approved_to_continue(history: History, cycle: int, step: str) -> bool:
-    """Has a person let that review of the cycle pass, and was none asked for anew since?"""
+    """Whether a person let this review of the cycle pass and requested no other since."""
     for decision in reversed([d for d in history.decisions if d.cycle == cycle]):
         if decision.data.passed == step:
             return True
@@ -141,13 +141,13 @@ def approved_to_continue(history: History, cycle: int, step: str) -> bool:
 
 
 def _rests_on_waived(panel: PanelResult, findings: Sequence[Finding]) -> bool:
-    """It asks for changes once more, but for nothing that a person has not waived: that is no circle to go in."""
+    """Whether the review asks only for changes that a person has waived."""
     has_waiver = any(f.state is FindingState.WAIVED for f in findings)
     return panel.verdict is Verdict.CHANGES_REQUESTED and has_waiver and not any(f.alive for f in findings)
 
 
 def _as_waived(panel: PanelResult, review: ReviewResult, findings: Sequence[Finding]) -> PanelResult:
-    """The review without what was waived. One that was never read, or that said no outright, stays what it is."""
+    """The review without waived objections. An unreadable review or a rejection stays unchanged."""
     if panel.verdict is not Verdict.CHANGES_REQUESTED or panel.blocking:
         return panel
     unmet = unmet_items(panel.compliance, findings)
@@ -155,7 +155,7 @@ def _as_waived(panel: PanelResult, review: ReviewResult, findings: Sequence[Find
         # recorded before criteria had findings of their own
         unmet = []
     compliance = tuple(c if c.met is not False or c.item in unmet else replace(c, met=True) for c in panel.compliance)
-    # Who asks for changes need not have seen everything; who approves must have.
+    # A reviewer that asks for changes need not have seen everything; one that approves must have.
     unseen = ("what the review did not list",) if review.unseen is None else review.unseen
     return replace(panel, verdict=Verdict.APPROVED, compliance=compliance, uncovered=unseen)
 
@@ -187,7 +187,7 @@ def untested_note(history: History, cycle: int) -> str:
 
 
 def tests_ran(checks: Iterable[CheckRecord]) -> bool:
-    """Did one of these checks run a test?"""
+    """Whether one of these checks ran a test."""
     for check in checks:
         if check.counts:
             if check.counts.passed or check.counts.failed:
@@ -198,7 +198,7 @@ def tests_ran(checks: Iterable[CheckRecord]) -> bool:
 
 
 def is_tested(history: History, cycle: int) -> bool:
-    """Was a test run for the newest state up to this cycle?"""
+    """Whether a test ran for the newest state up to this cycle."""
     return tests_ran(_newest_checks(history, cycle))
 
 

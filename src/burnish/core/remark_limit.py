@@ -41,7 +41,7 @@ def limit_remarks(
 
 
 def stands_for_more(findings: Iterable[Finding]) -> bool:
-    """Is there an open finding whose remarks were not all named? What a review names next may be one of them."""
+    """Whether an open finding has unlisted remarks. A later review may raise one of them."""
     return any(finding.alive and finding.remark.rule.startswith(f"{RULE}:") for finding in findings)
 
 

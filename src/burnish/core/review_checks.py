@@ -1,4 +1,4 @@
-"""What the checks of a review without a task came to, one entry per check."""
+"""Results of the checks of a review without a task, one entry per check."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReviewedCheck:
 
     @property
     def clear(self) -> bool:
-        """It holds nothing against the change."""
+        """Whether the check found no problem in the change."""
         return self.state in (CheckState.PASSED, CheckState.FAILED_BEFORE, CheckState.NOT_RUN)
 
     @property
@@ -83,7 +83,7 @@ class ReviewedCheck:
 
 
 def reviewed_check(comparison: Comparison) -> ReviewedCheck:
-    """The entry of a check that ran on the reviewed tree and, if it failed there, on the one before."""
+    """The entry of a check that ran on the reviewed tree and, if it failed there, on the base."""
     report, base = comparison.report, comparison.baseline
     state, why = CheckState.FAILED_BEFORE, ""
     if skip_note := _more_skipped(comparison):
@@ -123,7 +123,7 @@ def _more_skipped(comparison: Comparison) -> str:
 
 
 def stored_check(record: CheckRecord) -> ReviewedCheck:
-    """The same entry, from what the log of a task holds of a check."""
+    """The same entry from the stored record of a check."""
     name = record.name or "check"
     state, why = CheckState.FAILED_BEFORE, ""
     if record.status == "not_run":
@@ -146,7 +146,7 @@ _NAMES = re.compile(r"(?:LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTORS|CODEOWNE
 
 
 def is_documentation(change: Change) -> bool:
-    """Does the change touch documentation alone, which no test runs?"""
+    """Whether the change touches only documentation, which no test covers."""
     paths = [path for file in change.files for path in (file.path, file.old_path) if path]
     return bool(paths) and all(_is_document(PurePosixPath(path)) for path in paths)
 

@@ -230,7 +230,7 @@ def _assigned() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def assignments(text: str) -> Iterator[tuple[int, int]]:
-    """Where random values stand that are given to a password, key or token."""
+    """Positions of random values that are assigned to a password, key or token."""
     word, value = _assigned()
     last_end = 0
     for name in word.finditer(text):
@@ -249,7 +249,7 @@ def _is_position(text: str, name: re.Match[str]) -> bool:
 
 
 def is_stand_in(value: str) -> bool:
-    """Nobody's secret: `AKIA…EXAMPLE`, `xxxx`, `<your key>`."""
+    """Whether it is a placeholder: `AKIA…EXAMPLE`, `xxxx`, `<your key>`."""
     if value.startswith("-----BEGIN"):
         body = value.partition("-----BEGIN")[2].partition("-----")[2]
         return len(set(body)) < 20 or "..." in body or "…" in body
@@ -259,7 +259,7 @@ def is_stand_in(value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """High entropy, and no hash, name, path or piece of code."""
+    """Whether it has high entropy and is not a hash, name, path or piece of code."""
     if is_stand_in(value) or _MADE_UP.search(value) or _NO_SECRET.fullmatch(value):
         return False
     if not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value):

@@ -1,4 +1,4 @@
-"""Known secrets, found in a text and taken out of it. Pure: the values of the environment are handed in."""
+"""Finds and redacts secrets in a text. Pure: the values of the environment are passed in."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What must not be seen: some values, and everything that has the shape of a secret."""
+    """The secrets to redact: known values, and everything with the format of a secret."""
 
     kinds: Mapping[str, str] = field(default_factory=dict)  # value → kind
     _values: re.Pattern[str] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Secrets:
-        """The values of variables whose names say that they are secret."""
+        """The values of variables with a secret name."""
         kinds: dict[str, str] = {}
         for name, value in environment.items():
             for secret in _values_of(name, value.strip()):
@@ -68,7 +68,7 @@ class Secrets:
         return cls(kinds, re.compile("|".join(map(re.escape, longest_first))) if kinds else None)
 
     def redact(self, text: str) -> str:
-        """The same text with a note in the place of each secret. Doing it twice changes nothing more."""
+        """The text with each secret replaced by a marker. Idempotent."""
         if self._values:
             text = self._values.sub(lambda hit: mark(self.kinds[hit[0]]), text)
         for shape in SHAPES:
@@ -121,7 +121,7 @@ class Secrets:
         return _ordered(text, ((start, kind) for start, _, kind in self.spans(text)))
 
     def find_new(self, text: str, *, old: str = "") -> list[Leak]:
-        """Those that are not in `old`, and that nobody allowed; a value of the environment never is."""
+        """Secrets that are neither in `old` nor allowed by a comment. A value of the environment is never allowed."""
         lines = text.split("\n")
         fresh = [hit for hit in self.spans(text) if text[hit[0] : hit[1]] not in old]
         counts = [
@@ -140,7 +140,7 @@ class Secrets:
         return [Leak(1, kind) for kind in sorted(kinds)]
 
     def _hits(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Start, end and kind; no letter is taken for two secrets."""
+        """Start, end and kind of secrets that do not overlap."""
         earlier_hits: list[tuple[int, int]] = []
         for start, end, kind in self._all_hits(text):
             if not any(a < end and start < b for a, b in earlier_hits):
@@ -155,7 +155,7 @@ class Secrets:
         yield from ((start, end, ASSIGNED) for start, end in assignments(text))
 
     def clean(self, value: Any) -> Any:
-        """Every text inside of lists and mappings, redacted."""
+        """The value with every text inside of lists and mappings redacted."""
         if isinstance(value, str):
             return self.redact(value)
         if isinstance(value, Mapping):
@@ -166,7 +166,7 @@ class Secrets:
 
 
 def is_allowed(lines: Sequence[str], index: int) -> bool:
-    """Does a comment on this line, or a `nextline` comment above it, say that it holds no secret?"""
+    """Whether a comment on this line, or a `nextline` comment above it, allows it."""
     above = lines[index - 1] if index else ""
     return bool(ALLOWED.search(lines[index]) or ("nextline" in above and ALLOWED.search(above)))
 
@@ -177,7 +177,7 @@ NO_SECRETS = Secrets()
 
 @dataclass(slots=True)
 class LineFilter:
-    """Line after line of a growing text: a key is taken out though no line shows all of it."""
+    """Redacts a growing text line by line, including keys that span several lines."""
 
     secrets: Secrets
     inside: bool = False
@@ -228,7 +228,7 @@ def _values_of(name: str, value: str) -> Iterator[str]:
 
 
 def _dresses(value: str) -> Iterator[str]:
-    """The value as it is, and as JSON, an address and base64 would write it."""
+    """The value itself, and its encodings in JSON, URLs and base64."""
     yield value
     yield (once := json.dumps(value)[1:-1])
     yield json.dumps(value, ensure_ascii=False)[1:-1]

@@ -1,4 +1,4 @@
-"""Where a task stands, and the one table of legal moves."""
+"""The status of a task, and the table of allowed transitions."""
 
 from __future__ import annotations
 

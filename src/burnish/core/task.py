@@ -1,4 +1,4 @@
-"""A task: what was asked for, and where it stands."""
+"""A task: its specification and its state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What was asked for. Changed only by a person (`edit`)."""
+    """The specification of a task. Changed only by a person (`edit`)."""
 
     title: str
     description: str = ""
@@ -53,7 +53,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as the event log has left it."""
+    """The state of a task from the event log."""
 
     project: str
     id: int
@@ -90,7 +90,7 @@ class Task:
     runner: str | None = None
     created_at: str = ""
     updated_at: str = ""
-    # who works on it in the current run, once that is known
+    # the agent of the current run, once known
     agent: str | None = None
     model: str | None = None
 
@@ -123,7 +123,7 @@ def task_id(text: str) -> int:
 
 
 def circle(depends_on: dict[int, tuple[int, ...]], start: int) -> list[int] | None:
-    """The circle of dependencies that runs through `start`, if there is one."""
+    """The dependency cycle through `start`, or None."""
     trail: list[tuple[int, list[int]]] = [(start, [start])]
     visited_ids: set[int] = set()
     while trail:

@@ -63,14 +63,14 @@ _ASCII_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """The one text that some bytes can be."""
+    """The text of some bytes, and its encoding."""
 
     text: str
     encoding: str
 
 
 def read_text(data: bytes) -> TextReading | None:
-    """None where the content is binary, or where it is in doubt what an interpreter would see."""
+    """The text of the content; None if it is binary or if its encoding is ambiguous."""
     if len(data) > LONGEST_TEXT:
         return None
     for bom, codec in _BOMS:
@@ -91,7 +91,7 @@ def read_text(data: bytes) -> TextReading | None:
 
 
 def in_doubt(data: bytes) -> bool:
-    """Does this content declare an encoding in which ASCII letters mean something else?"""
+    """Whether this content declares an encoding in which ASCII letters have another meaning."""
     return any(not _keeps_letters(codec) for codec in declarations(data))
 
 
@@ -147,7 +147,7 @@ def _is_binary(data: bytes, *, valid: bool) -> bool:
 
 
 def _legacy(data: bytes) -> TextReading | None:
-    """Text of before Unicode, as declared or as it looks; ASCII letters stay what they are."""
+    """Text in an encoding older than Unicode, declared or guessed; ASCII letters keep their meaning."""
     declared_codecs = {codec for codec in declarations(data) if codec != "utf-8"}
     if len(declared_codecs) > 1:
         return None
@@ -182,7 +182,7 @@ def _multibyte(data: bytes) -> Iterator[TextReading]:
 
 
 def _swallows_letters(text: str, codec: str) -> bool:
-    """Is an ASCII letter the second byte of a character, and a word goes on behind it? A shell sees the whole word."""
+    """Whether an ASCII letter is the second byte of a character and a word continues after it, as a shell sees it."""
     for match in _BEFORE_WORD.finditer(text):
         if chr(match[0].encode(codec, "ignore")[-1:].ljust(1, b"\0")[0]).isascii():
             return True
@@ -262,7 +262,7 @@ _TYPES = (
 
 
 def known_type(data: bytes) -> str:
-    """What the first bytes say it is; empty where they say nothing."""
+    """The file type according to the first bytes; empty if unknown."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "WebP image"
     if data[257:262] == b"ustar":

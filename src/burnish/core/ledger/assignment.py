@@ -12,7 +12,7 @@ LARGEST_KNOT = 80
 
 
 def best_pairs(gains: Gains) -> dict[int, int]:
-    """Left → right, of all pairings the one with the greatest sum. Pairs that gain nothing stay apart."""
+    """Map left to right so that the sum of gains is greatest. Pairs without a gain are left out."""
     useful = {pair: gain for pair, gain in gains.items() if gain > 0}
     pairs: dict[int, int] = {}
     for knot in _knots(useful):
@@ -22,7 +22,7 @@ def best_pairs(gains: Gains) -> dict[int, int]:
 
 
 def _knots(gains: Gains) -> list[dict[tuple[int, int], float]]:
-    """Independent parts: pairs that share nobody with each other need not be weighed together."""
+    """Independent groups of pairs, which can be solved separately."""
     parent: dict[tuple[str, int], tuple[str, int]] = {}
 
     def root(node: tuple[str, int]) -> tuple[str, int]:
@@ -75,7 +75,7 @@ def _solve(cost: list[list[float]], width: int) -> list[int]:
 def _augment(
     cost: list[list[float]], width: int, start: int, row_of: list[int], up: list[float], down: list[float]
 ) -> None:
-    """Find the cheapest chain of swaps that gives row `start` a column, and carry it out."""
+    """Apply the cheapest chain of swaps that assigns a column to row `start`."""
     least = [float("inf")] * width
     came_from = [-1] * width
     closed_columns: list[int] = []

@@ -85,7 +85,7 @@ def absorb_source(
 def _write(
     now: dict[str, Finding], source: str, remarks: tuple[Remark, ...], matches: dict[int, str], cycle: int
 ) -> tuple[str, ...]:
-    """Put each remark to its finding, or open one; the ids in the order of the remarks."""
+    """Update or open the finding of each remark; return the ids in the order of the remarks."""
     number = next_number(now.values())
     raised_ids: list[str] = []
     for index, remark in enumerate(remarks):
@@ -101,7 +101,7 @@ def _write(
 
 
 def remarks_of(comparison: Comparison) -> tuple[Remark, ...]:
-    """Everything that this check holds against the change."""
+    """All remarks of this check about the change."""
     report = comparison.report
     # A check that may not block must not, even where warnings do.
     severity = Severity.ERROR if report.blocking else Severity.INFO
@@ -113,7 +113,7 @@ def remarks_of(comparison: Comparison) -> tuple[Remark, ...]:
 
 
 def _few_remarks(comparison: Comparison, ledger: tuple[Finding, ...], source: str) -> tuple[Remark, ...]:
-    """The same, with equal failures as one."""
+    """The remarks of the check, with equal failures grouped."""
     remarks = remarks_of(comparison)
     whole = tuple(remark for remark in remarks if remark.rule == WHOLE)
     source_findings = [
@@ -149,7 +149,7 @@ def _of_whole(comparison: Comparison, severity: Severity, source: str) -> Remark
 
 
 def _unknown(comparison: Comparison, finding: Finding) -> bool:
-    """Did the check not get as far as this? Then its silence says nothing."""
+    """Whether the check stopped before it could report this finding."""
     if comparison.report.status is CheckStatus.ERROR:
         return True
     silent = not (comparison.report.failures or comparison.report.remarks or comparison.new or comparison.new_remarks)
@@ -198,7 +198,7 @@ def _again(finding: Finding, remark: Remark, cycle: int) -> Finding:
     if state is FindingState.RESOLVED:
         state, note = FindingState.REOPENED, "it came back"
     elif state is FindingState.WAIVED and remark.count > finding.remark.count:
-        # a waiver is for what a person saw
+        # a waiver covers only what the person saw
         state, note = FindingState.REOPENED, f"waived for {finding.remark.count:,}, now there are {remark.count:,}"
     waiver = finding.waiver if state is FindingState.WAIVED else None
     return replace(finding, remark=remark, state=state, note=note, waiver=waiver, last_cycle=cycle)

@@ -1,4 +1,4 @@
-"""The ledger of findings: what a review, a check or a person says, and what becomes of each finding by it."""
+"""The ledger of findings: how a review changes the state of each finding."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def absorb_review(
 
 
 def _carry_over(ledger: _LedgerState, tree: Tree, mechanical: frozenset[str]) -> dict[str, Anchor]:
-    """Put every earlier finding where its code stands now."""
+    """Move every earlier finding to the current place of its code."""
     places: dict[str, Anchor] = {}
     for finding in ledger.before:
         remark = finding.remark
@@ -120,7 +120,7 @@ def _rule(ledger: _LedgerState, rulings: tuple[Ruling, ...]) -> dict[str, Ruling
 def _match(
     ledger: _LedgerState, places: dict[str, Anchor], groups: list[RemarkGroup], rulings_by_id: dict[str, Ruling]
 ) -> dict[int, str]:
-    """Number of the group → id of the finding that it is."""
+    """Map the index of each group to the id of its finding."""
     # Those alive first: where all else is equal, the earlier in the list is taken.
     # A remark never becomes a criterion's finding: `met: true` would resolve that, and the remark with it.
     remark_findings = [finding for finding in ledger.before if not is_criterion(finding)]
@@ -131,9 +131,9 @@ def _match(
     new = [traced(groups[i]) for i in order]
     pairs = pair(old, new, bars)
     silent = [i for i, f in enumerate(candidates) if f.alive and i not in pairs and f.id not in rulings_by_id]
-    unpaired = [j for j in range(len(new)) if j not in pairs.values()]
-    more_pairs = pair_left_over([old[i] for i in silent], [new[j] for j in unpaired])
-    pairs |= {silent[i]: unpaired[j] for i, j in more_pairs.items()}
+    unpaired_groups = [j for j in range(len(new)) if j not in pairs.values()]
+    more_pairs = pair_left_over([old[i] for i in silent], [new[j] for j in unpaired_groups])
+    pairs |= {silent[i]: unpaired_groups[j] for i, j in more_pairs.items()}
     return {
         order[j]: candidates[i].id for i, j in pairs.items() if _covers(ledger, candidates[i], groups[order[j]].remark)
     }
@@ -159,7 +159,7 @@ def _bar(finding: Finding, rulings_by_id: dict[str, Ruling]) -> float:
 
 
 def _raise_again(ledger: _LedgerState, id: str, group: RemarkGroup, rulings_by_id: dict[str, Ruling]) -> None:
-    """The review raised a finding that we know."""
+    """Update a finding that the review raised again."""
     finding = ledger.now[id]
     for index in group.members:
         ledger.ids[index] = id
@@ -182,12 +182,12 @@ def _raise_again(ledger: _LedgerState, id: str, group: RemarkGroup, rulings_by_i
 
 
 def _newer(ledger: _LedgerState, finding: Finding, group: RemarkGroup) -> Remark:
-    """The place of today, and its words if they say the same as those that it had."""
+    """The remark at its current place, with the new text if it means the same as the old one."""
     old, new = finding.remark, group.remark
     line, end_line = (new.line, new.end_line) if new.line is not None else (old.line, old.end_line)
     words = keep_words(new, old) if say_the_same(parts(old)[0], parts(new)[0]) else keep_words(old, new)
     remark = replace(
-        # what a person has waived are the words that it had then
+        # a waiver covers the text of its time
         old if finding.state is FindingState.WAIVED else words,
         file=new.file or old.file,
         line=line,
@@ -199,7 +199,7 @@ def _newer(ledger: _LedgerState, finding: Finding, group: RemarkGroup) -> Remark
 
 
 def _weight(ledger: _LedgerState, finding: Finding, group: RemarkGroup, remark: Remark) -> Severity:
-    """Milder unless somebody else holds on to it; graver only where the code changed, or a person says so."""
+    """The new severity. Lower unless another reviewer upholds it; higher only in changed code or by a person."""
     was, new = finding.remark.severity, group.remark.severity
     if new.rank > was.rank:
         others = set(finding.reviewers) - set(group.voices)
@@ -234,7 +234,7 @@ def _narrowed(ledger: _LedgerState, id: str, remark: Remark) -> Remark:
 def _settle(
     ledger: _LedgerState, rulings_by_id: dict[str, Ruling], raised_ids: set[str], mechanical: frozenset[str]
 ) -> None:
-    """Carry out the rulings. What nobody mentioned stays as it was."""
+    """Apply the rulings. Findings without a ruling stay unchanged."""
     for was in ledger.before:
         finding = ledger.now[was.id]
         if was.id not in raised_ids:

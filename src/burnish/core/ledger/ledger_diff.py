@@ -1,4 +1,4 @@
-"""What became of the ledger: every finding after, and which of them changed how."""
+"""The difference between two ledgers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from burnish.core.finding import Finding, FindingState
 
 @dataclass(frozen=True, slots=True)
 class LedgerDiff:
-    """The whole ledger after something was said, and the ids of what moved."""
+    """The whole new ledger, and the ids of changed findings by kind of change."""
 
     findings: tuple[Finding, ...]
     opened: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ def diff_ledgers(
 
 
 def next_number(findings: Iterable[Finding]) -> int:
-    """One more than the highest ever used: the ledger forgets nothing, so ids are never used twice."""
+    """The next free number. Findings are never removed, so ids are never reused."""
     return max((finding.number for finding in findings), default=0) + 1
 
 

@@ -55,7 +55,7 @@ _Said = tuple[tuple[frozenset[str], frozenset[str]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a problem leaves behind to be recognised by."""
+    """The evidence by which a problem is recognized."""
 
     key: tuple[str, ...]
     place: Anchor
@@ -93,7 +93,7 @@ def trace(remark: Remark, place: Anchor) -> Trace:
 
 
 def pair(old: Sequence[Trace], new: Sequence[Trace], bars: Sequence[float]) -> dict[int, int]:
-    """Index of old → index of new: the one best assignment. `bars[i]` is what old `i` asks of its match."""
+    """Map old to new indices by the best assignment. `bars[i]` is the least similarity for old `i`."""
     pairs = _identical(old, new)
     used_new = set(pairs.values())
     gains: dict[tuple[int, int], float] = {}
@@ -107,7 +107,7 @@ def pair(old: Sequence[Trace], new: Sequence[Trace], bars: Sequence[float]) -> d
 
 
 def _identical(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]:
-    """Word for word at the same place: no other pairing could be better, so these need no weighing."""
+    """Pairs with the same text at the same place. No other pairing can be better."""
     waiting: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for j, after in enumerate(new):
         waiting[after.key, after.place.file, after.place.line].append(j)
@@ -122,7 +122,7 @@ def _identical(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]:
 def _candidates(
     old: Sequence[Trace], new: Sequence[Trace], used_old: set[int], used_new: set[int]
 ) -> Iterator[tuple[int, list[int]]]:
-    """For each old one left, the new ones that it could be at all."""
+    """For each unpaired old trace, the new traces that may match."""
     by_file: dict[str | None, list[int]] = defaultdict(list)
     for j, after in enumerate(new):
         if j not in used_new:
@@ -160,7 +160,7 @@ def _close(old: Trace, new: Trace) -> bool:
 
 
 def likeness(old: Trace, new: Trace) -> float:
-    """How much speaks for these two being one problem: `SAME` or more is yes."""
+    """The similarity of two problems: `SAME` or more means the same problem."""
     if _apart(old, new):
         return 0.0
     value = 0.05 if old.category == new.category else -0.2
@@ -189,7 +189,7 @@ def say_the_same(one: Remark, other: Remark) -> bool:
 
 
 def _apart(old: Trace, new: Trace) -> bool:
-    """Can it not be one problem, whatever the place says?
+    """Whether the two cannot be one problem, even at the same place.
 
     One line may have two faults. Where one is graver, a person's, or a tool's, its place alone does not make them one.
     """
@@ -200,7 +200,7 @@ def _apart(old: Trace, new: Trace) -> bool:
 
 
 def parts(remark: Remark) -> list[Remark]:
-    """Its own words, then those of others that are kept under them: each a remark by itself."""
+    """The remark's own text, then the texts of others kept below it, each as a remark."""
     own, *other_texts = _KEPT.split(remark.description)
     return [replace(remark, description=own), *(replace(remark, title=text, description="") for text in other_texts)]
 
@@ -224,7 +224,7 @@ def _thinkable(old: Trace, new: Trace) -> bool:
 
 
 def _place(old: Anchor, new: Anchor) -> float | None:
-    """What the positions say; None if they say nothing."""
+    """The similarity of the positions; None if they cannot be compared."""
     if old.file is None or new.file is None or old.file != new.file:
         return None
     if old.line is None or new.line is None:

@@ -11,7 +11,7 @@ from burnish.errors import BadInput, NotFound, Refused
 
 
 def dispute(findings: tuple[Finding, ...], claims: Iterable[tuple[str, str]], cycle: int) -> LedgerDiff:
-    """The improving agent holds findings for wrong: `claims` are ids with evidence. The next review rules."""
+    """Mark findings as disputed by the agent. `claims` pairs ids with evidence; the next review rules on them."""
     now = {finding.id: finding for finding in findings}
     notes: list[str] = []
     for id, evidence in claims:
@@ -30,7 +30,7 @@ def dispute(findings: tuple[Finding, ...], claims: Iterable[tuple[str, str]], cy
 
 
 def waive(findings: tuple[Finding, ...], id: str, waiver: Waiver) -> LedgerDiff:
-    """A person lives with it."""
+    """Waive a finding."""
     finding = _find(findings, id)
     if finding.state is FindingState.RESOLVED:
         raise Refused(f"{finding.id} is resolved: there is nothing to waive.", hint="`burnish findings` shows them.")
@@ -38,7 +38,7 @@ def waive(findings: tuple[Finding, ...], id: str, waiver: Waiver) -> LedgerDiff:
 
 
 def reopen(findings: tuple[Finding, ...], id: str, note: str, cycle: int) -> LedgerDiff:
-    """A person says that it is not settled."""
+    """Reopen a finding."""
     finding = _find(findings, id)
     if finding.state in (FindingState.OPEN, FindingState.REOPENED):
         raise Refused(f"{finding.id} is open already.", hint="`burnish findings --open` shows them.")
@@ -46,7 +46,7 @@ def reopen(findings: tuple[Finding, ...], id: str, note: str, cycle: int) -> Led
 
 
 def expire(findings: tuple[Finding, ...], today: str) -> LedgerDiff:
-    """Waivers until a day that has passed hold no longer. `today` is YYYY-MM-DD."""
+    """End waivers whose last day has passed. `today` is YYYY-MM-DD."""
     now = [_expired(finding) if _is_over(finding, today) else finding for finding in findings]
     return diff_ledgers(findings, now)
 

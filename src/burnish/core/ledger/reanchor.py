@@ -1,4 +1,4 @@
-"""Where a finding stands now: lines followed through a diff, and put right by the code that was quoted."""
+"""The current place of a finding: lines mapped through a diff and corrected by the quoted code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Tree:
         return self._files is not None and self.text(path) is None
 
     def find(self, path: str, quote: str) -> list[tuple[int, int]]:
-        """First and last line of each place where the quote stands: to the letter, else but for spaces."""
+        """First and last line of each occurrence of the quote: exact, else without white space."""
         text = self.text(path)
         needle = quote.strip()
         if not text or not needle:
@@ -73,7 +73,7 @@ def squeeze(text: str) -> str:
 
 
 def anchor(remark: Remark, tree: Tree) -> tuple[Remark, Anchor, str]:
-    """The remark with its line put right by its quote, where that is, and what was odd about it."""
+    """The remark with its line corrected by its quote, its anchor, and a note about the correction."""
     if remark.file is None:
         return remark, Anchor(), ""
     path = remark.file.removeprefix("./")
@@ -98,7 +98,7 @@ def anchor(remark: Remark, tree: Tree) -> tuple[Remark, Anchor, str]:
 
 
 def follow(remark: Remark, delta: Change | None, tree: Tree) -> Anchor:
-    """Where the code of an earlier remark stands in the tree that `delta` leads to."""
+    """The place of an earlier remark's code in the tree after `delta`."""
     if remark.file is None:
         return Anchor()
     entry = _entry(delta, remark.file)
@@ -129,7 +129,7 @@ def _put(remark: Remark, stays: Anchor, spot: tuple[int, int], *, alone: bool) -
 
 
 def touches(delta: Change | None, file: str | None, line: int | None, end_line: int | None = None) -> bool:
-    """Did the change alter the code at, or next to, this place of the new tree?"""
+    """Whether the change altered the code at or next to this place of the new tree."""
     if delta is None:
         return False
     if file is None:
@@ -144,7 +144,7 @@ def touches(delta: Change | None, file: str | None, line: int | None, end_line: 
 
 
 def rewrites(delta: Change | None, file: str | None, line: int | None, end_line: int | None = None) -> bool:
-    """Did the change alter these very lines, or one beside them? What is only put in above or below does not."""
+    """Whether the change altered these lines or a line next to them. Lines only inserted around them do not count."""
     if not touches(delta, file, line, end_line):
         return False
     entry = delta.file(file) if delta and file else None
@@ -156,7 +156,7 @@ def rewrites(delta: Change | None, file: str | None, line: int | None, end_line:
 
 
 def _replaced_lines(file: ChangedFile) -> set[int]:
-    """Lines of the new file that stand instead of others, or right behind some that were taken out."""
+    """Lines of the new file that replace others or directly follow removed ones."""
     numbers: set[int] = set()
     for hunk in file.hunks:
         here, instead = hunk.new_start, False
@@ -169,7 +169,7 @@ def _replaced_lines(file: ChangedFile) -> set[int]:
 
 
 def touched_lines(file: ChangedFile) -> set[int]:
-    """Lines of the new file that were added or altered, or that stand where some were taken out."""
+    """Lines of the new file that were added or altered, or follow removed ones."""
     numbers = file.changed_lines()
     for hunk in file.hunks:
         here = hunk.new_start
@@ -189,7 +189,7 @@ def _entry(delta: Change | None, path: str) -> ChangedFile | None:
 
 
 def _follow_line(file: ChangedFile | None, line: int | None) -> tuple[int | None, str | None]:
-    """The line in the new file, and the text of the old one if it was taken out."""
+    """The line in the new file, and the text of the old line if it was removed."""
     if file is None or line is None:
         return line, None
     if file.status == "D":
@@ -201,7 +201,7 @@ def _follow_line(file: ChangedFile | None, line: int | None) -> tuple[int | None
 
 
 def _replacement(file: ChangedFile, line: int) -> int:
-    """The line that took the place of one that was taken out: the n-th new one for the n-th old one."""
+    """The line that replaces a removed one: the n-th new line for the n-th old line."""
     for hunk in file.hunks:
         old, new = hunk.old_start, hunk.new_start
         run = found = None
@@ -234,7 +234,7 @@ def _removed_text(file: ChangedFile, line: int) -> str:
 
 
 def _elsewhere(remark: Remark, quote: str, delta: Change | None, tree: Tree, path: str) -> Anchor | None:
-    """Code that was moved to another file: the same words, among the lines added there."""
+    """The anchor of code that was moved to another file, found among the lines added there."""
     if delta is None or len(squeeze(quote)) < TELLING:
         return None
     for entry in sorted(delta.files, key=lambda f: f.path):

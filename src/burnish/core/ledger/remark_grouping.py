@@ -1,4 +1,4 @@
-"""The remarks of one review, put in place and joined: the same from two reviewers is one with two voices."""
+"""The remarks of one review, anchored and grouped: equal remarks of two reviewers are one group."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def group_remarks_of_panel(
     mechanical: frozenset[str],
     notes: list[str],
 ) -> list[RemarkGroup]:
-    """Anchor each remark; the same one from two reviewers is one problem with two voices."""
+    """Anchor and group the remarks; equal remarks of two reviewers are one group."""
     anchors = [anchor(remark, tree) for remark in remarks]
     places = [_place(place, delta, remark.source in mechanical) for remark, place, _ in anchors]
     notes.extend(f"{remark.title}: {note}" for remark, _, note in anchors if note)
@@ -48,16 +48,16 @@ def group_remarks_of_panel(
 def _same(old: list[Trace], new: list[Trace]) -> dict[int, int]:
     pairs = pair(old, new, [SAME_VOICE] * len(old))
     alone = [i for i in range(len(old)) if i not in pairs]
-    unpaired = [j for j in range(len(new)) if j not in pairs.values()]
-    more_pairs = pair_left_over([old[i] for i in alone], [new[j] for j in unpaired])
-    return pairs | {alone[i]: unpaired[j] for i, j in more_pairs.items()}
+    unpaired_new = [j for j in range(len(new)) if j not in pairs.values()]
+    more_pairs = pair_left_over([old[i] for i in alone], [new[j] for j in unpaired_new])
+    return pairs | {alone[i]: unpaired_new[j] for i, j in more_pairs.items()}
 
 
 def _place(place: Anchor, delta: Change | None, by_machine: bool) -> Anchor:
     if place.line is None:
         return place
     is_unchanged = delta is not None and not touches(delta, place.file, place.line, place.end_line)
-    # A machine does not miscount.
+    # Line numbers of a program are exact.
     return replace(place, seen=is_unchanged, sure=place.sure or by_machine)
 
 
@@ -83,7 +83,7 @@ def in_order(remarks: list[Remark]) -> list[int]:
 
 
 def _without_repeats(groups: list[RemarkGroup]) -> list[RemarkGroup]:
-    """A reviewer that says the same words of the same place twice means one thing."""
+    """The groups without repeats of one text at one place by one reviewer."""
     first: dict[tuple[object, ...], RemarkGroup] = {}
     for group in groups:
         key = (*traced(group).key, group.place.file, group.place.line)
@@ -105,7 +105,7 @@ def _join(group: RemarkGroup, other: RemarkGroup) -> None:
 
 
 def keep_words(first: Remark, second: Remark) -> Remark:
-    """The first; with the second one's words where they are other words: should we err, nothing is lost."""
+    """The first remark, with the text of the second appended where it differs, so that a wrong match loses nothing."""
     for part in parts(second):
         if not say_the_same(first, part):
             addition = f"{part.title.rstrip('.')}. {part.description}".strip()
