@@ -1,4 +1,4 @@
-"""What a screen needs to know, built once for all of them."""
+"""Data for the CLI and the web pages, built once for both."""
 
 from burnish.views.filters import pick
 from burnish.views.status import StatusLine, StatusView, Summary, status_line, status_rows, status_view, summary

@@ -57,7 +57,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class TaskCard:
-    """What the board says of one task; an empty piece is not shown."""
+    """One task on the board. Empty fields are not shown."""
 
     id: int
     title: str
@@ -81,7 +81,7 @@ class TaskCard:
     needs: tuple[Need, ...]
     blocks: tuple[int, ...]
     overrides: int
-    # why it stands still, in a word and in a sentence
+    # why it stopped, in a word and in a sentence
     why: str
     note: str
     commit: str
@@ -112,7 +112,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands over the columns."""
+    """The head of the board, above the columns."""
 
     summary: Summary
     total: int
@@ -132,11 +132,11 @@ class BoardView:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Who may hold a task: does a runner live, and is it of this very process?"""
+    """Tells whether a runner of a task is alive and whether it belongs to this process."""
 
     alive: Callable[[str], bool]
     mine: frozenset[str] = frozenset()
-    # is this process going to take it up, when it is its turn?
+    # whether this process has queued the task
     queued: Callable[[Task], bool] = lambda task: False
 
     @classmethod
@@ -147,11 +147,11 @@ class Holders:
         pid: int,
         is_queued: Callable[[Task], bool] = lambda task: False,
     ) -> Holders:
-        # two machines may share a pid, but not a lock directory: `alive` has spoken before this is asked
+        # two machines may share a pid but not a lock directory, so `alive` is always asked first
         return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid), is_queued)
 
     def standing(self, task: Task) -> str:
-        # at rest nobody works on it, though whoever did may not have let go yet: that is no event to be told
+        # a task at rest has no runner, though its last one may not have released the lock yet
         if task.status in REST:
             return ""
         if task.runner is not None and self.alive(task.runner):
@@ -171,7 +171,7 @@ def board(store: Store, project: str, holders: Holders, waiting: Waiting = NOBOD
 
 
 def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NOBODY) -> Head:
-    """Without a card: it is asked for with every change."""
+    """The head without cards: it is computed at every change."""
     unmet = unmet_among(tasks)
     standings = [(task, holders.standing(task)) for task in tasks]
     return Head(
@@ -201,7 +201,7 @@ def cards_of(
 
 
 def near(tasks: Sequence[Task], ids: Collection[int]) -> set[int]:
-    """These, what they wait for, and what waits for them: the cards that say something of them."""
+    """These tasks, their dependencies and their dependents: all cards that show them."""
     found = set(ids)
     for task in tasks:
         if task.id in ids:
@@ -223,7 +223,7 @@ def _card(
     running = standing in RUNNING
     needs = needs_of(task, tasks_by_id)
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
-    # what is in the backlog begins anew: what an earlier run left behind says nothing of it
+    # a task in the backlog starts a new run: results of an earlier run do not apply
     begun = task.status is not Status.BACKLOG
     why, note = (_why(task), task.note[:_LONGEST_NOTE]) if begun else ("", "")
     return TaskCard(
@@ -258,7 +258,7 @@ def _card(
 
 
 def needs_of(task: Task, tasks_by_id: Mapping[int, Task]) -> tuple[Need, ...]:
-    # one that was removed is waited for in vain: that must be seen
+    # a removed dependency is never met, so it must be visible
     return tuple(
         Need(id, other.spec.title if other else "no longer there", bool(other and other.status in MET))
         for id, other in ((id, tasks_by_id.get(id)) for id in task.spec.depends_on)
@@ -266,7 +266,7 @@ def needs_of(task: Task, tasks_by_id: Mapping[int, Task]) -> tuple[Need, ...]:
 
 
 def _verdict(task: Task) -> str:
-    """The final word; while it is under way, what the last review of this run came to."""
+    """The final verdict; while the task is under way, the result of the last review of this run."""
     if task.final_verdict and task.status not in UNDER_WAY:
         return task.final_verdict.value.replace("_", " ").lower()
     return f"review {review_words(task)}" if task.review_status else ""

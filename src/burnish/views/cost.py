@@ -22,7 +22,7 @@ class CostView:
     calls: int = 0
     failed: int = 0
     seconds: float = 0.0
-    # None: nobody said what any of it cost
+    # None: no call has a known cost
     cost_usd: float | None = None
     tokens: int = 0
     # calls that have no known price
@@ -55,12 +55,12 @@ def effort_json(effort: CostView) -> dict[str, Any]:
 
 
 def paid(tally: Tally, since: str) -> list[Paid]:
-    """The phases that somebody or something worked on, begun in the time that is looked at."""
+    """The phases with work by an agent or a check that started in the selected time."""
     return [(p, _whole(p)) for p in tally.phases if p.started_at >= since and p.phase not in UNPAID]
 
 
 def total(efforts: Iterable[CostView]) -> CostView:
-    """All of them together; what nobody gave a price for adds none."""
+    """The sum of all; calls without a price add no cost."""
     each = list(efforts)
     prices = [effort.cost_usd for effort in each if effort.cost_usd is not None]
     return CostView(
@@ -75,7 +75,7 @@ def total(efforts: Iterable[CostView]) -> CostView:
 
 
 def by_agent(phases: Iterable[Paid], tally: Tally) -> tuple[CostLine, ...]:
-    """Agent and model; what burnish itself ran, the checks, is no agent."""
+    """Cost by agent and model. Checks are left out."""
     authors = {task.of: task.agent for task in tally.tasks}
     groups: dict[tuple[str, str], list[CostView]] = {}
     for phase, whole in phases:
@@ -102,7 +102,7 @@ def by_task(phases: Iterable[Paid], tally: Tally) -> tuple[CostLine, ...]:
 
 
 def _whole(phase: PhaseRow) -> CostView:
-    """The phase by the clock, whoever worked side by side in it."""
+    """The cost and elapsed time of the whole phase, including parallel reviewers."""
     machine = phase.phase == "check"
     source = _source(phase.result.cost_source if phase.result else "", phase.cost_usd)
     return CostView(
@@ -118,7 +118,7 @@ def _whole(phase: PhaseRow) -> CostView:
 
 
 def _lines(lines: Iterable[CostLine]) -> tuple[CostLine, ...]:
-    """The dearest first."""
+    """The lines sorted by cost, highest first."""
     return tuple(
         sorted(lines, key=lambda e: (-(e.effort.cost_usd or 0), -e.effort.seconds, e.project, e.name, e.detail))
     )
@@ -132,7 +132,7 @@ def _calls(phase: PhaseRow, effort: CostView, authors: Mapping[Of, str]) -> Iter
     if reviewers and all(record.has_own_cost for record in reviewers):
         yield from (_reviewer(phase, effort, record) for record in reviewers)
     elif reviewers:
-        # kept before each reviewer's own cost was: together, rather than a guess
+        # older records have no cost per reviewer: show the sum instead of a guess
         names = dict.fromkeys(record.agent for record in reviewers)
         models = dict.fromkeys(record.model for record in reviewers if record.model)
         yield (" + ".join(names), " + ".join(models)), effort
@@ -160,7 +160,7 @@ def _reviewer(phase: PhaseRow, whole: CostView, record: ReviewerRecord) -> tuple
 
 
 def _source(source: str | None, cost: float | None) -> str | None:
-    """Of one call or phase. What was recorded before sources were has a cost of an unknown kind, or none known."""
+    """The cost source of a call or phase. Older records have none: `mixed`, or `unknown` without a cost."""
     if source == "":
         return CostSource.UNKNOWN if cost is None else CostSource.MIXED
     return source

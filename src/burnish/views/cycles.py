@@ -26,7 +26,7 @@ def cycles(phases: Sequence[AnyPhase], decisions: Sequence[DecisionRecord]) -> l
 
 def _cycle(number: int, phases: list[AnyPhase], decisions: list[DecisionRecord]) -> dict[str, Any]:
     standing = [p for p in phases if p.state == "finished" and not p.superseded]
-    # the review, and the steps of the pipeline after it: the last one has the word
+    # the review and the pipeline steps after it: the last one decides
     reviews = with_result(standing, ReviewResult)
     review = reviews[-1] if reviews else None
     checks = with_result(standing, CheckResult)
@@ -63,7 +63,7 @@ def _fixed(standing: Sequence[AnyPhase]) -> dict[str, Any] | None:
 
 
 def review_findings(reviews: Sequence[ReviewResult]) -> str | None:
-    """The first 2 KB of what the reviewers wrote; the summary of one that wrote nothing beside its verdict."""
+    """The first 2 KB of the reviewers' prose; the summary of a reviewer that wrote none."""
     reviewers = [reviewer for review in reviews for reviewer in review.reviewers]
     texts = [(reviewer.prose or reviewer.summary).strip() for reviewer in reviewers]
     words = [
@@ -81,7 +81,7 @@ def _left_out(standing: Sequence[AnyPhase]) -> list[str]:
 
 
 def _verdict(record: PhaseRecord[ReviewResult] | None, decisions: list[DecisionRecord]) -> dict[str, Any]:
-    """What the review came to, and why that is not what the reviewer said; accepted since, its own word stands."""
+    """The effective verdict and why it differs from the reviewer's. Once accepted, the reviewer's own verdict."""
     review = record.result if record else ReviewResult()
     if decisions and decisions[-1].action == "accept":
         return {"verdict": review.verdict, "but": ""}
@@ -93,7 +93,7 @@ def _last(records: Sequence[AnyPhase], key: str) -> Any:
 
 
 def _review_status(record: PhaseRecord[ReviewResult] | None, decisions: list[DecisionRecord]) -> str | None:
-    """A decision has the last word: a person may have skipped or rejected."""
+    """The status from the last decision, else from the review: a person may have skipped or rejected it."""
     if decisions and decisions[-1].action == "again":
         decisions = []
     for decision in reversed(decisions):
@@ -101,7 +101,7 @@ def _review_status(record: PhaseRecord[ReviewResult] | None, decisions: list[Dec
             return decision.data.review_status
     if record and record.result.review_status:
         return record.result.review_status
-    # sent back before anyone reviewed: the checks did it
+    # sent back before a review: a check failed
     return "failed" if record is None and decisions and decisions[-1].action == "revise" else None
 
 
@@ -122,7 +122,7 @@ def _phase(phase: AnyPhase) -> dict[str, Any]:
 
 
 def _reckoned(phase: AnyPhase) -> dict[str, Any]:
-    """What the result does not say, but the journal does: how long it took, and who reviewed."""
+    """Duration and reviewers, which the stored result may lack."""
     details: dict[str, Any] = {}
     if phase.stored.get("seconds") is None and phase.finished_at and phase.started_at:
         details["seconds"] = _seconds(phase.started_at, phase.finished_at)

@@ -76,16 +76,16 @@ class FileDiff:
 
     @property
     def shown(self) -> frozenset[int]:
-        """Numbers of the new file's lines that stand in a hunk."""
+        """Numbers of the new file's lines that are in a hunk."""
         return frozenset(line.new for block in self.blocks for line in block.lines if line.new)
 
     def place_of(self, finding: Finding) -> int | None:
-        """The line it stands under, None if that is not part of what is shown."""
+        """The line that the finding is shown under; None if that line is not in a hunk."""
         remark, visible_lines = finding.remark, self.shown
         return next((line for line in (remark.end_line, remark.line) if line in visible_lines), None)
 
     def under(self) -> dict[int, list[Finding]]:
-        """Findings by the line of the new file that they stand under."""
+        """Findings by the line of the new file that they are shown under."""
         found: dict[int, list[Finding]] = {}
         for finding in self.findings:
             if line := self.place_of(finding):
@@ -155,7 +155,7 @@ def bare(change: Change) -> Diff:
 
 
 def pinned(diff: Diff, findings: Sequence[Finding]) -> Diff:
-    """Each finding put to its file, the worst first; what fits to none stands apart."""
+    """The diff with findings by file, highest severity first; findings without a file are separate."""
     by_path: dict[str, list[Finding]] = {}
     for finding in worst_first(tuple(findings)):
         by_path.setdefault(finding.remark.file or "", []).append(finding)
@@ -244,7 +244,7 @@ def _tree(entries: list[tuple[list[str], FileDiff]]) -> tuple[Branch, ...]:
 
 
 def _joined(folder: Branch) -> Branch:
-    """A folder that holds one folder alone is one line with it: `src/burnish/web`."""
+    """Join a folder with its only subfolder: `src/burnish/web`."""
     only = folder.inside[0] if len(folder.inside) == 1 else None
     if only is None or only.file:
         return folder

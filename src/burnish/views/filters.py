@@ -1,4 +1,4 @@
-"""Some of the tasks: by status, by what they wait for, by agent."""
+"""Filters for tasks: by status, dependencies, agent and text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MET = (Status.VERIFIED, Status.COMPLETED)
 
 
 def unmet_among(tasks: Sequence[Task]) -> Callable[[Task], list[int]]:
-    """A function that names the dependencies a task still waits for."""
+    """A function that returns the unmet dependencies of a task."""
     met_ids = {task.id for task in tasks if task.status in MET}
     return lambda task: [other for other in task.spec.depends_on if other not in met_ids]
 
 
 def search(tasks: Sequence[Task], words: str) -> list[Task]:
-    """Those with every word in their title or branch; a number, `29` or `T29`, is that task."""
+    """Tasks with every word in their title or branch. A number, `29` or `T29`, selects that task."""
     terms = words.casefold().split()
     if len(terms) == 1 and terms[0].removeprefix("t").isdecimal():
         return [task for task in tasks if str(task.id) == terms[0].removeprefix("t") or terms[0] in _text(task)]
@@ -26,7 +26,7 @@ def search(tasks: Sequence[Task], words: str) -> list[Task]:
 
 
 def mentioning(tasks: Sequence[Task], words: str) -> list[Task]:
-    """Those in whose words all of these are, the long texts too."""
+    """Tasks whose texts, including the long ones, contain every word."""
     terms = words.casefold().split()
     return [task for task in tasks if _holds(_whole(task), terms)]
 
@@ -55,7 +55,7 @@ def pick(
     agent: str | None,
     can_go_on: Callable[[Task], bool] = lambda task: False,
 ) -> list[Task]:
-    """The tasks that fit every filter that was given; `can_go_on` tells which interrupted ones are ready."""
+    """Tasks that match every filter; `can_go_on` tells which interrupted tasks are ready."""
     for name in statuses:
         if name not in list(Status):
             raise BadInput(f"{name!r} is not a status.", hint=f"The statuses are: {', '.join(Status)}.")

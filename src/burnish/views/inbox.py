@@ -84,13 +84,13 @@ class InboxEntry:
 def inbox(
     store: Store, projects: Iterable[str], *, today: str, alive: Callable[[str], bool] = lambda runner: True
 ) -> list[InboxEntry]:
-    """What is ready to be merged comes last: it needs a hand, but no thought."""
+    """All entries, oldest first; tasks that are ready to merge come last."""
     found = [entry for project in projects for entry in _of_project(store, project, today, alive)]
     return sorted(found, key=lambda e: (e.kind == "ready", e.since, e.task.project, e.task.id))
 
 
 def from_elsewhere(command: str, folder: str) -> str:
-    """The same command for whoever stands in another folder than the project's."""
+    """The same command for use outside of the project's folder."""
     return command.replace("burnish ", f"burnish -C {quote(folder)} ", 1)
 
 
@@ -105,7 +105,7 @@ def _of_project(store: Store, project: str, today: str, alive: Callable[[str], b
         elif task.status in UNDER_WAY:
             yield from _under_way(store, task, alive)
         elif task.reason is Reason.HUMAN_REJECTED:
-            # a person has answered it
+            # a person has decided already
             continue
         else:
             entry = _at_rest(store, task)

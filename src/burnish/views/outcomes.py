@@ -1,4 +1,4 @@
-"""How runs ended: each once, by where the task came to rest. What waits for a person has not ended."""
+"""How runs ended: each run counts once, by its last status. A run that waits for a person has not ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class End:
     approved: bool
     cycle: int
     ts: str
-    # a person's word, not burnish's own, approved it
+    # approved by a person, not by burnish
     by_person: bool = False
 
 
@@ -48,7 +48,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """Runs that were accepted, by the cycle it happened in."""
+    """Accepted runs by the cycle of their acceptance."""
 
     by_burnish: dict[int, int]
     by_person: dict[int, int]
@@ -72,7 +72,7 @@ class Cycles:
 
 
 def ended(tally: Tally, since: str) -> list[End]:
-    """One for each run that came to rest in that time and still rests so; of removed tasks nothing."""
+    """One entry for each run that ended since then and was not continued, without removed tasks."""
     removed_tasks = {task.of for task in tally.tasks if task.removed}
     accepted_by = {(d.of, d.run): d.by for d in tally.decisions if d.action == "accept"}
     found: dict[tuple[Of, int], End] = {}
@@ -84,7 +84,7 @@ def ended(tally: Tally, since: str) -> list[End]:
             found.pop(run, None)
             continue
         good = move.to in APPROVED
-        # merged is approved still, since the day it was
+        # a merged run keeps the time of its approval
         if run not in found or found[run].approved is not good:
             found[run] = End(good, move.cycle, move.ts, accepted_by.get(run) != "burnish")
     return [end for (of, _), end in found.items() if end.ts >= since and of not in removed_tasks]

@@ -1,4 +1,4 @@
-"""Every project in a line: how many tasks stand where, and what needs a person."""
+"""One line per project: task counts by status, and what needs a person."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProjectLine:
 def project_lines(
     store: Store, projects: Iterable[ProjectRow], holders: Holders, waiting: Waiting = NOBODY
 ) -> list[ProjectLine]:
-    """What needs a person comes first, then what is at work, then by name."""
+    """The projects; those that need a person first, then those with running tasks, then by name."""
     lines = [_line(row, store.tasks(row.key, brief=True), holders, waiting) for row in projects]
     return sorted(lines, key=lambda one: (not one.head.needs_me, not one.head.running, one.name.casefold(), one.key))
 

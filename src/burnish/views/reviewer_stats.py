@@ -1,4 +1,4 @@
-"""What reviews came to, what they found, and how often each reviewer was right."""
+"""Statistics of reviews: verdicts, findings, and the precision of each reviewer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERDICTS = (*(verdict.value for verdict in Verdict), UNREADABLE)
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of findings."""
+    """Counts of findings by their last state."""
 
     resolved: int = 0
     waived: int = 0
@@ -49,7 +49,7 @@ class Severities:
 
 @dataclass(frozen=True, slots=True)
 class ReviewerStats:
-    """One who judged: an agent, a person, or a check that raised findings."""
+    """One reviewer: an agent, a person, or a check with findings."""
 
     name: str
     # verdict → how often; those that were never given are left out
@@ -67,12 +67,12 @@ class ReviewerStats:
 
 
 def reviews(phases: Iterable[PhaseRow]) -> list[PhaseRow]:
-    """Reviews that were held to their end; one that another took the place of was held as well."""
+    """Finished reviews, including superseded ones."""
     return [p for p in phases if is_review(p.phase) and p.state == "finished"]
 
 
 def outcome(review: PhaseRow) -> str:
-    """What it counted for: an approval that its own findings contradict is none."""
+    """The effective verdict: an approval that its own findings contradict does not count."""
     verdict = review.result.effective_verdict if isinstance(review.result, ReviewResult) else None
     return verdict if verdict in VERDICTS else UNREADABLE
 
@@ -83,7 +83,7 @@ def verdicts(phases: Iterable[PhaseRow]) -> dict[str, int]:
 
 
 def findings_in(tally: Tally, since: str) -> list[FindingRow]:
-    """Raised in a cycle that began in the time that is looked at."""
+    """Findings raised in a cycle that started in the selected time."""
     if not since:
         return list(tally.findings)
     begun: dict[tuple[object, ...], str] = {}
@@ -100,7 +100,7 @@ def by_category(findings: Iterable[FindingRow]) -> dict[str, Severities]:
 
 
 def reviewers(phases: Iterable[PhaseRow], findings: Iterable[FindingRow]) -> tuple[ReviewerStats, ...]:
-    """A finding with two voices counts for both."""
+    """Statistics per reviewer. A finding of two reviewers counts for both."""
     counts: dict[str, Counter[str]] = {}
     for review in phases:
         for record in review.result.reviewers if isinstance(review.result, ReviewResult) else ():

@@ -25,7 +25,7 @@ MOST_DAYS, MOST_WEEKS = 31, 30
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """How the tasks stand that something happened to."""
+    """Tasks with activity, by status."""
 
     by_status: dict[str, int]
 
@@ -73,7 +73,7 @@ class StatsView:
 
 
 def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | None = None) -> StatsView:
-    """`days`: today and those before it; None: all there is."""
+    """All statistics. `days`: the last days including today; None: all time."""
     since = (now.astimezone(UTC).date() - timedelta(days=days - 1)).isoformat() if days else ""
     tally = store.tally(projects, since=since)
     phases = effort.paid(tally, since)
@@ -116,14 +116,14 @@ def _flaky_tests(phases: Iterable[PhaseRow]) -> dict[str, int]:
 
 
 def _over_time(phases: Sequence[Paid], ends: Sequence[End], since: str, today: date) -> tuple[str, tuple[Stretch, ...]]:
-    """Without a gap from the first day that something happened on, or that was asked for, until today."""
+    """Figures per day, week or month without gaps, from the first selected or active day until today."""
     moments = [phase.started_at[:10] for phase, _ in phases] + [end.ts[:10] for end in ends]
     if not moments:
         return "day", ()
     first = min(today, date.fromisoformat(since or min(moments)))
     step = _step((today - first).days + 1)
     starts = _starts(first, today, step)
-    # what a wrong clock put into the future happened today
+    # a time in the future (wrong clock) counts as today
     place = {day: starts[bisect(starts, day) - 1] for day in set(moments)}
     phases_by_start: dict[str, list[Paid]] = {}
     for one in phases:

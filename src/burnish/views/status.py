@@ -66,7 +66,7 @@ AT_REST = {
 
 @dataclass(frozen=True, slots=True)
 class StatusLine:
-    """What is said of one task, in pieces; an empty piece is not shown."""
+    """The status line of one task, in fields. Empty fields are not shown."""
 
     mark: str
     id: str
@@ -89,7 +89,7 @@ class StatusLine:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How many stand where, what they cost, how many wait for a person, and what to type next."""
+    """Counts by status, the cost, the number that need a person, and the next command."""
 
     counts: Mapping[Status, int]
     cost_usd: float | None
@@ -122,16 +122,16 @@ def status_rows(store: Store, project: str | None, now: datetime, *, alive: Aliv
 
 
 def status_view(tasks: Sequence[Task], now: datetime, *, among: Sequence[Task] = (), alive: Alive = None) -> StatusView:
-    """These tasks. `among` holds those that they may depend on, if these are not all."""
+    """Status lines of these tasks. `among` holds possible dependencies, if these are not all tasks."""
     unmet = unmet_among(among or tasks)
     lines = tuple(status_line(task, now, unmet=unmet(task), alive=alive) for task in tasks)
     return StatusView(tuple(tasks), lines, summary(tasks, alive=alive))
 
 
 def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: Alive = None) -> StatusLine:
-    """`alive` tells whether a runner still lives; without it, whoever holds the task is believed to."""
+    """The status line of one task. `alive` tells whether a runner is alive; without it every runner counts as alive."""
     running = is_running(task, alive)
-    # what is in the backlog begins anew: what an earlier run left behind says nothing of it
+    # a task in the backlog starts a new run: results of an earlier run do not apply
     begun = task.status is not Status.BACKLOG
     return StatusLine(
         mark=MARKS[task.status],
@@ -151,12 +151,12 @@ def is_running(task: Task, alive: Alive = None) -> bool:
 
 
 def can_go_on(task: Task, alive: Alive = None) -> bool:
-    """Under way without a runner, and not waiting for a person: `burnish run` takes it up."""
+    """Whether `burnish run` continues it: under way without a runner, and not waiting for a person."""
     return task.status in UNDER_WAY and not task.waits_for and not is_running(task, alive)
 
 
 def verdict_so_far(task: Task, alive: Alive = None) -> FinalVerdict | None:
-    """The final verdict; of a loop that stands still in the middle, what its last review asked for."""
+    """The final verdict; for a loop that stopped before its end, the request of the last review."""
     stands = task.status in UNDER_WAY and not is_running(task, alive)
     if stands and task.final_verdict is None and task.review_status is ReviewStatus.FAILED:
         return FinalVerdict.CHANGES_REQUESTED
@@ -178,7 +178,7 @@ def summary(tasks: Iterable[Task], *, alive: Alive = None) -> Summary:
 
 
 def needs_a_person(task: Task) -> bool:
-    """What a person rejected is settled: it waits for no decision."""
+    """Whether a person has to decide. A rejection by a person is final."""
     return task.status in NEEDS_A_PERSON and task.reason is not Reason.HUMAN_REJECTED
 
 
@@ -218,7 +218,7 @@ def review_words(task: Task) -> str:
 
 
 def unsaid(task: Task) -> Reason | ErrorCode | None:
-    """Why it stopped, as far as the final verdict does not say it."""
+    """Why it stopped, unless the final verdict already tells."""
     if task.final_verdict is not None and task.reason in SAID:
         return None if task.error is ErrorCode.REVIEW_REJECTED else task.error
     return task.reason or task.error
@@ -251,7 +251,7 @@ def _sent_back(task: Task) -> str:
 
 
 def was_sent_back(task: Task) -> bool:
-    """It stopped between two phases because a review or a person asked for changes: nothing was cut.
+    """Whether it stopped between two phases because a review or a person asked for changes.
 
     A plan has no review status: there, the person's note tells it.
     """
@@ -260,7 +260,7 @@ def was_sent_back(task: Task) -> bool:
 
 
 def was_cut(task: Task) -> bool:
-    """Under way by its status: if nobody runs it, was somebody at it?"""
+    """Whether a task without a runner was interrupted during its work."""
     return bool(
         task.status is Status.IN_PROGRESS
         or (task.status is Status.CODE_REVIEW and (task.phase or task.error is ErrorCode.INTERRUPTED))

@@ -1,4 +1,4 @@
-"""A task as JSON: the keys that SPEC promises to programs."""
+"""A task as JSON, with the documented keys."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def _newest_sandbox(events: Sequence[RecordedEvent]) -> str | None:
 
 
 def failure_output(task: Task, events: Sequence[RecordedEvent]) -> str:
-    """The end of what the command printed that a task failed on; "" if there was none."""
+    """The end of the output of the command that a task failed on; "" if there was none."""
     moves = [event for event in events if event.type == "task.status"]
     is_stopped = task.status in (Status.FAILED, Status.BLOCKED)
     return read(TaskStatus, moves[-1].data).output if is_stopped and moves else ""
 
 
 def _asked(task: Task) -> dict[str, Any]:
-    """What `status` leaves out because it is long."""
+    """The long fields that `status` leaves out."""
     spec = task.spec
     return {
         "description": spec.description,
@@ -151,7 +151,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 
 
 def ruled_json(finding: Finding, task: Task) -> dict[str, Any]:
-    """A finding that a person has just ruled on, and where that leaves its task."""
+    """A finding after a person's ruling, and the state of its task."""
     return {**finding_json(finding), "task": str(task.id), "task_status": task.status.value}
 
 

@@ -92,12 +92,12 @@ class TaskHead:
 
     @property
     def needs_description(self) -> bool:
-        """Editing the task is what brings it on."""
+        """Whether the task has to be edited before it can continue."""
         return needs_description(self.task.reason, self.task.note)
 
     @property
     def note(self) -> str:
-        """The task's note without the sentence that stands above it."""
+        """The task's note without the sentence that the page already shows above it."""
         note, first = self.task.note, self.next.partition(". ")[0].rstrip(".") + "."
         return note.removeprefix(first).lstrip() if note.startswith(first) else note
 
@@ -123,7 +123,7 @@ def head_of(store: Store, project: str, id: int, holders: Holders) -> TaskHead:
 
 
 def sorted_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """What is alive first, then the worst."""
+    """Findings sorted: open first, then by severity."""
     return sorted(worst_first(tuple(findings)), key=lambda finding: not finding.alive)
 
 
@@ -150,7 +150,7 @@ def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, .
 
 
 def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
-    """In one sentence or two."""
+    """The state of the task in one or two sentences."""
     if standing in RUNNING:
         return _running(task, standing)
     if standing == "queued":

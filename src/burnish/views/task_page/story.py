@@ -1,4 +1,4 @@
-"""What happened to a task, as a line through time: runs, their cycles, and what happened in each."""
+"""The timeline of a task: its runs, their cycles, and the events of each."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _VERDICTS = {"approved": "good", "changes_requested": "warn", "needs_discussion"
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One thing that happened. `tone` is good, bad, warn, busy or nothing."""
+    """One event of the timeline. `tone` is good, bad, warn, busy or empty."""
 
     at: str
     title: str
@@ -73,7 +73,7 @@ class CycleStory:
     number: int
     verdict: str
     tone: str
-    # why the reviewer's word does not count as said
+    # why the effective verdict differs from the reviewer's
     but: str
     # how its review ended, in words
     review: str
@@ -146,7 +146,7 @@ def _cycle(
     cycle: Mapping[str, Any], events: Sequence[RecordedEvent], findings: Sequence[Finding], running: bool
 ) -> CycleStory:
     number = int(cycle["number"])
-    # what the review said stands at the top already
+    # the page shows the review's summary at the top already
     summary = str(cycle["summary"] or "") or None
     notes = [
         replace(note, detail="") if note.detail == summary else note
@@ -171,7 +171,7 @@ def _cycle(
 
 
 def _review_words(cycle: Mapping[str, Any]) -> str:
-    """A cycle that ended before its review (failed checks, nothing changed) has no review that could have failed."""
+    """The review's status in words. A cycle may end before its review (failed checks, nothing changed)."""
     if not cycle["review_status"]:
         return ""
     has_review = any(is_review(str(phase["phase"])) for phase in cycle["phases"])
@@ -206,7 +206,7 @@ def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
 
 
 def _weighed(moment: Moment, phase: Mapping[str, Any], cycle: Mapping[str, Any]) -> Moment:
-    """Finished is not the same as good: checks and reviews have something to say."""
+    """The moment of a finished phase with the result of its checks or review."""
     if phase["state"] != "finished" or phase.get("superseded") or moment.detail:
         return moment
     if phase["phase"] == "check" and cycle["checks"]:
@@ -244,7 +244,7 @@ def _noted(events: Sequence[RecordedEvent]) -> Iterator[Moment]:
 
 
 def _proposals(events: Sequence[RecordedEvent]) -> set[int]:
-    """What burnish would have accepted, had it not opened the gate for a person in the same breath."""
+    """Ids of acceptances by burnish that are directly followed by a gate for a person."""
     found, accepted_id = set(), None
     for event in events:
         if event.type == "decision.made":
@@ -257,7 +257,7 @@ def _proposals(events: Sequence[RecordedEvent]) -> set[int]:
 
 
 def _note(event: RecordedEvent) -> Moment | None:
-    """What is worth a line of its own; the rest is told by phases and findings."""
+    """The moment for an event; None if phases or findings show it already."""
     data, at = event.data, event.ts
     who = str(data.get("by") or "").removeprefix("user:")
     why = str(data.get("why") or "")
