@@ -44,10 +44,8 @@ def absorb_guard(
     )
     guard_update = absorb_source(check_update.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
     return diff_ledgers(
-        findings, guard_update.findings, notes=(*check_update.notes, *guard_update.notes), given=check_update.given
+        findings, guard_update.findings, notes=(*check_update.notes, *guard_update.notes), raised_ids=check_update.given
     )
-    guarded = absorb_source(checked.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
-    return diff_ledgers(findings, guarded.findings, notes=(*checked.notes, *guarded.notes), raised_ids=checked.given)
 
 
 @contextmanager
@@ -87,8 +85,8 @@ def absorb_touched(
         description=f"The agent was not confined, and may have done it: {', '.join(paths[:20])}. Nothing was undone.",
         rule="checkout",
     )
-    told = absorb_source(said.findings, source=CHECKOUT, remarks=(remark,), cycle=cycle)
-    return diff_ledgers(findings, told.findings, notes=(*said.notes, *told.notes), raised_ids=said.given)
+    ledger = absorb_source(update.findings, source=CHECKOUT, remarks=(remark,), cycle=cycle)
+    return diff_ledgers(findings, ledger.findings, notes=(*update.notes, *ledger.notes), raised_ids=update.given)
 
 
 def _many(count: int) -> str:
@@ -110,5 +108,5 @@ def absorb_breach(
         description=f"Changed there, and thrown away: {', '.join(breaches[:20])}",
         rule="breach",
     )
-    told = absorb_source(said.findings, source=BREACH, remarks=(remark,) if breaches else (), cycle=cycle)
-    return diff_ledgers(findings, told.findings, notes=(*said.notes, *told.notes), raised_ids=said.given)
+    ledger = absorb_source(update.findings, source=BREACH, remarks=(remark,) if breaches else (), cycle=cycle)
+    return diff_ledgers(findings, ledger.findings, notes=(*update.notes, *ledger.notes), raised_ids=update.given)
