@@ -295,7 +295,7 @@ def test_a_change_for_all_projects_counts_the_approvals_of_each_project_that_it_
     said = two.burnish("prompts", "edit", "review.system", "--global", "--json")
     assert said.json["voids"] == ["1", "2"] and said.json["not_counted"] == [str(gone.repo.path)]
     assert said.json["elsewhere"] == [{"project": str(other.repo.path), "voids": ["1"], "restores": []}]
-    assert f"In {other.repo.path}: another text of review.system voids 1 approval (task 1)" in said.err
+    assert f"In {other.repo.path}: a new text of review.system voids 1 approval (task 1)" in said.err
     assert "elsewhere" in two.burnish("prompts", "edit", "review.system", "--json").json
     assert two.burnish("prompts", "edit", "review.system", "--json").json["elsewhere"] == []
 
