@@ -169,7 +169,7 @@ def test_what_stands_in_the_place_of_a_workspace_is_put_aside(lab: Lab) -> None:
     (place / "precious.txt").write_text("not burnish's\n")
     said = lab.burnish("clean", number)
     aside = place.with_name(f"{place.name}.replaced-1")
-    assert str(aside) in said.err and "not known what in the workspace is saved" in said.err
+    assert str(aside) in said.err and "cannot tell which files of the workspace are saved" in said.err
     assert (aside / "precious.txt").exists()
     lab.burnish("clean", "--all-completed", code=4)
     assert (aside / "precious.txt").exists()

@@ -255,7 +255,7 @@ def test_the_board_opens_a_moved_project_once_it_is_relinked(tmp_path: Path) -> 
     with mock.patch.dict(os.environ, lab.env), closing(ProjectRegistry.here()) as registry:
         (row,) = registry.projects()
         lab = moved(lab, tmp_path / "elsewhere")
-        with pytest.raises(BurnishError, match="gone") as gone:
+        with pytest.raises(BurnishError, match="does not exist") as gone:
             registry.open(row.key)
         assert "burnish status" in gone.value.hint
         assert titles(lab) == ["One", "Two"]
