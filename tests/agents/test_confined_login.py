@@ -85,8 +85,9 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
         (root / name).mkdir(parents=True)
     monkeypatch.setenv("HOME", str(root / "home"))
     monkeypatch.setenv("PATH", f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    # outside of this repository, in which no program is started without trust
+    # outside of this repository, in which no program is started without trust; an earlier test may have looked at it
     monkeypatch.chdir("/")
+    monkeypatch.setattr("burnish.proc.own_programs._checkouts", {})
     yield House(root)
     shutil.rmtree(root)
 

@@ -124,7 +124,7 @@ def test_every_way_to_end_otherwise_is_noticed() -> None:
         Task("p", 3, Spec("c"), Status.BLOCKED, reason=Reason.GUARD, cycle=2),
     ]
     assert surprises(good) == []
-    assert surprises(good[:2]) == ["task 3 is gone and should be blocked (guard) in cycle 2"]
+    assert surprises(good[:2]) == ["task 3 is missing and should be blocked (guard) in cycle 2"]
     for number, changes in ((0, {"cycle": 2}), (1, {"status": Status.FAILED}), (2, {"reason": Reason.MAX_CYCLES})):
         ended = [replace(task, **changes) if n == number else task for n, task in enumerate(good)]
         assert len(surprises(ended)) == 1

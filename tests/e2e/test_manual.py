@@ -45,7 +45,7 @@ def test_a_branch_in_the_users_checkout_is_refused_before_anybody_works(tmp_path
     branch, before = lab.task()["branch"], (lab.events(), len(steps(lab)))
     lab.repo.git("switch", "-q", branch)
     said = " ".join(lab.burnish("improve", "1", "-m", "shorter", code=4).err.split())
-    assert f"{lab.repo.path} has {branch} checked out" in said and "switch -" in said
+    assert f"{branch} is checked out in {lab.repo.path}" in said and "switch -" in said
     assert (lab.events(), len(steps(lab))) == before and lab.task()["status"] == "verified"
     with app_of(lab) as app:
         # an order that was given before, and not yet carried out
