@@ -318,7 +318,6 @@ class TaskChecks:
 def refuse_on_full_disk(reports: Sequence[CheckReport], folders: Sequence[Path]) -> None:
     """Raise DISK_FULL if a check failed on a full disk, since its result is not valid.
 
-
     The output of a check counts only if it could not run: tests may print anything.
     """
     for report in reports:

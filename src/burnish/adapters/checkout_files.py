@@ -43,7 +43,6 @@ def files_of(root: Path) -> list[str]:
 def committable_files(found: FoundRepository) -> list[str]:
     """The same without files that git ignores, because set-up and checks run on a commit.
 
-
     Untracked lock files are left out, too: installing with them fails on the commit. Other new files are included,
     since the user is about to commit them.
     """

@@ -51,7 +51,6 @@ def static_review(
 ) -> Review:
     """Review every changed file: certain and probable defects, and notes on what could not be checked.
 
-
     `files` holds the reviewed tree and is only read. `coverage=None`: if the tests of this change took under a minute.
     `executing=False` skips analysers that run code of the change (golangci-lint, clippy), `from_checkout=False`
     the one that runs code of the checkout (eslint); `own_settings=False` uses burnish's settings for the others, not

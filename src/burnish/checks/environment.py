@@ -89,7 +89,6 @@ def setup_environment(
 ) -> dict[str, str]:
     """The environment of `workspace.setup`: that of checks, plus unchanged proxies and package indexes.
 
-
     With `credentials=False` only the URLs of indexes and proxies stay.
     """
     indexes = [name for name in source if name in INDEXES or _OF_ONE_INDEX.fullmatch(name)]

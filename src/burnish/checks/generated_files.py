@@ -90,7 +90,6 @@ def leaves_files(contents: Mapping[str, bytes | None]) -> bool:
 def has_build_output(layer: Path, contents: Mapping[str, bytes | None]) -> bool:
     """True if set-up left files outside of the package folders that may be built from the sources.
 
-
     Ignores output of native sources in `contents`: a change to these leads to another environment.
     """
     texts = [(data or b"").decode("utf-8", "replace") for path, data in contents.items() if not _NATIVE.search(path)]
@@ -124,7 +123,6 @@ def has_copied_packages(root: Path, contents: Mapping[str, bytes | None]) -> boo
 
 def has_copied_project(root: Path) -> bool:
     """True if tox or nox installed a copy of the project in one of their environments.
-
 
     Commands that install nothing (`tox run --skip-pkg-install`, `nox -R`) would test the copy.
     """

@@ -69,7 +69,6 @@ class Origins:
 def top_level_packages(paths: Iterable[str]) -> tuple[str, ...]:
     """Names of the packages that the tree contains at its root or below `src`.
 
-
     Packages elsewhere, and single modules, are found by the project's name if it is installed.
     """
     found: dict[str, None] = {}

@@ -200,7 +200,6 @@ def _read(
 def _with_printed(report: Reading, exit_record: ExitRecord, place: Placement) -> Reading:
     """Adds printed failures to the report of a command that may start several runners.
 
-
     Each runner may overwrite the report of the previous one, and the exit code may be that of the last one.
     """
     output = read_printed(exit_record.stdout, exit_record.stderr, root=place.path)

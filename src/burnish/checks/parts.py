@@ -31,7 +31,6 @@ _OWN_NAME = re.compile(r'^module\s+(\S+)|(?:^|[{,])\s*"name"\s*:\s*"([^"]+)"|^na
 def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list[Tools]:
     """Each part with path patterns: its own folder, the parts that it names, and files that belong to no part.
 
-
     The project at the root, and a project that is the only one, depend on everything.
     """
     folders = sorted({tools.folder for tools in found})

@@ -24,7 +24,6 @@ def scan(
 ) -> ScanResult:
     """The remarks of all analysers on these files.
 
-
     `executing=False` skips analysers that run code of the change, `from_checkout=False` those that run code of the
     checkout (its plug-ins). `from_checkout` defaults to `executing`.
     """

@@ -39,7 +39,6 @@ _LIBRARY = (".so", ".a", ".dylib")
 def kept_files(layer: Path, home: Path, below: str = "") -> Iterator[str]:
     """Paths of files and links in `layer` that belong to the environment; `home` is the user's own home.
 
-
     `below` is the folder of the home that `layer` represents. Skips empty files and links left by mounts.
     """
     for entry in sorted(os.scandir(layer), key=lambda one: one.name):

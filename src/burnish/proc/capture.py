@@ -30,7 +30,6 @@ def capture(
 ) -> Captured:
     """Run the program and wait for it. A non-zero exit code does not raise.
 
-
     `slow`: seconds after which to call a function, which may raise to stop the program.
     """
     name = Path(argv[0] if isinstance(argv[0], str) else argv[0].decode(errors="replace")).name

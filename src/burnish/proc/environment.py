@@ -81,7 +81,6 @@ def listed_environment(
 def variables_for_mounts(env: Mapping[str, str], *, places: Iterable[Path] = ()) -> dict[str, str]:
     """The part of `env` that may affect what a sandbox mounts: values of the user's own environment.
 
-
     `isolation.env` of a repository sets others. They reach the program, but open nothing: neither by `SSL_CERT_DIR` or
     `CLAUDE_CONFIG_DIR` nor by a folder on PATH that is neither on the user's nor in `places`.
     """

@@ -15,7 +15,6 @@ from burnish.durability import is_sync_enabled
 def private_folder(place: Path, *, durable: bool = True) -> None:
     """Create the folder and its missing parents for this user only; existing folders keep their mode.
 
-
     `durable`: sync the folder's name, so that its files survive a power loss.
     `mkdir(parents=True)` applies the mode to the last folder only, and leaves its parents readable for all users.
     """

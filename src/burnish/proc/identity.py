@@ -58,7 +58,6 @@ class RunnerLock:
     def release(self, *, is_recorded: bool = False) -> None:
         """Release the lock. `is_recorded`: another record of this runner may still exist, e.g. on a full disk.
 
-
         Then the file stays, empty and unlocked, as proof for other processes that the runner ended although its
         process, a server, lives. Truncating a file needs no disk space.
         """
@@ -91,7 +90,6 @@ def hold(lock_dir: Path) -> RunnerLock:
 
 def is_dead(lock_dir: Path, runner: str, read_record: Callable[[], RunnerIdentity | None] = lambda: None) -> bool:
     """True if a runner is proven dead: its lock is free or its file is missing, and its process ended.
-
 
     Both are needed: a lock may not work on this file system, and a pid may not be visible from here.
     `read_record` reads another record of its identity, if the file is missing.

@@ -37,7 +37,6 @@ def require_locks(home: Path) -> None:
 def lock_problem(folder: Path) -> str | None:
     """Why locks do not work there; None if they do. About ten system calls and no wait.
 
-
     The first lock is shared and the second only tried, so several processes may probe at once.
     """
     try:

@@ -36,7 +36,6 @@ def record_checkout(root: Path, *, trusted: bool | None = None) -> None:
 def enclosing_checkouts(root: Path) -> list[Path]:
     """Checkouts that contain this one, e.g. as a submodule: their folders may be on PATH as well.
 
-
     Excludes one that contains the home directory, such as a dotfiles repository: the user's own programs are there.
     """
     found = [place for place in root.parents if os.path.lexists(place / ".git")]
@@ -51,7 +50,6 @@ def own_path(path: str | None = None) -> str:
 
 def find_own_program(name: str, path: str | None = None) -> str | None:
     """The path of a program that is not in a checkout, also not through a link.
-
 
     A path is returned unchanged, unless it leads into an untrusted checkout.
     """

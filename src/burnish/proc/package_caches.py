@@ -38,7 +38,6 @@ _PROGRAMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 def package_caches(home: Path, env: Mapping[str, str], *, programs: bool = False) -> list[Path]:
     """The real paths of existing caches below the home directory; with `programs`, also of installed programs.
 
-
     Folders called `bin` only if they are on PATH: others are not shown.
     """
     home = home.resolve()
@@ -62,7 +61,6 @@ def show_package_caches(
     home: Path, env: Mapping[str, str], scratch: Path, *, programs: bool = False, added_files: Path | None = None
 ) -> TreeView:
     """The mounts for one call, which writes into `scratch`; without overlays the folders are read-only.
-
 
     `added_files` is a folder with files to add to those of the home, at the same relative paths.
     """

@@ -75,7 +75,6 @@ def masked_sockets(
 ) -> list[Mount]:
     """Masks for sockets and named pipes that are visible with `mounts`, the complete list of the sandbox.
 
-
     Keeps those at or below `listed_places` (of the settings), and those in writable folders. Searches `user_folders`
     completely; other targets below an empty folder contain programs, and only their upper levels are searched.
     """

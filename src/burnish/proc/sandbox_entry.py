@@ -50,7 +50,6 @@ def bubblewrap_in(argv: list[str]) -> int | None:
 def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[str], dict[str, str]]:
     """Set loader variables inside of the sandbox only.
 
-
     A repository can set them (`isolation.env`), and bubblewrap itself would load what LD_PRELOAD names.
     """
     names = [name for name in env if name.startswith("LD_") or name in LOADER_VARIABLES]
@@ -66,7 +65,6 @@ def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[
 
 def private_copy(path: str) -> int:
     """A read-only descriptor of an unlinked copy of a file.
-
 
     A read-only mount does not protect a file that is open: the program could open /proc/self/fd/0 again and write.
     """
@@ -130,7 +128,6 @@ def scope_to_sandbox(program: str) -> None:
 
 def forbid_cgroup_namespaces(program: str) -> None:
     """Forbid cgroup namespaces inside: with one, a program could mount burnish's own cgroup.
-
 
     Root, and a user to whom a group is delegated, could then freeze or end all that is in it, and leave frozen
     processes behind that cannot be killed. clone3 has its flags in memory, which a filter cannot read: programs that

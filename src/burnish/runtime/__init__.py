@@ -30,7 +30,6 @@ __all__ = [
 def open_app(start: Path, *, flags: Mapping[str, Any] | None = None, reading: bool = False) -> App:
     """Open settings, git and agents. Registers the project if it is new.
 
-
     `reading`: for a read-only command; works without write access.
     """
     from burnish.runtime.app import App

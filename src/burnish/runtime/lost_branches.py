@@ -31,7 +31,6 @@ def void_lost_approvals(
 ) -> None:
     """Void approvals of missing commits before tasks are shown. Ignores a home that is not writable.
 
-
     `readable_tips`: a cache for long-running processes: the last readable tips of each project's branches. A branch
     that did not move is not read again. `is_here`: the command was started in the repository, which is identified by
     its path even without an id: a new clone, or one whose burnish refs were all deleted.
@@ -103,7 +102,6 @@ class SettledBranches:
 
 def settle_lost(app: App, damaged_refs: Sequence[str], known_tips: Mapping[str, str]) -> SettledBranches:
     """At the start of a run: restore lost branches if possible; a deleted branch waits for a person.
-
 
     `damaged_refs`: branches with unreadable objects below the commit and its tree. `known_tips`: tips of refs that were
     just read.

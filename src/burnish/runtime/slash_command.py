@@ -28,7 +28,6 @@ def commands(
 ) -> dict[str, str]:
     """The texts of the review command and, if it exists, of the command that reads reviews.
 
-
     Without a `root`, which is a checkout that is trusted, only the user's own commands.
     `outside`: accepted links that leave it.
     """

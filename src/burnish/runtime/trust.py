@@ -205,7 +205,6 @@ def staying_trusted(
 ) -> Iterator[None]:
     """Keep the checkout trusted while the user writes files through burnish, if nothing else changes.
 
-
     `paths` are the files that the user writes; `burnish.yaml` stands for the settings.
     """
     home = home_of()

@@ -24,8 +24,6 @@ T = TypeVar("T")
 
 # long texts that a list of tasks has no use for
 _LONG = ("description", "scope", "criteria", "checklist", "plan")
-# what no policy depends on, of the rest
-_RELATIONS = ("title", "depends_on", "priority", "of", "follows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class RecordedApproval:
 
     id: int
     branch: str | None
-    # the spec of the task without texts and relations
+    # the spec of the task as JSON, without its texts and relations: no policy depends on them
     kind: str
     base: str | None
     commit: str | None
@@ -235,21 +233,6 @@ def approval_of(row: sqlite3.Row) -> Approval:
         if said[name] != getattr(approval, name):
             raise ValueError(f"the approval of task {row['task']} is not the one that was given")
     return approval
-
-
-@whole
-def recorded_approval_of(row: sqlite3.Row) -> RecordedApproval:
-    head = json.loads(row["head"])
-    for name in _RELATIONS:
-        head.pop(name, None)
-    kind = repr(head)
-    data = row["event_data"] or ""
-    agrees = row["event_type"] == "review.approved" and row["event_task"] == row["id"]
-    agrees = agrees and all(str(row[name]) in data for name in ("base", "tree", "judge", "commit_sha"))
-    is_unchanged = agrees and row["valid"] == 1 and row["task_base"] == row["base"] and not row["edited"]
-    return RecordedApproval(
-        row["id"], row["branch"], kind, row["task_base"], row["commit_sha"], row["judge"], is_unchanged
-    )
 
 
 @whole

@@ -184,7 +184,7 @@ class Store:
     def recorded_approvals(self, project: str, statuses: Iterable[Status]) -> list[rows.RecordedApproval]:
         """The approvals of tasks with one of these statuses, with few fields of the tasks."""
         found = self._db.all("recorded_approvals", {"project": project, "statuses": list(statuses)})
-        return [rows.recorded_approval_of(row) for row in found]
+        return [rows.RecordedApproval(*row) for row in found]
 
     def tasks_on_branch(self, project: str, branch: str) -> list[Task]:
         found = self._db.all("task_list_on_branch", {"project": project, "branch": branch})

@@ -174,7 +174,6 @@ class TreeChecks:
     def baseline_key(self, environment: CheckEnvironment) -> str:
         """A key of everything that affects check results besides the tree and the command.
 
-
         A baseline from before a correction of one of these would excuse new failures.
         """
         settings = (self.build, sorted(self.isolation_env.items()), self.copies)
@@ -194,7 +193,6 @@ class TreeChecks:
         stop: StopToken | None = None,
     ) -> Iterator[CheckContext]:
         """A clean, built checkout of the commit with its environment; files that checks write there are removed.
-
 
         `env`: further variables for the checks.
         """
@@ -242,7 +240,6 @@ class TreeChecks:
         self, commit: str, label: str, environment: CheckEnvironment, *, direct: bool = False, task: str = ""
     ) -> Iterator[CheckTree]:
         """Without a sandbox, trees with an environment made by set-up use one path, one after another.
-
 
         Virtual environments and generated files contain the path for which they were made.
         """

@@ -191,7 +191,6 @@ def check_tree(
 ) -> Iterator[CheckTree]:
     """Check out `commit` at `place` temporarily, after its environment, so that sources are newer than the layer.
 
-
     `direct`: programs write into the tree itself, so that the files of set-up can be stored.
     `task_tree`: an existing clean tree to reuse. Afterwards it takes this tree over, if checks could not write to it.
     """
@@ -224,7 +223,6 @@ def check_tree(
 
 def author_view(project: Project, folders: Sequence[EnvironmentFolder], workspace: Path, scratch: Path) -> TreeView:
     """The author's view: the workspace is also at the checkout's path, so that installed packages import it.
-
 
     Environment folders of the checkout are mounted over it, with a temporary layer on top.
     """

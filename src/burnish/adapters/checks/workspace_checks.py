@@ -114,7 +114,6 @@ def workspace_tree(
 ) -> Iterator[WorkspaceTree]:
     """The workspace as a tree for checks. `place`: for temporary layers over the checkout's environment folders.
 
-
     Without the `commit` of the files, environments are not used: they are about to be made.
     """
     paths = list_files(project, commit) if commit else ()

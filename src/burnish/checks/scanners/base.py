@@ -90,7 +90,6 @@ def call(
 ) -> ToolOutput:
     """Run one program with a time limit. Errors are returned as `trouble`, not raised.
 
-
     Pass `cwd` only if a program needs the repository as working directory; others get absolute paths.
     `writable`: a folder that nothing outside of the sandbox writes to or follows links in. Programs may run code of the
     change, so they cannot write to the folders with their output and with files for other programs.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -38,28 +40,45 @@ def _missing(row: ProjectRow) -> str:
     return "" if found.root == row.root.resolve() else f"There is no repository at {row.root} any more."
 
 
-def _ref_times(common_dir: Path) -> list[int]:
-    """When branches of burnish's were made or deleted last; one that is only moved does not count."""
-    times = []
-    for place in ("refs/heads/burnish", "packed-refs"):
-        try:
-            times.append((common_dir / place).stat().st_mtime_ns)
-        except OSError:
-            times.append(0)
-    return times
+# A page that somebody watches asks twice a second, and a run writes events all the time.
+SECONDS_BETWEEN_LOOKS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _LookAtBranches:
+    """The state of a project when its branches were looked at."""
+
+    names: frozenset[str]  # of burnish's branches: one that only moved is not lost
+    packed_refs_time: int
+    store_version: int
+    at: float
+
+    @classmethod
+    def now(cls, common_dir: Path, store_version: int) -> _LookAtBranches:
+        names, packed_refs_time = frozenset[str](), 0
+        with suppress(OSError):
+            names = frozenset(os.listdir(common_dir / "refs/heads/burnish"))  # noqa: PTH208 - ten times as fast
+        with suppress(OSError):
+            packed_refs_time = (common_dir / "packed-refs").stat().st_mtime_ns
+        return cls(names, packed_refs_time, store_version, time.monotonic())
+
+    def is_current(self, now: _LookAtBranches) -> bool:
+        if (self.names, self.packed_refs_time) != (now.names, now.packed_refs_time):
+            return False
+        return self.store_version == now.store_version or now.at - self.at < SECONDS_BETWEEN_LOOKS
 
 
 @dataclass
 class ProjectRegistry:
-    """Reading needs only the store; whoever acts opens the project, so that today's settings count."""
+    """Reading needs only the store. To act, open the project: its settings are read again each time."""
 
     home: Path
     store: Store
     runs: BackgroundRuns = field(init=False)
     # told whenever something happened here; the store tells of what happened elsewhere
     changed: Callable[[], None] = lambda: None
-    # project → the state of its refs and of the store when its branches were looked at
-    _branches: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # project → the last look at its branches
+    _looks: dict[str, _LookAtBranches] = field(default_factory=dict)
     # project → where its branches pointed then
     _tips: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -85,11 +104,11 @@ class ProjectRegistry:
         return found
 
     def _look_at_branches(self, row: ProjectRow) -> None:
-        """No approval of a branch that is gone is shown; looked at again when a ref or a task has changed."""
-        version = self.store.version
-        state = (version, *_ref_times(row.common_dir))
-        if self._branches.get(row.key) != state:
-            self._branches[row.key] = state
+        """Void the approvals of branches that are gone, so that no page shows them."""
+        now = _LookAtBranches.now(row.common_dir, self.store.version)
+        last = self._looks.get(row.key)
+        if last is None or not last.is_current(now):
+            self._looks[row.key] = now
             void_lost_approvals(self.home, self.store, [row], self._tips)
 
     def open(self, key: str) -> App:
