@@ -1,6 +1,5 @@
 """Build files and scripts that name the checkout by its absolute path. Without a sandbox they build the checkout.
 
-
 `replace example.com/lib => /home/me/calc/lib` in go.mod, `path = "/home/me/calc/lib"` in Cargo.toml, `cd /home/me/calc`
 in a script. For Python, the interpreter reports what it imports (`import_origins`, `import_report`). Pure.
 """

@@ -1,6 +1,5 @@
 """Which crates need their own `cargo test`, and which ones another crate's command tests. Pure.
 
-
 Folder names do not decide this: cargo's own rules do (members, exclude and path dependencies of a workspace), and the
 marks that `cargo vendor` leaves.
 """

@@ -1,6 +1,5 @@
 """Programs on PATH that run the code of the user's checkout, or were built from it: `npm link`, `pipx install -e`, …
 
-
 Tests that start one of them by name do not test the tree. Links, scripts and editable installs lead to the checkout;
 where the tree is mounted at that path they lead to the tree and do no harm. Copies (`go install`, `cargo
 install --path`, `pip install .`) never contain the tree's code.

@@ -1,6 +1,5 @@
 """Files that set-up builds from the sources of a tree: compiled extensions, build output, copies of packages.
 
-
 Pure but for `has_build_output`, `has_copied_packages`, `has_copied_project` and `has_vendored_sources`.
 
 All trees with the same dependencies share an environment. Files compiled from the sources of one tree must not be

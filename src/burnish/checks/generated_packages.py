@@ -1,6 +1,5 @@
 """Files in node_modules that an install script generated, perhaps from the sources.
 
-
 Prisma writes its client to `node_modules/.prisma` out of `schema.prisma`; scripts write clients and types the same way.
 Such files belong to the sources of one tree, unlike the packages beside them.
 """

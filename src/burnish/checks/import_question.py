@@ -1,6 +1,5 @@
 """A query for the interpreter that runs the tests: where do the project's packages and programs come from?
 
-
 Its text is passed to `python -c`, so it does not import burnish and runs on Python 3.8 and later. Arguments: the
 folder of the check from the root of the tree, the names of the projects in the tree, then names of packages.
 """

@@ -1,6 +1,5 @@
 """What the tests imported, as reported by the test run itself.
 
-
 `import_origins` queries the interpreter before the tests run, if the command line names it. Scripts, `make`, `conda
 run`, a `conftest.py` or settings with an absolute path may use another one. So each test run finds a small plugin on
 PYTHONPATH, through the entry point `pytest11`. If PYTHONPATH is not passed on, pytest runs without the plugin.

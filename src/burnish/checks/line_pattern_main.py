@@ -1,6 +1,5 @@
 """Finds the lines that match a pattern. Runs in its own process, so that the parent can stop a slow pattern.
 
-
 Reads JSON from stdin: `{"pattern", "files", "most"}`; writes the names of the failures as a JSON list.
 """
 

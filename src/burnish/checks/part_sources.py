@@ -1,6 +1,5 @@
 """Finds which other parts of the repository the sources of a part use. Pure.
 
-
 Project files do not tell everything: a `conftest.py` puts `../lib` on the path, a module imports `../../shared/rates`.
 A false positive only makes a check run more often, so doubtful cases count as used.
 """

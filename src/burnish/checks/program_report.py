@@ -1,6 +1,5 @@
 """Detects tests that start a program of the user's checkout: a script in its place on PATH reports the start.
 
-
 An installed program that no test starts does no harm, so it does not stop a run. A program that the test command
 installs again (`go install ./... && go test ./...`) belongs to the tree and is started.
 """

@@ -1,6 +1,5 @@
 """Finds the Python environments that a check can start: on PATH, and those named in its command and scripts.
 
-
 Starts no program. Environments are named by path (`~/.virtualenvs/calc/bin/python`), or by a name for conda,
 virtualenvwrapper or pyenv (`conda run -n calc`, `workon calc`).
 """

@@ -1,6 +1,5 @@
 """Files that set-up leaves in its home directory: those of the environment, and those built from the sources.
 
-
 In a sandbox, set-up has its own home directory. `pip install --user`, `npm install --global`, Poetry's virtual
 environments and Playwright's browsers are stored there, and checks must find them.
 """

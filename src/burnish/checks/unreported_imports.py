@@ -1,6 +1,5 @@
 """Detects tests that did not report their imports, in an environment that leads to the user's checkout.
 
-
 `import_report` covers every interpreter that reads PYTHONPATH. `python -I`, `python -E` and `env -i` disable that, and
 scripts may do so out of sight. If an environment that the check can start has the project installed from the
 checkout, such tests would test the checkout instead of the change.

@@ -1,6 +1,5 @@
 """Detects that burnish was called by a program that burnish started: agents must not make decisions.
 
-
 This gives a clear error message. The actual protection is that a sandbox hides the burnish home and that the server
 requires its token: an agent that hides the markers in its own user namespace still finds no database.
 """

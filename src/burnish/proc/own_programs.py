@@ -1,6 +1,5 @@
 """Finds the programs that burnish itself uses, such as git and bubblewrap: never in a checkout.
 
-
 A folder of a checkout may be on PATH by its absolute path (direnv, an activated environment). The authors of the
 repository control its files, and these programs run outside of the sandbox. The checkouts are recorded for the whole
 process, because the code that looks for bubblewrap does not know the project.

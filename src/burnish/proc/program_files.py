@@ -1,6 +1,5 @@
 """Selects the entries of a folder that programs need, without showing its other files.
 
-
 A folder with programs that is not a `bin` folder may hold other files: `~/.tool` on PATH has settings and logins.
 """
 # os.path returns False for folders that this user may not enter; Path raises.

@@ -1,6 +1,5 @@
 """Prepares the shim's child before it executes bubblewrap: rules, mounts, and variables for the sandbox only.
 
-
 Loaded by `shim.py` from this folder, without the package: only cheap imports.
 """
 # ruff: noqa: PTH108, PTH116

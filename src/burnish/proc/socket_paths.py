@@ -1,6 +1,5 @@
 """Finds Unix sockets and named pipes: programs can connect to them even through a read-only mount.
 
-
 /proc/net/unix has the name that a socket was bound with. It says nothing of a later rename or a second hard link, has
 names relative to a working directory, and lists one network namespace. So folders are searched as well.
 """
@@ -21,8 +20,9 @@ from pathlib import Path
 
 # How long a search is reused: a task starts several programs in a row.
 _CACHE_SECONDS = 2.0
-# Large, and written by package managers or git.
+# Large, and written by package managers or git alone.
 _SKIPPED_FOLDERS = frozenset({"node_modules", ".venv", "site-packages"})
+_SKIPPED_IN_GIT = frozenset({"objects", "refs", "logs"})
 # A socket may be bound with a name that contains a newline.
 _LINE = re.compile(rb"\n(?=[0-9a-fA-F]{8,16}: )")
 
@@ -98,7 +98,7 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
 
 def _is_skipped(folder: str) -> bool:
     above, name = os.path.split(folder)
-    return name in _SKIPPED_FOLDERS or (name == "objects" and above.endswith(".git"))
+    return name in _SKIPPED_FOLDERS or (name in _SKIPPED_IN_GIT and above.endswith(".git"))
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,5 @@
 """`review.slash_command`: finds the command's text. burnish expands it itself, so that every agent can use it.
 
-
 Claude Code finds a project's commands only if it also loads the project's settings and hooks, which a reviewer must
 not; and it would send the whole request twice.
 """

@@ -1,6 +1,5 @@
 """Trust per checkout: without it, nothing that a repository names is started or read.
 
-
 Acceptances are stored in the burnish home, one file per checkout, and as events of the project. A checkout is
 identified by its path and by the identity of its git directory, so another clone at the same path is a different one.
 """

@@ -1,6 +1,5 @@
 """Finds Python tests that can no longer fail: emptied, cut short, with swallowed errors, redefined. Pure.
 
-
 Reports certain cases only. Tests that assert through a helper, or assert something weaker, are left to reviewers.
 """
 

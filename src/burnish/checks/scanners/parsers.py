@@ -1,6 +1,5 @@
 """Checks syntax with tree-sitter's grammars and with installed parsers of the languages (node, shell, gofmt).
 
-
 None of them loads code or settings of the repository.
 """
 

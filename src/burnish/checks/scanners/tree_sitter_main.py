@@ -1,6 +1,5 @@
 """Parses files with tree-sitter. Runs in its own process: grammars are C code, and the files are untrusted.
 
-
 Reads JSON from stdin, `{"folder", "paths"}`, and writes `{path: [line, words]}` for each file with a syntax error.
 """
 
