@@ -43,47 +43,48 @@ ALIVE = frozenset({FindingState.OPEN, FindingState.REOPENED, FindingState.DISPUT
 class Remark:
     """A problem as somebody raised it, before it has an identity."""
 
-    category: Category
-    severity: Severity
-    title: str
-    description: str = ""
-    suggestion: str = ""
-    file: str | None = None
-    line: int | None = None
-    end_line: int | None = None
-    quote: str = ""
-    rule: str = ""
-    confidence: float | None = None
-    # who says so: an agent's name, or `check:test`
+    category: Category  # what it is about
+    severity: Severity  # the setting `block_on` names what blocks
+    title: str  # the problem in one line
+    description: str = ""  # the problem in full
+    suggestion: str = ""  # how to fix it
+    file: str | None = None  # path in the repository
+    line: int | None = None  # its first line, from 1
+    end_line: int | None = None  # its last line
+    quote: str = ""  # the code that it is about
+    rule: str = ""  # rule of the linter or check that raised it
+    confidence: float | None = None  # how sure the reviewer is, 0 to 1
+    # who raised it: an agent's name, or `check:test`
     source: str = ""
-    # how many equal problems it stands for, some of them by name, and the hashes of all names (`failure_groups`)
+    # how many equal problems it stands for (`failure_groups`)
     count: int = 1
-    examples: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()  # some of those problems by name
+    # hashes of the names of all that fail now, then `.` and of those that failed earlier
     members: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    by: str
-    reason: str
-    at: str
-    until: str | None = None
+    by: str  # the person who waived it
+    reason: str  # the person's reason
+    at: str  # when, ISO 8601, UTC
+    until: str | None = None  # the day on which the waiver ends
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A remark that has been given an id, and its life so far."""
 
-    id: str
-    remark: Remark
-    state: FindingState = FindingState.OPEN
-    first_cycle: int = 1
-    last_cycle: int = 1
+    id: str  # `F1`, `F2`, …, within the run
+    remark: Remark  # the problem
+    state: FindingState = FindingState.OPEN  # `open`, `reopened` and `disputed` count as open
+    first_cycle: int = 1  # the cycle that it was raised in
+    last_cycle: int = 1  # the last cycle that it was raised in
     # everyone who raised it; two voices are one finding
     reviewers: tuple[str, ...] = ()
-    waiver: Waiver | None = None
-    disputes: int = 0
-    evidence: str = ""
+    waiver: Waiver | None = None  # who waived it, and why
+    disputes: int = 0  # how often the author disputed it
+    evidence: str = ""  # the author's reason for the last dispute
     # why it is in this state, in the words of who put it there
     note: str = ""
 

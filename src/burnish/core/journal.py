@@ -31,7 +31,7 @@ def stored_as(key: str, default: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """What every phase that ended has on record."""
+    """A phase ended, with this result. Cost and tokens are added to the task; the commit is the task's."""
 
     phase: str = ""
     # counts from 1 within run, cycle and phase
@@ -53,17 +53,17 @@ class WorkResult(PhaseResult):
     changed: bool | None = None
     agent: str = ""
     model: str = ""
-    seconds: float | None = None
-    call_dir: str = ""
-    session: str | None = None
-    session_usage: Mapping[str, int] | None = None
+    seconds: float | None = None  # how long the agent worked
+    call_dir: str = ""  # folder with the prompt and the output of the call
+    session: str | None = None  # id of the agent's session, to continue it
+    session_usage: Mapping[str, int] | None = None  # tokens that the session has used so far, by kind
     # ids of the findings that the author disputes
     disputes: tuple[str, ...] = ()
     # files that git ignores by their name
     left_out: tuple[str, ...] = ()
     # files outside of the workspace that changed meanwhile
     touched: tuple[str, ...] = ()
-    last_words: str = ""
+    last_words: str = ""  # the end of the agent's last message
     # no agent worked: a person committed on the branch
     by_hand: bool = False
     why: str = ""
@@ -75,16 +75,16 @@ class ReviewerRecord:
 
     agent: str = ""
     model: str | None = None
-    provider: str = ""
+    provider: str = ""  # maker of the model
     command: str = ""
-    reviewed_at: str = ""
+    reviewed_at: str = ""  # when, ISO 8601, UTC
     # None: the reply could not be read
     verdict: str | None = None
-    blocking: bool = False
+    blocking: bool = False  # the reviewer asks for a person
     # of an unreadable reply, why it could not be read
     summary: str = ""
-    raw_sha256: str = ""
-    raw_path: str = ""
+    raw_sha256: str = ""  # hash of the reply
+    raw_path: str = ""  # file that holds the reply
     cost_usd: float | None = None
     cost_source: str | None = None
     tokens: int = 0
@@ -100,55 +100,55 @@ class ReviewFixResult(WorkResult):
 
     verdict: str | None = None
     summary: str = ""
-    fixers: tuple[ReviewerRecord, ...] = stored_as("mended_by", ())
+    fixers: tuple[ReviewerRecord, ...] = stored_as("mended_by", ())  # the reviewers that made the fixes
     # ids of the findings that were fixed
     issues: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCounts:
-    total: int | None = None
-    passed: int | None = None
-    failed: int | None = None
-    skipped: int | None = None
+    total: int | None = None  # tests that ran or were skipped
+    passed: int | None = None  # tests that passed
+    failed: int | None = None  # tests that failed
+    skipped: int | None = None  # tests that were skipped
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRecord:
-    """One check, as its event and the phase of all checks hold it."""
+    """A check ended. The result of the phase `check` holds the same."""
 
-    name: str = ""
-    check: str = ""
+    name: str = ""  # its name in the settings, e.g. `test`
+    check: str = ""  # the same as `name`
     command: str = ""
     # passed, failed, error, not_run
     status: str = ""
     # of a check that was not run
     why: str = ""
-    seconds: float | None = None
-    exit_code: int | None = None
-    blocking: bool = True
+    seconds: float | None = None  # how long it ran
+    exit_code: int | None = None  # exit code of the command
+    blocking: bool = True  # whether new failures stand in the way of an approval
     # None: only its exit code is known
     counts: RecordedCounts | None = None
-    # names up to a limit, the counts are of all
+    # tests that fail and did not on the base, up to 50
     new: tuple[str, ...] = ()
-    new_count: int = 0
-    new_messages: Mapping[str, str] = field(default_factory=dict)
-    old: tuple[str, ...] = ()
-    old_count: int = 0
-    fixed: tuple[str, ...] = ()
-    fixed_count: int = 0
-    problems: int = 0
-    broken: bool = False
+    new_count: int = 0  # how many tests fail that passed on the base
+    new_messages: Mapping[str, str] = field(default_factory=dict)  # name of a test → its message
+    old: tuple[str, ...] = ()  # tests that failed on the base as well, up to 50
+    old_count: int = 0  # how many of those there are
+    fixed: tuple[str, ...] = ()  # tests that failed on the base and pass now, up to 50
+    fixed_count: int = 0  # how many of those there are
+    problems: int = 0  # how many problems are new that have a place in a file
+    broken: bool = False  # it passed on the base and cannot be run now
     # was there a run on the base to compare with?
     baseline: bool = False
     # why new failures cannot be told from old ones
     uncountable: str = ""
     # why only a part of its tests ran
     partial: str = ""
-    flaky: tuple[str, ...] = ()
-    error: str = ""
-    tail: str = ""
-    output_path: str = ""
+    flaky: tuple[str, ...] = ()  # tests that failed and passed on the same commit
+    error: str = ""  # why it could not be run
+    tail: str = ""  # the end of its output
+    output_path: str = ""  # file that holds its output
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +156,16 @@ class CheckResult(PhaseResult):
     """All checks of one commit."""
 
     commit: str = ""
-    checks: tuple[CheckRecord, ...] = ()
-    warnings: tuple[str, ...] = ()
-    flaky: tuple[str, ...] = ()
+    checks: tuple[CheckRecord, ...] = ()  # the checks, in the order of the settings
+    warnings: tuple[str, ...] = ()  # what a person should know about them
+    flaky: tuple[str, ...] = ()  # tests that failed and passed on the same commit
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRemark(Remark):
     """What a review says against an approval, and the id of the finding that it became."""
 
-    finding: str = stored_as("id", "")
+    finding: str = stored_as("id", "")  # id of that finding
 
     def as_remark(self) -> Remark:
         return Remark(**{one.name: getattr(self, one.name) for one in fields(Remark)})
@@ -183,7 +183,7 @@ class ReviewResult(PhaseResult):
     criteria_hash: str | None = stored_as("judge", None)
     # hash of what the task asks for; None: not on record
     spec_hash: str | None = stored_as("asked", None)
-    base_tree: str = ""
+    base_tree: str = ""  # the git tree of the base
     # the panel's own verdict; None: unreadable
     verdict: str | None = None
     # the verdict that counts beside open findings, criteria and coverage
@@ -193,27 +193,27 @@ class ReviewResult(PhaseResult):
     summary: str = ""
     # of a review without a verdict
     why: str = ""
-    blocking: bool = False
-    signed: bool = True
-    mechanical: bool = False
+    blocking: bool = False  # a reviewer asks for a person
+    signed: bool = True  # every reply carried the number of this review
+    mechanical: bool = False  # every reviewer was a program that cannot judge criteria
     # open findings that an unsigned review neither rules on nor raises again
     not_ruled: tuple[str, ...] = ()
-    rejection_reason: str = ""
+    rejection_reason: str = ""  # why it was rejected, in the reviewers' words
     # of records from before the decision held it
     review_status: str | None = None
-    compliance: tuple[Compliance, ...] = ()
+    compliance: tuple[Compliance, ...] = ()  # the acceptance criteria and checklist items
     # changed paths that nobody looked at
     uncovered: tuple[str, ...] = ()
     # changed paths that no reviewer was shown; None: not on record
     unseen: tuple[str, ...] | None = None
     # changed files with content that cannot be shown
     unseen_files: tuple[UnseenFile, ...] = ()
-    inspected: tuple[str, ...] = ()
-    not_shown: tuple[str, ...] = ()
-    blocking_remarks: tuple[RecordedRemark, ...] = stored_as("grave", ())
-    notes: tuple[str, ...] = ()
-    reviewers: tuple[ReviewerRecord, ...] = ()
-    artifact: str | None = None
+    inspected: tuple[str, ...] = ()  # changed paths that reviewers looked at, and some others
+    not_shown: tuple[str, ...] = ()  # changed paths that were left out of a prompt
+    blocking_remarks: tuple[RecordedRemark, ...] = stored_as("grave", ())  # what the reviewers say against an approval
+    notes: tuple[str, ...] = ()  # oddities of the replies
+    reviewers: tuple[ReviewerRecord, ...] = ()  # the reviewers, in the order of the settings
+    artifact: str | None = None  # file that holds the review
     review_ref: str | None = None
 
 
@@ -221,16 +221,16 @@ class ReviewResult(PhaseResult):
 class GateResult(PhaseResult):
     """A person's answer at the gate."""
 
-    choice: str = ""
+    choice: str = ""  # `approve`, `reject`, `fix` or `skip`
 
 
 @dataclass(frozen=True, slots=True)
 class Failure(PhaseResult):
-    """A phase that could not be carried out."""
+    """A phase could not be carried out. Cost and tokens are added; the error `INTERRUPTED` shows on the task."""
 
     agent: str = ""
     error: str = ""
-    what: str = ""
+    what: str = ""  # what happened, in words
     hint: str = ""
     # the end of what the program printed
     output: str = ""
@@ -250,7 +250,7 @@ class DecisionData:
     """What a `decision.made` event holds beside its action and its author."""
 
     why: str = ""
-    reason: str | None = None
+    reason: str | None = None  # why the task stops, e.g. `max_cycles`
     review_status: str | None = None
     # ids of the findings that stand in the way
     blockers: tuple[str, ...] = ()
@@ -270,15 +270,15 @@ class DecisionData:
     waived: bool = False
     # the review that a person let pass ("" is the review itself), and the step after it
     passed: str | None = None
-    next: str = ""
+    next: str = ""  # the step after the one that a person let pass
     # the task waits for a review from outside
     is_external: bool = stored_as("outside", False)
-    unseen_files: tuple[UnseenFile, ...] = ()
+    unseen_files: tuple[UnseenFile, ...] = ()  # changed files that a person is to look at
     tree: str = ""
     commit: str = ""
-    choice: str = ""
+    choice: str = ""  # a person's choice at the gate, or `override`
     via: str = ""
-    note: str = ""
+    note: str = ""  # the person's own words
 
 
 def phase_result(phase: str, state: str, data: Mapping[str, Any]) -> PhaseResult | None:

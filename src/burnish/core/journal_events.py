@@ -26,12 +26,12 @@ class TaskCreated:
     # all fields of the task as it was asked for
     spec: Mapping[str, Any] = field(default_factory=dict)
     max_cycles: int = 3
-    auto_review: bool = True
+    auto_review: bool = True  # whether it is reviewed without being asked for
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEdited:
-    """Fields of the task have new values."""
+    """A person changed the task; those fields have new values."""
 
     # field of the spec, `max_cycles` or `auto_review` → new value
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -39,29 +39,29 @@ class TaskEdited:
 
 @dataclass(frozen=True, slots=True)
 class TaskRemoved:
-    """The task is in no list any more; its events stay."""
+    """A person removed the task: it is in no list any more; its events stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """The status changed. `reason`, `error` and `note` are cleared unless given."""
+    """The status changed, by a move in `docs/tasks.md`. `reason`, `error` and `note` are cleared unless given."""
 
-    before: str = stored_as("from", "")
-    to: str = ""
-    reason: str | None = None
+    before: str = stored_as("from", "")  # status of the task before; the event is refused if that is no longer so
+    to: str = ""  # status of the task from now on
+    reason: str | None = None  # why it is `blocked`
     error: str | None = None
-    note: str = ""
+    note: str = ""  # one line for people
     # the end of what a command printed that could not be run
     output: str = ""
-    # changes only when present
+    # `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, …; changes only when present, null clears it
     final_verdict: str | None = None
-    # changes only when present
+    # changes only when present, null clears it
     review_status: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMerged:
-    """The task's change is on its target."""
+    """The task's change is on its target. A `task.status` is beside it."""
 
     # the branch
     into: str = ""
@@ -81,7 +81,7 @@ class TaskMerged:
 
 @dataclass(frozen=True, slots=True)
 class TaskClosed:
-    """A person called the task done or cancelled it."""
+    """A person closed the task. A `task.status` is beside it."""
 
     by: str = ""
     why: str = ""
@@ -89,14 +89,14 @@ class TaskClosed:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins, or has new values from now on."""
+    """A run begins, or has new values from now on. A new number begins at cycle 0 and without findings."""
 
-    run: int = 0
-    branch: str = ""
-    target: str = ""
+    run: int = 0  # number of the run
+    branch: str = ""  # the task's branch
+    target: str = ""  # the branch that it is to be merged into
     base: str = ""
     max_cycles: int | None = None
-    auto_review: bool | None = None
+    auto_review: bool | None = None  # whether it is reviewed without being asked for
     agent: str | None = None
     model: str | None = None
     runner: str = ""
@@ -106,12 +106,12 @@ class RunStarted:
 class RunFinished:
     """The task came to rest."""
 
-    status: str = ""
+    status: str = ""  # status of the task
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseStarted:
-    """A phase began."""
+    """A phase began: the task has its cycle and phase, and an earlier `INTERRUPTED` is cleared."""
 
     phase: str = ""
     attempt: int = 1
@@ -129,10 +129,10 @@ class PhaseProgress:
     """An agent could not answer: it is asked again, or its fallback takes over."""
 
     phase: str = ""
-    message: str = ""
+    message: str = ""  # all of it in one line
     agent: str = ""
-    what: str = ""
-    kind: str = ""
+    what: str = ""  # what happened, in the agent's words
+    kind: str = ""  # what that comes to, e.g. `was rate limited`
     # seconds until the next attempt
     again_in: float | None = None
     attempt: int | None = None
@@ -149,27 +149,27 @@ class PhaseRescued:
     """Files that a phase left were saved."""
 
     phase: str = ""
-    ref: str = ""
-    folder: str = ""
+    ref: str = ""  # the ref that holds the files
+    folder: str = ""  # the folder that holds the files
     # the folder of what may not get into git, at a restart
     withheld: str = ""
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # the files that may not get into git
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineCaptured:
     """A check ran on the base."""
 
-    check: str = ""
+    check: str = ""  # name of the check
     commit: str = ""
     tree: str = ""
     command: str = ""
-    status: str = ""
+    status: str = ""  # `passed`, `failed` or `error`
     # how many tests failed
     failed: int | None = None
-    error: str = ""
-    flaky: tuple[str, ...] = ()
-    environment: str = ""
+    error: str = ""  # why it could not be run
+    flaky: tuple[str, ...] = ()  # tests that failed and passed on the same commit
+    environment: str = ""  # hash of the environment that it ran in
     # package → where it was imported from
     origins: Mapping[str, str] = field(default_factory=dict)
     # another task ran it
@@ -180,7 +180,7 @@ class BaselineCaptured:
 class ReviewStarted:
     """Reviewers are asked."""
 
-    agents: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()  # the reviewers
     step: str = ""
 
 
@@ -189,7 +189,7 @@ class ReviewProgress:
     """A reviewer is at work."""
 
     agent: str = ""
-    message: str = ""
+    message: str = ""  # the newest line of its output
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class ReviewCompleted:
     caveat: str = stored_as("but", "")
     summary: str = ""
     review_ref: str = ""
-    reviewers: tuple[ReviewerRecord, ...] = ()
+    reviewers: tuple[ReviewerRecord, ...] = ()  # the reviewers, in the order of the settings
     commit: str = ""
     step: str = ""
     # ids of the findings that it gave
@@ -233,7 +233,7 @@ class ReviewApproved:
 
 @dataclass(frozen=True, slots=True)
 class ReviewStopped:
-    """Changes were requested, the review could not be carried out, or the cycles are used up."""
+    """A review does not lead to an approval."""
 
     why: str = ""
     # ids of the findings that stand in the way
@@ -245,9 +245,9 @@ class ReviewStopped:
 
 @dataclass(frozen=True, slots=True)
 class FindingChanged:
-    """The finding as it is from now on."""
+    """The finding as it is from now on; the task's open findings are counted again. Run 0: of the current run."""
 
-    finding: Finding
+    finding: Finding  # all of the finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +257,9 @@ class GateOpened:
     base: str = ""
     tree: str = ""
     commit: str = ""
-    criteria_hash: str = stored_as("judge", "")
-    criteria: Mapping[str, Any] | None = None
-    spec_hash: str = stored_as("asked", "")
+    criteria_hash: str = stored_as("judge", "")  # hash of the checks, reviewers and prompts that judged
+    criteria: Mapping[str, Any] | None = None  # the same in parts
+    spec_hash: str = stored_as("asked", "")  # hash of what the task asks for
     by: str = ""
     why: str = ""
 
@@ -276,12 +276,12 @@ class DecisionMade(DecisionData):
 
 @dataclass(frozen=True, slots=True)
 class OverrideRecorded:
-    """A person accepted the change against its review."""
+    """A person accepted the change against its review. The task's overrides are counted."""
 
     by: str = ""
     via: str = ""
-    category: str = ""
-    explanation: str = ""
+    category: str = ""  # `pre_existing`, `wrong_context`, `cross_scope`, `infra` or `custom`
+    explanation: str = ""  # the person's own words
     # question → answer
     answers: Mapping[str, bool] = field(default_factory=dict)
     # status of the task before
@@ -296,18 +296,18 @@ class OverrideRecorded:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalVoided:
-    """The approval is void."""
+    """The approval is void: what it was bound to has changed, or a person asked for more."""
 
     why: str = ""
     # tree, base, criteria, task or branch; missing for others
     cause: str | None = None
-    tree: str = ""
-    approved_tree: str = ""
+    tree: str = ""  # the git tree on the branch now
+    approved_tree: str = ""  # the git tree that was approved
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetNotice:
-    """A budget is nearly spent, cannot be counted, or is spent."""
+    """About a budget."""
 
     why: str = ""
     # the setting
@@ -320,7 +320,7 @@ class BudgetNotice:
 class LockTakenOver:
     """The runner that held the task is dead, another one continues."""
 
-    before: str = stored_as("from", "")
+    before: str = stored_as("from", "")  # the runner that is dead
     by: str = ""
 
 
@@ -328,9 +328,9 @@ class LockTakenOver:
 class GuardBreach:
     """Files changed that the phase may not touch."""
 
-    what: str = ""
+    what: str = ""  # what happened, in words
     why: str = ""
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # the files, up to 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ class NotifyFailed:
 class TrustGranted:
     """A person trusts the settings of a checkout (an event of the project, not of a task)."""
 
-    root: str = ""
+    root: str = ""  # the checkout
     by: str = ""
     # `burnish trust`, an answer on the terminal, `burnish init`, or an edit through burnish
     how: str = ""
@@ -352,14 +352,14 @@ class TrustGranted:
     digest: str = ""
     # where the settings are
     settings: str = ""
-    files: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # the files that were accepted
 
 
 @dataclass(frozen=True, slots=True)
 class TrustRevoked:
     """A person no longer trusts a checkout (an event of the project, not of a task)."""
 
-    root: str = ""
+    root: str = ""  # the checkout
     by: str = ""
 
 
@@ -367,8 +367,8 @@ class TrustRevoked:
 class ProjectRelinked:
     """The project's checkout is at another place (an event of the project, not of a task)."""
 
-    before: str = stored_as("from", "")
-    to: str = ""
+    before: str = stored_as("from", "")  # where the checkout was
+    to: str = ""  # where the checkout is
 
 
 def _merge_with_target(data: dict[str, Any]) -> dict[str, Any]:
@@ -390,8 +390,8 @@ EVENTS: dict[str, type[Any]] = {
     "task.removed": TaskRemoved,
     "task.status": TaskStatus,
     "task.merged": TaskMerged,
-    "task.done": TaskClosed,
-    "task.cancelled": TaskClosed,
+    "task.done": TaskClosed,  # a person called it done
+    "task.cancelled": TaskClosed,  # a person cancelled it
     "run.started": RunStarted,
     "run.finished": RunFinished,
     "phase.started": PhaseStarted,
@@ -400,25 +400,25 @@ EVENTS: dict[str, type[Any]] = {
     "phase.failed": Failure,
     "phase.rescued": PhaseRescued,
     "lock.taken_over": LockTakenOver,
-    "budget.warned": BudgetNotice,
-    "budget.reached": BudgetNotice,
+    "budget.warned": BudgetNotice,  # it is nearly spent, or cannot be counted
+    "budget.reached": BudgetNotice,  # it is spent: the task is blocked
     "baseline.captured": BaselineCaptured,
     "check.finished": CheckRecord,
     "review.started": ReviewStarted,
     "review.progress": ReviewProgress,
     "review.completed": ReviewCompleted,
     "review.approved": ReviewApproved,
-    "review.rejected": ReviewStopped,
-    "review.failed": ReviewStopped,
-    "review.max_cycles": ReviewStopped,
+    "review.rejected": ReviewStopped,  # changes are requested, or the change is rejected
+    "review.failed": ReviewStopped,  # the review could not be carried out
+    "review.max_cycles": ReviewStopped,  # the cycles are used up
     "approval.voided": ApprovalVoided,
     "guard.breach": GuardBreach,
-    "finding.opened": FindingChanged,
-    "finding.resolved": FindingChanged,
-    "finding.reopened": FindingChanged,
-    "finding.waived": FindingChanged,
-    "finding.disputed": FindingChanged,
-    "finding.reanchored": FindingChanged,
+    "finding.opened": FindingChanged,  # it is new
+    "finding.resolved": FindingChanged,  # a later review or check no longer has it
+    "finding.reopened": FindingChanged,  # it was resolved or waived, and is open again
+    "finding.waived": FindingChanged,  # a person waived it
+    "finding.disputed": FindingChanged,  # the author disputes it
+    "finding.reanchored": FindingChanged,  # its line moved
     "gate.opened": GateOpened,
     "decision.made": DecisionMade,
     "override.recorded": OverrideRecorded,

@@ -35,9 +35,9 @@ class Ruling:
 class Compliance:
     """Was an acceptance criterion or checklist item met? None = nobody judged it."""
 
-    item: str
-    met: bool | None
-    note: str = ""
+    item: str  # the criterion or checklist item
+    met: bool | None  # null: it was not judged
+    note: str = ""  # the reviewer's note
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class ReviewerResult:
 class UnseenFile:
     """A changed file whose content no reviewer can be shown; a person is asked instead."""
 
-    path: str
+    path: str  # path in the repository
     # type, size, executable bit and hash, in one line
     description: str
 
