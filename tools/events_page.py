@@ -8,7 +8,7 @@ import re
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from itertools import groupby
@@ -200,9 +200,9 @@ def _type_words(hint: Any) -> str:
 
 
 def _default(field: Field[Any]) -> str:
-    if (field.default is MISSING and field.default_factory is MISSING) or field.metadata.get("always"):
+    if not field.metadata.get("optional"):
         return "–"
-    value = encode(field.default_factory() if field.default_factory is not MISSING else field.default)
+    value = encode(field.default)
     if value is None:
         return "null"
     if value in ("", [], {}):

@@ -28,6 +28,7 @@ from burnish.core.journal import (
     WorkResult,
     phase_result,
     read,
+    written,
 )
 
 # `first.jsonl` was written before the journal had types: an event of each shape that there was.
@@ -194,3 +195,54 @@ def test_a_finding_reads_back_from_its_event() -> None:
 def test_the_first_merges_named_their_branch_target() -> None:
     assert read(journal_events.TaskMerged, {"target": "main"}).into == "main"
     assert read(journal_events.TaskMerged, {"into": "dev", "target": "main"}).into == "dev"
+
+
+# Writing.
+
+
+def typed(event: dict[str, Any]) -> Any:
+    data = event["data"]
+    if event["type"] == "phase.finished":
+        return phase_result(data["phase"], "finished", data)
+    return read(journal_events.EVENTS[event["type"]], data)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event["type"])
+def test_what_is_written_has_the_keys_and_values_that_it_was_read_from(event: dict[str, Any]) -> None:
+    again = journal_events.new_event(event["type"], typed(event)).data
+    # a missing key and null say the same, and empty lists of decisions may be left out
+    stored = {key: value for key, value in event["data"].items() if value not in (None, "", [], False)}
+    parts = {"reviewers", "mended_by", "checks"}
+    assert {key: again.get(key) for key in stored if key not in parts} == {
+        key: value for key, value in stored.items() if key not in parts
+    }
+    for key in parts & set(stored):
+        for part, raw in zip(again[key], stored[key], strict=True):
+            assert {name: part[name] for name, value in raw.items() if value is not None} == {
+                name: value for name, value in raw.items() if value is not None
+            }
+
+
+def test_an_optional_field_that_holds_its_default_is_not_written() -> None:
+    move = journal_events.TaskStatus("blocked", "in_progress")
+    assert written(move) == {"from": "blocked", "to": "in_progress"}
+    assert written(move, explicit=("final_verdict",)) == {
+        "from": "blocked",
+        "to": "in_progress",
+        "final_verdict": None,
+    }
+
+
+def test_what_only_reading_derives_is_not_written() -> None:
+    (reviewer,) = written(ReviewResult(reviewers=(ReviewerRecord("a"),)))["reviewers"]
+    assert "has_own_cost" not in reviewer and reviewer["cost_source"] is None
+
+
+def test_a_review_is_written_with_every_key_of_the_journal() -> None:
+    (stored,) = [data for data in ENDS if data["phase"] == "review"][:1]
+    assert set(stored) <= set(written(ReviewResult("review")))
+
+
+def test_an_event_holds_data_of_its_own_type() -> None:
+    with pytest.raises(TypeError, match=r"task\.status holds TaskStatus, not RunFinished"):
+        journal_events.new_event("task.status", journal_events.RunFinished("verified"))

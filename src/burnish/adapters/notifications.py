@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from burnish.core.event import Event, RecordedEvent
+from burnish.core.event import RecordedEvent
+from burnish.core.journal_events import NotifyFailed, new_event
 from burnish.core.task import Task
 from burnish.engine.ports import Progress
 from burnish.errors import BurnishError
@@ -45,7 +46,7 @@ def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iter
     def failed(task: Task, why: str) -> None:
         # A full disk or a missing database: the task reports that itself.
         with suppress(BurnishError):
-            event_log.record(task.id, Event("notify.failed", {"why": why}, run=task.run, cycle=task.cycle))
+            event_log.record(task.id, new_event("notify.failed", NotifyFailed(why), run=task.run, cycle=task.cycle))
         if why not in reported_errors:
             reported_errors.add(why)
             progress.note(f"A notification could not be sent: {why}")

@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 def encode(value: Any) -> Any:
-    """Dataclasses, enums, tuples and paths as JSON knows them."""
+    """Dataclasses, enums, tuples and paths as JSON knows them, without fields that only decoding fills (`derived`)."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        return {key_of(f): encode(getattr(value, f.name)) for f in fields(value)}
+        return {key_of(f): encode(getattr(value, f.name)) for f in fields(value) if not f.metadata.get("derived")}
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -5,12 +5,12 @@ What is stored is never rewritten. Data of earlier versions pass through upcaste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from burnish.core.codec import decode
+from burnish.core.codec import decode, encode, key_of
 from burnish.core.finding import Remark
 from burnish.core.review import Compliance, UnseenFile
 
@@ -24,9 +24,14 @@ def is_review(phase: str) -> bool:
     return phase == "review" or phase.startswith("review:")
 
 
-def stored_as(key: str, default: Any) -> Any:
+def stored_as(key: str, default: Any, *, optional: bool = False) -> Any:
     """A field whose key on disk is not its name."""
-    return field(default=default, metadata={"key": key})
+    return field(default=default, metadata={"key": key, "optional": optional})
+
+
+def optional(default: Any) -> Any:
+    """A field that is not written while it holds its default."""
+    return field(default=default, metadata={"optional": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class WorkResult(PhaseResult):
     # None: not on record
     changed: bool | None = None
     agent: str = ""
-    model: str = ""
+    model: str | None = None
     seconds: float | None = None  # how long the agent worked
     call_dir: str = ""  # folder with the prompt and the output of the call
     session: str | None = None  # id of the agent's session, to continue it
@@ -65,8 +70,8 @@ class WorkResult(PhaseResult):
     touched: tuple[str, ...] = ()
     last_words: str = ""  # the end of the agent's last message
     # no agent worked: a person committed on the branch
-    by_hand: bool = False
-    why: str = ""
+    by_hand: bool = optional(False)
+    why: str = optional("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,8 @@ class ReviewerRecord:
     reviewed_at: str = ""  # when, ISO 8601, UTC
     # None: the reply could not be read
     verdict: str | None = None
-    blocking: bool = False  # the reviewer asks for a person
+    # the reviewer asks for a person; None: the reply could not be read
+    blocking: bool | None = None
     # of an unreadable reply, why it could not be read
     summary: str = ""
     raw_sha256: str = ""  # hash of the reply
@@ -91,7 +97,7 @@ class ReviewerRecord:
     # what the reviewer wrote around its verdict
     prose: str = ""
     # False in records from before each reviewer's own cost was stored
-    has_own_cost: bool = True
+    has_own_cost: bool = field(default=True, metadata={"derived": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,7 @@ class CheckRecord:
     # passed, failed, error, not_run
     status: str = ""
     # of a check that was not run
-    why: str = ""
+    why: str = optional("")
     seconds: float | None = None  # how long it ran
     exit_code: int | None = None  # exit code of the command
     blocking: bool = True  # whether new failures stand in the way of an approval
@@ -167,6 +173,10 @@ class RecordedRemark(Remark):
 
     finding: str = stored_as("id", "")  # id of that finding
 
+    @classmethod
+    def of(cls, remark: Remark, finding: str) -> RecordedRemark:
+        return cls(**{one.name: getattr(remark, one.name) for one in fields(Remark)}, finding=finding)
+
     def as_remark(self) -> Remark:
         return Remark(**{one.name: getattr(self, one.name) for one in fields(Remark)})
 
@@ -200,7 +210,7 @@ class ReviewResult(PhaseResult):
     not_ruled: tuple[str, ...] = ()
     rejection_reason: str = ""  # why it was rejected, in the reviewers' words
     # of records from before the decision held it
-    review_status: str | None = None
+    review_status: str | None = optional(None)
     compliance: tuple[Compliance, ...] = ()  # the acceptance criteria and checklist items
     # changed paths that nobody looked at
     uncovered: tuple[str, ...] = ()
@@ -228,17 +238,17 @@ class GateResult(PhaseResult):
 class Failure(PhaseResult):
     """A phase could not be carried out. Cost and tokens are added; the error `INTERRUPTED` shows on the task."""
 
-    agent: str = ""
+    agent: str = optional("")
     error: str = ""
     what: str = ""  # what happened, in words
     hint: str = ""
     # the end of what the program printed
-    output: str = ""
+    output: str = optional("")
     # the ref that holds what was in the workspace
     rescue: str | None = None
     # the work is left in the workspace and only lacks a commit
-    kept: bool = False
-    commit: str = ""
+    kept: bool = optional(False)
+    commit: str = optional("")
 
     @property
     def is_interrupted(self) -> bool:
@@ -250,35 +260,35 @@ class DecisionData:
     """What a `decision.made` event holds beside its action and its author."""
 
     why: str = ""
-    reason: str | None = None  # why the task stops, e.g. `max_cycles`
-    review_status: str | None = None
+    reason: str | None = optional(None)  # why the task stops, e.g. `max_cycles`
+    review_status: str | None = optional(None)
     # ids of the findings that stand in the way
-    blockers: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = optional(())
     # phases of the cycle that no longer count
-    supersede: tuple[str, ...] = ()
+    supersede: tuple[str, ...] = optional(())
     # phase and attempt of results that count again
-    reinstate: tuple[tuple[str, int], ...] = ()
+    reinstate: tuple[tuple[str, int], ...] = optional(())
     # number of the event that gave the approval which counts again
-    restored: int | None = None
+    restored: int | None = optional(None)
     # what the settings alone would have done, where a person is asked or starts the next step
-    proposed: str | None = None
+    proposed: str | None = optional(None)
     # `improve` or `review`, where a person asked for one step
-    step: str = ""
+    step: str = optional("")
     # what a person wants to have changed
-    guidance: str = ""
+    guidance: str = optional("")
     # a person waived the last blocker
-    waived: bool = False
+    waived: bool = optional(False)
     # the review that a person let pass ("" is the review itself), and the step after it
-    passed: str | None = None
-    next: str = ""  # the step after the one that a person let pass
+    passed: str | None = optional(None)
+    next: str = optional("")  # the step after the one that a person let pass
     # the task waits for a review from outside
-    is_external: bool = stored_as("outside", False)
-    unseen_files: tuple[UnseenFile, ...] = ()  # changed files that a person is to look at
-    tree: str = ""
-    commit: str = ""
-    choice: str = ""  # a person's choice at the gate, or `override`
-    via: str = ""
-    note: str = ""  # the person's own words
+    is_external: bool = stored_as("outside", False, optional=True)
+    unseen_files: tuple[UnseenFile, ...] = optional(())  # changed files that a person is to look at
+    tree: str = optional("")
+    commit: str = optional("")
+    choice: str = optional("")  # a person's choice at the gate, or `override`
+    via: str = optional("")
+    note: str = optional("")  # the person's own words
 
 
 def phase_result(phase: str, state: str, data: Mapping[str, Any]) -> PhaseResult | None:
@@ -293,6 +303,16 @@ def _result_type(phase: str, state: str) -> type[PhaseResult]:
         return ReviewResult
     kinds = {"implement": WorkResult, "improve": WorkResult, REVIEW_FIX: ReviewFixResult, "check": CheckResult}
     return {**kinds, "gate": GateResult}.get(phase, PhaseResult)
+
+
+def written(value: Any, explicit: Collection[str] = ()) -> dict[str, Any]:
+    """A value as it is stored. `explicit`: optional fields that are written although they hold their default."""
+    left_out = {
+        key_of(one)
+        for one in fields(value)
+        if one.metadata.get("optional") and one.name not in explicit and getattr(value, one.name) == one.default
+    }
+    return {key: part for key, part in encode(value).items() if key not in left_out}
 
 
 def read(kind: type[T], data: Mapping[str, Any]) -> T:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from burnish.core.event import Event
 from burnish.core.finding import Finding
 from burnish.core.journal import (
     UPCASTERS,
@@ -15,7 +16,9 @@ from burnish.core.journal import (
     PhaseResult,
     ReviewerRecord,
     nested,
+    optional,
     stored_as,
+    written,
 )
 
 
@@ -48,15 +51,15 @@ class TaskStatus:
 
     before: str = stored_as("from", "")  # status of the task before; the event is refused if that is no longer so
     to: str = ""  # status of the task from now on
-    reason: str | None = None  # why it is `blocked`
-    error: str | None = None
-    note: str = ""  # one line for people
+    reason: str | None = optional(None)  # why it is `blocked`
+    error: str | None = optional(None)
+    note: str = optional("")  # one line for people
     # the end of what a command printed that could not be run
-    output: str = ""
+    output: str = optional("")
     # `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, …; changes only when present, null clears it
-    final_verdict: str | None = None
+    final_verdict: str | None = optional(None)
     # changes only when present, null clears it
-    review_status: str | None = None
+    review_status: str | None = optional(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +79,15 @@ class TaskMerged:
     # the checks ran on the merged tree
     rechecked: bool = False
     # the merged tree is the approved one
-    same_tree: bool = False
+    same_tree: bool = optional(False)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskClosed:
     """A person closed the task. A `task.status` is beside it."""
 
-    by: str = ""
-    why: str = ""
+    by: str = optional("")
+    why: str = optional("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +95,18 @@ class RunStarted:
     """A run begins, or has new values from now on. A new number begins at cycle 0 and without findings."""
 
     run: int = 0  # number of the run
-    branch: str = ""  # the task's branch
-    target: str = ""  # the branch that it is to be merged into
-    base: str = ""
-    max_cycles: int | None = None
-    auto_review: bool | None = None  # whether it is reviewed without being asked for
-    agent: str | None = None
-    model: str | None = None
-    runner: str = ""
+    branch: str = optional("")  # the task's branch
+    target: str | None = optional("")  # the branch that it is to be merged into
+    base: str = optional("")
+    max_cycles: int | None = optional(None)
+    auto_review: bool | None = optional(None)  # whether it is reviewed without being asked for
+    agent: str | None = optional(None)
+    model: str | None = optional(None)
+    runner: str = optional("")
+
+
+# What a new run has on record even if it is null, so that nothing of the run before stays.
+RUN_SETTINGS = ("max_cycles", "auto_review", "agent", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +123,12 @@ class PhaseStarted:
     phase: str = ""
     attempt: int = 1
     runner: str = ""
-    agent: str = ""
+    agent: str = optional("")
     # what agents and checks are confined by
-    sandbox: str = ""
+    sandbox: str = optional("")
     # no agent works: what is on the branch is judged
-    by_hand: bool = False
-    why: str = ""
+    by_hand: bool = optional(False)
+    why: str = optional("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +156,11 @@ class PhaseRescued:
     """Files that a phase left were saved."""
 
     phase: str = ""
-    ref: str = ""  # the ref that holds the files
-    folder: str = ""  # the folder that holds the files
+    ref: str = optional("")  # the ref that holds the files
+    folder: str = optional("")  # the folder that holds the files
     # the folder of what may not get into git, at a restart
-    withheld: str = ""
-    names: tuple[str, ...] = ()  # the files that may not get into git
+    withheld: str = optional("")
+    names: tuple[str, ...] = optional(())  # the files that may not get into git
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +180,7 @@ class BaselineCaptured:
     # package → where it was imported from
     origins: Mapping[str, str] = field(default_factory=dict)
     # another task ran it
-    shared: bool = False
+    shared: bool = optional(False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +188,7 @@ class ReviewStarted:
     """Reviewers are asked."""
 
     agents: tuple[str, ...] = ()  # the reviewers
-    step: str = ""
+    step: str = optional("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,23 +219,33 @@ class ReviewCompleted:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewApproved:
-    """The approval, bound to exactly these."""
+class Binding:
+    """What an approval is bound to."""
 
-    base: str = ""
+    base: str | None = ""
     tree: str = ""
     commit: str = ""
     # hash of the checks, reviewers and prompts that judged
     criteria_hash: str = stored_as("judge", "")
     # the same in parts
-    criteria: Mapping[str, Any] | None = None
+    criteria: Mapping[str, Any] | None = optional(None)
     # hash of what the task asks for
-    spec_hash: str = stored_as("asked", "")
-    why: str = ""
+    spec_hash: str = stored_as("asked", "", optional=True)
     # the person whose own approval it is
-    by: str = ""
+    by: str = optional("")
+
+    def values(self) -> dict[str, Any]:
+        """The fields by name, for the events that hold them."""
+        return {one.name: getattr(self, one.name) for one in fields(Binding)}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewApproved(Binding):
+    """The approval, bound to exactly these."""
+
+    why: str = ""
     # number of the event that gave it first
-    restored: int | None = None
+    restored: int | None = optional(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +255,9 @@ class ReviewStopped:
     why: str = ""
     # ids of the findings that stand in the way
     blockers: tuple[str, ...] = ()
-    by: str = ""
-    commit: str = ""
-    error: str = ""
+    by: str = optional("")
+    commit: str = optional("")
+    error: str = optional("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,16 +268,9 @@ class FindingChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class GateOpened:
+class GateOpened(Binding):
     """A person is asked about this commit."""
 
-    base: str = ""
-    tree: str = ""
-    commit: str = ""
-    criteria_hash: str = stored_as("judge", "")  # hash of the checks, reviewers and prompts that judged
-    criteria: Mapping[str, Any] | None = None  # the same in parts
-    spec_hash: str = stored_as("asked", "")  # hash of what the task asks for
-    by: str = ""
     why: str = ""
 
 
@@ -289,9 +299,9 @@ class OverrideRecorded:
     verdict: str | None = None
     # ids of the findings that it accepts; None: not on record
     findings: tuple[str, ...] | None = None
-    review_ref: str = ""
+    review_ref: str = optional("")
     # the task for what is left
-    follow_up: str = ""
+    follow_up: str = optional("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,9 +310,9 @@ class ApprovalVoided:
 
     why: str = ""
     # tree, base, criteria, task or branch; missing for others
-    cause: str | None = None
-    tree: str = ""  # the git tree on the branch now
-    approved_tree: str = ""  # the git tree that was approved
+    cause: str | None = optional(None)
+    tree: str = optional("")  # the git tree on the branch now
+    approved_tree: str = optional("")  # the git tree that was approved
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +321,9 @@ class BudgetNotice:
 
     why: str = ""
     # the setting
-    budget: str = ""
+    budget: str = optional("")
     # a cost is not known, so that the budget cannot be counted
-    uncounted: bool = False
+    uncounted: bool = optional(False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,8 +339,8 @@ class GuardBreach:
     """Files changed that the phase may not touch."""
 
     what: str = ""  # what happened, in words
-    why: str = ""
     paths: tuple[str, ...] = ()  # the files, up to 50
+    why: str = optional("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,3 +437,10 @@ EVENTS: dict[str, type[Any]] = {
     "trust.revoked": TrustRevoked,
     "project.relinked": ProjectRelinked,
 }
+
+
+def new_event(type: str, data: Any, *, run: int = 0, cycle: int = 0, explicit: Collection[str] = ()) -> Event:
+    """An event about to be recorded. `explicit`: optional fields that are written although they hold their default."""
+    if not isinstance(data, EVENTS[type]):
+        raise TypeError(f"{type} holds {EVENTS[type].__name__}, not {data.__class__.__name__}")
+    return Event(type, written(data, explicit), run=run, cycle=cycle)

@@ -10,6 +10,7 @@ from burnish.core.event import Event
 from burnish.core.flow import WorkStep
 from burnish.core.history import History, with_result
 from burnish.core.journal import WorkResult
+from burnish.core.journal_events import RunStarted, new_event
 from burnish.core.task import Task
 from burnish.engine.task_setup import TaskSetup
 
@@ -40,18 +41,18 @@ def session_of(setup: TaskSetup, history: History, step: WorkStep) -> AuthorSess
     return AuthorSession(session, usage if isinstance(usage, dict) else None)
 
 
-def who_did(setup: TaskSetup, step: WorkStep, reply: AgentReply) -> dict[str, str | None]:
-    """Who did it: where the one that was asked could not, its fallback, with a model of its own."""
+def who_did(setup: TaskSetup, step: WorkStep, reply: AgentReply) -> tuple[str, str | None]:
+    """Agent and model that did it: the fallback where the agent that was asked could not."""
     agent, model = author_of(setup, step)
     same = reply.agent in ("", agent)
-    return {"agent": reply.agent or agent, "model": reply.model or (model if same else None)}
+    return reply.agent or agent, reply.model or (model if same else None)
 
 
 def taken_over(setup: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> list[Event]:
     """Where a fallback did the work, the task is the fallback's, until the one that was meant does some again."""
     fell_back = reply.agent not in ("", author_of(setup, step)[0])
-    who = {"agent": reply.agent, "model": reply.model}
-    who = who if fell_back else {"agent": setup.policy.agent, "model": setup.policy.model}
-    if task.agent in (None, who["agent"]):
+    agent, model = (reply.agent, reply.model) if fell_back else (setup.policy.agent, setup.policy.model)
+    if task.agent in (None, agent):
         return []
-    return [Event("run.started", {"run": task.run, **who}, run=task.run, cycle=step.cycle)]
+    data = RunStarted(task.run, agent=agent, model=model)
+    return [new_event("run.started", data, run=task.run, cycle=step.cycle, explicit=("agent", "model"))]

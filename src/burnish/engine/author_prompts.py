@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from burnish.core.codec import encode
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding, worst_first
 from burnish.core.flow import WorkStep
 from burnish.core.history import History
 from burnish.core.journal import ReviewResult, read
-from burnish.core.journal_events import OverrideRecorded
+from burnish.core.journal_events import FindingChanged, OverrideRecorded, new_event
 from burnish.core.ledger.ledger import dispute
 from burnish.core.override import in_words
 from burnish.core.task import Spec, Task, TaskType
@@ -34,7 +33,7 @@ class DisputedFinding:
     finding: Finding
 
     def event(self, task: Task, cycle: int) -> Event:
-        return Event("finding.disputed", {"finding": encode(self.finding)}, run=task.run, cycle=cycle)
+        return new_event("finding.disputed", FindingChanged(self.finding), run=task.run, cycle=cycle)
 
 
 def disputes_in(reply: str, number: str, findings: tuple[Finding, ...]) -> tuple[DisputedFinding, ...]:

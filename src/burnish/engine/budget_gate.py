@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from burnish.core.budget import overspent, task_limits
-from burnish.core.event import Event
 from burnish.core.flow import ReviewStep, Step, WorkStep
 from burnish.core.history import History
+from burnish.core.journal_events import BudgetNotice, new_event
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.engine.attribution import author_of
@@ -32,7 +32,7 @@ def exceeded_limit(deps: Deps, setup: TaskSetup, history: History, step: Step) -
 
 def stop_for_budget(deps: Deps, task: Task, cycle: int, why: str) -> Task:
     """A person decides whether it is worth more."""
-    budget_event = Event("budget.reached", {"why": why}, run=task.run, cycle=cycle)
+    budget_event = new_event("budget.reached", BudgetNotice(why), run=task.run, cycle=cycle)
     final = verdict_when_stopped(deps.event_log.history(task.id))
     return deps.record(
         task, budget_event, status_events(task, Status.BLOCKED, reason=Reason.BUDGET, note=why, final_verdict=final)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
 
 from burnish.core.change import Change
 from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus, Comparison
@@ -14,7 +13,8 @@ from burnish.core.error_lines import last_lines
 from burnish.core.event import Event
 from burnish.core.flow import CheckStep
 from burnish.core.history import History
-from burnish.core.journal import ReviewResult
+from burnish.core.journal import CheckRecord, CheckResult, RecordedCounts, ReviewResult
+from burnish.core.journal_events import PhaseStarted, new_event
 from burnish.core.ledger.ledger import absorb_checks
 from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, is_test, setting_of
@@ -50,12 +50,8 @@ def check(deps: Deps, setup: TaskSetup, history: History, step: CheckStep) -> No
     attempt, new = history.attempt(step.cycle, "check")
     commit = history.work(step.cycle)
     assert commit
-    start_event = Event(
-        "phase.started",
-        {"phase": "check", "attempt": attempt, "runner": deps.runner, "sandbox": deps.sandbox},
-        run=task.run,
-        cycle=step.cycle,
-    )
+    start = PhaseStarted("check", attempt, deps.runner, sandbox=deps.sandbox)
+    start_event = new_event("phase.started", start, run=task.run, cycle=step.cycle)
     comparisons: tuple[Comparison, ...] = ()
     result = CheckRun(())
     events: list[Event] = []
@@ -150,18 +146,18 @@ def _finished(
     work = history.work(cycle)
     touched_paths = work.result.touched if work else ()
     update = absorb_touched(history.findings, update, touched_paths, cycle, setup.policy.block_on)
-    checks = [*(check_data(c) for c in comparisons), *map(not_run_data, skipped_specs)]
-    data: dict[str, Any] = {
-        "phase": "check",
-        "attempt": attempt,
-        "commit": setup.head().sha,
-        "checks": checks,
-        "warnings": [*warnings(setup, comparisons), *_tests_not_run(comparisons, skipped_specs), *notes, *update.notes],
-        "flaky": [name for c in comparisons for name in c.report.flaky][:MOST_NAMES],
-    }
-    events = [Event("check.finished", c, run=task.run, cycle=cycle) for c in checks]
+    checks = (*map(check_record, comparisons), *map(check_not_run, skipped_specs))
+    result = CheckResult(
+        "check",
+        attempt,
+        commit=setup.head().sha,
+        checks=checks,
+        warnings=(*warnings(setup, comparisons), *_tests_not_run(comparisons, skipped_specs), *notes, *update.notes),
+        flaky=tuple(name for c in comparisons for name in c.report.flaky)[:MOST_NAMES],
+    )
+    events = [new_event("check.finished", one, run=task.run, cycle=cycle) for one in checks]
     events += finding_events(task, cycle, history.findings, update)
-    return [*events, Event("phase.finished", data, run=task.run, cycle=cycle)]
+    return [*events, new_event("phase.finished", result, run=task.run, cycle=cycle)]
 
 
 def delta_since(setup: TaskSetup, history: History, cycle: int, phase: str) -> Change | None:
@@ -200,49 +196,42 @@ def remembered(deps: Deps, task: Task, cycle: int) -> tuple[Comparison, ...]:
     return tuple(decode(Comparison, c) for c in json.loads(text)) if text else ()
 
 
-def check_data(comparison: Comparison) -> dict[str, Any]:
+def check_record(comparison: Comparison) -> CheckRecord:
+    """A check that ran; names up to a limit, the counts are of all."""
     report = comparison.report
     counts = report.counts
-    return {
-        "name": report.name,
-        "check": report.name,
-        "command": report.command,
-        "status": report.status.value,
-        "seconds": round(report.seconds, 3),
-        "exit_code": report.exit_code,
-        "blocking": report.blocking,
-        "counts": None if counts is None else _counts(comparison),
-        # names up to a limit: the counts are of all
-        "new": [f.name for f in comparison.new[:MOST_NAMES]],
-        "new_count": len(comparison.new),
-        "new_messages": {f.name: f.message[:LONGEST_MESSAGE] for f in comparison.new[:MOST_NAMES]},
-        "old": [f.name for f in comparison.old[:MOST_NAMES]],
-        "old_count": len(comparison.old),
-        "fixed": list(comparison.fixed[:MOST_NAMES]),
-        "fixed_count": len(comparison.fixed),
-        "problems": len(comparison.new_remarks),
-        "broken": comparison.broken,
-        "baseline": comparison.baseline is not None,
-        "uncountable": comparison.uncountable,
-        "partial": report.partial,
-        "flaky": list(report.flaky[:MOST_NAMES]),
-        "error": report.error,
-        "tail": report.tail,
-        "output_path": report.output_path,
-    }
+    return CheckRecord(
+        name=report.name,
+        check=report.name,
+        command=report.command,
+        status=report.status,
+        seconds=round(report.seconds, 3),
+        exit_code=report.exit_code,
+        blocking=report.blocking,
+        counts=RecordedCounts(counts.total, counts.passed, counts.failed, counts.skipped) if counts else None,
+        new=tuple(f.name for f in comparison.new[:MOST_NAMES]),
+        new_count=len(comparison.new),
+        new_messages={f.name: f.message[:LONGEST_MESSAGE] for f in comparison.new[:MOST_NAMES]},
+        old=tuple(f.name for f in comparison.old[:MOST_NAMES]),
+        old_count=len(comparison.old),
+        fixed=comparison.fixed[:MOST_NAMES],
+        fixed_count=len(comparison.fixed),
+        problems=len(comparison.new_remarks),
+        broken=comparison.broken,
+        baseline=comparison.baseline is not None,
+        uncountable=comparison.uncountable,
+        partial=report.partial,
+        flaky=report.flaky[:MOST_NAMES],
+        error=report.error,
+        tail=report.tail,
+        output_path=report.output_path,
+    )
 
 
-def not_run_data(spec: CheckSpec) -> dict[str, Any]:
+def check_not_run(spec: CheckSpec) -> CheckRecord:
     """A check that had nothing to look at."""
     why = f"no changed file matches {', '.join(spec.paths)}"
-    data = {"name": spec.name, "check": spec.name, "command": spec.words, "status": NOT_RUN, "why": why}
-    return {**data, "blocking": spec.blocking, "counts": None, "new": [], "old": [], "fixed": [], "problems": 0}
-
-
-def _counts(comparison: Comparison) -> dict[str, int]:
-    counts = comparison.report.counts
-    assert counts
-    return {"total": counts.total, "passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
+    return CheckRecord(spec.name, spec.name, spec.words, NOT_RUN, why, blocking=spec.blocking)
 
 
 def flaky_warning(name: str) -> str:

@@ -24,6 +24,7 @@ from burnish.core.flow import (
 )
 from burnish.core.history import History, JudgedPhase, PhaseRecord, fixed_by_reviewer
 from burnish.core.journal import ReviewResult
+from burnish.core.journal_events import Binding, DecisionMade, ReviewApproved, ReviewStopped, new_event
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import by_person, stored_review, uncountable_checks, unseen_in_cycle
 from burnish.core.review import PERSON, Verdict
@@ -76,8 +77,8 @@ def _reviewed_once(history: History, policy: Policy, cycle: int, decision: Decis
         final = FinalVerdict.NEEDS_DISCUSSION
     if isinstance(decision, Escalate) and decision.reason in (Reason.REJECTED, Reason.NEEDS_DISCUSSION):
         final = FINAL[decision.reason]
-    data = {"action": "accept", "by": "burnish", "why": decision.why, "review_status": status.value if status else None}
-    events = [Event("decision.made", data, run=task.run, cycle=cycle)]
+    data = DecisionMade(action="accept", by="burnish", why=decision.why, review_status=status)
+    events = [new_event("decision.made", data, run=task.run, cycle=cycle, explicit=("review_status",))]
     if task.status is Status.IN_PROGRESS:
         events.append(status_events(task, Status.CODE_REVIEW, cycle=cycle))
     at_review = _at(task, Status.CODE_REVIEW)
@@ -109,27 +110,36 @@ def _unreviewed(history: History, policy: Policy) -> Decision:
 def _events(deps: Deps, setup: TaskSetup, history: History, cycle: int, decision: Decision) -> list[Event]:
     task = history.task
     status = settled_status(history, cycle, decision)
-    data: dict[str, Any] = {"action": type(decision).__name__.lower(), "by": "burnish", "why": decision.why}
-    data["review_status"] = status.value if status else None
-    if isinstance(decision, Revise | Escalate):
-        data["blockers"] = list(decision.blockers)
-    if isinstance(decision, Escalate):
-        data["reason"] = decision.reason.value
-    if isinstance(decision, Accept | Wait) and (unseen := unseen_in_cycle(history, setup.policy, cycle)):
-        data["unseen_files"] = encode(unseen)
     asks = asks_person(history, setup.policy, cycle, decision)
     pauses = isinstance(decision, Revise) and not asks and is_step_by_step(history, cycle)
+    data = _decision_data(history, setup.policy, cycle, decision, status)
     if asks or pauses:
-        data |= {"action": "ask" if asks else "wait", "proposed": data["action"]}
-    events = [Event("decision.made", data, run=task.run, cycle=cycle)]
+        data = replace(data, action="ask" if asks else "wait", proposed=data.action)
+    explicit = ("review_status", "blockers") if isinstance(decision, Revise | Escalate) else ("review_status",)
+    events = [new_event("decision.made", data, run=task.run, cycle=cycle, explicit=explicit)]
     if task.status is Status.IN_PROGRESS and (asks or pauses or isinstance(decision, Accept | Wait)):
         events.append(status_events(task, Status.CODE_REVIEW, cycle=cycle))
     if asks:
         return events + gate_opened_event(history, cycle, _bound(history, setup.policy, cycle), decision.why, status)
     if pauses:
-        rejection = {"why": decision.why, "blockers": data["blockers"]}
-        return [*events, Event("review.rejected", rejection, run=task.run, cycle=cycle)]
+        rejection = ReviewStopped(decision.why, data.blockers)
+        return [*events, new_event("review.rejected", rejection, run=task.run, cycle=cycle)]
     return events + _outcome(deps, setup, history, cycle, decision, status)
+
+
+def _decision_data(
+    history: History, policy: Policy, cycle: int, decision: Decision, status: ReviewStatus | None
+) -> DecisionMade:
+    accepts = isinstance(decision, Accept | Wait)
+    return DecisionMade(
+        action=type(decision).__name__.lower(),
+        by="burnish",
+        why=decision.why,
+        review_status=status,
+        blockers=decision.blockers if isinstance(decision, Revise | Escalate) else (),
+        reason=decision.reason if isinstance(decision, Escalate) else None,
+        unseen_files=tuple(unseen_in_cycle(history, policy, cycle)) if accepts else (),
+    )
 
 
 def settled_status(history: History, cycle: int, decision: Decision) -> ReviewStatus | None:
@@ -153,9 +163,9 @@ def _outcome(
     deps: Deps, setup: TaskSetup, history: History, cycle: int, decision: Decision, status: ReviewStatus | None
 ) -> list[Event]:
     task = history.task
-    where = {"run": task.run, "cycle": cycle}
+    where: dict[str, Any] = {"run": task.run, "cycle": cycle}
     if isinstance(decision, Revise):
-        rejection = Event("review.rejected", {"why": decision.why, "blockers": list(decision.blockers)}, **where)
+        rejection = new_event("review.rejected", ReviewStopped(decision.why, decision.blockers), **where)
         back = status_events(task, Status.IN_PROGRESS, cycle=cycle, review_status=status)
         # an improve that only disputed leaves the task where it was
         return [rejection, back] if task.status is Status.CODE_REVIEW else [rejection]
@@ -174,9 +184,7 @@ def _blocked(history: History, cycle: int, decision: Escalate, status: ReviewSta
         Reason.INCOMPLETE_REVIEW: "review.failed",
     }.get(decision.reason)
     events = (
-        [Event(kind, {"why": decision.why, "blockers": list(decision.blockers)}, run=task.run, cycle=cycle)]
-        if kind
-        else []
+        [new_event(kind, ReviewStopped(decision.why, decision.blockers), run=task.run, cycle=cycle)] if kind else []
     )
     wants_changes = decision.blockers or history.sent_back
     final = FINAL.get(decision.reason) or (FinalVerdict.CHANGES_REQUESTED if wants_changes else None)
@@ -209,8 +217,9 @@ def _accepted(
     binding = _bound(history, setup.policy, cycle)
     events = []
     if isinstance(decision, Accept):
-        approval = {**binding, "why": decision.why, **_by_person_alone(history, setup.policy, cycle)}
-        events.append(Event("review.approved", approval, run=task.run, cycle=cycle))
+        signed_binding = replace(binding, by=_person_alone(history, setup.policy, cycle))
+        approval = ReviewApproved(**signed_binding.values(), why=decision.why)
+        events.append(new_event("review.approved", approval, run=task.run, cycle=cycle))
     why = decision.why if isinstance(decision, Wait) else needs_person(history, cycle, setup.policy)
     if why:
         return [*events, *gate_opened_event(history, cycle, binding, why, status)]
@@ -218,28 +227,26 @@ def _accepted(
     return [*events, status_events(at_review, Status.VERIFIED, cycle=cycle, final_verdict=final, review_status=status)]
 
 
-def _by_person_alone(history: History, policy: Policy, cycle: int) -> dict[str, str]:
-    """The person whose own review this approval is, with no reviewer of the settings beside it."""
+def _person_alone(history: History, policy: Policy, cycle: int) -> str:
+    """The person whose own review this approval is, with no reviewer of the settings beside it; "" for others."""
     review = stored_review(history, cycle)
     if review is None or policy.pipeline or not by_person(review.result):
-        return {}
-    return {"by": review.result.reviewers[0].agent.removeprefix(PERSON)}
+        return ""
+    return review.result.reviewers[0].agent.removeprefix(PERSON)
 
 
-def _bound(history: History, policy: Policy, cycle: int) -> dict[str, Any]:
+def _bound(history: History, policy: Policy, cycle: int) -> Binding:
     """What was judged, and by whom; not what the branch and the settings are by now."""
     phase: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
     assert phase
     steps = ("", *(step.name for step in policy.pipeline))
     reviews = [record.result for step in steps if (record := stored_review(history, cycle, step))]
-    binding: dict[str, Any] = {"base": history.task.base, "tree": phase.result.tree, "commit": phase.result.commit}
-    binding["judge"] = _bound_to(policy, [review.criteria_hash for review in reviews], policy.judge)
-    if policy.judges_as(binding["judge"]) and policy.criteria:
-        binding["criteria"] = encode(_who_approved(history, policy.criteria, cycle))
-    return {
-        **binding,
-        "asked": _bound_to(policy, [review.spec_hash for review in reviews], asked_for(history.task.spec)),
-    }
+    judge = _bound_to(policy, [review.criteria_hash for review in reviews], policy.judge)
+    criteria = None
+    if policy.judges_as(judge) and policy.criteria:
+        criteria = encode(_who_approved(history, policy.criteria, cycle))
+    spec_hash = _bound_to(policy, [review.spec_hash for review in reviews], asked_for(history.task.spec))
+    return Binding(history.task.base, phase.result.tree, phase.result.commit, judge, criteria, spec_hash)
 
 
 def _who_approved(history: History, criteria: ApprovalCriteria, cycle: int) -> ApprovalCriteria:

@@ -13,6 +13,7 @@ from burnish.core.event import Event
 from burnish.core.flow import CheckStep, DecideStep, ReviewStep, checked, decision_after_work, next_step
 from burnish.core.history import History, with_result
 from burnish.core.journal import ReviewResult
+from burnish.core.journal_events import ApprovalVoided, DecisionMade, new_event
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Review, ReviewerResult, Verdict
 from burnish.core.status import Status, check_move
@@ -79,21 +80,21 @@ def hand_over(
     waits = is_handed_over and history.finished(cycle, "review") is None
     if task.status is Status.CODE_REVIEW and waits and cycle == history.cycle:
         return []
-    events = [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)] if is_approved else []
+    events = [new_event("approval.voided", ApprovalVoided(why), run=task.run, cycle=task.cycle)] if is_approved else []
     if cycle > history.cycle:
         events += judge_again_on_new_base(history, head.sha, head.tree, why, base=base.commit)
     else:
         events.append(_clear(task, cycle, by, why))
-    wait = {"action": "wait", "by": by, "why": why, "review_status": None, "outside": True}
-    events.append(Event("decision.made", wait, run=task.run, cycle=cycle))
+    wait = DecisionMade(action="wait", by=by, why=why, is_external=True)
+    events.append(new_event("decision.made", wait, run=task.run, cycle=cycle, explicit=("review_status",)))
     if task.status is not Status.CODE_REVIEW:
         events.append(status_events(task, Status.CODE_REVIEW, cycle=cycle, note=why))
     return events
 
 
 def _clear(task: Task, cycle: int, by: str, why: str) -> Event:
-    data = {"action": "again", "by": by, "why": why, "supersede": ["review"]}
-    return Event("decision.made", data, run=task.run, cycle=cycle)
+    data = DecisionMade(action="again", by=by, why=why, supersede=("review",))
+    return new_event("decision.made", data, run=task.run, cycle=cycle)
 
 
 def check_first(deps: Deps, setup: TaskSetup) -> None:

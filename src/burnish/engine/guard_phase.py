@@ -10,6 +10,7 @@ from burnish.core.change import Change
 from burnish.core.check import Comparison
 from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, Remark, Severity
+from burnish.core.journal_events import GuardBreach, new_event
 from burnish.core.ledger.ledger import LedgerDiff, absorb_source
 from burnish.core.ledger.ledger_diff import diff_ledgers
 from burnish.core.task import Task
@@ -69,7 +70,7 @@ def touched_event(task: Task, cycle: int, phase: str, paths: Sequence[str]) -> l
     if not paths:
         return []
     what = f"{_many(len(paths))} in your own checkout changed while the agent ran ({phase}): {', '.join(paths[:5])}"
-    return [Event("guard.breach", {"what": what, "paths": list(paths[:50])}, run=task.run, cycle=cycle)]
+    return [new_event("guard.breach", GuardBreach(what, tuple(paths[:50])), run=task.run, cycle=cycle)]
 
 
 def absorb_touched(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from burnish.core.decision import Decision, Escalate, Revise
 from burnish.core.event import Event
@@ -12,6 +10,7 @@ from burnish.core.flow import RUNNING
 from burnish.core.gate import GateView
 from burnish.core.history import History, JudgedPhase, fixed_by_reviewer, with_result
 from burnish.core.journal import CheckResult, ReviewFixResult, ReviewResult
+from burnish.core.journal_events import Binding, GateOpened, PhaseStarted, new_event
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import stored_review, unseen_in_cycle
 from burnish.core.status import ReviewStatus, Status
@@ -36,16 +35,16 @@ def asks_person(history: History, policy: Policy, cycle: int, decision: Decision
 
 
 def gate_opened_event(
-    history: History, cycle: int, binding: Mapping[str, Any], why: str, status: ReviewStatus | None
+    history: History, cycle: int, binding: Binding, why: str, status: ReviewStatus | None
 ) -> list[Event]:
     """Events that open the gate, recorded before a person is asked: after a crash the task still waits there."""
     task = history.task
     attempt, new = history.attempt(cycle, "gate")
-    start_event = Event("phase.started", {"phase": "gate", "attempt": attempt, "runner": ""}, run=task.run, cycle=cycle)
+    start_event = new_event("phase.started", PhaseStarted("gate", attempt), run=task.run, cycle=cycle)
     waits = status_events(
         replace(task, status=Status.CODE_REVIEW), Status.WAITING_APPROVAL, cycle=cycle, note=why, review_status=status
     )
-    gate = Event("gate.opened", {**binding, "why": why}, run=task.run, cycle=cycle)
+    gate = new_event("gate.opened", GateOpened(**binding.values(), why=why), run=task.run, cycle=cycle)
     return [*([start_event] if new else []), gate, waits]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burnish.core.codec import encode
 from burnish.core.event import Event
 from burnish.core.finding import Finding
+from burnish.core.journal_events import FindingChanged, new_event
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.task import Task
 
@@ -15,7 +15,7 @@ def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: Le
     old = {f.id: f for f in before}
     changed_findings = [f for f in update.findings if old.get(f.id) != f]
     return [
-        Event(f"finding.{_kind(f.id, update)}", {"finding": encode(f)}, run=task.run, cycle=cycle)
+        new_event(f"finding.{_kind(f.id, update)}", FindingChanged(f), run=task.run, cycle=cycle)
         for f in changed_findings
     ]
 

@@ -9,6 +9,7 @@ from burnish.core.event import Event
 from burnish.core.flow import RUNNING
 from burnish.core.history import History, with_result
 from burnish.core.journal import WorkResult
+from burnish.core.journal_events import ApprovalVoided, new_event
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.ports import EventLog
@@ -51,8 +52,8 @@ def block_lost(event_log: EventLog, repository: Repository, task: Task) -> str |
     events = []
     approval = event_log.approval(task.id)
     if approval and approval.valid:
-        data = {"why": why, "cause": VoidCause.BRANCH.value, "approved_tree": approval.tree}
-        events.append(Event("approval.voided", data, run=task.run, cycle=task.cycle))
+        data = ApprovalVoided(why, VoidCause.BRANCH, approved_tree=approval.tree)
+        events.append(new_event("approval.voided", data, run=task.run, cycle=task.cycle))
     if task.status is Status.FAILED:
         return why  # it waits for a person already, and `retry` is what answers that
     if task.status is not Status.BLOCKED:

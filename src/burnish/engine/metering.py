@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from burnish.core.agent import AgentReply, AgentRequest, CostSource, Setback, Use
 from burnish.core.budget import Limit, overspent, task_limits
 from burnish.core.codec import encode
-from burnish.core.event import Event
 from burnish.core.journal import read
-from burnish.core.journal_events import BudgetNotice
+from burnish.core.journal_events import BudgetNotice, PhaseProgress, new_event
 from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
@@ -94,22 +93,22 @@ def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest
     events = [event for event in deps.event_log.events(task.id) if event.type == "budget.warned"]
     if why not in {read(BudgetNotice, event.data).why for event in events}:
         name = next(limit.name for limit in limits if not limit.tokens)
-        data = {"why": why, "budget": name, "uncounted": True}
-        deps.record(task, Event("budget.warned", data, run=task.run, cycle=request.cycle))
+        notice = BudgetNotice(why, name, uncounted=True)
+        deps.record(task, new_event("budget.warned", notice, run=task.run, cycle=request.cycle))
 
 
 def _record_setback(deps: Deps, task: Task, request: AgentRequest, setback: Setback) -> None:
     """Record a retry of the agent, so that a long wait is explained. At most one event for each try."""
-    data = {"phase": request.phase, "message": setback.words, **encode(setback)}
-    deps.record(task, Event("phase.progress", data, run=task.run, cycle=request.cycle))
+    data = PhaseProgress(request.phase, setback.words, **encode(setback))
+    deps.record(task, new_event("phase.progress", data, run=task.run, cycle=request.cycle))
 
 
 def warn(deps: Deps, task: Task, cycle: int, limits: Iterable[Limit]) -> None:
     """Warn before a budget is used up."""
     for limit in limits:
         if limit.near and not _is_warned(deps, task, limit):
-            data = {"why": limit.words, "budget": limit.name}
-            deps.record(task, Event("budget.warned", data, run=task.run, cycle=cycle))
+            notice = BudgetNotice(limit.words, limit.name)
+            deps.record(task, new_event("budget.warned", notice, run=task.run, cycle=cycle))
 
 
 def _is_warned(deps: Deps, task: Task, limit: Limit) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from burnish.core.decision import effective_verdict
 from burnish.core.finding import Finding, Severity
@@ -27,8 +26,8 @@ from burnish.review.body import Cycle, artifact_of, with_override
 
 def write_review_files(
     deps: Deps, setup: TaskSetup, history: History, review_input: ReviewInput, panel: PanelResult, update: LedgerDiff
-) -> dict[str, Any]:
-    """Write the files before the review is recorded as finished; writing again gives the same files."""
+) -> tuple[str, str]:
+    """Write the artifact before the review is recorded as finished; its path, and its address for people."""
     task, fix = history.task, fixed_by_reviewer(history, review_input.cycle)
     name = file_name(review_input.cycle)
     patch = f"diff-{review_input.cycle}.patch"
@@ -58,7 +57,7 @@ def write_review_files(
         warnings=(*((f"{but[0].upper()}{but[1:]}.",) if but else ()), *test_notes),
     )
     whole = deps.task_files.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
-    return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
+    return str(whole), f"review-cycle://{task.id}/{name}"
 
 
 def _fixed_text(fix: ReviewFixResult | None) -> str:
@@ -128,7 +127,7 @@ def voice_of(record: ReviewerRecord) -> ReviewerResult:
     """A reviewer's part, read back from the journal."""
     reading: Review | Unreadable = Unreadable(record.summary, "")
     if record.verdict:
-        reading = Review(Verdict(record.verdict), record.summary, blocking=record.blocking)
+        reading = Review(Verdict(record.verdict), record.summary, blocking=bool(record.blocking))
     return ReviewerResult(
         agent=record.agent,
         model=record.model,

@@ -12,6 +12,7 @@ from burnish.core.event import Event
 from burnish.core.flow import DecideStep, next_step
 from burnish.core.history import AnyPhase, History
 from burnish.core.journal import is_review
+from burnish.core.journal_events import Binding, DecisionMade, ReviewApproved, new_event
 from burnish.core.policy import Policy
 from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Task
@@ -57,19 +58,23 @@ def _events(history: History, earlier: EarlierApproval, policy: Policy) -> list[
             return []
         status = settled_status(before, cycle, decision)
         person = needs_person(before, cycle, policy)
-    task, where = history.task, {"run": history.task.run, "cycle": cycle}
-    decision_data = {
-        "action": "accept",
-        "by": "burnish",
-        "why": WHY,
-        "review_status": status.value if status else None,
-        "supersede": [*JUDGING, "gate"],
-        "reinstate": [list(one) for one in earlier.phases],
-        "restored": approval.event_id,
-    }
+    task = history.task
+    where: dict[str, Any] = {"run": task.run, "cycle": cycle}
+    decision_data = DecisionMade(
+        action="accept",
+        by="burnish",
+        why=WHY,
+        review_status=status,
+        supersede=(*JUDGING, "gate"),
+        reinstate=tuple(earlier.phases),
+        restored=approval.event_id,
+    )
     binding = _bound(earlier)
-    approval_event = Event("review.approved", {**binding, "why": WHY, "restored": approval.event_id}, **where)
-    events = [Event("decision.made", decision_data, **where), approval_event]
+    approval_data = ReviewApproved(**binding.values(), why=WHY, restored=approval.event_id)
+    events = [
+        new_event("decision.made", decision_data, **where, explicit=("review_status", "reinstate")),
+        new_event("review.approved", approval_data, **where),
+    ]
     if person:
         return [*events, *gate_opened_event(history, cycle, binding, person, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
@@ -79,12 +84,11 @@ def _events(history: History, earlier: EarlierApproval, policy: Policy) -> list[
     ]
 
 
-def _bound(earlier: EarlierApproval) -> dict[str, Any]:
+def _bound(earlier: EarlierApproval) -> Binding:
     """Exactly as it was given: base, tree, commit, who judged, and what was asked for."""
-    approval = earlier.approval
-    binding = {key: getattr(approval, key) for key in ("base", "tree", "commit", "judge")}
-    optional = {"asked": approval.asked, "by": approval.by, "criteria": encode(approval.criteria)}
-    return binding | {key: value for key, value in optional.items() if value}
+    given = earlier.approval
+    criteria = encode(given.criteria) or None
+    return Binding(given.base, given.tree, given.commit, given.judge, criteria, given.asked or "", given.by or "")
 
 
 def _as_approved(history: History, earlier: EarlierApproval) -> History:

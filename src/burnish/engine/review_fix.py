@@ -14,7 +14,8 @@ from burnish.core.event import Event
 from burnish.core.finding import FindingState, Remark
 from burnish.core.flow import ReviewStep
 from burnish.core.history import History
-from burnish.core.journal import REVIEW_FIX
+from burnish.core.journal import REVIEW_FIX, ReviewFixResult, read, written
+from burnish.core.journal_events import new_event
 from burnish.core.ledger.ledger import absorb_review
 from burnish.core.review import Review, ReviewerResult, Verdict
 from burnish.core.task import Task
@@ -23,7 +24,7 @@ from burnish.engine.metering import metered_call
 from burnish.engine.panel_review import ReviewerReply, ReviewSession, run_reviewers
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.review_input import review_input
-from burnish.engine.reviewing import conclude, start_events, voice_data
+from burnish.engine.reviewing import conclude, reviewer_record, start_events
 from burnish.engine.task_setup import TaskSetup
 from burnish.engine.work import committed, save_leftovers
 
@@ -52,8 +53,9 @@ def review_and_fix(deps: Deps, setup: TaskSetup, history: History, step: ReviewS
             return
     deps.failpoint("fix-committed")
     data = json.loads(deps.task_files.stamp(task, _stamp(task, step)) or "{}")
-    events, issues = _fixed_findings(history, step, data.pop("remarks", ()), data.get("verdict"), commit.sha)
-    result = {**data, "changed": True, "commit": commit.sha, "tree": commit.tree, "issues": issues}
+    result = read(ReviewFixResult, data)
+    events, issues = _fixed_findings(history, step, data.get("remarks", ()), result.verdict, commit.sha)
+    result = replace(result, changed=True, commit=commit.sha, tree=commit.tree, issues=tuple(issues))
     deps.record(task, *events, _finished(task, step, attempt, result))
     deps.failpoint("fix-finished")
 
@@ -115,30 +117,32 @@ def _only_read(
 ) -> None:
     """Nothing was fixed: the reply is the review of this cycle."""
     head = setup.head()
-    finish_event = _finished(history.task, step, attempt, {"changed": False, "commit": head.sha, "tree": head.tree})
+    result = ReviewFixResult(changed=False, commit=head.sha, tree=head.tree)
+    finish_event = _finished(history.task, step, attempt, result)
     plain = ReviewStep(step.cycle)
     number, _ = history.attempt(step.cycle, plain.phase)
     phase_start = start_events(deps, history.task, setup.policy, plain, number)[:1]
     conclude(deps, setup, history, plain, number, session, replies, [], [finish_event, *phase_start])
 
 
-def _finished(task: Task, step: ReviewStep, attempt: int, data: Mapping[str, Any]) -> Event:
-    return Event("phase.finished", {"phase": step.phase, "attempt": attempt, **data}, run=task.run, cycle=step.cycle)
+def _finished(task: Task, step: ReviewStep, attempt: int, result: ReviewFixResult) -> Event:
+    result = replace(result, phase=step.phase, attempt=attempt)
+    return new_event("phase.finished", result, run=task.run, cycle=step.cycle)
 
 
 def _reply_data(replies: tuple[ReviewerReply, ...]) -> dict[str, Any]:
     results: list[ReviewerResult] = [reply.result for reply in replies]
     costs = [result.cost_usd for result in results if result.cost_usd is not None]
     readings = [result.reading for result in results if isinstance(result.reading, Review)]
-    return {
-        "verdict": readings[0].verdict.value if readings else None,
-        "summary": readings[0].summary if readings else "",
-        "remarks": [encode(remark) for reading in readings for remark in reading.remarks],
-        "mended_by": [voice_data(result) for result in results],
-        "cost_usd": sum(costs) if costs else None,
-        "cost_source": joint_source(result.cost_source for result in results),
-        "tokens": sum(result.tokens for result in results),
-    }
+    result = ReviewFixResult(
+        cost_usd=sum(costs) if costs else None,
+        cost_source=joint_source(result.cost_source for result in results),
+        tokens=sum(result.tokens for result in results),
+        verdict=readings[0].verdict if readings else None,
+        summary=readings[0].summary if readings else "",
+        fixers=tuple(reviewer_record(result) for result in results),
+    )
+    return {**written(result), "remarks": [encode(remark) for reading in readings for remark in reading.remarks]}
 
 
 def _fixed_findings(

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from burnish.core.agent import AgentRequest
-from burnish.core.event import Event
+from burnish.core.journal_events import ReviewProgress, new_event
 from burnish.core.task import Task
 from burnish.engine.ports import Deps
 from burnish.review.fence import one_line
@@ -33,5 +33,5 @@ class ReviewStream:
         if self.request.role != "review" or not words or is_verdict or self.sent >= MOST or now - self.last < PACE:
             return
         self.sent, self.last = self.sent + 1, now
-        data = {"agent": self.request.agent, "message": words}
-        self.deps.record(self.task, Event("review.progress", data, run=self.task.run, cycle=self.request.cycle))
+        data = ReviewProgress(self.request.agent, words)
+        self.deps.record(self.task, new_event("review.progress", data, run=self.task.run, cycle=self.request.cycle))

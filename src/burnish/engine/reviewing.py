@@ -9,12 +9,13 @@ from typing import Any
 
 from burnish.core.agent import joint_source
 from burnish.core.approval import asked_for
-from burnish.core.codec import encode
 from burnish.core.decision import effective_verdict
 from burnish.core.event import Event
 from burnish.core.finding import Remark, Severity
 from burnish.core.flow import ReviewStep
 from burnish.core.history import History
+from burnish.core.journal import RecordedRemark, ReviewerRecord, ReviewResult
+from burnish.core.journal_events import GuardBreach, PhaseStarted, ReviewCompleted, ReviewStarted, new_event
 from burnish.core.ledger.ledger import LedgerDiff, absorb_criteria, absorb_review, split_criterion_remarks
 from burnish.core.policy import Policy
 from burnish.core.remark_limit import limit_remarks, stands_for_more
@@ -139,12 +140,12 @@ def panel_for(policy: Policy, name: str) -> Policy:
 
 
 def start_events(deps: Deps, task: Task, policy: Policy, step: ReviewStep, attempt: int) -> list[Event]:
-    agents = [r.agent for r in policy.reviewers]
-    who = {"runner": deps.runner, "agent": ", ".join(agents), "sandbox": deps.sandbox}
-    data = {"phase": step.phase, "attempt": attempt, **who}
-    where: dict[str, Any] = {"run": task.run, "cycle": step.cycle}
-    review_data = {"agents": agents, **({"step": step.step} if step.step else {})}
-    return [Event("phase.started", data, **where), Event("review.started", review_data, **where)]
+    agents = tuple(r.agent for r in policy.reviewers)
+    data = PhaseStarted(step.phase, attempt, deps.runner, ", ".join(agents), deps.sandbox)
+    return [
+        new_event("phase.started", data, run=task.run, cycle=step.cycle),
+        new_event("review.started", ReviewStarted(agents, step.step), run=task.run, cycle=step.cycle),
+    ]
 
 
 def _new_to_them(history: History, step: ReviewStep, policy: Policy) -> bool:
@@ -204,99 +205,107 @@ def _write_down(
 ) -> None:
     task = history.task
     write_reviewer_files(deps, history, step)
-    file_refs = write_review_files(deps, setup, history, inputs, with_earlier(history, step, panel), update)
+    artifact, review_ref = write_review_files(deps, setup, history, inputs, with_earlier(history, step, panel), update)
     counts, but = effective_verdict(panel, update.findings, setup.policy.block_on)
     where: dict[str, Any] = {"run": task.run, "cycle": inputs.cycle}
-    data = {
-        "phase": step.phase,
-        "step": step.step,
-        "judge": setup.policy.judge,
-        "asked": asked_for(task.spec),
-        "attempt": attempt,
-        "commit": inputs.commit.sha,
-        "tree": inputs.commit.tree,
-        "base_tree": setup.base.tree,
-        "verdict": panel.verdict.value if panel.verdict else None,
-        # what the verdict comes to beside open findings, criteria and coverage, and why
-        "weighed": counts.value if counts else None,
-        "but": but,
-        "summary": panel.summary,
-        "why": panel.why,
-        "blocking": panel.blocking,
-        "signed": panel.signed,
-        "mechanical": panel.mechanical,
-        "not_ruled": list(panel.not_ruled[:MOST_INSPECTED]) if not panel.signed else [],
-        "rejection_reason": panel.rejection_reason,
-        "compliance": encode(panel.compliance),
-        "uncovered": list(panel.uncovered),
-        "unseen": _unseen(replies),
-        "unseen_files": encode(unseen_files(inputs.change, replies)),
-        "inspected": _inspected(panel, inputs),
-        "not_shown": sorted({p for reply in replies for p in reply.not_shown}),
-        "grave": _grave(panel, update),
-        "notes": [*panel.notes, *update.notes][:MOST_NOTES],
-        "reviewers": [voice_data(v) for v in panel.voices],
-        "cost_usd": _sum(panel, lambda v: v.cost_usd),
-        "cost_source": joint_source(v.cost_source for v in panel.voices),
-        "tokens": sum(v.tokens for v in panel.voices),
-        **file_refs,
-    }
+    result = ReviewResult(
+        step.phase,
+        attempt,
+        cost_usd=_sum(panel, lambda v: v.cost_usd),
+        cost_source=joint_source(v.cost_source for v in panel.voices),
+        tokens=sum(v.tokens for v in panel.voices),
+        commit=inputs.commit.sha,
+        tree=inputs.commit.tree,
+        step=step.step,
+        criteria_hash=setup.policy.judge,
+        spec_hash=asked_for(task.spec),
+        base_tree=setup.base.tree,
+        verdict=panel.verdict,
+        effective_verdict=counts,
+        caveat=but,
+        summary=panel.summary,
+        why=panel.why,
+        blocking=panel.blocking,
+        signed=panel.signed,
+        mechanical=panel.mechanical,
+        not_ruled=panel.not_ruled[:MOST_INSPECTED] if not panel.signed else (),
+        rejection_reason=panel.rejection_reason,
+        compliance=panel.compliance,
+        uncovered=panel.uncovered,
+        unseen=_unseen(replies),
+        unseen_files=unseen_files(inputs.change, replies),
+        inspected=_inspected(panel, inputs),
+        not_shown=tuple(sorted({p for reply in replies for p in reply.not_shown})),
+        blocking_remarks=_blocking_remarks(panel, update),
+        notes=(*panel.notes, *update.notes)[:MOST_NOTES],
+        reviewers=tuple(reviewer_record(v) for v in panel.voices),
+        artifact=artifact,
+        review_ref=review_ref,
+    )
     events = [*before, *finding_events(task, inputs.cycle, history.findings, update)]
     if breaches:
-        events.append(
-            Event("guard.breach", {"what": "a reviewer wrote to its snapshot", "paths": breaches[:50]}, **where)
-        )
-    events.append(Event("phase.finished", data, **where))
-    completion = {key: data[key] for key in ("but", "summary", "review_ref", "reviewers", "commit", "step")}
-    completion |= {"verdict": data["weighed"], "said": data["verdict"]}
-    deps.record(task, *events, Event("review.completed", {**completion, "findings": list(update.given)}, **where))
+        breach = GuardBreach("a reviewer wrote to its snapshot", tuple(breaches[:50]))
+        events.append(new_event("guard.breach", breach, **where))
+    events.append(new_event("phase.finished", result, **where))
+    completion = ReviewCompleted(
+        verdict=result.effective_verdict,
+        own_verdict=result.verdict,
+        caveat=but,
+        summary=result.summary,
+        review_ref=review_ref,
+        reviewers=result.reviewers,
+        commit=result.commit,
+        step=result.step,
+        findings=tuple(update.given),
+    )
+    deps.record(task, *events, new_event("review.completed", completion, **where))
 
 
-def _inspected(panel: PanelResult, inputs: ReviewInput) -> list[str]:
+def _inspected(panel: PanelResult, inputs: ReviewInput) -> tuple[str, ...]:
     """The changed paths that reviewers say they looked at, and some of the others."""
     paths = {p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}
     changed_paths = paths & set(inputs.change.paths)
-    return sorted({*changed_paths, *sorted(paths - changed_paths)[:MOST_INSPECTED]})
+    return tuple(sorted({*changed_paths, *sorted(paths - changed_paths)[:MOST_INSPECTED]}))
 
 
-def _grave(panel: PanelResult, update: LedgerDiff) -> list[dict[str, Any]]:
+def _blocking_remarks(panel: PanelResult, update: LedgerDiff) -> tuple[RecordedRemark, ...]:
     """Remarks above `info` as the review has them, each with the id of its finding."""
     # after the remarks, `given` has the findings of unmet criteria
     pairs = zip(panel.remarks, update.given, strict=False)
     grave = [(remark, id) for remark, id in pairs if remark.severity is not Severity.INFO]
     # the findings have the whole text; these only list what was against an approval
-    return [{"id": id, **encode(_shortened(remark))} for remark, id in grave[:MOST_GRAVE]]
+    return tuple(RecordedRemark.of(_shortened(remark), id) for remark, id in grave[:MOST_GRAVE])
 
 
 def _shortened(remark: Remark) -> Remark:
     return replace(remark, description=remark.description[:500], suggestion="", quote=remark.quote[:500])
 
 
-def _unseen(replies: tuple[ReviewerReply, ...]) -> list[str]:
+def _unseen(replies: tuple[ReviewerReply, ...]) -> tuple[str, ...]:
     """The paths that no reviewer saw."""
     missing = [set(reply.unseen) for reply in whose_look_counts(replies)]
-    return sorted(set.intersection(*missing)) if missing else []
+    return tuple(sorted(set.intersection(*missing))) if missing else ()
 
 
-def voice_data(result: ReviewerResult) -> dict[str, Any]:
-    """A reviewer's part, as it stands in the artifact, the journal and `show --json`."""
+def reviewer_record(result: ReviewerResult) -> ReviewerRecord:
+    """A reviewer's part in a review, for the journal and `show --json`."""
     read = result.reading if isinstance(result.reading, Review) else None
-    return {
-        "agent": result.agent,
-        "model": result.model,
-        "provider": result.provider,
-        "command": result.command,
-        "reviewed_at": result.reviewed_at,
-        "verdict": read.verdict.value if read else None,
-        "blocking": read.blocking if read else None,
-        "summary": read.summary if read else (result.reading.why if isinstance(result.reading, Unreadable) else ""),
-        "raw_sha256": result.raw_sha256,
-        "raw_path": result.raw_path,
-        "cost_usd": result.cost_usd,
-        "cost_source": result.cost_source,
-        "tokens": result.tokens,
-        "prose": cut_text(result.prose, STORED_PROSE),
-    }
+    return ReviewerRecord(
+        agent=result.agent,
+        model=result.model,
+        provider=result.provider,
+        command=result.command,
+        reviewed_at=result.reviewed_at,
+        verdict=read.verdict if read else None,
+        blocking=read.blocking if read else None,
+        summary=read.summary if read else (result.reading.why if isinstance(result.reading, Unreadable) else ""),
+        raw_sha256=result.raw_sha256,
+        raw_path=result.raw_path,
+        cost_usd=result.cost_usd,
+        cost_source=result.cost_source,
+        tokens=result.tokens,
+        prose=cut_text(result.prose, STORED_PROSE),
+    )
 
 
 def _sum(panel: PanelResult, cost: Callable[[ReviewerResult], float | None]) -> float | None:

@@ -12,7 +12,7 @@ from burnish.core.check import CheckReport
 from burnish.core.commit import Base, Commit
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.journal import read
-from burnish.core.journal_events import BaselineCaptured
+from burnish.core.journal_events import RUN_SETTINGS, BaselineCaptured, PhaseRescued, RunStarted, new_event
 from burnish.core.policy import CheckSpec, Policy, fill_isolation_env
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
@@ -106,8 +106,8 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, TaskSetup]:
         deps.task_files.stamp(task, "setup", "")
     setup.untouched.update(new_heads)
     if workspace.moved_to:
-        data = {"phase": task.phase or "run", "folder": str(workspace.moved_to)}
-        task = deps.record(task, Event("phase.rescued", data, run=task.run, cycle=task.cycle))
+        data = PhaseRescued(task.phase or "run", folder=str(workspace.moved_to))
+        task = deps.record(task, new_event("phase.rescued", data, run=task.run, cycle=task.cycle))
     deps.repository.bring(workspace.path)
     deps.failpoint("workspace-created")
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
@@ -169,21 +169,18 @@ def begin(deps: Deps, task: Task, policy: Policy) -> Task:
             hint="Merge them by hand (`burnish merge`), then `burnish retry` this one.",
         )
     number = task.run + 1
-    start_event = Event(
-        "run.started",
-        {
-            "run": number,
-            "branch": (other and other.branch) or f"burnish/{task.name}",
-            "target": base.target,
-            "base": base.commit,
-            "max_cycles": policy.max_cycles,
-            "auto_review": policy.auto_review,
-            "agent": policy.agent,
-            "model": policy.model,
-            "runner": deps.runner,
-        },
+    data = RunStarted(
         run=number,
+        branch=(other and other.branch) or f"burnish/{task.name}",
+        target=base.target,
+        base=base.commit,
+        max_cycles=policy.max_cycles,
+        auto_review=policy.auto_review,
+        agent=policy.agent,
+        model=policy.model,
+        runner=deps.runner,
     )
+    start_event = new_event("run.started", data, run=number, explicit=RUN_SETTINGS)
     first = status_events(task, Status.IN_PROGRESS, cycle=0) if task.status is not Status.IN_PROGRESS else None
     return deps.record(task, *(e for e in (start_event, first) if e))
 
@@ -363,19 +360,20 @@ def baseline_event(
     is_shared: bool = False,
 ) -> Event:
     """`shared`: another task ran the checks on this tree."""
-    data = {
-        "check": report.name,
-        "commit": base.commit,
-        "tree": base.tree,
-        "command": report.command,
-        "status": report.status.value,
-        "failed": -1 if (failure_count := report.failed_count) is None else failure_count,
-        "error": report.error,
-        "flaky": list(report.flaky),
-        "environment": environment[:16],
-        "origins": dict(origins),
-    }
-    return Event("baseline.captured", {**data, **({"shared": True} if is_shared else {})}, run=task.run)
+    data = BaselineCaptured(
+        check=report.name,
+        commit=base.commit,
+        tree=base.tree,
+        command=report.command,
+        status=report.status,
+        failed=-1 if (failure_count := report.failed_count) is None else failure_count,
+        error=report.error,
+        flaky=report.flaky,
+        environment=environment[:16],
+        origins=dict(origins),
+        shared=is_shared,
+    )
+    return new_event("baseline.captured", data, run=task.run)
 
 
 def isolation_env(policy: Policy, task: Task, agent: str) -> dict[str, str]:

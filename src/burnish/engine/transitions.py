@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 from burnish.core.event import Event
 from burnish.core.history import History
-from burnish.core.journal import read
-from burnish.core.journal_events import TaskStatus
+from burnish.core.journal import WorkResult, read
+from burnish.core.journal_events import DecisionMade, PhaseStarted, RunFinished, RunStarted, TaskStatus, new_event
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 
@@ -23,7 +21,7 @@ def with_finish(events: Sequence[Event]) -> list[Event]:
         all_events.append(event)
         move = read(TaskStatus, event.data) if event.type == "task.status" else None
         if move and move.to in RESTS and move.before not in RESTS:
-            all_events.append(Event("run.finished", {"status": move.to}, run=event.run, cycle=event.cycle))
+            all_events.append(new_event("run.finished", RunFinished(move.to), run=event.run, cycle=event.cycle))
     return all_events
 
 
@@ -43,43 +41,35 @@ def status_events(
     output: str = "",
     final_verdict: FinalVerdict | None = None,
     review_status: ReviewStatus | None = None,
+    clears_review: bool = False,
 ) -> Event:
     """`task.status`: exactly one per change of status."""
-    data: dict[str, Any] = {"from": task.status.value, "to": to.value}
-    words = {
-        "reason": reason,
-        "error": error,
-        "note": note,
-        "output": output,
-        "final_verdict": final_verdict,
-        "review_status": review_status,
-    }
-    data |= {key: str(value) for key, value in words.items() if value}
-    if to not in (Status.COMPLETED, Status.CANCELLED):
-        # said outright: what an earlier round ended with is no longer so
-        data.setdefault("final_verdict", None)
-    return Event("task.status", data, run=task.run, cycle=task.cycle if cycle is None else cycle)
+    data = TaskStatus(task.status, to, reason, error, note, output, final_verdict, review_status)
+    # null clears what an earlier round ended with
+    explicit = () if to in (Status.COMPLETED, Status.CANCELLED) else ("final_verdict",)
+    if clears_review:
+        explicit = (*explicit, "review_status")
+    where = task.cycle if cycle is None else cycle
+    return new_event("task.status", data, run=task.run, cycle=where, explicit=explicit)
 
 
 def resumed(history: History, to: Status, *, note: str = "") -> Event:
     """A task that stopped goes on. A review that judged nothing, such as an unreadable one, leaves no status behind."""
-    event = status_events(history.task, to, note=note)
-    if history.task.review_status is not ReviewStatus.FAILED or history.sent_back:
-        return event
-    return replace(event, data={**event.data, "review_status": None})
+    is_judged = history.task.review_status is not ReviewStatus.FAILED or history.sent_back
+    return status_events(history.task, to, note=note, clears_review=not is_judged)
 
 
 def judge_again(history: History, why: str) -> Event:
     """The same code in the same cycle: its checks and reviews are repeated, and the earlier results stay on record."""
-    data = {"action": "again", "by": "burnish", "why": why, "supersede": ["check", "review", "gate"]}
-    return Event("decision.made", data, run=history.task.run, cycle=history.cycle)
+    data = DecisionMade(action="again", by="burnish", why=why, supersede=("check", "review", "gate"))
+    return new_event("decision.made", data, run=history.task.run, cycle=history.cycle)
 
 
 def rebased(task: Task, base: str | None) -> list[Event]:
     """On record where the change begins, if that is elsewhere now: the branch has taken its target in."""
-    if base in (None, task.base):
+    if base is None or base == task.base:
         return []
-    return [Event("run.started", {"run": task.run, "base": base}, run=task.run, cycle=task.cycle)]
+    return [new_event("run.started", RunStarted(task.run, base=base), run=task.run, cycle=task.cycle)]
 
 
 def judge_again_on_new_base(
@@ -87,12 +77,15 @@ def judge_again_on_new_base(
 ) -> list[Event]:
     """The next cycle judges what is on the branch now, from `base` on; no agent works in it."""
     task, cycle = history.task, history.cycle + 1
-    decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}
-    work = {"phase": "improve", "attempt": 1, "by_hand": True, "why": why}
-    finish_data = {**work, "commit": commit, "tree": tree, "changed": True}
+    decision = DecisionMade(action="revise", by="burnish", why=why)
     return [
         *rebased(task, base),
-        Event("decision.made", decision, run=task.run, cycle=history.cycle),
-        Event("phase.started", {**work, "runner": ""}, run=task.run, cycle=cycle),
-        Event("phase.finished", finish_data, run=task.run, cycle=cycle),
+        new_event("decision.made", decision, run=task.run, cycle=history.cycle, explicit=("blockers",)),
+        new_event("phase.started", PhaseStarted("improve", by_hand=True, why=why), run=task.run, cycle=cycle),
+        new_event("phase.finished", work_by_hand("improve", commit, tree, why), run=task.run, cycle=cycle),
     ]
+
+
+def work_by_hand(phase: str, commit: str, tree: str, why: str = "") -> WorkResult:
+    """The result of a phase in which no agent worked."""
+    return WorkResult(phase, commit=commit, tree=tree, changed=True, by_hand=True, why=why)

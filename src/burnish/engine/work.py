@@ -9,7 +9,8 @@ from burnish.core.commit import Commit
 from burnish.core.event import Event
 from burnish.core.flow import ReviewStep, WorkStep
 from burnish.core.history import History
-from burnish.core.journal import REVIEW_FIX, Failure
+from burnish.core.journal import REVIEW_FIX, Failure, WorkResult
+from burnish.core.journal_events import PhaseRescued, PhaseStarted, new_event
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.attribution import AuthorSession, author_of, session_of, taken_over, who_did
@@ -98,19 +99,18 @@ def _cut(deps: Deps, setup: TaskSetup, history: History, step: WorkStep, attempt
     rescue = save_leftovers(deps, setup, task, step.cycle, step.phase, attempt)
     request = _request(deps, setup, task, step, call, call.prompt() or "", session_of(setup, history, step))
     usage = deps.agents(task.id).unrecorded_use(request)
-    data = {
-        "phase": step.phase,
-        "attempt": attempt,
-        "error": "INTERRUPTED",
-        "what": "burnish was stopped in the middle of it",
-        "hint": "",
-        "cost_usd": usage.usd,
-        "cost_source": usage.source,
-        "tokens": usage.tokens,
-        "agent": request.agent,
-        "rescue": rescue,
-    }
-    deps.record(task, Event("phase.failed", data, run=task.run, cycle=step.cycle))
+    failure = Failure(
+        step.phase,
+        attempt,
+        cost_usd=usage.usd,
+        cost_source=usage.source,
+        tokens=usage.tokens,
+        agent=request.agent,
+        error="INTERRUPTED",
+        what="burnish was stopped in the middle of it",
+        rescue=rescue,
+    )
+    deps.record(task, new_event("phase.failed", failure, run=task.run, cycle=step.cycle))
 
 
 def save_leftovers(
@@ -121,14 +121,13 @@ def save_leftovers(
     setup.workspace.collect_agent_git(label)
     rescue = setup.workspace.rescue(label, attempt=attempt)
     if rescue:
-        event = Event("phase.rescued", {"phase": phase, "ref": rescue}, run=task.run, cycle=cycle)
-        deps.record(task, event)
+        deps.record(task, new_event("phase.rescued", PhaseRescued(phase, rescue), run=task.run, cycle=cycle))
     return rescue
 
 
 def _started(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep, attempt: int) -> Event:
-    who = {"runner": deps.runner, "agent": author_of(setup, step)[0], "sandbox": deps.sandbox}
-    return Event("phase.started", {"phase": step.phase, "attempt": attempt, **who}, run=task.run, cycle=step.cycle)
+    data = PhaseStarted(step.phase, attempt, deps.runner, author_of(setup, step)[0], deps.sandbox)
+    return new_event("phase.started", data, run=task.run, cycle=step.cycle)
 
 
 def _request(
@@ -251,30 +250,32 @@ def _finish(
     task = deps.event_log.task(history.task.id)
     disputes = disputes_in(reply.text, call.number(), history.findings) if step.phase == "improve" else ()
     head = commit or setup.head()
-    data = {
-        "phase": step.phase,
-        "attempt": attempt,
-        "commit": head.sha,
-        "tree": head.tree,
-        "changed": commit is not None,
-        **who_did(setup, step, reply),
-        "seconds": round(reply.seconds, 3),
-        "call_dir": str(call.path),
-        "cost_usd": reply.cost_usd,
-        "cost_source": reply.cost_source,
-        "tokens": reply.tokens,
-        "session": reply.session,
-        "session_usage": dict(reply.session_usage) if reply.session_usage else None,
-        "disputes": [d.finding.id for d in disputes],
-        "left_out": left_out(deps, setup, task),
-        "touched": touched_paths[:50],
-        "last_words": last_words(reply.text),
-    }
+    agent, model = who_did(setup, step, reply)
+    result = WorkResult(
+        step.phase,
+        attempt,
+        cost_usd=reply.cost_usd,
+        cost_source=reply.cost_source,
+        tokens=reply.tokens,
+        commit=head.sha,
+        tree=head.tree,
+        changed=commit is not None,
+        agent=agent,
+        model=model,
+        seconds=round(reply.seconds, 3),
+        call_dir=str(call.path),
+        session=reply.session,
+        session_usage=dict(reply.session_usage) if reply.session_usage else None,
+        disputes=tuple(d.finding.id for d in disputes),
+        left_out=tuple(left_out(deps, setup, task)),
+        touched=tuple(touched_paths[:50]),
+        last_words=last_words(reply.text),
+    )
     deps.task_files.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
     if task.spec.type is TaskType.PLAN:
         deps.task_files.write(task, "plan.md", reply.text.encode(errors="replace"))
     events = [*touched_event(task, step.cycle, step.phase, touched_paths), *taken_over(setup, task, step, reply)]
-    events += [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
+    events += [new_event("phase.finished", result, run=task.run, cycle=step.cycle)]
     events += [d.event(task, step.cycle) for d in disputes]
     if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):
         events.append(status_events(task, Status.CODE_REVIEW, cycle=step.cycle))
@@ -302,20 +303,21 @@ def record_failure(
         setup.workspace.reset_to(setup.head().sha, base=setup.base)
     # the next run reads the answers of a review that was stopped, and records them
     usage = deps.budget_tracker.unrecorded(task.id, include_answered=error.code != ErrorCode.INTERRUPTED)
-    data = {
-        "phase": phase,
-        "attempt": attempt,
-        "cost_usd": usage.usd,
-        "cost_source": usage.source,
-        "tokens": usage.tokens,
-        "agent": error.agent or None,
-        "error": str(error.code),
-        "what": error.what,
-        "hint": with_task(error.hint, task.id),
+    failure = Failure(
+        phase,
+        attempt,
+        cost_usd=usage.usd,
+        cost_source=usage.source,
+        tokens=usage.tokens,
+        agent=error.agent,
+        error=str(error.code),
+        what=error.what,
+        hint=with_task(error.hint, task.id),
         # the end of what the program printed, for the next attempt and for people
-        "output": escape_controls(error.output),
-        "rescue": rescue,
-        "kept": is_kept,
-        "commit": setup.head().sha,
-    }
-    deps.record(task, Event("phase.failed", data, run=task.run, cycle=cycle))
+        output=escape_controls(error.output),
+        rescue=rescue,
+        kept=is_kept,
+        commit=setup.head().sha,
+    )
+    event = new_event("phase.failed", failure, run=task.run, cycle=cycle, explicit=("output", "kept"))
+    deps.record(task, event)

@@ -25,6 +25,7 @@ from burnish.config.loading import project_layer, user_layer
 from burnish.config.repository import RepositoryContent, repository_content
 from burnish.config.sources import Layer
 from burnish.core.event import Event
+from burnish.core.journal_events import TrustGranted, TrustRevoked, new_event
 from burnish.core.masking import mask, mask_all
 from burnish.errors import BadInput, BurnishError, Untrusted
 from burnish.git.files import disk_errors, write_whole
@@ -194,7 +195,7 @@ def revoke(found: FoundRepository, *, store: Store | None = None) -> bool:
     with disk_errors(f"removing {file}"):
         file.unlink()
     if trust.accepted:
-        _record_event(found, home, Event("trust.revoked", {"root": str(found.root), "by": _person()}), store)
+        _record_event(found, home, new_event("trust.revoked", TrustRevoked(str(found.root), _person())), store)
     return bool(trust.accepted)
 
 
@@ -242,20 +243,21 @@ def _record(trust: CheckoutTrust, home: Path, how: str, store: Store | None) -> 
     with disk_errors(f"writing {file}"):
         private_folder(file.parent)
         write_whole(file, json.dumps(record).encode())
-    _record_event(found, home, Event("trust.granted", secrets.clean(_facts(trust, new))), store)
+    event = new_event("trust.granted", _granted(trust, new))
+    _record_event(found, home, replace(event, data=secrets.clean(event.data)), store)
     return replace(trust, accepted=acceptances)
 
 
-def _facts(trust: CheckoutTrust, new: Acceptance) -> dict[str, Any]:
+def _granted(trust: CheckoutTrust, new: Acceptance) -> TrustGranted:
     layer = trust.content.layer
-    return {
-        "root": str(trust.found.root),
-        "by": new.by,
-        "how": new.how,
-        "digest": new.digest,
-        "settings": layer.name if layer else "",
-        "files": sorted(new.files),
-    }
+    return TrustGranted(
+        root=str(trust.found.root),
+        by=new.by,
+        how=new.how,
+        digest=new.digest,
+        settings=layer.name if layer else "",
+        files=tuple(sorted(new.files)),
+    )
 
 
 def _record_event(found: FoundRepository, home: Path, event: Event, store: Store | None) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from burnish.core.event import Event
+from burnish.core.journal_events import LockTakenOver, new_event
 from burnish.core.task import Task
 from burnish.store.database import Database
 from burnish.store.log import append
@@ -43,7 +43,8 @@ def claim(
             return None
         task = task_of(row)
         if found["runner"] is not None:
-            event = Event("lock.taken_over", {"from": found["runner"], "by": runner}, run=task.run, cycle=task.cycle)
+            data = LockTakenOver(found["runner"], runner)
+            event = new_event("lock.taken_over", data, run=task.run, cycle=task.cycle)
             append(db, project, task.id, [event], ts=now)
         return task
 

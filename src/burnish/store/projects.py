@@ -6,7 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from burnish.core.event import Event
+from burnish.core.journal_events import ProjectRelinked, new_event
 from burnish.core.task import slug
 from burnish.errors import NotFound
 from burnish.store.database import Database
@@ -35,11 +35,11 @@ def relink(db: Database, project: ProjectRow, common_dir: Path, root: Path, *, n
     """Move the project to this path; a project that was registered there is detached."""
     real = common_dir.resolve()
     found, info = _hash(real), to_json(_info(real, root))
-    facts = {"from": str(project.root), "to": str(root.resolve())}
+    data = ProjectRelinked(str(project.root), str(root.resolve()))
     with db.writing():
         db.all("project_detach", {"dir_hash": found, "key": project.key})
         if db.one("project_move", {"key": project.key, "dir_hash": found, "info": info}):
-            append(db, project.key, None, [Event("project.relinked", facts)], ts=now)
+            append(db, project.key, None, [new_event("project.relinked", data)], ts=now)
         row = db.one("project_by_dir", {"dir_hash": found})
     if row is None:
         raise NotFound(f"There is no project {project.key}.", hint="`burnish projects` lists them.")

@@ -14,6 +14,7 @@ from burnish.core.codec import decode, encode
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import AnyPhase, DecisionRecord, History
+from burnish.core.journal_events import TaskCreated, TaskEdited, new_event
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
 from burnish.store import claims, log, planning, projects, rows
@@ -111,11 +112,11 @@ class Store:
 
     def add_task(self, project: str, spec: Spec, *, max_cycles: int, auto_review: bool) -> Task:
         planning.check_fields({"title": spec.title})
-        data = {"spec": spec, "max_cycles": max_cycles, "auto_review": auto_review}
+        data = TaskCreated(encode(spec), max_cycles, auto_review)
         with self._db.writing():
             id = planning.next_id(self._db, project)
             planning.check_dependencies_exist(self._db, project, spec.depends_on)
-            log.append(self._db, project, id, [Event("task.created", data)], ts=self._now())
+            log.append(self._db, project, id, [new_event("task.created", data)], ts=self._now())
             return self.task(project, id)
 
     def edit_task(self, project: str, id: int, changes: Mapping[str, Any]) -> Task:
@@ -127,7 +128,7 @@ class Store:
                 needs = tuple(changes["depends_on"])
                 planning.check_dependencies_exist(self._db, project, needs)
                 planning.check_circle(self._db, project, id, needs)
-            event = Event("task.edited", {"changes": encode(changes)})
+            event = new_event("task.edited", TaskEdited(changes))
             log.append(self._db, project, id, [event], ts=self._now())
             return self.task(project, id)
 

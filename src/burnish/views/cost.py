@@ -139,7 +139,7 @@ def _calls(phase: PhaseRow, effort: CostView, authors: Mapping[Of, str]) -> Iter
     elif isinstance(phase.result, ReviewFixResult) or not records:
         own = phase.phase in ("implement", "improve")
         agent = phase.result.agent if isinstance(phase.result, WorkResult | Failure) else ""
-        model = phase.result.model if isinstance(phase.result, WorkResult) else ""
+        model = (phase.result.model or "") if isinstance(phase.result, WorkResult) else ""
         author = agent or (authors.get(phase.of, "") if own else "")
         yield (author or NOBODY, model), effort
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from burnish.core.event import Event
@@ -10,6 +11,7 @@ from burnish.core.flow import passes_as_waived, pending_steps
 from burnish.core.gate import Actor, GateChoice, GateDecision
 from burnish.core.history import History, JudgedPhase
 from burnish.core.journal import ReviewResult
+from burnish.core.journal_events import ApprovalVoided, DecisionMade, ReviewStopped, new_event
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import stored_review
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
@@ -132,10 +134,10 @@ def _pass_on(
 ) -> list[Event]:
     """This review may pass; the next step of the pipeline is still to judge."""
     task, why = history.task, answer.note or f"approved by a person, {step} is next"
-    data = {"action": "again", "why": why, "passed": passed_step, "next": step}
-    data |= {"commit": phase.result.commit, **_signed(answer.choice, answer.note, person)}
+    data = _signed("again", answer.choice, answer.note, person, why)
+    data = replace(data, passed=passed_step, next=step, commit=phase.result.commit)
     return [
-        Event("decision.made", data, run=task.run, cycle=history.cycle),
+        new_event("decision.made", data, run=task.run, cycle=history.cycle, explicit=("note",)),
         status_events(task, Status.CODE_REVIEW, cycle=history.cycle, note=why),
     ]
 
@@ -163,17 +165,12 @@ def _accept(
         judge, spec_hash = phase.result.criteria_hash or policy.judge, phase.result.spec_hash or ""
     over = [overridden(history, answer.grounds, person, follow_up)] if against and answer.grounds else []
     why = answer.note or f"{'skipped' if skips else 'approved'} by a person"
-    data = {
-        "action": "accept",
-        "why": why,
-        "review_status": status.value,
-        **_signed(answer.choice, answer.note, person),
-    }
-    data["commit"] = phase.result.commit
+    data = _signed("accept", answer.choice, answer.note, person, why)
+    data = replace(data, review_status=status, commit=phase.result.commit)
     final = None if skips else FinalVerdict.APPROVED
     return [
         *over,
-        Event("decision.made", data, run=task.run, cycle=history.cycle),
+        new_event("decision.made", data, run=task.run, cycle=history.cycle, explicit=("note",)),
         approved(task, phase, judge, why, person, spec_hash=spec_hash),
         status_events(task, Status.VERIFIED, cycle=history.cycle, final_verdict=final, review_status=status),
     ]
@@ -181,13 +178,12 @@ def _accept(
 
 def _reject(event_log: EventLog, history: History, note: str, person: Actor, phase: JudgedPhase) -> list[Event]:
     task, why = history.task, note or "rejected by a person"
-    where = {"run": task.run, "cycle": history.cycle}
-    blockers = history.open_finding_ids()
+    where: dict[str, Any] = {"run": task.run, "cycle": history.cycle}
+    blockers = tuple(history.open_finding_ids())
     reason, status = Reason.HUMAN_REJECTED, ReviewStatus.REJECTED
-    data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "review_status": status.value}
-    commit = phase.result.commit
-    data |= {"blockers": blockers, "tree": phase.result.tree, "commit": commit}
-    data |= _signed(GateChoice.REJECT, note, person)
+    tree, commit = phase.result.tree, phase.result.commit
+    data = _signed("escalate", GateChoice.REJECT, note, person, why)
+    data = replace(data, reason=reason, review_status=status, blockers=blockers, tree=tree, commit=commit)
     stop = status_events(
         task,
         Status.BLOCKED,
@@ -198,13 +194,14 @@ def _reject(event_log: EventLog, history: History, note: str, person: Actor, pha
         final_verdict=FinalVerdict.REJECTED,
         review_status=status,
     )
-    rejection = Event(
-        "review.rejected", {"why": why, "blockers": blockers, "by": person.name, "commit": commit}, **where
-    )
-    return [*_void(event_log, task, why), Event("decision.made", data, **where), rejection, stop]
+    rejection = new_event("review.rejected", ReviewStopped(why, blockers, person.name, commit), **where)
+    decision = new_event("decision.made", data, **where, explicit=("note", "blockers"))
+    return [*_void(event_log, task, why), decision, rejection, stop]
 
 
-def send_back(event_log: EventLog, history: History, note: str, person: Actor, **more: Any) -> list[Event]:
+def send_back(
+    event_log: EventLog, history: History, note: str, person: Actor, *, commit: str = "", step: str = ""
+) -> list[Event]:
     """One more improve, with the findings and the person's own words; the maximum does not count here."""
     task = history.task
     summaries = [review.result.summary for review in history.reviews(history.cycle)]
@@ -216,25 +213,27 @@ def send_back(event_log: EventLog, history: History, note: str, person: Actor, *
             hint='Say what to change: -m "…"',
         )
     why = note.strip() or "a person said: fix what was found"
-    data = {"action": "revise", "why": why, "guidance": note.strip(), "blockers": history.open_finding_ids()}
-    data |= {"review_status": ReviewStatus.FAILED.value, **_signed(GateChoice.FIX, note, person), **more}
-    where = {"run": task.run, "cycle": history.cycle}
+    blockers = tuple(history.open_finding_ids())
+    data = _signed("revise", GateChoice.FIX, note, person, why)
+    data = replace(data, guidance=note.strip(), blockers=blockers, commit=commit, step=step)
+    data = replace(data, review_status=ReviewStatus.FAILED)
+    where: dict[str, Any] = {"run": task.run, "cycle": history.cycle}
     return [
         *_void(event_log, task, "a person asked for changes"),
-        Event("decision.made", data, **where),
-        Event("review.rejected", {"why": why, "blockers": history.open_finding_ids(), "by": person.name}, **where),
+        new_event("decision.made", data, **where, explicit=("note", "guidance", "blockers")),
+        new_event("review.rejected", ReviewStopped(why, blockers, person.name), **where),
         status_events(
             task, Status.IN_PROGRESS, cycle=history.cycle, note=note.strip(), review_status=ReviewStatus.FAILED
         ),
     ]
 
 
-def _signed(choice: GateChoice, note: str, person: Actor) -> dict[str, Any]:
-    return {"choice": choice.value, "by": person.name, "via": person.via, "note": note.strip()}
+def _signed(action: str, choice: GateChoice, note: str, person: Actor, why: str) -> DecisionMade:
+    return DecisionMade(action=action, why=why, choice=choice, by=person.name, via=person.via, note=note.strip())
 
 
 def _void(event_log: EventLog, task: Task, why: str) -> list[Event]:
     approval = event_log.approval(task.id)
     if approval is None or not approval.valid:
         return []
-    return [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)]
+    return [new_event("approval.voided", ApprovalVoided(why), run=task.run, cycle=task.cycle)]

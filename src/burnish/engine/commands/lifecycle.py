@@ -12,6 +12,7 @@ from burnish.core.flow import RUNNING
 from burnish.core.gate import Actor
 from burnish.core.history import History
 from burnish.core.journal import ReviewResult
+from burnish.core.journal_events import ApprovalVoided, DecisionMade, PhaseRescued, TaskClosed, TaskRemoved, new_event
 from burnish.core.override import OverrideReasons
 from burnish.core.policy import Policy
 from burnish.core.status import Reason, Status, check_move
@@ -50,7 +51,7 @@ def retry(event_log: EventLog, repository: Repository, task_id: int, *, by: str)
         to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
         event_log.record(task_id, resumed(history, to, note=note))
     elif task.status is Status.BLOCKED:
-        event_log.record(task_id, *_with_note(_unblock(history, by), note))
+        event_log.record(task_id, *_unblock(history, by, note))
     elif task.status is Status.CANCELLED:
         event_log.record(task_id, status_events(task, Status.BACKLOG))
     else:
@@ -70,9 +71,9 @@ def review_again(event_log: EventLog, task_id: int, *, by: str) -> Task:
         why = f"is {task.status}" if task.base else "has not been worked on"
         raise Refused(f"Task {task.id} {why}: there is nothing to review.", hint=_instead(task))
     why = "a person asked for another review"
-    events = [_again(task, history.cycle, by, ["check", "review"], why)]
+    events = [_again(task, history.cycle, by, ("check", "review"), why)]
     if task.status is Status.VERIFIED:
-        events.append(Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle))
+        events.append(new_event("approval.voided", ApprovalVoided(why), run=task.run, cycle=task.cycle))
     if task.status is not Status.CODE_REVIEW:
         events.append(resumed(history, Status.CODE_REVIEW, note=why))
     event_log.record(task_id, *events)
@@ -93,28 +94,25 @@ def _reached_review(history: History) -> bool:
     return bool(work and work.result.changed)
 
 
-def _unblock(history: History, by: str) -> list[Event]:
+def _unblock(history: History, by: str, note: str) -> list[Event]:
     """The events that let a blocked task continue, by the reason that it stopped for."""
     task, cycle = history.task, history.cycle
     if not task.base:
-        return [status_events(task, Status.BACKLOG)]
+        return [status_events(task, Status.BACKLOG, note=note)]
     is_stuck = _stuck_work(history)
     if task.reason in REVIEW_AGAIN:
-        again = _again(task, cycle, by, ["review"], "review it again")
-        return [again, resumed(history, Status.CODE_REVIEW)]
+        again = _again(task, cycle, by, ("review",), "review it again")
+        return [again, resumed(history, Status.CODE_REVIEW, note=note)]
     if task.reason in WORK_AGAIN or is_stuck:
-        again = _again(task, cycle, by, ["implement", "improve", "check", "review"], "work on it again")
-        return [again, resumed(history, Status.IN_PROGRESS)]
+        again = _again(task, cycle, by, ("implement", "improve", "check", "review"), "work on it again")
+        return [again, resumed(history, Status.IN_PROGRESS, note=note)]
     if task.reason is Reason.BUDGET or history.decision(cycle) is None:
-        return [resumed(history, Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS)]
-    data = {"action": "revise", "by": by, "why": "a person said: go on", "blockers": history.open_finding_ids()}
-    return [Event("decision.made", data, run=task.run, cycle=cycle), status_events(task, Status.IN_PROGRESS)]
-
-
-def _with_note(events: list[Event], note: str) -> list[Event]:
-    """With a reason for the change of status, which comes last."""
-    *others, move = events
-    return [*others, replace(move, data={**move.data, "note": note})] if note else events
+        to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
+        return [resumed(history, to, note=note)]
+    blockers = tuple(history.open_finding_ids())
+    data = DecisionMade(action="revise", by=by, why="a person said: go on", blockers=blockers)
+    decision = new_event("decision.made", data, run=task.run, cycle=cycle, explicit=("blockers",))
+    return [decision, status_events(task, Status.IN_PROGRESS, note=note)]
 
 
 def _stuck_work(history: History) -> bool:
@@ -122,9 +120,9 @@ def _stuck_work(history: History) -> bool:
     return history.task.reason is Reason.STALLED and bool(work and not work.result.changed)
 
 
-def _again(task: Task, cycle: int, by: str, phases: list[str], why: str) -> Event:
-    data = {"action": "again", "by": by, "why": why, "supersede": phases}
-    return Event("decision.made", data, run=task.run, cycle=cycle)
+def _again(task: Task, cycle: int, by: str, phases: tuple[str, ...], why: str) -> Event:
+    data = DecisionMade(action="again", by=by, why=why, supersede=phases)
+    return new_event("decision.made", data, run=task.run, cycle=cycle)
 
 
 def restart(event_log: EventLog, repository: Repository, task_id: int) -> Task:
@@ -150,17 +148,19 @@ def _kept(task: Task, aside: SetAside) -> list[Event]:
     """The event that records where uncommitted work was saved."""
     if not aside.rescue and not aside.withheld and not aside.folder:
         return []
-    places = {"withheld": str(aside.withheld or ""), "folder": str(aside.folder or "")}
-    data = {"phase": "restart", "ref": aside.rescue, **places, "names": list(aside.names)}
-    return [Event("phase.rescued", data, run=task.run, cycle=task.cycle)]
+    data = PhaseRescued(
+        "restart", aside.rescue or "", str(aside.folder or ""), str(aside.withheld or ""), tuple(aside.names)
+    )
+    explicit = ("ref", "folder", "withheld", "names")
+    return [new_event("phase.rescued", data, run=task.run, cycle=task.cycle, explicit=explicit)]
 
 
 def cancel(event_log: EventLog, repository: Repository, task_id: int) -> Task:
     """Stop it for good; work in the workspace is rescued. A runner that holds it notices within a second."""
     task = event_log.task(task_id)
     is_held = _held(event_log, task)
-    events = [status_events(task, Status.CANCELLED), Event("task.cancelled", {}, run=task.run, cycle=task.cycle)]
-    event_log.record(task_id, *events)
+    closing = new_event("task.cancelled", TaskClosed(), run=task.run, cycle=task.cycle)
+    event_log.record(task_id, status_events(task, Status.CANCELLED), closing)
     if not is_held and task.branch:
         repository.rescue(task, f"{task.cycle}-cancelled")
     return event_log.task(task_id)
@@ -178,7 +178,7 @@ def remove(event_log: EventLog, repository: Repository, task_id: int) -> Task:
         )
     if task.branch:
         repository.rescue(task, f"{task.cycle}-removed")
-    event_log.record(task_id, Event("task.removed", {}, run=task.run, cycle=task.cycle))
+    event_log.record(task_id, new_event("task.removed", TaskRemoved(), run=task.run, cycle=task.cycle))
     return task
 
 
@@ -214,7 +214,7 @@ def done(
         task = _as(task, Status.VERIFIED)
     steps += [
         status_events(task, Status.COMPLETED),
-        Event("task.done", {"by": person.name}, run=task.run, cycle=task.cycle),
+        new_event("task.done", TaskClosed(person.name), run=task.run, cycle=task.cycle),
     ]
     event_log.record(task_id, *steps)
     return event_log.task(task_id)
@@ -243,8 +243,8 @@ def void_stale(
     if cause is None:
         return None
     why, history = cause.words, event_log.history(task.id)
-    data = {"why": why, "cause": cause.value, "tree": tree, "approved_tree": approval.tree}
-    events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
+    data = ApprovalVoided(why, cause, tree, approval.tree)
+    events = [new_event("approval.voided", data, run=task.run, cycle=task.cycle)]
     events += (
         judge_again_on_new_base(history, head.sha, head.tree, why, base=base) if head else [judge_again(history, why)]
     )

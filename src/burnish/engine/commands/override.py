@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from burnish.core.approval import asked_for
 from burnish.core.event import Event
 from burnish.core.gate import Actor, GateChoice
 from burnish.core.history import History, JudgedPhase
-from burnish.core.journal import WorkResult
+from burnish.core.journal import GateResult, WorkResult
+from burnish.core.journal_events import DecisionMade, OverrideRecorded, ReviewApproved, new_event
 from burnish.core.override import OverrideReasons
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import stored_review
@@ -64,9 +64,16 @@ def check_seen(repository: Repository, history: History, commit: str = "") -> Ju
 
 def approved(task: Task, phase: JudgedPhase, judge: str, why: str, person: Actor, *, spec_hash: str = "") -> Event:
     """Bound to base, tree, judge and what was asked for (the task as it is now) like any other approval."""
-    binding = {"base": task.base, "tree": phase.result.tree, "commit": phase.result.commit, "judge": judge}
-    binding["asked"] = spec_hash or asked_for(task.spec)
-    return Event("review.approved", {**binding, "why": why, "by": person.name}, run=task.run, cycle=task.cycle)
+    data = ReviewApproved(
+        base=task.base,
+        tree=phase.result.tree,
+        commit=phase.result.commit,
+        criteria_hash=judge,
+        spec_hash=spec_hash or asked_for(task.spec),
+        by=person.name,
+        why=why,
+    )
+    return new_event("review.approved", data, run=task.run, cycle=task.cycle)
 
 
 def override(
@@ -85,12 +92,19 @@ def override(
     task = history.task
     road = moves_to_verified(task)
     phase = check_seen(repository, history, commit)
-    data = {"action": "accept", "why": f"override, {grounds.words}", "review_status": ReviewStatus.PASSED.value}
-    data |= {"by": person.name, "via": person.via, "choice": "override", "commit": phase.result.commit}
+    data = DecisionMade(
+        action="accept",
+        by=person.name,
+        why=f"override, {grounds.words}",
+        review_status=ReviewStatus.PASSED,
+        via=person.via,
+        choice="override",
+        commit=phase.result.commit,
+    )
     events = [
         *gate_closed(history, GateChoice.APPROVE),
         overridden(history, grounds, person, follow_up),
-        Event("decision.made", data, run=task.run, cycle=history.cycle),
+        new_event("decision.made", data, run=task.run, cycle=history.cycle),
         approved(task, phase, policy.judge, f"override, {grounds.words}", person),
     ]
     event_log.record(task_id, *events, *walk(task, road))
@@ -99,23 +113,21 @@ def override(
 
 def overridden(history: History, grounds: OverrideReasons, person: Actor, follow_up: FollowUp | None = None) -> Event:
     task = history.task
-    data: dict[str, Any] = {
-        "by": person.name,
-        "via": person.via,
-        "category": grounds.ground.value,
-        "explanation": grounds.explanation,
-        "answers": dict(grounds.answers),
-        "from": task.status.value,
-        "verdict": task.final_verdict.value if task.final_verdict else None,
-        # what it accepts: not to be fixed by a later improve
-        "findings": [finding.id for finding in history.findings if finding.alive],
-    }
     review_cycles = [p.cycle for p in history.phases if p.phase == "review" and p.state == "finished"]
-    if review_cycles:
-        data["review_ref"] = f"review-cycle://{task.id}/review-cycle-{max(review_cycles)}.md"
-    if grounds.follow_up and follow_up:
-        data["follow_up"] = str(follow_up(history, grounds))
-    return Event("override.recorded", data, run=task.run, cycle=task.cycle)
+    data = OverrideRecorded(
+        by=person.name,
+        via=person.via,
+        category=grounds.ground,
+        explanation=grounds.explanation,
+        answers=dict(grounds.answers),
+        before=task.status,
+        verdict=task.final_verdict,
+        # what it accepts: not to be fixed by a later improve
+        findings=tuple(finding.id for finding in history.findings if finding.alive),
+        review_ref=f"review-cycle://{task.id}/review-cycle-{max(review_cycles)}.md" if review_cycles else "",
+        follow_up=str(follow_up(history, grounds)) if grounds.follow_up and follow_up else "",
+    )
+    return new_event("override.recorded", data, run=task.run, cycle=task.cycle)
 
 
 def reasons_missing(task: Task, command: str, open_ids: Sequence[str] = ()) -> BadInput:
@@ -164,5 +176,5 @@ def gate_closed(history: History, choice: GateChoice) -> list[Event]:
     task, gate = history.task, history.phase(history.cycle, "gate")
     if gate is None or gate.state != "started":
         return []
-    data = {"phase": "gate", "attempt": gate.attempt, "choice": choice.value}
-    return [Event("phase.finished", data, run=task.run, cycle=history.cycle)]
+    result = GateResult("gate", gate.attempt, choice=choice)
+    return [new_event("phase.finished", result, run=task.run, cycle=history.cycle)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from burnish.core.event import Event
 from burnish.core.gate import Actor, GateChoice, GateDecision
 from burnish.core.history import History
+from burnish.core.journal_events import DecisionMade, TaskStatus, new_event
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, Status
 from burnish.engine.transitions import status_events
 from burnish.errors import BadInput, Refused
@@ -18,29 +20,24 @@ def decide_plan(history: History, answer: GateDecision, person: Actor) -> list[E
     if task.status is not Status.WAITING_APPROVAL:
         raise Refused(f"The plan of task {task.id} does not wait for a decision.", hint=f"burnish show {task.id}")
     where: dict[str, Any] = {"run": task.run, "cycle": history.cycle}
-    signature = {"choice": answer.choice.value, "by": person.name, "via": person.via, "note": note}
+    signature = DecisionMade(choice=answer.choice, by=person.name, via=person.via, note=note)
     if answer.choice is GateChoice.FIX:
         if not note:
             raise BadInput("A plan is written again only with a note.", hint='Say what to change: -m "…"')
-        again = {"action": "again", "why": note, "guidance": note, "supersede": ["implement", "gate"], **signature}
+        again = replace(signature, action="again", why=note, guidance=note, supersede=("implement", "gate"))
         back = status_events(task, Status.IN_PROGRESS, cycle=history.cycle, note=note)
-        return [Event("decision.made", again, **where), back]
+        return [new_event("decision.made", again, **where), back]
     if answer.choice is GateChoice.REJECT:
         return _reject(history, note or "the plan was rejected by a person", signature, where)
-    data = {"action": "accept", "why": note or "the plan was approved by a person", **signature}
+    data = replace(signature, action="accept", why=note or "the plan was approved by a person")
     verification = status_events(task, Status.VERIFIED, cycle=history.cycle, final_verdict=FinalVerdict.APPROVED)
-    completion = Event(
-        "task.status",
-        {"from": Status.VERIFIED.value, "to": Status.COMPLETED.value},
-        run=task.run,
-        cycle=history.cycle,
-    )
-    return [Event("decision.made", data, **where), verification, completion]
+    completion = new_event("task.status", TaskStatus(Status.VERIFIED, Status.COMPLETED), **where)
+    return [new_event("decision.made", data, **where, explicit=("note",)), verification, completion]
 
 
-def _reject(history: History, why: str, signature: dict[str, str], where: dict[str, Any]) -> list[Event]:
+def _reject(history: History, why: str, signature: DecisionMade, where: dict[str, Any]) -> list[Event]:
     reason = Reason.HUMAN_REJECTED
-    data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "blockers": [], **signature}
+    data = replace(signature, action="escalate", why=why, reason=reason)
     stop = status_events(
         history.task,
         Status.BLOCKED,
@@ -50,4 +47,4 @@ def _reject(history: History, why: str, signature: dict[str, str], where: dict[s
         note=why,
         final_verdict=FinalVerdict.REJECTED,
     )
-    return [Event("decision.made", data, **where), stop]
+    return [new_event("decision.made", data, **where, explicit=("blockers", "note")), stop]

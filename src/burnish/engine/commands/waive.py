@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from burnish.core.event import Event
 from burnish.core.finding import Finding, Severity, Waiver, blocks
 from burnish.core.flow import RUNNING
 from burnish.core.history import History
+from burnish.core.journal_events import ApprovalVoided, DecisionMade, new_event
 from burnish.core.ledger import ledger
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.recorded_reviews import last_blockers_gone
@@ -73,12 +76,12 @@ def _let_go_on(history: History, update: LedgerDiff, waiver: Waiver, block_on: S
     task, decision = history.task, history.decision(history.cycle)
     if task.status is not Status.BLOCKED or task.reason not in OVER_FINDINGS or decision is None:
         return []
-    blockers = list(decision.data.blockers)
+    blockers = decision.data.blockers
     if not last_blockers_gone(update.findings, blockers, block_on):
         return []
     why = "the last blocker was waived"
-    data = {"action": "again", "by": waiver.by, "why": why, "waived": True, "blockers": blockers}
-    again = Event("decision.made", data, run=task.run, cycle=history.cycle)
+    data = DecisionMade(action="again", by=waiver.by, why=why, waived=True, blockers=blockers)
+    again = new_event("decision.made", data, run=task.run, cycle=history.cycle)
     return [
         again,
         status_events(
@@ -94,10 +97,10 @@ def _void(history: History, update: LedgerDiff, block_on: Severity) -> list[Even
     if task.status not in APPROVED or not standing:
         return []
     why = f"{', '.join(f.id for f in standing)} is open again: {standing[0].note}"
-    where = {"run": task.run, "cycle": history.cycle}
-    again = {"action": "again", "by": "burnish", "why": why}
+    where: dict[str, Any] = {"run": task.run, "cycle": history.cycle}
+    again = DecisionMade(action="again", by="burnish", why=why)
     return [
-        Event("approval.voided", {"why": why}, **where),
-        Event("decision.made", again, **where),
+        new_event("approval.voided", ApprovalVoided(why), **where),
+        new_event("decision.made", again, **where),
         status_events(task, Status.CODE_REVIEW, note=why),
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from burnish.adapters.agents import StopTokens
-from burnish.core.event import Event
+from burnish.core.journal_events import TaskMerged, new_event
 from burnish.core.recorded_reviews import uncountable_checks, untested_note
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -225,18 +225,18 @@ def _lands(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) ->
 
 
 def _record(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) -> MergedTask:
-    data: dict[str, Any] = {
-        "into": target.name,
-        "commit": merge_plan.commit,
-        "how": merge_plan.how,
-        "by": app.person,
-        "before": target.now.sha,
-        "approved": fit.approval.commit,
-        "rechecked": merge_plan.moved and not merge_plan.judged,
+    data = TaskMerged(
+        into=target.name,
+        commit=merge_plan.commit,
+        how=merge_plan.how,
+        by=app.person,
+        before=target.now.sha,
+        approved=fit.approval.commit,
+        rechecked=merge_plan.moved and not merge_plan.judged,
         # on a target that moved, without a check: there was nothing new to be checked
-        **({"same_tree": True} if merge_plan.moved and merge_plan.judged else {}),
-    }
-    merged_event = Event("task.merged", data, run=fit.task.run, cycle=fit.task.cycle)
+        same_tree=merge_plan.moved and merge_plan.judged,
+    )
+    merged_event = new_event("task.merged", data, run=fit.task.run, cycle=fit.task.cycle)
     try:
         app.event_log.record(fit.task.id, merged_event, status_events(fit.task, Status.COMPLETED))
     except Refused as lost:
@@ -248,7 +248,7 @@ def _record(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) -
     task = app.store.task(app.key, fit.task.id)
     history = app.event_log.history(task.id)
     unsure, test_note = tuple(uncountable_checks(history, task.cycle)), untested_note(history, task.cycle)
-    return MergedTask(task, target.name, merge_plan.commit, merge_plan.how, data["rechecked"], unsure, test_note)
+    return MergedTask(task, target.name, merge_plan.commit, merge_plan.how, data.rechecked, unsure, test_note)
 
 
 def _afterwards(app: App, merged_task: MergedTask, request: MergeRequest, progress: Progress) -> None:

@@ -12,6 +12,7 @@ from burnish.core.check import CheckReport, CheckStatus, Comparison
 from burnish.core.commit import Base
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.flow import WorkStep, next_step
+from burnish.core.journal_events import ApprovalVoided, DecisionMade, RunStarted, new_event
 from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -140,21 +141,12 @@ def _needs_author(app: App, number: int) -> bool:
 
 def _events(app: App, fit: MergeResult, target: Target, plan: MergePlan, why: str) -> list[Event]:
     task, history = fit.task, app.event_log.history(fit.task.id)
-    run_data = {
-        "run": task.run,
-        "branch": task.branch,
-        "target": task.target,
-        "base": target.now.sha,
-        "max_cycles": task.max_cycles,
-        "auto_review": task.auto_review,
-        "agent": task.agent,
-        "model": task.model,
-    }
-    decision_data = {"action": "again", "by": app.person, "why": why, "supersede": ["review"]}
+    run_data = RunStarted(task.run, base=target.now.sha)
+    decision_data = DecisionMade(action="again", by=app.person, why=why, supersede=("review",))
     return [
-        Event("approval.voided", {"why": why, "tree": plan.tree}, run=task.run, cycle=task.cycle),
-        Event("run.started", run_data, run=task.run, cycle=task.cycle),
+        new_event("approval.voided", ApprovalVoided(why, tree=plan.tree), run=task.run, cycle=task.cycle),
+        new_event("run.started", run_data, run=task.run, cycle=task.cycle),
         *judge_again_on_new_base(history, plan.commit, plan.tree, why),
-        Event("decision.made", decision_data, run=task.run, cycle=history.cycle + 1),
+        new_event("decision.made", decision_data, run=task.run, cycle=history.cycle + 1),
         status_events(task, Status.CODE_REVIEW, note=why),
     ]

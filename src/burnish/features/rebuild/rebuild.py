@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Any
 from burnish.core.codec import encode
 from burnish.core.commit import Commit
 from burnish.core.event import Event, RecordedEvent
+from burnish.core.journal_events import (
+    RUN_SETTINGS,
+    DecisionMade,
+    PhaseStarted,
+    RunStarted,
+    TaskCreated,
+    TaskStatus,
+    new_event,
+)
 from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.engine.commands import lifecycle as actions
+from burnish.engine.transitions import work_by_hand
 from burnish.errors import BurnishError
 from burnish.features.rebuild.event_file import DamagedEventFile, as_far_as_shown, read_story
 from burnish.git.artifacts import read_artifact
@@ -242,22 +252,21 @@ def _told(app: App, name: str, base: str, commits: list[Commit]) -> list[Event]:
     subject = commits[0].message.partition("\n")[0]
     title = subject.removeprefix("feat: ").strip() or name
     spec, target = Spec(title), resolve_base(app.repo, None).target
-    begun = {"run": 1, "branch": f"burnish/{name}", "target": target, "base": base, "max_cycles": 3}
+    start = RunStarted(1, f"burnish/{name}", target, base, max_cycles=3, auto_review=True)
     events = [
-        Event("task.created", {"spec": encode(spec), "max_cycles": 3, "auto_review": True}),
-        Event("run.started", {**begun, "auto_review": True, "agent": None, "model": None}, run=1),
-        Event("task.status", {"from": Status.BACKLOG.value, "to": Status.IN_PROGRESS.value}, run=1),
+        new_event("task.created", TaskCreated(encode(spec))),
+        new_event("run.started", start, run=1, explicit=RUN_SETTINGS),
+        new_event("task.status", TaskStatus(Status.BACKLOG, Status.IN_PROGRESS), run=1),
     ]
     for cycle, commit in enumerate(commits, 1):
         phase = "implement" if cycle == 1 else "improve"
         tree = plain_tree(app.repo, commit.tree)
-        result = {"phase": phase, "attempt": 1, "commit": commit.sha, "tree": tree, "changed": True}
         events += [
-            Event("phase.started", {"phase": phase, "attempt": 1, "runner": ""}, run=1, cycle=cycle),
-            Event("phase.finished", {**result, "by_hand": True}, run=1, cycle=cycle),
+            new_event("phase.started", PhaseStarted(phase), run=1, cycle=cycle),
+            new_event("phase.finished", work_by_hand(phase, commit.sha, tree), run=1, cycle=cycle),
         ]
         if cycle < len(commits):
-            why = {"action": "revise", "by": "burnish", "why": "restored from the commits", "blockers": []}
-            events.append(Event("decision.made", why, run=1, cycle=cycle))
-    last = {"from": Status.IN_PROGRESS.value, "to": Status.CODE_REVIEW.value}
-    return [*events, Event("task.status", last, run=1, cycle=len(commits))]
+            decision = DecisionMade(action="revise", by="burnish", why="restored from the commits")
+            events.append(new_event("decision.made", decision, run=1, cycle=cycle, explicit=("blockers",)))
+    last = TaskStatus(Status.IN_PROGRESS, Status.CODE_REVIEW)
+    return [*events, new_event("task.status", last, run=1, cycle=len(commits))]
