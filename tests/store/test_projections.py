@@ -8,6 +8,7 @@ import pytest
 
 from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.core.journal import Failure, WorkResult
 from burnish.core.task import Spec
 from burnish.errors import BurnishError
 from burnish.store import Store
@@ -69,7 +70,8 @@ def test_a_finished_phase_keeps_its_result_and_is_paid_for_once(store: Store, pr
     store.record(project, task, [phase("started", "check"), phase("finished", "check", checks=[])])
     first, second = store.history(project, task).phases
     assert first.state == "finished" and first.finished_at
-    assert (first.stored["tree"], first.cost_usd, first.tokens) == ("t" * 40, 0.25, 10)
+    assert isinstance(first.result, WorkResult)
+    assert (first.result.tree, first.cost_usd, first.tokens) == ("t" * 40, 0.25, 10)
     assert second.cost_usd is None
     now = store.task(project, task)
     assert (now.commit, now.cost_usd, now.tokens, now.phase) == ("c" * 40, 0.25, 10, None)
@@ -85,7 +87,8 @@ def test_a_failed_phase_costs_too_and_moves_no_commit(store: Store, project: str
     store.record(project, task, [phase("started", "implement"), failed])
     now = store.task(project, task)
     assert (now.commit, now.cost_usd, now.error, now.phase) == (None, 1.0, None, None)
-    assert store.phases(project, task)[0].stored["what"] == "too long"
+    (failure,) = [p.result for p in store.phases(project, task)]
+    assert isinstance(failure, Failure) and failure.what == "too long"
     assert store.history(project, task).work(1) is None
 
 

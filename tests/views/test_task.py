@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from burnish.core.codec import encode
 from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.history import phase_record
+from burnish.core.journal import CheckRecord, ReviewerRecord, read
 from burnish.core.task import Item, Spec
 from burnish.errors import BadInput
 from burnish.store import Store
@@ -83,13 +85,14 @@ def test_show_json_tells_each_cycle(lived: tuple[Store, str]) -> None:
     assert (first["number"], first["commit"], first["tree"]) == (1, "1" * 40, "a" * 40)
     # the checks sent it back before anyone reviewed
     assert (first["review_status"], first["verdict"], first["reviewers"]) == ("failed", None, [])
-    assert first["checks"] == [CHECK]
+    # every key of the journal's type, also those that this log does not have
+    assert first["checks"] == [encode(read(CheckRecord, CHECK))]
     assert [(p["phase"], p["state"], p["agent"]) for p in first["phases"]] == [
         ("implement", "finished", "scripted"),
         ("check", "finished", None),
     ]
     assert (second["review_status"], second["verdict"], second["summary"]) == ("passed", "approved", "fine")
-    assert (second["reviewers"], second["artifact"]) == ([REVIEWER], "review-cycle-2.md")
+    assert (second["reviewers"], second["artifact"]) == ([encode(read(ReviewerRecord, REVIEWER))], "review-cycle-2.md")
     assert second["decision"]["action"] == "accept"
 
 

@@ -45,8 +45,6 @@ class PhaseRecord(Generic[Result_co]):
     superseded: bool = False
     cost_usd: float | None = None
     tokens: int = 0
-    # the result as it is on disk: for JSON output, where keys of other versions are shown as well
-    stored: Mapping[str, Any] = field(default_factory=dict)
 
 
 AnyPhase = PhaseRecord[PhaseResult | None]
@@ -59,7 +57,7 @@ def phase_record(
 ) -> AnyPhase:
     """The record of a phase with its result decoded."""
     result = phase_result(phase, state, payload)
-    return PhaseRecord(run, cycle, phase, attempt, state, result, stored=payload, **more)
+    return PhaseRecord(run, cycle, phase, attempt, state, result, **more)
 
 
 def with_result(phases: Iterable[AnyPhase], kind: type[Result]) -> tuple[PhaseRecord[Result], ...]:
@@ -87,13 +85,11 @@ class DecisionRecord:
     action: str  # accept, revise, escalate, wait, ask, again
     by: str
     data: DecisionData = field(default_factory=DecisionData)
-    # as it is on disk, for JSON output
-    stored: Mapping[str, Any] = field(default_factory=dict)
 
 
 def decision_record(run: int, cycle: int, action: str, by: str, payload: Mapping[str, Any]) -> DecisionRecord:
     """The record of a decision with its data decoded."""
-    return DecisionRecord(run, cycle, action, by, read(DecisionData, payload), payload)
+    return DecisionRecord(run, cycle, action, by, read(DecisionData, payload))
 
 
 # Stops that say nothing about the work: no review of it could be read, or there was nothing to review.

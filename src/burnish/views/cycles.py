@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from burnish.core.codec import encode
 from burnish.core.commit import left_out_words
 from burnish.core.history import AnyPhase, DecisionRecord, PhaseRecord, with_result
-from burnish.core.journal import CheckResult, ReviewFixResult, ReviewResult, WorkResult
+from burnish.core.journal import CheckResult, ReviewFixResult, ReviewResult, WorkResult, written
 
 FINDINGS_BYTES = 2048
-# what a journal's result tells about who did it, and what went wrong
-_PASSED_ON = ("agent", "model", "seconds", "commit", "error", "what", "hint", "rescue", "by_hand", "why")
+# fields of a result that tell who did it, and what went wrong
+_PASSED_ON = ("agent", "model", "commit", "error", "what", "hint", "rescue", "by_hand", "why", "cost_source")
 
 
 def cycles(phases: Sequence[AnyPhase], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
@@ -30,9 +31,6 @@ def _cycle(number: int, phases: list[AnyPhase], decisions: list[DecisionRecord])
     reviews = with_result(standing, ReviewResult)
     review = reviews[-1] if reviews else None
     checks = with_result(standing, CheckResult)
-    # what programs get is as it was stored
-    stored_review = review.stored if review else {}
-    stored_check = checks[-1].stored if checks else {}
     return {
         "number": number,
         "phases": [_phase(phase) for phase in phases],
@@ -40,18 +38,18 @@ def _cycle(number: int, phases: list[AnyPhase], decisions: list[DecisionRecord])
         "tree": _last(standing, "tree"),
         "review_status": _review_status(review, decisions),
         **_verdict(review, decisions),
-        "summary": stored_review.get("summary"),
+        "summary": review.result.summary if review else None,
         "review_findings": review_findings([record.result for record in reviews]),
         # with `review.may_fix`: what the reviewer changed by itself
         "fixed": _fixed(standing),
-        "reviewers": [reviewer for record in reviews for reviewer in record.stored.get("reviewers") or ()],
-        "checks": stored_check.get("checks") or [],
+        "reviewers": encode([reviewer for record in reviews for reviewer in record.result.reviewers]),
+        "checks": encode(checks[-1].result.checks) if checks else [],
         # the author's own last message
         "last_words": _last(standing, "last_words"),
         "warnings": [*_left_out(standing), *(checks[-1].result.warnings if checks else ())],
-        "unseen_files": stored_review.get("unseen_files") or [],
-        "artifact": stored_review.get("artifact"),
-        "decision": dict(decisions[-1].stored) if decisions else None,
+        "unseen_files": encode(review.result.unseen_files) if review else [],
+        "artifact": review.result.artifact if review else None,
+        "decision": _decision(decisions[-1]) if decisions else None,
     }
 
 
@@ -88,8 +86,12 @@ def _verdict(record: PhaseRecord[ReviewResult] | None, decisions: list[DecisionR
     return {"verdict": review.effective_verdict, "but": review.caveat}
 
 
-def _last(records: Sequence[AnyPhase], key: str) -> Any:
-    return next((record.stored[key] for record in reversed(records) if record.stored.get(key)), None)
+def _decision(record: DecisionRecord) -> dict[str, Any]:
+    return {"action": record.action, "by": record.by, **written(record.data, explicit=("review_status",))}
+
+
+def _last(records: Sequence[AnyPhase], name: str) -> Any:
+    return next((value for record in reversed(records) if (value := getattr(record.result, name, None))), None)
 
 
 def _review_status(record: PhaseRecord[ReviewResult] | None, decisions: list[DecisionRecord]) -> str | None:
@@ -114,9 +116,9 @@ def _phase(phase: AnyPhase) -> dict[str, Any]:
         "started_at": phase.started_at,
         "finished_at": phase.finished_at,
         "cost_usd": phase.cost_usd,
-        "cost_source": phase.stored.get("cost_source"),
         "tokens": phase.tokens,
-        **{key: phase.stored.get(key) for key in _PASSED_ON},
+        "seconds": getattr(phase.result, "seconds", None),
+        **{name: getattr(phase.result, name, None) or None for name in _PASSED_ON},
         **_reckoned(phase),
     }
 
@@ -124,7 +126,7 @@ def _phase(phase: AnyPhase) -> dict[str, Any]:
 def _reckoned(phase: AnyPhase) -> dict[str, Any]:
     """Duration and reviewers, which the stored result may lack."""
     details: dict[str, Any] = {}
-    if phase.stored.get("seconds") is None and phase.finished_at and phase.started_at:
+    if getattr(phase.result, "seconds", None) is None and phase.finished_at and phase.started_at:
         details["seconds"] = _seconds(phase.started_at, phase.finished_at)
     if isinstance(phase.result, ReviewResult):
         reviewers = phase.result.reviewers

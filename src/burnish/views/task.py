@@ -168,7 +168,7 @@ def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
         "findings": [finding_json(finding) for finding in store.findings(project, id)],
         "inspected": list(review.inspected),
         "not_shown": [*review.uncovered, *(file.path for file in review.unseen_files)],
-        "checks": list(checks[-1].stored.get("checks", ())) if checks else [],
+        "checks": encode(checks[-1].result.checks) if checks else [],
         "notes": [*warnings, *review.notes],
         "judged_by": list(dict.fromkeys(reviewer.agent for reviewer in review.reviewers)),
     }
