@@ -16,7 +16,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from burnish.core import journal_events
 from burnish.core.codec import encode, key_of
-from burnish.core.finding import Finding, Remark, Waiver
+from burnish.core.finding import Finding, Waiver
 from burnish.core.journal import (
     CheckRecord,
     CheckResult,
@@ -116,7 +116,6 @@ RESULTS: dict[str, type[Any]] = {
 }
 PARTS: dict[str, type[Any]] = {
     "A finding": Finding,
-    "A remark": Remark,
     "A remark of a review": RecordedRemark,
     "A waiver": Waiver,
     "A reviewer": ReviewerRecord,
@@ -176,7 +175,9 @@ def rows(kind: type[Any]) -> Iterator[tuple[str, str, str, str, str]]:
     hints = get_type_hints(kind)
     for field in fields(kind):
         key = key_of(field)
-        if field.metadata.get("derived"):
+        if field.metadata.get("flat"):
+            yield from rows(hints[field.name])
+        if field.metadata.get("flat") or field.metadata.get("derived"):
             continue
         meaning = _comment(kind, field.name) or SHARED.get(key, "")
         yield field.name, f"`{key}`", _type_words(hints[field.name]), _default(field), meaning

@@ -170,7 +170,7 @@ def test_a_flood_of_equal_failures_is_one_finding_in_small_prompts_and_events(tm
     lab.burnish("run", code=None)
     shown = lab.show(1)
     assert shown["status"] == "verified", shown["note"]
-    counts = [e["data"]["finding"]["remark"]["count"] for e in lab.events() if e["type"].startswith("finding.")]
+    counts = [e["data"]["finding"]["count"] for e in lab.events() if e["type"].startswith("finding.")]
     assert counts == [3000, 1500, 1500] and len(shown["findings"]) == 1
     text = fix_prompt(lab)
     assert "3,000" in text and len(text) < 6000

@@ -18,7 +18,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        return {key_of(f): encode(getattr(value, f.name)) for f in fields(value) if not f.metadata.get("derived")}
+        return _encode_fields(value)
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -28,10 +28,21 @@ def encode(value: Any) -> Any:
     return value
 
 
+def _encode_fields(value: Any) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for f in fields(value):
+        if f.metadata.get("flat"):
+            data |= encode(getattr(value, f.name))
+        elif not f.metadata.get("derived"):
+            data[key_of(f)] = encode(getattr(value, f.name))
+    return data
+
+
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
     """The dataclass that `encode` made `data` of. A missing key takes its default."""
     readers = _readers(cast(Any, cls))
-    return cls(**{name: read(data[key]) for key, (name, read) in readers.items() if key in data})
+    values = {name: read(data[key]) for key, (name, read) in readers.items() if key in data}
+    return cls(**values, **{name: read(data) for name, read in _flat_readers(cast(Any, cls))})
 
 
 def key_of(field: Field[Any]) -> str:
@@ -42,7 +53,16 @@ def key_of(field: Field[Any]) -> str:
 @cache
 def _readers(cls: type[Any]) -> dict[str, tuple[str, Callable[[Any], Any]]]:
     hints = get_type_hints(cls)
-    return {key_of(f): (f.name, _reader(hints[f.name])) for f in fields(cls) if f.init}
+    own = [f for f in fields(cls) if f.init and not f.metadata.get("flat")]
+    return {key_of(f): (f.name, _reader(hints[f.name])) for f in own}
+
+
+@cache
+def _flat_readers(cls: type[Any]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """The fields whose keys are beside those of the class (`flat`)."""
+    flat = [f.name for f in fields(cls) if f.metadata.get("flat")]
+    hints = get_type_hints(cls) if flat else {}
+    return tuple((name, _reader(hints[name])) for name in flat)
 
 
 def _reader(hint: Any) -> Callable[[Any], Any]:

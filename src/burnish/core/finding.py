@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -76,7 +76,8 @@ class Finding:
     """A remark that has been given an id, and its life so far."""
 
     id: str  # `F1`, `F2`, …, within the run
-    remark: Remark  # the problem
+    # the problem; in JSON its keys are those of the finding
+    remark: Remark = field(metadata={"flat": True})
     state: FindingState = FindingState.OPEN  # `open`, `reopened` and `disputed` count as open
     first_cycle: int = 1  # the cycle that it was raised in
     last_cycle: int = 1  # the last cycle that it was raised in

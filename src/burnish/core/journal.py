@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from burnish.core.codec import decode, encode, key_of
-from burnish.core.finding import Remark
+from burnish.core.finding import Finding, Remark
 from burnish.core.review import Compliance, UnseenFile
 
 T = TypeVar("T")
@@ -357,17 +357,28 @@ def _check_with_all_names(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, **{key: data.get(key) or count for key, count in counts.items()}}
 
 
+def _finding_with_remark(data: dict[str, Any]) -> dict[str, Any]:
+    """The first version of a finding had the problem under a key of its own."""
+    remark = data.get("remark")
+    others = {key: value for key, value in data.items() if key != "remark"}
+    return {**remark, **others} if isinstance(remark, Mapping) else data
+
+
 def nested(key: str, kind: type[Any]) -> Upcaster:
-    """Brings what a list holds to the newest version."""
+    """Brings what a key or a list holds to the newest version."""
 
     def upcast(data: dict[str, Any]) -> dict[str, Any]:
-        return {**data, key: [current(kind, part) for part in data.get(key) or ()]}
+        value = data.get(key) or ()
+        if isinstance(value, Mapping):
+            return {**data, key: current(kind, value)}
+        return {**data, key: [current(kind, part) for part in value]}
 
     return upcast
 
 
 # Oldest first: each takes the data of one version to the next, and leaves those of later versions as they are.
 UPCASTERS: dict[type[Any], tuple[Upcaster, ...]] = {
+    Finding: (_finding_with_remark,),
     PhaseResult: (_cost_without_source,),
     ReviewerRecord: (_reviewer_without_cost,),
     ReviewFixResult: (nested("mended_by", ReviewerRecord),),

@@ -390,6 +390,7 @@ UPCASTERS.update(
     {
         TaskMerged: (_merge_with_target,),
         ReviewCompleted: (nested("reviewers", ReviewerRecord),),
+        FindingChanged: (nested("finding", Finding),),
     }
 )
 

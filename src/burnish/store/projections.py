@@ -10,8 +10,8 @@ from typing import Any
 from burnish.core.agent import CostSource, joint_source
 from burnish.core.codec import decode, encode
 from burnish.core.event import RecordedEvent
-from burnish.core.finding import ALIVE, FindingState
-from burnish.core.journal import REVIEW_FIX
+from burnish.core.finding import ALIVE, Finding, FindingState
+from burnish.core.journal import REVIEW_FIX, current
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
 from burnish.core.task import Spec
 from burnish.errors import NotFound, Refused
@@ -198,7 +198,7 @@ def _cost_source(data: Mapping[str, Any]) -> str | None:
 
 
 def _finding(db: Database, event: RecordedEvent) -> None:
-    finding = event.data["finding"]
+    finding = current(Finding, event.data["finding"])
     db.all(
         "p_finding",
         {

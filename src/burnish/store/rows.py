@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from burnish.core.approval import Approval, optional_fields
-from burnish.core.codec import decode, encode
+from burnish.core.codec import encode
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import AnyPhase, DecisionRecord, decision_record, phase_record
+from burnish.core.journal import read
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Item, Spec, Task, TaskType
 from burnish.store.trouble import damaged
@@ -210,7 +211,7 @@ def decision_of(row: sqlite3.Row) -> DecisionRecord:
 
 @whole
 def finding_of(row: sqlite3.Row) -> Finding:
-    return decode(Finding, json.loads(row["data"]))
+    return read(Finding, json.loads(row["data"]))
 
 
 @whole

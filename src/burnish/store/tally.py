@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from burnish.core.finding import Category, FindingState, Severity
-from burnish.core.journal import PhaseResult, phase_result
+from burnish.core.finding import Category, Finding, FindingState, Severity
+from burnish.core.journal import PhaseResult, current, phase_result
 from burnish.core.status import Status
 from burnish.store.database import Database
 from burnish.store.rows import whole
@@ -147,15 +147,15 @@ def _move(row: sqlite3.Row) -> MoveRow:
 @whole
 def _finding(row: sqlite3.Row) -> FindingRow:
     # without the codec, for speed: there may be thousands
-    data = json.loads(row["data"])
-    remark, state = data["remark"], FindingState(data["state"])
+    data = current(Finding, json.loads(row["data"]))
+    state = FindingState(data["state"])
     return FindingRow(
         (row["project"], row["task"]),
         row["run"],
-        Category(remark["category"]),
-        Severity(remark["severity"]),
+        Category(data["category"]),
+        Severity(data["severity"]),
         state,
         state is FindingState.RESOLVED and str(data["note"]).startswith(WITHDRAWN),
         data["first_cycle"],
-        tuple(data["reviewers"]) or ((remark["source"],) if remark["source"] else ()),
+        tuple(data["reviewers"]) or ((data["source"],) if data["source"] else ()),
     )
