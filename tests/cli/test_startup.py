@@ -13,7 +13,6 @@ from testing.userrepo import UserRepo
 HEAVY = {
     "agents",
     "asyncio",
-    "detect_secrets",
     "jinja2",
     "markdown_it",
     "platformdirs",

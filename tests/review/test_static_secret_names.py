@@ -43,10 +43,19 @@ def test_code_and_sentences_are_not_passwords(path: str, line: str) -> None:
         ("auth.py", "db_password = 'kV8w2mQz'"),
         ("app.yaml", "password: kV8w2mQz"),
         ("client.ts", "  secret: 'Xk4Web3Qm9LtzP2w'"),
+        ("client.rb", "  :password => 'kV8w2mQz',"),
+        ("Login.cs", 'var password = @"kV8w2mQz";'),
+        ("login.c", 'char db_password[16] = "kV8w2mQz";'),
+        ("my.cnf", "password=kV8w2mQz"),
     ],
 )
 def test_passwords_are_found_beside_them(path: str, line: str) -> None:
     assert len(found(path, f"{line}\n")) == 1
+
+
+def test_each_password_of_a_line_is_found() -> None:
+    line = "connect(password='kV8w2mQz', db_password='Zq7m1xKw')\n"
+    assert [secret.value for secret in found("db.py", line)] == ["kV8w2mQz", "Zq7m1xKw"]
 
 
 @pytest.mark.parametrize(

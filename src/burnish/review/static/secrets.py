@@ -29,7 +29,6 @@ _PLACEHOLDER = re.compile(
 _REFERENCE = re.compile(
     r"^\$|\$\{|\{\{|\{[\w.]*\}|%\(|^env[.(]|process\.env|os\.environ|getenv|^vault:|^arn:|^/|^\.|^https?://|::"
 )
-_NAME = re.compile(r"([\w.$-]+)['\"\]]*\s*(?::=|=>|={1,3}|:)\s*['\"`@]*$")
 _NOT_A_SECRET_NAME = re.compile(
     r"(?:name|field|id|path|file|dir|url|uri|hash|digest|checksum|integrity|label|header|param|type|env|var|ref|arn|length|min"
     r"|max|regex|pattern|policy|hint|prompt|help|errors?|message|title|column|attr|version|strength|manager|store|rotation"
@@ -44,11 +43,15 @@ _SOFT = {
     "private key": Severity.WARNING,
     ASSIGNED: Severity.INFO,
 }
-# names that detect-secrets searches for. Loading that package takes a third of a second, and few commits have such a
-# line.
-_TELLING = re.compile(
+# words in the names of passwords and keys
+_TELLING = (
     r"(?:api|auth|service|account|db|database|priv|private|client)_?key|(?:db|database|key)_?pass|passw(?:or)?d|pwd|secret"
-    r"|contrase",
+    r"|contrase[nñ]a"
+)
+# such a name and the value assigned to it; without quotes, up to the end of the line or of the string around it
+_NAMED_VALUE = re.compile(
+    rf"(?P<name>(?:{_TELLING})\w{{0,80}})['\"\]]{{0,2}}(?:\[\d*\])?\s*(?P<sign>:=|=>|={{1,3}}|:)\s*@?"
+    r"(?:(?P<quote>['\"`])(?P<quoted>\w[^'\"\v]*?)(?P=quote)|(?P<bare>\w[^\s'\"]*)(?=['\"]|\s*$))",
     re.IGNORECASE,
 )
 # test data
@@ -59,7 +62,8 @@ _NEXT_OPTION = re.compile(r",\w+=.*")
 # `a-jwt-secret-with-at-least-32-characters`
 _SENTENCE = re.compile(r"(?:[a-z]+|\d{1,3})(?:[-_](?:[a-z]+|\d{1,3})){5,}")
 _LONG_WORD = re.compile(r"[^\s'\"]{8,}")
-_CONFIG = (".yml", ".yaml", ".ini", ".cfg", ".conf", ".env", ".properties", ".toml")
+# files in which values need no quotes
+_CONFIG = (".yml", ".yaml", ".eyaml", ".ini", ".cfg", ".conf", ".cnf", ".cf", ".env", ".properties", ".toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def secrets(file: FileScan) -> Iterator[Secret]:
 
 
 def _may_hold_a_named_secret(line: str) -> bool:
-    words = _LONG_WORD.findall(line) if _TELLING.search(line) else ()
+    words = _LONG_WORD.findall(line) if re.search(_TELLING, line, re.IGNORECASE) else ()
     return any(re.search(r"\d", word) and re.search(r"[A-Za-z]", word) for word in words)
 
 
@@ -159,13 +163,8 @@ def _short_keys(file: FileScan, *, soft: bool) -> Iterator[Secret]:
 
 def _by_name(file: FileScan, number: int) -> Iterator[Secret]:
     """Secrets that are recognised by the name they are assigned to."""
-    line = file.line(number)
-    for value in _keyword(file.path, line):
-        before = line[: line.find(value)]
-        if not before.endswith(("'", '"', "`")):
-            value = "" if _CALL.match(value) else _NEXT_OPTION.sub("", value)
-        match = _NAME.search(before)
-        if not match or _NOT_A_SECRET_NAME.search(match[1]) or not _looks_random(value):
+    for name, value in _named_values(file.path, file.line(number)):
+        if _NOT_A_SECRET_NAME.search(name) or not _looks_random(value):
             continue
         strong = len(value) >= 16 and _entropy(value) >= 3.5
         yield Secret(number, value, "password or key", Severity.ERROR if strong else Severity.WARNING)
@@ -198,12 +197,12 @@ def _entropy(value: str) -> float:
     return -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
 
 
-def _keyword(path: str, line: str) -> list[str]:
-    from detect_secrets.plugins import keyword
-    from detect_secrets.util.filetype import determine_file_type
-
-    table = keyword.REGEX_BY_FILETYPE.get(determine_file_type(path))
-    if table is None and (path.endswith(_CONFIG) or "/.env" in f"/{path}"):
-        table = keyword.CONFIG_DENYLIST_REGEX_TO_GROUP
-    found = keyword.KeywordDetector().analyze_string(line, table)
-    return list(dict.fromkeys(value.strip().strip("'\"`;,") for value in found if value))
+def _named_values(path: str, line: str) -> Iterator[tuple[str, str]]:
+    """Names of passwords and keys, and the values that are assigned to them."""
+    is_config = path.endswith(_CONFIG) or "/.env" in f"/{path}"
+    for match in _NAMED_VALUE.finditer(line):
+        if match["quoted"]:
+            yield match["name"], match["quoted"]
+        elif is_config or (path.endswith(".go") and match["sign"] != ":"):
+            value = match["bare"].rstrip(";,`")
+            yield match["name"], "" if _CALL.match(value) else _NEXT_OPTION.sub("", value)
