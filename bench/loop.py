@@ -53,7 +53,8 @@ def cost_of_a_cycle() -> None:
     """Processes and SQL statements, counted inside one process: a task of one cycle, and what a second one adds."""
     with ground(200) as place, _as_if_there(place):
         from burnish.git.run import calls
-        from burnish.runtime import RunRequest, open_app
+        from burnish.runtime import open_app
+        from burnish.runtime.requests import RunRequest
 
         app = open_app(place.repo)
         counted = []

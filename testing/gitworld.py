@@ -7,7 +7,8 @@ from pathlib import Path
 
 from burnish.core.commit import Base, Commit
 from burnish.git.base import resolve_base
-from burnish.git.project import Project, discover, open_project
+from burnish.git.discovery import discover
+from burnish.git.project import Project, open_project
 from burnish.git.workspace import GitWorkspace
 from testing.userrepo import UserRepo
 

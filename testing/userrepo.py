@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from burnish.git.project import discover
+from burnish.git.discovery import discover
 from burnish.runtime.trust import BY_COMMAND, grant
 
 FIRST_FILES = {"app.py": "def add(a, b):\n    return a + b\n"}

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.cli.board import board
+from burnish.cli.status import board
 from burnish.cli.text import short_title, width
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Spec, Task
-from burnish.views import status_view
+from burnish.views.status import status_view
 
 NOW = datetime(2026, 1, 29, 12, 1, 12, tzinfo=UTC)
 

@@ -11,7 +11,8 @@ from burnish.cli.text import width
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec, Task
-from burnish.views import finding_json, task_json
+from burnish.views.status import task_json
+from burnish.views.task import finding_json
 
 
 def story(status: Status = Status.BLOCKED, **more: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from burnish.features.review import external_review as outside
 from burnish.features.review import handoff
 from burnish.features.run.run import run_tasks
 from burnish.features.tasks import edit as tasks
-from burnish.runtime import RunRequest
+from burnish.runtime.requests import RunRequest
 from testing.byhand import facts
 from testing.deciding_commands import DECISIONS, HARMLESS_VERBS, OTHER_COMMANDS
 from testing.lab import APPROVE, REJECT, Lab

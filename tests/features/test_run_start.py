@@ -16,8 +16,9 @@ from burnish.features.run.run import run_tasks
 from burnish.features.server.registry import ProjectRegistry
 from burnish.git import refs, soundness
 from burnish.git.run import calls
-from burnish.runtime import RunRequest, open_app
+from burnish.runtime import open_app
 from burnish.runtime.app import App
+from burnish.runtime.requests import RunRequest
 from burnish.store import Store
 
 

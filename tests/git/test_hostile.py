@@ -15,7 +15,8 @@ from burnish.git.artifacts import commit_artifacts, read_artifact
 from burnish.git.base import identity, merged_base, resolve_base, uncommitted
 from burnish.git.checkout import throwaway
 from burnish.git.dirty import dirty_paths
-from burnish.git.project import discover, open_project
+from burnish.git.discovery import discover
+from burnish.git.project import open_project
 from burnish.git.refs import list_refs
 from burnish.git.snapshot import snapshot
 from burnish.git.workspace import GitWorkspace

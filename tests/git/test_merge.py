@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BadInput, Refused
+from burnish.git.discovery import discover
 from burnish.git.merge import contains, merge_commits, merge_trees, overlap, replay, touched
-from burnish.git.project import Project, discover, open_project
+from burnish.git.project import Project, open_project
 from burnish.git.publishing import publish
 from burnish.git.refs import StaleRef, read_ref
 from burnish.git.target_branch import fast_forward, swap, target_ref

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BadInput
+from burnish.git.discovery import discover
 from burnish.git.object_links import borrowed_objects
-from burnish.git.project import discover, open_project
+from burnish.git.project import open_project
 from burnish.git.reading import read_files
 from burnish.git.refs import read_ref
 from testing.gitworld import GitWorld

@@ -12,7 +12,8 @@ import pytest
 from burnish.agents.registry import PROJECT_FILES
 from burnish.errors import BadInput, BurnishError, PhaseFailed
 from burnish.git.base import resolve_base, uncommitted
-from burnish.git.project import discover, open_project
+from burnish.git.discovery import discover
+from burnish.git.project import open_project
 from burnish.git.snapshot import snapshot
 from testing.gitworld import ME, GitWorld, commit
 from testing.userrepo import UserRepo

@@ -13,7 +13,8 @@ import pytest
 from burnish.agents.registry import PROJECT_FILES
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.checkout import throwaway
-from burnish.git.project import discover, open_project
+from burnish.git.discovery import discover
+from burnish.git.project import open_project
 from burnish.git.snapshot import snapshot
 from testing.gitworld import ME, GitWorld, commit
 
@@ -54,7 +55,8 @@ def test_twenty_tasks_of_fifty_commits_lose_none(world: GitWorld) -> None:
 
 def test_several_processes_may_open_a_project_at_once(world: GitWorld, tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from burnish.git.project import discover, open_project\n"
+        "import sys; from pathlib import Path\n"
+        "from burnish.git.discovery import discover; from burnish.git.project import open_project\n"
         "p = open_project(discover(Path(sys.argv[1])), home=Path(sys.argv[2]), key='k'); p.git('cat-file', '--batch')"
     )
     argv = [sys.executable, "-c", script, str(world.repo.path), str(tmp_path / "fresh")]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BadInput, BurnishError
-from burnish.git.project import Project, discover
+from burnish.git.discovery import discover
+from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, changes, choose
 from burnish.git.working_tree import checkout_tree, is_secret, private_project
 from testing.userrepo import UserRepo

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from burnish.agents.program import located
-from burnish.git.project import discover
+from burnish.git.discovery import discover
 from burnish.proc.own_programs import (
     find_agent_program,
     find_own_program,

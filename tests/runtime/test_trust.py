@@ -13,7 +13,7 @@ from burnish.config import load
 from burnish.errors import BadInput, Refused, Untrusted
 from burnish.features.prompts.edit import PromptScope, save, switch
 from burnish.features.trust.report import report_of
-from burnish.git.project import discover
+from burnish.git.discovery import discover
 from burnish.runtime import open_app
 from burnish.runtime.trust import BY_COMMAND, examine, grant, load_settings, revoke
 from burnish.store import Store

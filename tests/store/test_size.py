@@ -13,7 +13,8 @@ from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.core.task import Spec
 from burnish.store import Store
 from burnish.store.sql import fill, queries
-from burnish.views import show_json, status_rows
+from burnish.views.status import status_rows
+from burnish.views.task import show_json
 
 TASKS, EVENTS = 1_000, 100_000
 

@@ -9,7 +9,7 @@ import pytest
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task
 from burnish.errors import BadInput
-from burnish.views import pick
+from burnish.views.filters import pick
 
 X, Y, Z = (
     Task("p", 29, Spec("X"), Status.VERIFIED),

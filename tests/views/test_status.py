@@ -9,8 +9,7 @@ from burnish.core.event import Event
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Spec, Task
 from burnish.store import Store
-from burnish.views import status_line, status_rows, summary
-from burnish.views.status import MARKS, elapsed
+from burnish.views.status import MARKS, elapsed, status_line, status_rows, summary
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 

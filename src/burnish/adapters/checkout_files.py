@@ -9,8 +9,8 @@ from pathlib import Path
 
 from burnish.config.repository import read_inside
 from burnish.errors import BurnishError
+from burnish.git.discovery import FoundRepository
 from burnish.git.ignored_paths import find_uncommittable, find_untracked
-from burnish.git.project import FoundRepository
 
 # Third-party or generated files, often very large.
 PASSED_OVER = frozenset(

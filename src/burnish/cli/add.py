@@ -89,7 +89,7 @@ def add(
     app = open_app()
     task = add_task(app, new_task)
     if as_json:
-        from burnish.views import task_json
+        from burnish.views.status import task_json
 
         say_json(task_json(task))
     else:

@@ -37,7 +37,7 @@ def projects(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _tasks() -> list[Any]:
-    from burnish.git.project import discover
+    from burnish.git.discovery import discover
     from burnish.runtime.reader import home_of
     from burnish.store import Store
 

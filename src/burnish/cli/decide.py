@@ -98,7 +98,7 @@ def _named(commit: str | None) -> str:
 
 def _report(task: Task, what: str, as_json: bool, unseen: tuple[UnseenFile, ...] = ()) -> None:
     if as_json:
-        from burnish.views import task_json
+        from burnish.views.status import task_json
 
         files = [{"path": file.path, "description": file.description} for file in unseen]
         say_json({**task_json(task), **({"unseen_files": files} if files else {})})

@@ -91,7 +91,7 @@ def _perform(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list[s
     from burnish.demo.outcome import summarize
     from burnish.demo.tasks import TASKS, surprises
     from burnish.runtime import open_reader
-    from burnish.views import show_json
+    from burnish.views.task import show_json
 
     show.lines(*OPENING)
     with stage.entered():

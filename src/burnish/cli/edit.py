@@ -165,7 +165,7 @@ def _person_decides() -> None:
 
 def _report(task: Task, what: str, as_json: bool) -> None:
     if as_json:
-        from burnish.views import task_json
+        from burnish.views.status import task_json
 
         say_json(task_json(task))
     else:

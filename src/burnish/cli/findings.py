@@ -29,8 +29,7 @@ def findings(
     as_json: AsJson = False,
 ) -> None:
     """List the findings of a task with their state."""
-    from burnish.views import finding_json
-    from burnish.views.task import failure_output
+    from burnish.views.task import failure_output, finding_json
 
     number, reader = task_id(task), open_reader()
     if reader.project is None:

@@ -88,8 +88,8 @@ def take_review(
     from burnish.cli.progress import watcher
     from burnish.cli.run import exit_code, say_report
     from burnish.features.review.external_review import ReviewFile, bring_review
-    from burnish.runtime import RunReport, RunRequest
-    from burnish.views import review_json
+    from burnish.runtime.requests import RunReport, RunRequest
+    from burnish.views.task import review_json
 
     review_file = ReviewFile(*_given(source), _verdict(verdict), commit)
     app = open_app()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.output import coloured, columns, mark, paint, say, say_json, tell
+from burnish.cli.output import coloured, columns, is_plain, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, follow_move, start_dir
 from burnish.cli.text import clean, cut, duration, one_line, pad, visible, width, wrap
 from burnish.errors import BadInput
@@ -87,10 +90,9 @@ def _wants_trial() -> bool:
 
 
 def _try_out() -> TrialReport:
-    from burnish.cli.waiting import waiting
     from burnish.features.init.trial import try_out
 
-    with waiting() as tell_now:
+    with _waiting() as tell_now:
         return try_out(start_dir(), tell=tell_now)
 
 
@@ -203,3 +205,22 @@ def _json(outcome: InitReport) -> dict[str, Any]:
         "notes": outcome.notes,
         "trusted": outcome.trusted,
     }
+
+
+@contextmanager
+def _waiting() -> Iterator[Callable[[str], None]]:
+    """Yields a function that shows the current step on stderr; silent with -q."""
+    if SESSION.quiet:
+        yield lambda text: None
+        return
+    if not sys.stderr.isatty() or is_plain() or os.environ.get("TERM") == "dumb":
+        yield lambda text: tell(f"{one_line(text)}…")
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(file=sys.stderr, highlight=False), transient=True) as progress:
+        row = progress.add_task("", total=None)
+        yield lambda text: progress.reset(row, description=escape(one_line(text)), total=None)

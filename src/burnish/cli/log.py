@@ -22,7 +22,8 @@ from burnish.errors import BadInput
 if TYPE_CHECKING:
     from burnish.core.event import RecordedEvent
     from burnish.core.secrets import LineFilter
-    from burnish.runtime import App, LogFile
+    from burnish.runtime import App
+    from burnish.runtime.requests import LogFile
 
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Print new lines as they are written.")]
 PHASES = ("setup", "baseline", "implement", "improve", "check", "review")
@@ -143,7 +144,7 @@ def events(
 
     -f with --json prints one JSON object per line. Use `burnish log` for the output of agents and checks.
     """
-    from burnish.views import event_json
+    from burnish.views.task import event_json
 
     number = task_id(task) if task else None
     reader = open_reader()
@@ -173,7 +174,7 @@ def _say_event(event: RecordedEvent, as_json: bool) -> None:
     import sys
 
     from burnish.cli.progress_text import brief
-    from burnish.views import event_json
+    from burnish.views.task import event_json
 
     if as_json:
         say(json_text(event_json(event)))

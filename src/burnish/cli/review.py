@@ -183,7 +183,7 @@ def _nothing(result: AdhocResult) -> str:
 
 
 def _as_json(result: AdhocResult) -> dict[str, Any]:
-    from burnish.views import finding_json
+    from burnish.views.task import finding_json
 
     return {
         "verdict": result.verdict.value if result.verdict else None,
@@ -222,8 +222,8 @@ def _review_task(number: int, flags: dict[str, Any], *, exit_zero: bool, as_json
     from burnish.cli.run import exit_code, say_report
     from burnish.features.run.run import run_tasks
     from burnish.features.tasks.edit import review_again
-    from burnish.runtime import RunRequest
-    from burnish.views import review_json
+    from burnish.runtime.requests import RunRequest
+    from burnish.views.task import review_json
 
     runtime.refuse_inside_phase()
     app = runtime.open_app(start_dir(), flags=flags)

@@ -18,7 +18,8 @@ from burnish.errors import BadInput
 if TYPE_CHECKING:
     from burnish.cli.gate import TerminalGate
     from burnish.cli.progress import PlainProgress
-    from burnish.runtime import App, RunReport, RunRequest
+    from burnish.runtime import App
+    from burnish.runtime.requests import RunReport, RunRequest
 
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 also if the result is not approved.")]
 
@@ -53,7 +54,7 @@ def run(
         raise BadInput("TASK and --all cannot be combined.", hint="Use one of them.")
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     from burnish import runtime
-    from burnish.runtime import RunRequest
+    from burnish.runtime.requests import RunRequest
 
     if not dry_run:
         runtime.refuse_inside_phase()
@@ -83,7 +84,7 @@ def retry(
     """
     from burnish import runtime
     from burnish.features.tasks.edit import retry_task
-    from burnish.runtime import RunRequest
+    from burnish.runtime.requests import RunRequest
 
     runtime.refuse_inside_phase()
     app = open_app()
@@ -136,7 +137,7 @@ def improve(
     """
     from burnish import runtime
     from burnish.features.decide import decisions as people
-    from burnish.runtime import RunRequest
+    from burnish.runtime.requests import RunRequest
 
     runtime.refuse_inside_phase()
     app, number = open_app(), task_id(task)
@@ -242,6 +243,6 @@ def _report_json(report: RunReport, request: RunRequest) -> dict[str, Any]:
 
 
 def _tasks_json(tasks: Iterable[Task]) -> dict[str, Any]:
-    from burnish.views import task_json
+    from burnish.views.status import task_json
 
     return {"tasks": [task_json(task) for task in tasks]}

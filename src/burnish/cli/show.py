@@ -41,7 +41,7 @@ def show(
     if "://" in task:
         _artifact(task, as_json)
         return
-    from burnish.views import show_json
+    from burnish.views.task import show_json
 
     number = task_id(task)
     reader = open_reader()

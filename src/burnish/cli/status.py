@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.output import coloured, columns, say, say_json, tell
+from burnish.cli.output import BY_STATUS, coloured, columns, mark, paint, say, say_json, tell
 from burnish.cli.session import AsJson, open_reader, tell_approval_cost
-from burnish.cli.text import width
+from burnish.cli.text import LONGEST_TITLE, cut, one_line, pad, width
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
     from burnish.runtime import Reader
-    from burnish.views import StatusView
+    from burnish.views.status import StatusLine, StatusView
     from burnish.views.status_excerpt import StatusExcerpt
 
+_LEAST_TITLE = 12
 NO_TASKS = 'No tasks yet. Add one: burnish add "TITLE"'
 
 
@@ -92,7 +93,7 @@ def list_tasks(
 
     Use `burnish status` for a summary with the next step.
     """
-    from burnish.views import pick
+    from burnish.views.filters import pick
     from burnish.views.status import can_go_on
 
     reader, everything = _tasks()
@@ -118,20 +119,48 @@ def _tasks() -> tuple[Reader, list[Task]]:
 
 
 def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> StatusView:
-    from burnish.views import status_view
+    from burnish.views.status import status_view
 
     # a runner that is dead was interrupted
     return status_view(tasks, datetime.now(UTC), among=among, alive=reader.alive)
 
 
 def _say_board(view: StatusView) -> None:
-    from burnish.cli.board import board
-
     for line in board(view.lines, room=columns(sys.stdout), colour=coloured(sys.stdout)):
         say(line)
 
 
 def _say_tasks(reader: Reader, tasks: list[Task]) -> None:
-    from burnish.views import task_json
+    from burnish.views.status import task_json
 
     say_json({"tasks": [task_json(task, reader.alive) for task in tasks]})
+
+
+def board(lines: Sequence[StatusLine], *, room: int, colour: bool) -> list[str]:
+    """One aligned line a task, of at most `room` columns."""
+    titles = [one_line(line.title) for line in lines]
+    ids = max((len(line.id) for line in lines), default=1)
+    # A status followed by brackets stands outside the column: "in_progress (cycle 2/3 …" needs no alignment.
+    states = max([10, *(len(line.status) for line in lines if line.words[:1] not in ("", "("))])
+    tails = [f"{line.status:<{states}} {line.words}".rstrip() for line in lines]
+    signs = max((len(mark(line.mark)) for line in lines), default=1)
+    tail_room = room - (2 + signs + 1 + ids + 1 + 3)
+    wide = min(
+        LONGEST_TITLE,
+        max(map(width, titles), default=0),
+        max(_LEAST_TITLE, tail_room - max(map(width, tails), default=0)),
+    )
+    return [
+        f"{_sign(line, signs, colour)} {line.id:>{ids}} {pad(cut(title, wide), wide)}   "
+        + _tail(line, cut(tail, tail_room - wide), colour)
+        for line, title, tail in zip(lines, titles, tails, strict=True)
+    ]
+
+
+def _sign(line: StatusLine, room: int, colour: bool) -> str:
+    return "  " + paint(f"{mark(line.mark):<{room}}", BY_STATUS[line.status], on=colour)
+
+
+def _tail(line: StatusLine, text: str, colour: bool) -> str:
+    split = len(line.status)
+    return paint(text[:split], BY_STATUS[line.status], on=colour) + text[split:]

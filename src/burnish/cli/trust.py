@@ -33,7 +33,7 @@ def trust(
     consent again.
     """
     from burnish.features.trust.report import report_of
-    from burnish.git.project import discover
+    from burnish.git.discovery import discover
     from burnish.runtime import trust as trusting
 
     found = discover(start_dir())
@@ -63,7 +63,7 @@ def trust(
 
 def untrust(as_json: AsJson = False) -> None:
     """Revoke the trust in this checkout."""
-    from burnish.git.project import discover
+    from burnish.git.discovery import discover
     from burnish.runtime import trust as trusting
 
     found = discover(start_dir())
@@ -136,7 +136,7 @@ def offer(error: Untrusted) -> bool:
     """Ask the user whether to trust the checkout; False without a terminal."""
     from burnish.cli.gate import can_ask
     from burnish.features.trust.report import report_of
-    from burnish.git.project import discover
+    from burnish.git.discovery import discover
     from burnish.runtime import trust as trusting
     from burnish.runtime.reader import refuse_inside_phase
 

@@ -13,7 +13,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from burnish.demo.tasks import TASKS
-from burnish.git.project import discover
+from burnish.git.discovery import discover
 from burnish.git.run import bare_env, git
 from burnish.runtime import open_app
 from burnish.runtime.tasks import add_task

@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.git.project import FoundRepository, open_project
+from burnish.git.discovery import FoundRepository
+from burnish.git.project import open_project
 
 
 def is_ignored(found: FoundRepository, path: str) -> bool:

@@ -6,31 +6,23 @@ import functools
 import os
 import re
 import shutil
-import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from burnish.errors import BadInput, PhaseFailed
+from burnish.errors import PhaseFailed
 from burnish.folder_walk import walk_folders
 from burnish.git import lfs
+from burnish.git.discovery import FoundRepository, refuse_special_files
 from burnish.git.files import disk_errors, write_if_changed
 from burnish.git.run import bare_env, git
 from burnish.proc.capture import Captured
 from burnish.proc.folders import private_folder
-from burnish.proc.own_programs import record_checkout
 from burnish.regular_files import read_below, read_regular
 
 # burnish's git dir has no branch; git requires a HEAD to recognise a git dir
 _HEADS = ("attributes/HEAD", "HEAD")
-# files of a git dir that every git command reads
-_GIT_FILES = (
-    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
-    *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
-)
-# those of them that git quotes in error messages
-_QUOTED_FILES = ("packed-refs", "shallow", "info/grafts", "objects/info/alternates")
 # scopes of git settings that the user wrote for all repositories
 _USER_SCOPES = ("system", "global")
 _NO_BRANCH = b"ref: refs/heads/none\n"
@@ -55,16 +47,6 @@ id_ed25519
 .pypirc
 .npmrc.local
 """
-
-
-@dataclass(frozen=True, slots=True)
-class FoundRepository:
-    """Paths of the user's repository."""
-
-    root: Path
-    git_dir: Path
-    common_dir: Path
-    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +99,7 @@ class Project:
         slow = None
         env["GIT_INDEX_FILE"] = str(index or self.own / "no-index")
         if work_tree is not None:
-            _refuse_special_files(work_tree)
+            refuse_special_files(work_tree)
             slow = (SLOW_GIT, functools.partial(_refuse_special_files_below, work_tree))
             env["GIT_WORK_TREE"] = str(work_tree)
         if not alone:
@@ -140,44 +122,18 @@ class Project:
         return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok, slow=slow)
 
 
-def _refuse_special_files(
-    folder: Path, names: Sequence[str] = (".gitignore", ".gitattributes"), *, follow: bool = False
-) -> None:
-    """Refuse pipes and devices, on which git would hang. `follow`: also targets of links."""
-    for name in names:
-        try:
-            mode = (folder / name).stat(follow_symlinks=follow).st_mode
-        except OSError:
-            continue
-        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-            raise BadInput(
-                f"{folder / name} is a pipe or a device, on which git would hang.",
-                hint="Remove it, and try again.",
-            )
-
-
 def _refuse_special_files_below(work_tree: Path) -> None:
     """The same in every folder; only done when git is slow, because it takes as long as git itself."""
     for folder, names, _ in walk_folders(work_tree):
         if ".git" in names:
             names.remove(".git")
-        _refuse_special_files(Path(folder))
+        refuse_special_files(Path(folder))
 
 
 def _refuse_special_refs(common_dir: Path) -> None:
     """The same for files of refs; only done when git is slow."""
     for folder, _, names in walk_folders(common_dir / "refs"):
-        _refuse_special_files(Path(folder), names, follow=True)
-
-
-def _refuse_foreign_files(git_dir: Path) -> None:
-    """Refuse links to other files, because git quotes their content in errors. A link to another git dir is fine."""
-    for name in _QUOTED_FILES:
-        real = (git_dir / name).resolve()
-        if real.name != Path(name).name:
-            raise BadInput(
-                f"{git_dir / name} is a link to {real}, which is not a git file.", hint="Remove it, and try again."
-            )
+        refuse_special_files(Path(folder), names, follow=True)
 
 
 def quoted(path: Path) -> str:
@@ -186,61 +142,6 @@ def quoted(path: Path) -> str:
     if not set(text) & set('":\n#\\'):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-
-
-def discover(start: Path) -> FoundRepository:
-    """The checkout that contains `start`, found without running git."""
-    start = start.resolve()
-    for folder in (start, *start.parents):
-        dot_git = folder / ".git"
-        if os.path.lexists(dot_git):
-            record_checkout(folder)
-        if dot_git.is_dir() and _is_git_dir(dot_git):
-            return _found_repository(folder, dot_git.resolve())
-        if dot_git.is_file():
-            return _found_repository(folder, _read_pointer(dot_git))
-        if _is_git_dir(folder):
-            raise BadInput(
-                f"{folder} is a bare repository or a git directory, not a checkout.",
-                hint="Change to a checkout of it (`git clone` or `git worktree add`) and try again.",
-            )
-    raise BadInput(
-        f"{start} is not inside a git repository.", hint="Change to your repository, or create one with `git init`."
-    )
-
-
-def _found_repository(root: Path, git_dir: Path) -> FoundRepository:
-    _refuse_special_files(git_dir, _GIT_FILES, follow=True)
-    _refuse_foreign_files(git_dir)
-    pointer = git_dir / "commondir"
-    common = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir
-    if common != git_dir:
-        _refuse_special_files(common, _GIT_FILES, follow=True)
-        _refuse_foreign_files(common)
-    if common.name == ".git":
-        record_checkout(common.parent)  # the main checkout of a linked one
-    return FoundRepository(root, git_dir, common)
-
-
-def _read_pointer(dot_git: Path) -> Path:
-    text = os.fsdecode(dot_git.read_bytes())
-    if not text.startswith("gitdir:"):
-        raise BadInput(f"{dot_git} does not name a git directory.", hint="Repair it with `git worktree repair`.")
-    target = (dot_git.parent / text.removeprefix("gitdir:").strip("\n\r ")).resolve()
-    if not (target / "HEAD").exists():
-        raise BadInput(
-            f"{dot_git} points to {target}, which is not a git directory.",
-            hint="The main repository may have moved: run `git worktree repair` there.",
-        )
-    return target
-
-
-def _is_git_dir(folder: Path) -> bool:
-    return (
-        os.path.lexists(folder / "HEAD")
-        and (folder / "objects").is_dir()
-        and ((folder / "refs").is_dir() or (folder / "commondir").is_file())
-    )
 
 
 def open_project(

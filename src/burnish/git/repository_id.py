@@ -7,14 +7,15 @@ pushes or fetches this ref.
 from __future__ import annotations
 
 import re
-import uuid
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.errors import BurnishError
-from burnish.git.project import Project
-from burnish.git.run import bare_env, git
 from burnish.regular_files import read_regular
+
+if TYPE_CHECKING:
+    from burnish.git.project import Project
 
 ID_REF = "refs/burnish/local/id"
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -36,6 +37,8 @@ def read_id(common_dir: Path) -> str | None:
 def write_new_id(project: Project, old: str | None) -> str:
     """Give the repository a new id, in place of `old`."""
     # imported here, so that commands that only read start faster
+    import uuid
+
     from burnish.git.objects import write_object
     from burnish.git.publishing import publish_object
     from burnish.git.refs import update_ref
@@ -66,6 +69,8 @@ def restore_id(project: Project) -> None:
 
 def repoint_object_links(own: Path, old_common_dir: Path, new_common_dir: Path) -> None:
     """Update the links by which workspaces borrow objects after the repository was moved."""
+    import uuid
+
     folder = own / "lent"
     for link in folder.iterdir() if folder.is_dir() else ():
         target = link.readlink() if link.is_symlink() else None
@@ -77,6 +82,8 @@ def repoint_object_links(own: Path, old_common_dir: Path, new_common_dir: Path) 
 
 
 def _ask_git(common_dir: Path) -> str | None:
+    from burnish.git.run import bare_env, git
+
     env = bare_env(common_dir) | {"GIT_DIR": str(common_dir)}
     try:
         result = git("rev-parse", "--verify", "--quiet", "--end-of-options", ID_REF, cwd=common_dir, env=env, ok=(0, 1))

@@ -12,10 +12,11 @@ from tempfile import TemporaryDirectory
 
 from burnish.errors import BadInput, PhaseFailed
 from burnish.git.base import copy_shared_index, file_mode
+from burnish.git.discovery import FoundRepository
 from burnish.git.files import copy_index, disk_errors
 from burnish.git.layout import gitlinks
 from burnish.git.object_links import link_objects
-from burnish.git.project import SECRETS, FoundRepository, Project, open_project, quoted, user_settings
+from burnish.git.project import SECRETS, Project, open_project, quoted, user_settings
 from burnish.git.run import bare_env, git
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
 

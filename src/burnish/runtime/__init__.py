@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from burnish.runtime.lost_branches import void_lost_approvals
 from burnish.runtime.reader import Reader, home_of, open_reader, refuse_inside_phase
-from burnish.runtime.requests import LogFile, RunReport, RunRequest
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
 
 __all__ = [
     "App",
-    "LogFile",
     "Reader",
-    "RunReport",
-    "RunRequest",
     "home_of",
     "open_app",
     "open_reader",

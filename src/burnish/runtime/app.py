@@ -24,8 +24,9 @@ from burnish.config.settings import Config
 from burnish.core.policy import Policy
 from burnish.core.task import Task
 from burnish.git.base import resolve_base
+from burnish.git.discovery import discover
 from burnish.git.large_files import MEGABYTE
-from burnish.git.project import Project, discover, open_project
+from burnish.git.project import Project, open_project
 from burnish.review.commit_message import check_commit_message
 from burnish.runtime.project_identity import ensure_id, locate
 from burnish.runtime.prompts import own_prompts

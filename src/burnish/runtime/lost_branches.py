@@ -56,8 +56,8 @@ def _void(
 ) -> dict[str, str]:
     """Void the approvals of lost branches; returns the tips of the others."""
     # Imported only if needed, so that read-only commands start fast.
+    from burnish.git.discovery import discover
     from burnish.git.project import Project as OpenedProject
-    from burnish.git.project import discover
     from burnish.git.refs import read_refs
     from burnish.git.repository_id import read_id
     from burnish.git.soundness import find_damage

@@ -6,12 +6,16 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.errors import BurnishError, Refused
-from burnish.git.project import FoundRepository, Project
+from burnish.git.discovery import FoundRepository
 from burnish.git.repository_id import read_id, repoint_object_links, write_new_id
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
+
+if TYPE_CHECKING:
+    from burnish.git.project import Project
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.errors import BadInput, BurnishError, Refused
-from burnish.git.project import FoundRepository, discover
+from burnish.git.discovery import FoundRepository, discover
 from burnish.runtime.project_identity import locate
 from burnish.store import Store
 from burnish.store.rows import ProjectRow

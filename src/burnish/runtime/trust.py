@@ -28,8 +28,8 @@ from burnish.core.event import Event
 from burnish.core.journal_events import TrustGranted, TrustRevoked, new_event
 from burnish.core.masking import mask, mask_all
 from burnish.errors import BadInput, BurnishError, Untrusted
+from burnish.git.discovery import FoundRepository, discover
 from burnish.git.files import disk_errors, write_whole
-from burnish.git.project import FoundRepository, discover
 from burnish.proc.birth import identity_of
 from burnish.proc.folders import private_folder
 from burnish.proc.own_programs import enclosing_checkouts, record_checkout

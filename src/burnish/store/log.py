@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from burnish.core.event import Event, RecordedEvent
 from burnish.errors import NotFound, Refused
 from burnish.store.database import Database
 from burnish.store.projections import apply
-from burnish.store.rows import event_of, to_json
+from burnish.store.rows import to_json, whole
 
 # no limit, in a form that all SQL dialects support
 _EVERYTHING = 2**62
-
-
-def stamp(now: datetime) -> str:
-    """ISO 8601, UTC, milliseconds."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
 
 
 def append(
@@ -93,3 +88,17 @@ def read(
     if types is None:
         return [event_of(row) for row in db.all(name, params)]
     return [event_of(row) for row in db.all(f"{name}_typed", {**params, "types": list(types)})]
+
+
+@whole
+def event_of(row: sqlite3.Row) -> RecordedEvent:
+    return RecordedEvent(
+        row["id"],
+        row["ts"],
+        row["project"],
+        row["task"],
+        row["run"],
+        row["cycle"],
+        row["type"],
+        json.loads(row["data"]),
+    )

@@ -14,9 +14,10 @@ from burnish.core.finding import ALIVE, Finding, FindingState
 from burnish.core.journal import REVIEW_FIX, current
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
 from burnish.core.task import Spec
-from burnish.errors import NotFound, Refused
+from burnish.errors import Refused
 from burnish.store.database import Database
 from burnish.store.rows import heads, to_json
+from burnish.store.trouble import no_such_task
 
 # under way: the phase that was cut stays visible
 _UNDER_WAY = (Status.IN_PROGRESS, Status.CODE_REVIEW)
@@ -27,10 +28,6 @@ def apply(db: Database, event: RecordedEvent) -> None:
     change = PROJECTIONS.get(event.type)
     if change is not None:
         change(db, event)
-
-
-def no_such_task(task: int | None) -> NotFound:
-    return NotFound(f"There is no task {task}.", hint="`burnish list` shows the tasks of this project.")
 
 
 def _here(event: RecordedEvent) -> dict[str, Any]:

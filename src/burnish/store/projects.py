@@ -6,11 +6,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from burnish.core.journal_events import ProjectRelinked, new_event
 from burnish.core.task import slug
 from burnish.errors import NotFound
 from burnish.store.database import Database
-from burnish.store.log import append
 from burnish.store.rows import ProjectRow, project_of, to_json
 
 
@@ -33,6 +31,10 @@ def project_for(db: Database, common_dir: Path, root: Path, *, create: bool, now
 
 def relink(db: Database, project: ProjectRow, common_dir: Path, root: Path, *, now: str) -> ProjectRow:
     """Move the project to this path; a project that was registered there is detached."""
+    # imported here, so that commands that only read start faster
+    from burnish.core.journal_events import ProjectRelinked, new_event
+    from burnish.store.log import append
+
     real = common_dir.resolve()
     found, info = _hash(real), to_json(_info(real, root))
     data = ProjectRelinked(str(project.root), str(root.resolve()))

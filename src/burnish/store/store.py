@@ -9,26 +9,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.approval import Approval
 from burnish.core.codec import decode, encode
-from burnish.core.event import Event, RecordedEvent
-from burnish.core.finding import Finding
-from burnish.core.history import AnyPhase, DecisionRecord, History
-from burnish.core.journal_events import TaskCreated, TaskEdited, new_event
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
-from burnish.store import claims, log, planning, projects, rows
+from burnish.store import planning, projects, rows
 from burnish.store.database import Database
-from burnish.store.projections import no_such_task
 from burnish.store.rows import ProjectRow
 from burnish.store.sql import Params
+from burnish.store.trouble import no_such_task
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from burnish.core.approval import Approval
     from burnish.core.check import CheckReport
+    from burnish.core.event import Event, RecordedEvent
+    from burnish.core.finding import Finding
+    from burnish.core.history import AnyPhase, DecisionRecord, History
     from burnish.errors import BurnishError
+    from burnish.store.history_rows import BaselineOrigins, RecordedApproval
     from burnish.store.tally import Tally
+
+# What writes, and the types of the journal, are imported by the methods that need them: `burnish status` does not.
 
 
 # most ids as parameters of one query; more are filtered afterwards
@@ -86,7 +88,9 @@ class Store:
         return self._db.version()
 
     def _now(self) -> str:
-        return log.stamp(self._clock())
+        """ISO 8601, UTC, milliseconds."""
+        now = self._clock().astimezone(UTC)
+        return now.strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
 
     # projects
 
@@ -111,6 +115,9 @@ class Store:
     # tasks
 
     def add_task(self, project: str, spec: Spec, *, max_cycles: int, auto_review: bool) -> Task:
+        from burnish.core.journal_events import TaskCreated, new_event
+        from burnish.store import log
+
         planning.check_fields({"title": spec.title})
         data = TaskCreated(encode(spec), max_cycles, auto_review)
         with self._db.writing():
@@ -121,6 +128,9 @@ class Store:
 
     def edit_task(self, project: str, id: int, changes: Mapping[str, Any]) -> Task:
         """Change fields of the spec (its `max_cycles` and `auto_review` are the task's as well)."""
+        from burnish.core.journal_events import TaskEdited, new_event
+        from burnish.store import log
+
         planning.check_fields(changes)
         with self._db.writing():
             self.task(project, id)
@@ -182,10 +192,12 @@ class Store:
         found = self._db.all("task_branches", {"project": project, "statuses": list(statuses)})
         return [rows.TaskBranch(*row) for row in found]
 
-    def recorded_approvals(self, project: str, statuses: Iterable[Status]) -> list[rows.RecordedApproval]:
+    def recorded_approvals(self, project: str, statuses: Iterable[Status]) -> list[RecordedApproval]:
         """The approvals of tasks with one of these statuses, with few fields of the tasks."""
+        from burnish.store.history_rows import RecordedApproval
+
         found = self._db.all("recorded_approvals", {"project": project, "statuses": list(statuses)})
-        return [rows.RecordedApproval(*row) for row in found]
+        return [RecordedApproval(*row) for row in found]
 
     def tasks_on_branch(self, project: str, branch: str) -> list[Task]:
         found = self._db.all("task_list_on_branch", {"project": project, "branch": branch})
@@ -222,6 +234,8 @@ class Store:
         self, project: str, task: int | None, events: Sequence[Event], *, runner: str | None = None
     ) -> tuple[RecordedEvent, ...]:
         """Store events in one transaction; refuses if `runner` no longer holds the task."""
+        from burnish.store import log
+
         with self._db.writing():
             if runner is not None:
                 log.check_claim(self._db, project, task, runner)
@@ -229,6 +243,8 @@ class Store:
 
     def replay(self, project: str, events: Iterable[RecordedEvent]) -> None:
         """Store recorded events in order and rebuild the project's tables; the database must have none of them."""
+        from burnish.store import log
+
         with self._db.writing():
             log.replay(self._db, project, events)
 
@@ -242,6 +258,8 @@ class Store:
         types: Iterable[str] | None = None,
     ) -> list[RecordedEvent]:
         """Events with a number above `since`; without a project, events of all projects by time."""
+        from burnish.store import log
+
         return log.read(self._db, project, task, since, limit, types)
 
     def last_event(self, project: str) -> int:
@@ -252,30 +270,39 @@ class Store:
     # the history of a task
 
     def history(self, project: str, task: int) -> History:
+        from burnish.core.history import History
+        from burnish.store.history_rows import decision_of, finding_of, phase_of
+
         with self._db.reading():
             now = self.task(project, task)
             where: Params = {"project": project, "task": task, "run": now.run}
             return History(
                 task=now,
-                phases=tuple(rows.phase_of(r) for r in self._db.all("phases_of_run", where)),
-                decisions=tuple(rows.decision_of(r) for r in self._db.all("decisions_of_run", where)),
-                findings=tuple(rows.finding_of(r) for r in self._db.all("findings_of_run", where)),
+                phases=tuple(phase_of(r) for r in self._db.all("phases_of_run", where)),
+                decisions=tuple(decision_of(r) for r in self._db.all("decisions_of_run", where)),
+                findings=tuple(finding_of(r) for r in self._db.all("findings_of_run", where)),
             )
 
     def phases(self, project: str, task: int, run: int | None = None) -> tuple[AnyPhase, ...]:
         """The phases of one run or of all runs, oldest first."""
+        from burnish.store.history_rows import phase_of
+
         name = "phases_of_task" if run is None else "phases_of_run"
-        return tuple(rows.phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run}))
+        return tuple(phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run}))
 
     def decisions(self, project: str, task: int) -> tuple[DecisionRecord, ...]:
         """The decisions of all runs, oldest first."""
+        from burnish.store.history_rows import decision_of
+
         found = self._db.all("decisions_of_task", {"project": project, "task": task})
-        return tuple(rows.decision_of(r) for r in found)
+        return tuple(decision_of(r) for r in found)
 
     def findings(self, project: str, task: int) -> tuple[Finding, ...]:
         """The findings of the current run, by number."""
+        from burnish.store.history_rows import finding_of
+
         found = self._db.all("findings_now", {"project": project, "task": task})
-        return tuple(rows.finding_of(r) for r in found)
+        return tuple(finding_of(r) for r in found)
 
     def waived_until(self, project: str) -> list[int]:
         """Tasks whose current run has a finding that is waived until a date."""
@@ -286,13 +313,17 @@ class Store:
         return [row["task"] for row in self._db.all("tasks_left_out", {"project": project})]
 
     def approval(self, project: str, task: int) -> Approval | None:
+        from burnish.store.history_rows import approval_of
+
         row = self._db.one("approval_of", {"project": project, "task": task})
-        return rows.approval_of(row) if row else None
+        return approval_of(row) if row else None
 
     def approvals(self, project: str, statuses: Iterable[Status]) -> list[Approval]:
         """The approvals of all tasks with one of these statuses, with one query."""
+        from burnish.store.history_rows import approval_of
+
         found = self._db.all("approvals_of_tasks", {"project": project, "statuses": list(statuses)})
-        return [rows.approval_of(row) for row in found]
+        return [approval_of(row) for row in found]
 
     # the audit trail in files
 
@@ -346,10 +377,12 @@ class Store:
         with self._db.writing():
             self._db.all("baseline_save", {**key, **values})
 
-    def baseline_origins(self, project: str) -> rows.BaselineOrigins | None:
+    def baseline_origins(self, project: str) -> BaselineOrigins | None:
         """Origins of packages in the newest baseline that has them."""
+        from burnish.store.history_rows import BaselineOrigins
+
         row = self._db.one("baseline_origins", {"project": project})
-        return rows.BaselineOrigins(row["command"], json.loads(row["origins"]), row["captured_at"]) if row else None
+        return BaselineOrigins(row["command"], json.loads(row["origins"]), row["captured_at"]) if row else None
 
     # runners and claims
 
@@ -373,13 +406,19 @@ class Store:
     def claim(
         self, project: str, runner: str, *, ids: Sequence[int] | None, is_dead: Callable[[str], bool]
     ) -> Task | None:
+        from burnish.store import claims
+
         return claims.claim(self._db, project, runner, ids=ids, is_dead=is_dead, now=self._now())
 
     def holder(self, project: str, id: int) -> dict[str, Any] | None:
+        from burnish.store import claims
+
         return claims.holder(self._db, project, id)
 
     def require_claim(self, project: str, id: int, runner: str) -> None:
         """Refuse if this runner no longer holds the task."""
+        from burnish.store import log
+
         log.check_claim(self._db, project, id, runner)
 
     def release(self, project: str, id: int, runner: str) -> None:

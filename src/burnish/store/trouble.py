@@ -1,4 +1,4 @@
-"""Translates SQLite errors to `BurnishError`."""
+"""Errors of the store: those of SQLite as `BurnishError`, and rows that do not exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from burnish.errors import BurnishError, PhaseFailed
+from burnish.errors import BurnishError, NotFound, PhaseFailed
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
@@ -63,6 +63,10 @@ def has_no_room(folder: Path) -> bool:
     except OSError:
         return False
     return found.f_bavail * found.f_frsize < _NO_ROOM or (found.f_files > 0 and found.f_favail == 0)
+
+
+def no_such_task(task: int | None) -> NotFound:
+    return NotFound(f"There is no task {task}.", hint="`burnish list` shows the tasks of this project.")
 
 
 def damaged(what: str, why: str) -> BurnishError:

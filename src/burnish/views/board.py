@@ -12,16 +12,7 @@ from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.board_moves import RUNNING, moves, others
 from burnish.views.filters import MET, unmet_among
-from burnish.views.status import (
-    UNDER_WAY,
-    Summary,
-    cycles_words,
-    doing,
-    review_words,
-    summary,
-    unsaid,
-    was_cut,
-)
+from burnish.views.status import UNDER_WAY, Summary, cycles_words, doing, review_words, summary, unsaid, was_cut
 
 # in the order of the story; what stands still comes before what is done
 ORDER = (

@@ -1,12 +1,12 @@
-"""One line per task, in pieces, and the sum of them."""
+"""Tasks as `status` shows them: one line or one JSON object per task, and the sum of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from burnish.core.agent import joint_source
 from burnish.core.cost_text import short_cost
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
@@ -146,6 +146,41 @@ def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: 
     )
 
 
+def task_json(task: Task, alive: Alive = None) -> dict[str, Any]:
+    """One entry of `status --json`. `alive` tells whether a runner still lives; without it every runner counts."""
+    final = verdict_so_far(task, alive)
+    return {
+        "id": str(task.id),
+        "project": task.project,
+        "title": task.spec.title,
+        "type": task.spec.type.value,
+        "status": task.status.value,
+        "reason": task.reason.value if task.reason else None,
+        "error": task.error.value if task.error else None,
+        "final_verdict": final.value if final else None,
+        "cycle": task.cycle,
+        "max_cycles": task.max_cycles,
+        "review_status": task.review_status.value if task.review_status else None,
+        "open_findings": task.open_findings,
+        "branch": task.branch,
+        "base": task.base,
+        "commit": task.commit,
+        "agent": task.agent or task.spec.agent,
+        "model": task.model or task.spec.model,
+        "auto_review": task.auto_review,
+        "priority": task.spec.priority,
+        "cost_usd": task.cost_usd,
+        "cost_source": task.cost_source,
+        "tokens": task.tokens,
+        "depends_on": [str(other) for other in task.spec.depends_on],
+        "overrides": task.overrides,
+        "waits_for": task.waits_for or None,
+        "issues_fixed": task.issues_fixed,
+        "created_at": task.created_at,
+        "updated_at": task.updated_at,
+    }
+
+
 def is_running(task: Task, alive: Alive = None) -> bool:
     return task.runner is not None and (alive is None or alive(task.runner))
 
@@ -164,6 +199,9 @@ def verdict_so_far(task: Task, alive: Alive = None) -> FinalVerdict | None:
 
 
 def summary(tasks: Iterable[Task], *, alive: Alive = None) -> Summary:
+    # imported here: `status --json` does not need the types of agents
+    from burnish.core.agent import joint_source
+
     everything = list(tasks)
     counts = {status: sum(task.status is status for task in everything) for status in Status}
     costs = [task.cost_usd for task in everything if task.cost_usd is not None]

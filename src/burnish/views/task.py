@@ -15,42 +15,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.cycles import cycles
-from burnish.views.status import Alive, is_running, verdict_so_far
-
-
-def task_json(task: Task, alive: Alive = None) -> dict[str, Any]:
-    """One entry of `status --json`. `alive` tells whether a runner still lives; without it every runner counts."""
-    final = verdict_so_far(task, alive)
-    return {
-        "id": str(task.id),
-        "project": task.project,
-        "title": task.spec.title,
-        "type": task.spec.type.value,
-        "status": task.status.value,
-        "reason": task.reason.value if task.reason else None,
-        "error": task.error.value if task.error else None,
-        "final_verdict": final.value if final else None,
-        "cycle": task.cycle,
-        "max_cycles": task.max_cycles,
-        "review_status": task.review_status.value if task.review_status else None,
-        "open_findings": task.open_findings,
-        "branch": task.branch,
-        "base": task.base,
-        "commit": task.commit,
-        "agent": task.agent or task.spec.agent,
-        "model": task.model or task.spec.model,
-        "auto_review": task.auto_review,
-        "priority": task.spec.priority,
-        "cost_usd": task.cost_usd,
-        "cost_source": task.cost_source,
-        "tokens": task.tokens,
-        "depends_on": [str(other) for other in task.spec.depends_on],
-        "overrides": task.overrides,
-        "waits_for": task.waits_for or None,
-        "issues_fixed": task.issues_fixed,
-        "created_at": task.created_at,
-        "updated_at": task.updated_at,
-    }
+from burnish.views.status import Alive, is_running, task_json
 
 
 def show_json(store: Store, project: str, id: int, alive: Alive = None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from burnish.checks.tools import Surroundings
 from burnish.errors import BurnishError
+from burnish.git.discovery import FoundRepository
 from burnish.git.ignored_paths import is_ignored
-from burnish.git.project import FoundRepository
 from burnish.proc.capture import capture
 from burnish.proc.environment import path_outside
 

@@ -41,8 +41,9 @@ from burnish.core.policy import CheckSpec, fill_isolation_env
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
+from burnish.git.discovery import FoundRepository
 from burnish.git.files import write_whole
-from burnish.git.project import FoundRepository, Project
+from burnish.git.project import Project
 from burnish.git.reading import Contents, list_files, list_links, read_files
 from burnish.git.task_tree import TaskTree
 from burnish.proc.run import StopToken

@@ -34,7 +34,8 @@ from burnish.features.doctor.machine import sandbox_signs
 from burnish.git import lfs
 from burnish.git.base import resolve_base, uncommitted
 from burnish.git.broken_refs import find_broken_refs
-from burnish.git.project import FoundRepository, Project, open_project
+from burnish.git.discovery import FoundRepository
+from burnish.git.project import Project, open_project
 from burnish.git.refs import read_own_refs
 from burnish.git.torn_objects import find_torn_objects, find_torn_packs
 from burnish.proc.capture import capture

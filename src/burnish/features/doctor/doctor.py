@@ -14,7 +14,7 @@ from burnish.errors import BadInput, BurnishError
 from burnish.features.doctor.agents import configured_signs
 from burnish.features.doctor.diagnostic import MISSING, Diagnostic, DiagnosticGroup, clean_signs
 from burnish.features.doctor.machine import RUNS, agent_signs, database_sign, machine_signs
-from burnish.git.project import discover
+from burnish.git.discovery import discover
 from burnish.proc.orphans import wait_for_orphans
 from burnish.runtime.reader import home_of
 from burnish.store import Store

@@ -19,11 +19,11 @@ from burnish.features.hooks.limits import limited
 from burnish.features.hooks.news import CommitNews, commits_folder, stop_news
 from burnish.features.hooks.programs import GIVE_UP
 from burnish.features.review.adhoc_review import AdhocResult, ReviewTarget, review_change
+from burnish.git.discovery import FoundRepository, discover
 from burnish.git.files import write_whole
-from burnish.git.project import FoundRepository, discover
 from burnish.git.run import bare_env, git
 from burnish.runtime.reader import home_of
-from burnish.views import finding_json
+from burnish.views.task import finding_json
 
 KEPT = 50
 # a script that makes a hundred commits does not pay for a hundred reviews

@@ -10,7 +10,7 @@ from burnish.errors import Refused
 from burnish.features.hooks.backups import Edit, mode_of, read
 from burnish.features.hooks.programs import GIT, program
 from burnish.features.hooks.settings_text import put_block, take_block
-from burnish.git.project import FoundRepository
+from burnish.git.discovery import FoundRepository
 from burnish.git.run import bare_env, git
 
 _SHELL = re.compile(rb"#!\s*(\S*/)?(env\s+(-\S+\s+)*)?(ba|da|k|z|a)?sh\b[^\n]*(\n|$)")

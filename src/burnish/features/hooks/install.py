@@ -13,7 +13,7 @@ from burnish.features.hooks import git_hook as hook_git
 from burnish.features.hooks.backups import Backups, Edit, mode_of, read, write
 from burnish.features.hooks.programs import GIT, NAMES, command_for
 from burnish.features.hooks.settings_text import put_block, put_entry, take_block, take_entry
-from burnish.git.project import FoundRepository, discover
+from burnish.git.discovery import FoundRepository, discover
 from burnish.git.run import bare_env, git
 from burnish.runtime.project_identity import locate
 from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase

@@ -13,8 +13,8 @@ from burnish.core.review import Verdict
 from burnish.errors import BurnishError
 from burnish.features.hooks.news import stops_folder
 from burnish.features.review.adhoc_review import AdhocResult
+from burnish.git.discovery import FoundRepository
 from burnish.git.files import write_whole
-from burnish.git.project import FoundRepository
 from burnish.runtime.reader import home_of
 
 STRIPPED = (

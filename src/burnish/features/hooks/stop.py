@@ -21,8 +21,9 @@ from burnish.features.hooks.programs import GIVE_UP
 from burnish.features.hooks.sessions import HookSession, SessionBusy, remembered
 from burnish.features.review.adhoc_review import AdhocResult, review_change
 from burnish.git.base import resolve_base
+from burnish.git.discovery import FoundRepository, discover
 from burnish.git.files import remove_tree
-from burnish.git.project import FoundRepository, Project, discover
+from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, choose
 from burnish.git.working_tree import private_project
 from burnish.proc.inside import inside_phase

@@ -21,8 +21,8 @@ from burnish.core.policy import CheckSpec
 from burnish.errors import BadInput, BurnishError
 from burnish.features.doctor.checkout import check_sign, first_program
 from burnish.features.init.settings_file import settings_text
-from burnish.git.project import FoundRepository
-from burnish.git.project import discover as find_repository
+from burnish.git.discovery import FoundRepository
+from burnish.git.discovery import discover as find_repository
 from burnish.runtime.project_identity import locate
 from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.runtime.trust import BY_INIT, CheckoutTrust, examine, grant

@@ -10,8 +10,9 @@ from burnish.adapters.task_locks import is_runner_dead
 from burnish.core.flow import RUNNING
 from burnish.errors import BadInput, NotFound, Refused
 from burnish.features.projects.projects import find_named
+from burnish.git.discovery import FoundRepository, discover
 from burnish.git.objects import read_objects
-from burnish.git.project import FoundRepository, Project, discover, open_project
+from burnish.git.project import Project, open_project
 from burnish.git.repository_id import read_id, write_new_id
 from burnish.runtime.project_identity import ensure_id, is_still_there, link
 from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase

@@ -45,9 +45,10 @@ from burnish.features.review.adhoc_checks import (
 )
 from burnish.git.base import identity
 from burnish.git.changed_files import write_changed_files
+from burnish.git.discovery import discover
 from burnish.git.file_content import read_blobs
 from burnish.git.files import disk_errors, remove_tree
-from burnish.git.project import Project, discover
+from burnish.git.project import Project
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.git.review_target import CommitRange, ReviewTarget, changes, choose, messages
 from burnish.git.snapshot import snapshot

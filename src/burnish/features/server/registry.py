@@ -15,7 +15,7 @@ from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, NotFound
 from burnish.features.run.run import run_tasks
 from burnish.features.server.background_runs import BackgroundRuns, Notice
-from burnish.git.project import discover
+from burnish.git.discovery import discover
 from burnish.runtime.app import App
 from burnish.runtime.lost_branches import void_lost_approvals
 from burnish.runtime.ports import NullProgress

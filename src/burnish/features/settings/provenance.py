@@ -18,7 +18,7 @@ from burnish.config.reserved import IgnoredKey
 from burnish.config.sources import PREFIX, Layer
 from burnish.core.masking import mask_all
 from burnish.errors import BadInput
-from burnish.git.project import discover
+from burnish.git.discovery import discover
 from burnish.runtime.trust import examine, settings_at
 
 

@@ -21,7 +21,7 @@ from burnish.config.sources import Layer
 from burnish.core.masking import mask, mask_all
 from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError
-from burnish.git.project import FoundRepository
+from burnish.git.discovery import FoundRepository
 from burnish.runtime.trust import CheckoutTrust, check_settings
 
 # keys whose value names a program, or an agent that is one; `*` is any name or number

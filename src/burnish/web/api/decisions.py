@@ -10,7 +10,7 @@ from fastapi import Body as FromBody
 from burnish.core.gate import GateChoice, GateDecision
 from burnish.core.status import Status
 from burnish.features.decide import decisions as people
-from burnish.views.task import task_json
+from burnish.views.status import task_json
 from burnish.web.api.answers import TaskOut
 from burnish.web.api.shapes import Body, Reasons, Seen, Text, example
 from burnish.web.deps import AppDep, TaskNumber, Via

@@ -10,7 +10,7 @@ from burnish import __version__
 from burnish.features.projects.projects import forget, known
 from burnish.features.server.registry import ProjectRegistry
 from burnish.views.filters import pick, search
-from burnish.views.task import task_json
+from burnish.views.status import task_json
 from burnish.web.api.answers import ApiModel, TasksOut
 from burnish.web.api.project import InboxOut, inbox_of
 from burnish.web.api.shapes import Limit, Offset

@@ -11,7 +11,8 @@ from burnish.core.review import Verdict
 from burnish.features.review.external_review import ReviewFile, bring_review
 from burnish.features.review.handoff import hand_off
 from burnish.runtime.ports import NullProgress
-from burnish.views.task import review_json, task_json
+from burnish.views.status import task_json
+from burnish.views.task import review_json
 from burnish.web.api.answers import ApiModel, FindingOut, TaskOut
 from burnish.web.api.shapes import Body, Line, Seen, Text, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber

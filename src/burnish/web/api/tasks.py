@@ -13,8 +13,8 @@ from burnish.features.tasks.edit import edit_task, remove_task
 from burnish.runtime.task_validation import ticked
 from burnish.runtime.tasks import add_task
 from burnish.views.filters import pick, search
-from burnish.views.status import can_go_on
-from burnish.views.task import show_json, task_json
+from burnish.views.status import can_go_on, task_json
+from burnish.views.task import show_json
 from burnish.web.api.answers import StoryOut, TaskOut, TasksOut
 from burnish.web.api.shapes import Body, Limit, Line, Offset, TaskRef, Text, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
