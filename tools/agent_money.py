@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from burnish.agents.base import AgentSettings
 from burnish.agents.prices import cost
-from burnish.core.agent import AgentReply, CostSource
+from burnish.core.agent import AgentReply
+from burnish.core.cost import CostSource
 from testing.model_turns import Say, Shell
 from testing.model_wire import TokensBilled
 from tools.agent_bench import Lacks, bench, script

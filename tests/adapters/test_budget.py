@@ -8,7 +8,8 @@ import pytest
 
 from burnish.adapters.budget import BudgetTracker
 from burnish.agents.base import AgentSettings
-from burnish.core.agent import AgentReply, AgentRequest, CostSource, Use
+from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.cost import CostSource
 
 ENTRY = AgentSettings("claude", "claude", budget_usd=5.0)
 

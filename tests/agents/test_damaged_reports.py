@@ -12,7 +12,8 @@ from burnish.agents.base import AgentSettings, FinishedCall
 from burnish.agents.countable import uncounted_usd
 from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
-from burnish.core.agent import AgentReply, CostSource
+from burnish.core.agent import AgentReply
+from burnish.core.cost import CostSource
 from burnish.proc.ending import ExitRecord
 from testing.agent_samples import request
 

@@ -16,7 +16,8 @@ from burnish.agents.meter import Meter
 from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
 from burnish.agents.usage import MOST_TOKENS, MOST_USD, TokenCount, at_least, dollars, token_count
-from burnish.core.agent import AgentReply, CostSource, Use, joint_source
+from burnish.core.agent import AgentReply, Use
+from burnish.core.cost import CostSource, joint_source
 from burnish.proc.ending import ExitRecord
 from testing.agent_samples import request
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from burnish import __version__
-from burnish.cli.main import ALIASES, VERBS, build, main, summary
+from burnish.cli.command_line import summary
+from burnish.cli.main import ALIASES, VERBS, build, main
 from burnish.errors import BadInput, BurnishError, Refused
 from testing.userrepo import UserRepo
 

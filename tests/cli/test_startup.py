@@ -64,6 +64,16 @@ def test_a_reading_command_loads_nothing_heavy(argv: tuple[str, ...], user_repo:
     assert "sqlite3" in modules
 
 
+@pytest.mark.parametrize("argv", [("status", "--json"), ("--version",)])
+def test_what_scripts_poll_loads_no_library_and_no_types_that_it_does_not_show(
+    argv: tuple[str, ...], user_repo: UserRepo
+) -> None:
+    modules = loaded(user_repo, *argv)
+    assert not {"click", "shutil", "subprocess", "tempfile", "typer", "uuid"} & modules
+    types = ("agent", "approval", "event", "finding", "history", "journal", "journal_events", "review")
+    assert not {f"burnish.core.{name}" for name in types} & modules
+
+
 def test_only_the_verb_that_was_typed_is_loaded(user_repo: UserRepo) -> None:
     verbs = {"burnish.cli.add", "burnish.cli.run", "burnish.cli.edit", "burnish.cli.log", "burnish.cli.show"}
     assert not loaded(user_repo, "status", "--json") & verbs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from burnish.core.cost_text import cost_with_source, dollars, short_cost
+from burnish.core.cost import cost_with_source, dollars, short_cost
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 from burnish.cli.hook import ACTIONS as HOOK_ACTIONS
 from burnish.cli.main import build
-from burnish.cli.session import SHARED
+from burnish.cli.parameters import SHARED
 from testing.deciding_commands import HARMLESS_VERBS
 from testing.lab import APPROVE, REJECT, Lab
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.agents.prices import cost
-from burnish.core.agent import AgentReply, CostSource, FailedAttempt, Use
+from burnish.core.agent import AgentReply, FailedAttempt, Use
+from burnish.core.cost import CostSource
 
 # No honest call comes near: a billion tokens are days of work of a whole team of agents.
 MOST_TOKENS = 10**9

@@ -6,25 +6,22 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from burnish.cli.output import say, say_json, tell, titled
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, open_app, start_dir
 from burnish.core.task import Item, Spec, TaskType, task_id
 from burnish.errors import BadInput
 
 
 def add(
-    title: Annotated[str, typer.Argument(metavar="TITLE", help="The title, in one line.", show_default=False)],
-    stdin: Annotated[str | None, typer.Argument(metavar="-", help="Read the description from standard input.")] = None,
-    description: Annotated[
-        str | None, typer.Option("-d", "--description", metavar="TEXT", help="Describe the task.")
-    ] = None,
-    file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Read the description from FILE.")] = None,
-    kind: Annotated[TaskType, typer.Option("-t", "--type", help="The type of task.")] = TaskType.IMPLEMENT,
+    title: Annotated[str, Argument(metavar="TITLE", help="The title, in one line.", show_default=False)],
+    stdin: Annotated[str | None, Argument(metavar="-", help="Read the description from standard input.")] = None,
+    description: Annotated[str | None, Option("-d", "--description", metavar="TEXT", help="Describe the task.")] = None,
+    file: Annotated[Path | None, Option("--file", metavar="FILE", help="Read the description from FILE.")] = None,
+    kind: Annotated[TaskType, Option("-t", "--type", help="The type of task.")] = TaskType.IMPLEMENT,
     auto_review: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "-a/-A",
             "--auto-review/--no-auto-review",
             help="Review and improve automatically (or do not).",
@@ -32,33 +29,31 @@ def add(
         ),
     ] = None,
     max_cycles: Annotated[
-        int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Run at most N review cycles.")
+        int | None, Option("--max-cycles", min=1, metavar="N", help="Run at most N review cycles.")
     ] = None,
-    scope: Annotated[
-        str, typer.Option("--scope", metavar="TEXT", help="Describe what is in scope and what is not.")
-    ] = "",
+    scope: Annotated[str, Option("--scope", metavar="TEXT", help="Describe what is in scope and what is not.")] = "",
     accept: Annotated[
         list[str] | None,
-        typer.Option("--accept", metavar="TEXT", help="Add an acceptance criterion; repeatable."),
+        Option("--accept", metavar="TEXT", help="Add an acceptance criterion; repeatable."),
     ] = None,
     item: Annotated[
-        list[str] | None, typer.Option("--item", metavar="TEXT", help="Add a checklist item; repeatable.")
+        list[str] | None, Option("--item", metavar="TEXT", help="Add a checklist item; repeatable.")
     ] = None,
     depends_on: Annotated[
         list[str] | None,
-        typer.Option("--depends-on", metavar="ID", help="Run after task ID is finished; repeatable."),
+        Option("--depends-on", metavar="ID", help="Run after task ID is finished; repeatable."),
     ] = None,
-    priority: Annotated[int, typer.Option("--priority", metavar="N", help="Run tasks with a higher N first.")] = 0,
-    agent: Annotated[str | None, typer.Option("--agent", metavar="AGENT", help="Have AGENT do the task.")] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="Use MODEL for this task.")] = None,
+    priority: Annotated[int, Option("--priority", metavar="N", help="Run tasks with a higher N first.")] = 0,
+    agent: Annotated[str | None, Option("--agent", metavar="AGENT", help="Have AGENT do the task.")] = None,
+    model: Annotated[str | None, Option("--model", metavar="MODEL", help="Use MODEL for this task.")] = None,
     base: Annotated[
-        str | None, typer.Option("--base", metavar="REF", help="Start from REF instead of the current branch.")
+        str | None, Option("--base", metavar="REF", help="Start from REF instead of the current branch.")
     ] = None,
     spec: Annotated[
-        Path | None, typer.Option("--spec", metavar="FILE", help="Give the agent the plan or specification in FILE.")
+        Path | None, Option("--spec", metavar="FILE", help="Give the agent the plan or specification in FILE.")
     ] = None,
-    skip_tests: Annotated[bool, typer.Option("--skip-tests", help="Run no tests; a person must approve.")] = False,
-    of: Annotated[str | None, typer.Option("--of", metavar="ID", help="With --type improve: continue task ID.")] = None,
+    skip_tests: Annotated[bool, Option("--skip-tests", help="Run no tests; a person must approve.")] = False,
+    of: Annotated[str | None, Option("--of", metavar="ID", help="With --type improve: continue task ID.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Add a task to the backlog.

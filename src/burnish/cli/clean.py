@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import columns, mark, say, say_json, tell
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, offer_tasks, open_app
 from burnish.cli.text import clean as harmless
 from burnish.cli.text import count, cut, one_line, pad
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 def clean(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="TASK",
             help="Remove the workspace of TASK; repeatable.",
             show_default=False,
@@ -31,15 +30,15 @@ def clean(
         ),
     ] = None,
     all_completed: Annotated[
-        bool, typer.Option("--all-completed", help="Remove workspaces of completed, cancelled and removed tasks.")
+        bool, Option("--all-completed", help="Remove workspaces of completed, cancelled and removed tasks.")
     ] = False,
     with_environments: Annotated[
         bool,
-        typer.Option("--environments", help="Remove stored check environments that no run uses."),
+        Option("--environments", help="Remove stored check environments that no run uses."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be removed; remove nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print what would be removed; remove nothing.")] = False,
     show_rescues: Annotated[
-        bool, typer.Option("--rescues", help="List the rescue refs with uncommitted work that was saved.")
+        bool, Option("--rescues", help="List the rescue refs with uncommitted work that was saved.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:

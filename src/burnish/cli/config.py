@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli.output import coloured, columns, paint, say, say_json
 from burnish.cli.pager import paged
+from burnish.cli.parameters import Argument
 from burnish.cli.session import AsJson, start_dir, tell_approval_cost
 from burnish.cli.text import clean, cut, one_line, pad, visible, width
 from burnish.errors import BadInput
@@ -23,12 +22,10 @@ ACTIONS = ("show", "path", "reference")
 
 
 def config(
-    action: Annotated[
-        str, typer.Argument(metavar="[show|path|reference]", help="The action; show if omitted.")
-    ] = "show",
+    action: Annotated[str, Argument(metavar="[show|path|reference]", help="The action; show if omitted.")] = "show",
     key: Annotated[
         str | None,
-        typer.Argument(metavar="KEY", help="With show: print one setting or section, e.g. review.max_cycles."),
+        Argument(metavar="KEY", help="With show: print one setting or section, e.g. review.max_cycles."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from burnish.cli import questions
 from burnish.cli.output import say, say_json, tell, titled
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.cli.text import count, one_line
 from burnish.core.gate import GateChoice, GateDecision
@@ -17,9 +16,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
 
-Commit = Annotated[
-    str | None, typer.Option("--commit", metavar="SHA", help="Refuse if the task is no longer at commit SHA.")
-]
+Commit = Annotated[str | None, Option("--commit", metavar="SHA", help="Refuse if the task is no longer at commit SHA.")]
 DONE = {
     GateChoice.APPROVE: "Approved",
     GateChoice.REJECT: "Rejected",
@@ -32,10 +29,10 @@ DONE = {
 def decide(
     task: TaskId,
     choice: Annotated[
-        GateChoice, typer.Argument(metavar="approve|reject|fix|skip", help="The decision.", show_default=False)
+        GateChoice, Argument(metavar="approve|reject|fix|skip", help="The decision.", show_default=False)
     ],
     note: Annotated[
-        str, typer.Option("-m", "--note", metavar="NOTE", help="Record NOTE and send it to the agent that fixes.")
+        str, Option("-m", "--note", metavar="NOTE", help="Record NOTE and send it to the agent that fixes.")
     ] = "",
     commit: Commit = None,
     grounds: OverrideReasons | None = None,

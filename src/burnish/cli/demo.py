@@ -11,9 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli.output import coloured, columns, paint, say, say_json
+from burnish.cli.parameters import Option
 from burnish.cli.session import SESSION, AsJson
 from burnish.cli.text import one_line, wrap
 from burnish.errors import BadInput, BurnishError
@@ -29,10 +28,10 @@ OPENING = (
 
 
 def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the sample repository.")] = False,
+    keep: Annotated[bool, Option("--keep", help="Keep the sample repository.")] = False,
     where: Annotated[
         Path | None,
-        typer.Option("--dir", metavar="DIR", help="Create the sample repository in the new directory DIR and keep it."),
+        Option("--dir", metavar="DIR", help="Create the sample repository in the new directory DIR and keep it."),
     ] = None,
     as_json: AsJson = False,
 ) -> int:

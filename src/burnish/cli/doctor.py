@@ -7,9 +7,8 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import coloured, columns, paint, say, say_json
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, start_dir
 from burnish.cli.text import count, one_line, pad, visible, width, wrap
 
@@ -20,7 +19,7 @@ TONES = {"ok": "green", "weak": "yellow", "missing": "red"}
 
 
 def doctor(
-    probe: Annotated[bool, typer.Option("--probe", help="Also send each agent a one-word prompt.")] = False,
+    probe: Annotated[bool, Option("--probe", help="Also send each agent a one-word prompt.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Check this machine and repository for problems.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli import questions
 from burnish.cli.output import say, say_json, tell, titled
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.core.decision import needs_description
 from burnish.core.override import OverrideReasons
@@ -23,44 +22,42 @@ if TYPE_CHECKING:
 @questions.with_grounds
 def edit(
     task: TaskId,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Set the title.")] = None,
+    title: Annotated[str | None, Option("--title", metavar="TEXT", help="Set the title.")] = None,
     description: Annotated[
-        str | None, typer.Option("-d", "--description", metavar="TEXT", help="Set the description.")
+        str | None, Option("-d", "--description", metavar="TEXT", help="Set the description.")
     ] = None,
-    scope: Annotated[str | None, typer.Option("--scope", metavar="TEXT", help="Set the scope.")] = None,
+    scope: Annotated[str | None, Option("--scope", metavar="TEXT", help="Set the scope.")] = None,
     accept: Annotated[
-        list[str] | None, typer.Option("--accept", metavar="TEXT", help="Replace the acceptance criteria; repeatable.")
+        list[str] | None, Option("--accept", metavar="TEXT", help="Replace the acceptance criteria; repeatable.")
     ] = None,
     item: Annotated[
-        list[str] | None, typer.Option("--item", metavar="TEXT", help="Replace the checklist; repeatable.")
+        list[str] | None, Option("--item", metavar="TEXT", help="Replace the checklist; repeatable.")
     ] = None,
-    tick: Annotated[
-        list[int] | None, typer.Option("--tick", metavar="N", help="Mark checklist item N as done.")
-    ] = None,
+    tick: Annotated[list[int] | None, Option("--tick", metavar="N", help="Mark checklist item N as done.")] = None,
     untick: Annotated[
-        list[int] | None, typer.Option("--untick", metavar="N", help="Mark checklist item N as not done.")
+        list[int] | None, Option("--untick", metavar="N", help="Mark checklist item N as not done.")
     ] = None,
     priority: Annotated[
-        int | None, typer.Option("--priority", metavar="N", help="Set the priority; a higher N runs first.")
+        int | None, Option("--priority", metavar="N", help="Set the priority; a higher N runs first.")
     ] = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="AGENT", help="Set the agent; `default`: from the settings.")
+        str | None, Option("--agent", metavar="AGENT", help="Set the agent; `default`: from the settings.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="MODEL", help="Set the model; `default`: from the settings.")
+        str | None, Option("--model", metavar="MODEL", help="Set the model; `default`: from the settings.")
     ] = None,
     max_cycles: Annotated[
-        int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Run at most N review cycles.")
+        int | None, Option("--max-cycles", min=1, metavar="N", help="Run at most N review cycles.")
     ] = None,
     depends_on: Annotated[
         list[str] | None,
-        typer.Option("--depends-on", metavar="ID", help="Replace the dependencies; repeatable; `none` removes all."),
+        Option("--depends-on", metavar="ID", help="Replace the dependencies; repeatable; `none` removes all."),
     ] = None,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="backlog", help="Move the task back to the backlog.")
+        str | None, Option("--status", metavar="backlog", help="Move the task back to the backlog.")
     ] = None,
     verdict: Annotated[
-        str | None, typer.Option("--verdict", metavar="APPROVED", help="Approve against the review; needs --reason.")
+        str | None, Option("--verdict", metavar="APPROVED", help="Approve against the review; needs --reason.")
     ] = None,
     grounds: OverrideReasons | None = None,
     as_json: AsJson = False,

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli.output import BY_SEVERITY, coloured, columns, paint, say, say_json, tell
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, TaskId, open_app, open_reader
 from burnish.cli.text import clean, count, cut, one_line, pad, width
 from burnish.core.task import task_id
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
     from burnish.core.finding import Finding
     from burnish.core.task import Task
 
-FindingId = Annotated[str, typer.Argument(metavar="FINDING", help="The finding, e.g. F2.", show_default=False)]
+FindingId = Annotated[str, Argument(metavar="FINDING", help="The finding, e.g. F2.", show_default=False)]
 HEADS = ("id", "state", "severity", "category", "place", "title", "voices", "cycles")
 
 
 def findings(
     task: TaskId,
-    alive: Annotated[bool, typer.Option("--open", help="Show only open findings.")] = False,
+    alive: Annotated[bool, Option("--open", help="Show only open findings.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the findings of a task with their state."""
@@ -111,9 +110,9 @@ def said_of(one: Mapping[str, Any]) -> Iterator[str]:
 def waive(
     task: TaskId,
     finding: FindingId,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Record why the finding is acceptable.")] = "",
+    reason: Annotated[str, Option("--reason", metavar="TEXT", help="Record why the finding is acceptable.")] = "",
     until: Annotated[
-        str | None, typer.Option("--until", metavar="DATE", help="End the waiver on DATE, e.g. 2027-01-31.")
+        str | None, Option("--until", metavar="DATE", help="End the waiver on DATE, e.g. 2027-01-31.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -137,7 +136,7 @@ def waive(
 def reopen(
     task: TaskId,
     finding: FindingId,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Record why the finding is open again.")] = "",
+    reason: Annotated[str, Option("--reason", metavar="TEXT", help="Record why the finding is open again.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Reopen a finding that was resolved or waived.

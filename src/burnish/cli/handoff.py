@@ -7,9 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import coloured, paint, say, say_json, tell
+from burnish.cli.parameters import Option
 from burnish.cli.session import SESSION, AsJson, TaskId, open_app
 from burnish.cli.text import clean, count, one_line
 from burnish.core.flow import RUNNING
@@ -28,7 +27,7 @@ SHOWN = 20
 def handoff(
     task: TaskId,
     force: Annotated[
-        bool, typer.Option("--force", help="Hand over the committed work even if the workspace has uncommitted files.")
+        bool, Option("--force", help="Hand over the committed work even if the workspace has uncommitted files.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:

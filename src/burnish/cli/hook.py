@@ -8,9 +8,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli.output import coloured, paint, say, say_json, tell
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, start_dir
 from burnish.cli.text import clean, one_line
 from burnish.errors import BadInput, BurnishError
@@ -26,18 +25,18 @@ QUESTION_SECONDS = 30.0
 
 
 def hook(
-    action: Annotated[str, typer.Argument(metavar="install|uninstall|last", help="The action.", show_default=False)],
+    action: Annotated[str, Argument(metavar="install|uninstall|last", help="The action.", show_default=False)],
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="NAME",
             help="An agent program, or git; omit it for a list.",
             show_default=False,
         ),
     ] = None,
-    everywhere: Annotated[bool, typer.Option("--global", help="Change your user settings, for all projects.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would change; change nothing.")] = False,
-    commit: Annotated[str | None, typer.Option("--commit", metavar="SHA", hidden=True)] = None,
+    everywhere: Annotated[bool, Option("--global", help="Change your user settings, for all projects.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print what would change; change nothing.")] = False,
+    commit: Annotated[str | None, Option("--commit", metavar="SHA", hidden=True)] = None,
     as_json: AsJson = False,
 ) -> int:
     """Review automatically when an agent stops or you commit.

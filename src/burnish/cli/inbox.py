@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import BY_STATUS, coloured, columns, mark, paint, say, say_json
+from burnish.cli.parameters import Option
 from burnish.cli.projects import ago
 from burnish.cli.session import AsJson, open_reader
 from burnish.cli.text import count, cut, one_line, width, wrap
@@ -29,7 +28,7 @@ _FILES = 10
 
 
 def inbox(
-    everywhere: Annotated[bool, typer.Option("--all", help="Include every project.")] = False,
+    everywhere: Annotated[bool, Option("--all", help="Include every project.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List what waits for you, with the command that answers it.

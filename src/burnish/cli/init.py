@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli.output import coloured, columns, is_plain, mark, paint, say, say_json, tell
+from burnish.cli.parameters import Option
 from burnish.cli.session import SESSION, AsJson, follow_move, start_dir
 from burnish.cli.text import clean, cut, duration, one_line, pad, visible, width, wrap
 from burnish.errors import BadInput
@@ -30,15 +29,13 @@ WORDS = {
 
 def init(
     slash: Annotated[
-        bool, typer.Option("--slash", help="Also write /review-task and /parse-review for Claude Code.")
+        bool, Option("--slash", help="Also write /review-task and /parse-review for Claude Code.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be written; write nothing.")] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print what would be written; write nothing.")] = False,
     try_now: Annotated[
         bool | None,
-        typer.Option(
-            "--try/--no-try", help="Run set-up and checks once (default: ask on a terminal).", show_default=False
-        ),
+        Option("--try/--no-try", help="Run set-up and checks once (default: ask on a terminal).", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> int:

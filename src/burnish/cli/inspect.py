@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-import typer
-
 from burnish.cli.output import coloured, paint, say, say_json, tell
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.cli.text import clean
 from burnish.core.task import task_id
@@ -17,7 +16,7 @@ from burnish.core.task import task_id
 def diff(
     task: TaskId,
     since_review: Annotated[
-        bool, typer.Option("--since-review", help="Show only changes made after the last review.")
+        bool, Option("--since-review", help="Show only changes made after the last review.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ from rich.text import Text
 from burnish.cli import progress_text as story
 from burnish.cli.progress import PlainProgress
 from burnish.cli.text import cut, duration, one_line, width
-from burnish.core.cost_text import short_cost
+from burnish.core.cost import short_cost
 from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
 from burnish.core.journal import read

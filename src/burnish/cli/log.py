@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import columns, json_text, say, say_json, tell
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean, cut, one_line
 from burnish.core.flow import RUNNING
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from burnish.runtime import App
     from burnish.runtime.requests import LogFile
 
-Follow = Annotated[bool, typer.Option("-f", "--follow", help="Print new lines as they are written.")]
+Follow = Annotated[bool, Option("-f", "--follow", help="Print new lines as they are written.")]
 PHASES = ("setup", "baseline", "implement", "improve", "check", "review")
 _PAUSE = 0.3
 # An agent may print a gigabyte without a newline: never hold more than this of a line.
@@ -37,9 +36,7 @@ def log(
     follow: Follow = False,
     phase: Annotated[
         str | None,
-        typer.Option(
-            "--phase", metavar="PHASE", help="Show one of setup, baseline, implement, improve, check, review."
-        ),
+        Option("--phase", metavar="PHASE", help="Show one of setup, baseline, implement, improve, check, review."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -132,12 +129,10 @@ def _lines_from(path: Path, read: dict[Path, int]) -> Iterator[str]:
 def events(
     task: Annotated[
         str | None,
-        typer.Argument(
-            metavar="TASK", help="Show only events of TASK.", show_default=False, autocompletion=offer_tasks
-        ),
+        Argument(metavar="TASK", help="Show only events of TASK.", show_default=False, autocompletion=offer_tasks),
     ] = None,
     follow: Follow = False,
-    after: Annotated[int, typer.Option("--since", metavar="ID", help="Show only events after event ID.")] = 0,
+    after: Annotated[int, Option("--since", metavar="ID", help="Show only events after event ID.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Show recorded events, oldest first.

@@ -5,18 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-import typer
-from typer.core import TyperGroup
-
 from burnish.cli.interrupts import install_handlers
 from burnish.cli.output import complain, tell
-from burnish.cli.session import SESSION, SHARED, options
-from burnish.cli.typer_startup import lighten
+from burnish.cli.parameters import read_plain
+from burnish.cli.session import SESSION
 from burnish.errors import BurnishError, Untrusted
 
 # group → verb → where it is; only the verb that was typed is loaded. The first group holds the five most used.
@@ -61,7 +59,7 @@ GROUPS = {
         "path": "burnish.cli.inspect:path",
         "open": "burnish.cli.open:open_task",
         "stats": "burnish.cli.stats:stats",
-        "cost": "burnish.cli.cost:cost",
+        "cost": "burnish.cli.stats:cost",
         "serve": "burnish.cli.serve:serve",
     },
     "Set up": {
@@ -79,32 +77,10 @@ GROUPS = {
 }
 ALIASES = {"work": "run"}
 VERBS = {verb: where for verbs in GROUPS.values() for verb, where in verbs.items()}
-_LONGEST_VERB = max(map(len, VERBS))
 VERBS |= {alias: VERBS[verb] for alias, verb in ALIASES.items()}
 
 # A write fails with one of these if the disk is full or the output is closed.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-
-# typer brings its own copy of click in newer versions: take the class from what it hands out.
-_UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
-
-
-class VerbGroup(TyperGroup):
-    """Lists the verbs in their groups."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for group, verbs in GROUPS.items():
-            rows = [
-                (verb.ljust(_LONGEST_VERB), summary(self.commands[verb])) for verb in verbs if verb in self.commands
-            ]
-            if rows:
-                with formatter.section(group):
-                    formatter.write_dl(rows)
-
-
-def summary(command: Any) -> str:
-    """The first line of a command's help, without its full stop."""
-    return str(command.help).partition("\n")[0].rstrip(".")
 
 
 def run() -> NoReturn:
@@ -127,7 +103,7 @@ def main(argv: Sequence[str]) -> int:
         return code
     except BrokenPipeError:
         return _pipe_closed()
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         tell("Interrupted.")
         return 130
     except BurnishError as error:
@@ -177,46 +153,40 @@ def _call_or_ask(argv: Sequence[str]) -> int:
 
 
 def _call(argv: Sequence[str]) -> int:
+    plain_call = _plain_call(argv)
+    if plain_call is not None:
+        code = plain_call()
+        return code if isinstance(code, int) else 0
+    from burnish.cli.command_line import call
+
+    verb = _verb(argv)
     # --version needs no other verb: loading all of them takes longer than `status`
     only_version = "--version" in argv and not {"-h", "--help"} & set(argv)
-    group = build(_verb(argv) or ("version" if only_version else None))
-    if "_BURNISH_COMPLETE" in os.environ:
-        group.main(prog_name="burnish")
-    try:
-        with group.make_context("burnish", list(argv)) as context:
-            code = group.invoke(context)
-    except typer.Exit as done:
-        return done.exit_code
-    except _UsageError as error:
-        verb = _verb(argv)
-        where = error.ctx.command_path if error.ctx else f"burnish {verb}" if verb in VERBS else "burnish"
-        # one line, without the prefix of the validation library
-        words = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
-        complain(words, f"See `{where} --help`.")
-        return 2
-    return code if isinstance(code, int) else 0
+    group = build(verb or ("version" if only_version else None))
+    return call(group, argv, f"burnish {verb}" if verb in VERBS else "burnish")
+
+
+def _plain_call(argv: Sequence[str]) -> Callable[[], Any] | None:
+    """The call of a verb whose command line needs no library to be read."""
+    words = ["version"] if list(argv) == ["--version"] else list(argv)
+    if not words or words[0] not in VERBS or "_BURNISH_COMPLETE" in os.environ:
+        return None
+    module, name = VERBS[words[0]].split(":")
+    function = getattr(import_module(module), name)
+    found = read_plain(function, words[1:])
+    if found is None:
+        return None
+    values, shared_flags = found
+    for flag in shared_flags:
+        setattr(SESSION, flag, True)
+    return partial(function, **values)
 
 
 def build(only: str | None = None) -> Any:
     """The command group, with every verb or with one of them."""
-    app = typer.Typer(
-        cls=VerbGroup,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    )
-    app.callback(invoke_without_command=True)(options)
-    for name in [only] if only in VERBS else VERBS:
-        module, function = VERBS[str(name)].split(":")
-        app.command(name, hidden=name in ALIASES)(getattr(import_module(module), function))
-    group: Any = typer.main.get_command(app)
-    shared_options = [option for option in group.params if option.name in SHARED]
-    for command in group.commands.values():
-        own_names = {word for param in command.params for word in param.opts}
-        command.params += [option for option in shared_options if not own_names & set(option.opts)]
-    for command in (group, *group.commands.values()):
-        lighten(command)
-    return group
+    from burnish.cli.command_line import build_group
+
+    return build_group(GROUPS, ALIASES, only)
 
 
 def _verb(argv: Sequence[str]) -> str | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import advise, coloured, complain, fitted, mark, paint, say, say_json, tell
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, offer_tasks, open_app
 from burnish.cli.text import clean, cut, one_line
 from burnish.core.check import CANNOT_TELL
@@ -29,18 +28,16 @@ HOW = {
 def merge(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TASK", help="Merge TASK; repeatable.", show_default=False, autocompletion=offer_tasks),
+        Argument(metavar="TASK", help="Merge TASK; repeatable.", show_default=False, autocompletion=offer_tasks),
     ] = None,
-    all_verified: Annotated[bool, typer.Option("--all-verified", help="Merge every approved task.")] = False,
-    squash: Annotated[bool, typer.Option("--squash", help="Merge as a single commit.")] = False,
-    rebase: Annotated[bool, typer.Option("--rebase", help="Rebase the commits onto the target branch.")] = False,
+    all_verified: Annotated[bool, Option("--all-verified", help="Merge every approved task.")] = False,
+    squash: Annotated[bool, Option("--squash", help="Merge as a single commit.")] = False,
+    rebase: Annotated[bool, Option("--rebase", help="Rebase the commits onto the target branch.")] = False,
     into: Annotated[
         str | None,
-        typer.Option("--into", metavar="BRANCH", help="Merge into BRANCH instead of the branch it started from."),
+        Option("--into", metavar="BRANCH", help="Merge into BRANCH instead of the branch it started from."),
     ] = None,
-    delete_branch: Annotated[
-        bool, typer.Option("--delete-branch", help="Delete the task's branch after the merge.")
-    ] = False,
+    delete_branch: Annotated[bool, Option("--delete-branch", help="Delete the task's branch after the merge.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Merge approved tasks into the branch they started from.

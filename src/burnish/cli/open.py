@@ -5,16 +5,15 @@ from __future__ import annotations
 import shlex
 from typing import Annotated
 
-import typer
-
 from burnish.cli.output import say, say_json
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.core.task import task_id
 
 
 def open_task(
     task: TaskId,
-    only_print: Annotated[bool, typer.Option("--print", help="Print the command; do not run it.")] = False,
+    only_print: Annotated[bool, Option("--print", help="Print the command; do not run it.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Open a task's workspace in your editor ($VISUAL, else $EDITOR)."""

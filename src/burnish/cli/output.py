@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sys
 from typing import Any, TextIO
 
@@ -72,6 +71,9 @@ def columns(stream: TextIO) -> int:
     """The width of the terminal, between 60 and 200; 200 if the stream is not a terminal."""
     if not stream.isatty() and not os.environ.get("COLUMNS"):
         return 200
+    # imported here: it loads three modules for compression
+    import shutil
+
     return min(200, max(60, shutil.get_terminal_size((100, 24)).columns))
 
 

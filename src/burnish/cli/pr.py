@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from burnish.cli.output import mark, say, say_json
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.cli.text import clean
 from burnish.core.task import task_id
@@ -15,11 +14,11 @@ from burnish.core.task import task_id
 def pr(
     task: TaskId,
     draft: Annotated[
-        bool, typer.Option("--draft", help="Open a draft; also for a task that is not approved, with a notice.")
+        bool, Option("--draft", help="Open a draft; also for a task that is not approved, with a notice.")
     ] = False,
     into: Annotated[
         str | None,
-        typer.Option("--into", metavar="BRANCH", help="Target BRANCH instead of the branch it started from."),
+        Option("--into", metavar="BRANCH", help="Target BRANCH instead of the branch it started from."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

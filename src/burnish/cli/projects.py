@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli import complete
 from burnish.cli.output import coloured, columns, paint, say, say_json, tell
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, start_dir
 from burnish.cli.text import count, cut, one_line, pad, width
 from burnish.errors import BadInput
@@ -22,19 +21,17 @@ NONE = "No projects yet. In your repository, run: burnish init"
 
 
 def projects(
-    action: Annotated[
-        str | None, typer.Argument(metavar="[forget|relink]", help="The action; list if omitted.")
-    ] = None,
+    action: Annotated[str | None, Argument(metavar="[forget|relink]", help="The action; list if omitted.")] = None,
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="NAME",
             help="With forget or relink: the name, key or folder of the project.",
             autocompletion=complete.projects,
         ),
     ] = None,
     new: Annotated[
-        bool, typer.Option("--new", help="With relink: register this repository as a new project, not a moved one.")
+        bool, Option("--new", help="With relink: register this repository as a new project, not a moved one.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

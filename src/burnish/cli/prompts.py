@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli.output import coloured, fitted, paint, say, say_json, tell
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, open_app
 from burnish.cli.text import clean, one_line
 from burnish.core.task import task_id
@@ -24,16 +23,14 @@ ACTIONS = ("list", "show", "edit", "reset", "on", "off", "render")
 
 def prompts(
     action: Annotated[
-        str, typer.Argument(metavar="[list|show|edit|reset|on|off|render]", help="The action; list if omitted.")
+        str, Argument(metavar="[list|show|edit|reset|on|off|render]", help="The action; list if omitted.")
     ] = "list",
     what: Annotated[
-        str | None, typer.Argument(metavar="NAME|TASK", help="The prompt; with render: the task.", show_default=False)
+        str | None, Argument(metavar="NAME|TASK", help="The prompt; with render: the task.", show_default=False)
     ] = None,
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="With render: the prompt.", show_default=False)
-    ] = None,
-    everywhere: Annotated[bool, typer.Option("--global", help="Change your user prompts, for all projects.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="With reset: reset every prompt.")] = False,
+    name: Annotated[str | None, Argument(metavar="NAME", help="With render: the prompt.", show_default=False)] = None,
+    everywhere: Annotated[bool, Option("--global", help="Change your user prompts, for all projects.")] = False,
+    everything: Annotated[bool, Option("--all", help="With reset: reset every prompt.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show, replace or preview the prompts sent to agents.

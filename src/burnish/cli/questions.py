@@ -8,9 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-import typer
-
 from burnish.cli.output import tell
+from burnish.cli.parameters import Option
 from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.errors import BadInput
 
@@ -23,7 +22,7 @@ _HELP = {
     "--environmental": "State that the environment causes the problem.",
     "--follow-up": "Add a task for the open findings.",
 }
-_WORDS = typer.Option("--explain", "--reason", metavar="TEXT", help="Record the reason for the override.")
+_WORDS = Option("--explain", "--reason", metavar="TEXT", help="Record the reason for the override.")
 
 
 def with_grounds(command: Callable[..., R]) -> Callable[..., R]:
@@ -38,9 +37,7 @@ def with_grounds(command: Callable[..., R]) -> Callable[..., R]:
         has_reason = any(yes.values()) or words.strip()
         return command(**arguments, grounds=override_reasons(yes, words) if has_reason else None)
 
-    questions = [
-        _keyword(name, Annotated[bool, typer.Option(flag, help=_HELP[flag])], False) for name, flag in flags.items()
-    ]
+    questions = [_keyword(name, Annotated[bool, Option(flag, help=_HELP[flag])], False) for name, flag in flags.items()]
     questions.append(_keyword("explain", Annotated[str, _WORDS], ""))
     own_parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in own.parameters.values() if one.name != "grounds"]
     # before --json, which every command has last

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import mark, say, say_json, tell
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, open_app
 from burnish.cli.text import clean, count
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 def rebuild(
     from_ref: Annotated[
         bool,
-        typer.Option("--from-ref", help="Read only from git (artifact refs, branches), not from the burnish home."),
+        Option("--from-ref", help="Read only from git (artifact refs, branches), not from the burnish home."),
     ] = False,
     as_json: AsJson = False,
 ) -> int:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli.output import coloured, columns, is_plain, say, say_json, tell
 from burnish.cli.pager import paged
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.report import ReportText, report
 from burnish.cli.run import ExitZero
 from burnish.cli.session import SESSION, AsJson, start_dir
@@ -30,34 +29,32 @@ _TASK = re.compile(r"[Tt]?[0-9]+")
 def review(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="TASK | REV | A..B", help="The task, commit or range to review.", show_default=False),
+        Argument(metavar="TASK | REV | A..B", help="The task, commit or range to review.", show_default=False),
     ] = None,
     rev: Annotated[
-        str | None, typer.Option("--rev", metavar="REV", help="Review revision REV, even if a task has that number.")
+        str | None, Option("--rev", metavar="REV", help="Review revision REV, even if a task has that number.")
     ] = None,
-    dirty: Annotated[bool, typer.Option("--dirty", help="Review uncommitted changes, including new files.")] = False,
-    staged: Annotated[bool, typer.Option("--staged", help="Review staged changes.")] = False,
-    base: Annotated[
-        str | None, typer.Option("--base", metavar="REF", help="Compare with the merge base of REF.")
-    ] = None,
+    dirty: Annotated[bool, Option("--dirty", help="Review uncommitted changes, including new files.")] = False,
+    staged: Annotated[bool, Option("--staged", help="Review staged changes.")] = False,
+    base: Annotated[str | None, Option("--base", metavar="REF", help="Compare with the merge base of REF.")] = None,
     agent: Annotated[
-        list[str] | None, typer.Option("--agent", metavar="AGENT", help="Review with AGENT; repeat for a panel.")
+        list[str] | None, Option("--agent", metavar="AGENT", help="Review with AGENT; repeat for a panel.")
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="Use MODEL for the reviewers.")] = None,
+    model: Annotated[str | None, Option("--model", metavar="MODEL", help="Use MODEL for the reviewers.")] = None,
     tests: Annotated[
         bool | None,
-        typer.Option("--tests/--no-tests", help="Run (or do not run) code of the change: tests, linters with plugins."),
+        Option("--tests/--no-tests", help="Run (or do not run) code of the change: tests, linters with plugins."),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="FILE", help="Record a review of TASK from FILE (-: standard input)."),
+        Option("--from", metavar="FILE", help="Record a review of TASK from FILE (-: standard input)."),
     ] = None,
     verdict: Annotated[
         str | None,
-        typer.Option("--verdict", metavar="VERDICT", help="With --from: use VERDICT if the review has none."),
+        Option("--verdict", metavar="VERDICT", help="With --from: use VERDICT if the review has none."),
     ] = None,
     commit: Annotated[
-        str | None, typer.Option("--commit", metavar="SHA", help="With --from: name the reviewed commit.")
+        str | None, Option("--commit", metavar="SHA", help="With --from: name the reviewed commit.")
     ] = None,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from burnish.cli.output import BY_STATUS, coloured, fitted, mark, paint, say, say_json, tell, titled
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
 from burnish.cli.text import clean, count, one_line
 from burnish.core.status import Status
@@ -21,25 +20,23 @@ if TYPE_CHECKING:
     from burnish.runtime import App
     from burnish.runtime.requests import RunReport, RunRequest
 
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 also if the result is not approved.")]
+ExitZero = Annotated[bool, Option("--exit-zero", help="Exit with 0 also if the result is not approved.")]
 
 
 def run(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TASK", help="Run TASK; repeatable.", show_default=False, autocompletion=offer_tasks),
+        Argument(metavar="TASK", help="Run TASK; repeatable.", show_default=False, autocompletion=offer_tasks),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Run every task that is ready or becomes ready.")] = False,
-    jobs: Annotated[
-        int, typer.Option("-j", "--parallel", min=1, metavar="N", help="Run up to N tasks in parallel.")
-    ] = 1,
-    hitl: Annotated[bool, typer.Option("--hitl-review", help="Ask for your decision after every review.")] = False,
-    no_review: Annotated[bool, typer.Option("--no-review", help="Skip the review, if settings allow.")] = False,
-    tui: Annotated[bool, typer.Option("--tui", hidden=True)] = False,
+    everything: Annotated[bool, Option("--all", help="Run every task that is ready or becomes ready.")] = False,
+    jobs: Annotated[int, Option("-j", "--parallel", min=1, metavar="N", help="Run up to N tasks in parallel.")] = 1,
+    hitl: Annotated[bool, Option("--hitl-review", help="Ask for your decision after every review.")] = False,
+    no_review: Annotated[bool, Option("--no-review", help="Skip the review, if settings allow.")] = False,
+    tui: Annotated[bool, Option("--tui", hidden=True)] = False,
     budget: Annotated[
-        float | None, typer.Option("--budget", min=0, metavar="USD", help="Stop before more than USD is spent.")
+        float | None, Option("--budget", min=0, metavar="USD", help="Stop before more than USD is spent.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run; run nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print what would run; run nothing.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
@@ -72,8 +69,8 @@ def run(
 
 def retry(
     task: TaskId,
-    restart: Annotated[bool, typer.Option("--restart", help="Start again from the base.")] = False,
-    later: Annotated[bool, typer.Option("--later", help="Only mark it as ready; `burnish run` continues it.")] = False,
+    restart: Annotated[bool, Option("--restart", help="Start again from the base.")] = False,
+    later: Annotated[bool, Option("--later", help="Only mark it as ready; `burnish run` continues it.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
@@ -122,10 +119,8 @@ def _tell_kept(app: App, task: Task) -> None:
 
 def improve(
     task: TaskId,
-    guidance: Annotated[
-        str, typer.Option("-m", "--guidance", metavar="TEXT", help="Tell the agent what to change.")
-    ] = "",
-    review: Annotated[bool, typer.Option("--review", help="Review the result.")] = False,
+    guidance: Annotated[str, Option("-m", "--guidance", metavar="TEXT", help="Tell the agent what to change.")] = "",
+    review: Annotated[bool, Option("--review", help="Review the result.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:

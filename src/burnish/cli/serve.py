@@ -8,9 +8,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import say, say_json, tell
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson
 from burnish.proc.own_programs import own_path
 
@@ -20,17 +19,15 @@ if TYPE_CHECKING:
 
 
 def serve(
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Listen on HOST.")] = "127.0.0.1",
+    host: Annotated[str, Option("--host", metavar="HOST", help="Listen on HOST.")] = "127.0.0.1",
     port: Annotated[
         int | None,
-        typer.Option(
-            "--port", min=0, max=65535, metavar="PORT", help="Listen on PORT (default: 4270 if free, else any)."
-        ),
+        Option("--port", min=0, max=65535, metavar="PORT", help="Listen on PORT (default: 4270 if free, else any)."),
     ] = None,
     token_file: Annotated[
-        str | None, typer.Option("--token-file", metavar="FILE", help="Read the token from FILE (-: standard input).")
+        str | None, Option("--token-file", metavar="FILE", help="Read the token from FILE (-: standard input).")
     ] = None,
-    open_browser: Annotated[bool, typer.Option("--open", help="Open the board in the browser.")] = False,
+    open_browser: Annotated[bool, Option("--open", help="Open the board in the browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve the web board and the API for every project.

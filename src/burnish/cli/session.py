@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from burnish.cli.parameters import Argument, Option
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
@@ -33,80 +31,7 @@ class CliSession:
 SESSION = CliSession()
 
 
-def _note(name: str) -> Callable[[Any], Any]:
-    # The option may be given before or after the verb, so that an absent one must not reset it.
-    def keep(value: Any) -> Any:
-        if value:
-            setattr(SESSION, name, value)
-        return value
-
-    return keep
-
-
-def _version(value: bool) -> None:
-    if value:
-        from burnish.cli.version import version
-
-        version(as_json=False)
-        raise typer.Exit
-
-
-def options(
-    context: typer.Context,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            "-C",
-            metavar="DIR",
-            help="Run as if started in DIR.",
-            callback=_note("start"),
-            expose_value=False,
-        ),
-    ] = None,
-    quiet: Annotated[
-        bool,
-        typer.Option("-q", "--quiet", help="Print no progress.", callback=_note("quiet"), expose_value=False),
-    ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "-v",
-            "--verbose",
-            help="Print agent output as it arrives.",
-            callback=_note("verbose"),
-            expose_value=False,
-        ),
-    ] = False,
-    debug: Annotated[
-        bool,
-        typer.Option("--debug", help="Print the traceback of an error.", callback=_note("debug"), expose_value=False),
-    ] = False,
-    plain: Annotated[
-        bool,
-        typer.Option(
-            "--plain",
-            help="Print plain text: no colour, spinner, symbols or pager (or set BURNISH_PLAIN=1).",
-            callback=_note("plain"),
-            expose_value=False,
-        ),
-    ] = False,
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version.", callback=_version, is_eager=True, expose_value=False),
-    ] = False,
-) -> None:
-    """Have AI agents do coding tasks, then test, review and fix the result.
-
-    A task runs in its own copy of the repository until it is approved or needs a person.
-    `burnish COMMAND --help` explains a command.
-    """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-SHARED = ("start", "quiet", "verbose", "debug", "plain")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
 def offer_tasks(incomplete: str) -> list[tuple[str, str]]:
@@ -117,7 +42,7 @@ def offer_tasks(incomplete: str) -> list[tuple[str, str]]:
 
 TaskId = Annotated[
     str,
-    typer.Argument(metavar="TASK", help="The task, e.g. 29 or T29.", show_default=False, autocompletion=offer_tasks),
+    Argument(metavar="TASK", help="The task, e.g. 29 or T29.", show_default=False, autocompletion=offer_tasks),
 ]
 
 

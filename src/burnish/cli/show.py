@@ -6,9 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import coloured, columns, say, say_json, tell
+from burnish.cli.parameters import Argument
 from burnish.cli.session import AsJson, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean
 from burnish.core.task import task_id
@@ -25,7 +24,7 @@ _LEGACY = re.compile(r"feedback://((?:[A-Za-z0-9][A-Za-z0-9._-]*/){2}[A-Za-z0-9]
 def show(
     task: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="TASK",
             help="The task, or an artifact: review-cycle://29/review-cycle-2.md.",
             show_default=False,

@@ -9,7 +9,7 @@ from burnish.cli.findings import place, said_of
 from burnish.cli.output import BY_SEVERITY, BY_STATUS, mark, paint
 from burnish.cli.text import clean, count, cut, duration, one_line, pad, width, wrap
 from burnish.core.check import count_of
-from burnish.core.cost_text import cost_with_source
+from burnish.core.cost import cost_with_source
 from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
 from burnish.core.review import is_person

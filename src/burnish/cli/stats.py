@@ -1,4 +1,4 @@
-"""burnish stats"""
+"""burnish stats, burnish cost"""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import coloured, columns, paint, say, say_json
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, open_reader
 from burnish.cli.tables import LONGEST_NAME, bars, efforts, share, short, table
 from burnish.cli.text import count, cut, duration, one_line
-from burnish.core.cost_text import UNKNOWN_COST, cost_with_source
+from burnish.core.cost import UNKNOWN_COST, cost_with_source
 
 if TYPE_CHECKING:
     from burnish.views.cost import CostView
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
 NOTHING = 'No runs yet. Start one: burnish add "TITLE", then burnish run'
 NOT_LATELY = "No runs since {}."
 
-Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, metavar="N", help="Count only the last N days.")]
-Everywhere = Annotated[bool, typer.Option("--all", help="Include every project.")]
+Days = Annotated[int | None, Option("--days", min=1, max=3650, metavar="N", help="Count only the last N days.")]
+Everywhere = Annotated[bool, Option("--all", help="Include every project.")]
 
 # As many as a person reads.
 MOST_FLAKY = 10
+DEAREST = 10
 
 
 def stats(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = False) -> None:
@@ -164,3 +164,35 @@ def _flaky(view: StatsView, room: int, colour: bool) -> Iterator[str]:
 
 def _head(text: str, colour: bool) -> str:
     return paint(f"  {text}", "dim", on=colour)
+
+
+def cost(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = False) -> None:
+    """Show cost, tokens and time by agent, phase and task.
+
+    Use `burnish stats` for cycles, verdicts, findings and reviewers.
+    """
+    from burnish.views.stats import cost_json
+
+    view = look(days, everywhere)
+    if as_json:
+        say_json(cost_json(view))
+        return
+    for line in cost_page(view, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+        say(line)
+
+
+def cost_page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
+    if view.empty:
+        yield NOT_LATELY.format(view.since) if view.since else NOTHING
+        return
+    room = min(room, 100)
+    since = f" since {view.since}" if view.since else ""
+    yield paint(f"{spent(view.total)}{since}", "bold", on=colour)
+    tasks = view.dearest[:DEAREST]
+    hidden_count = len(view.dearest) - len(tasks)
+    for title, lines in (("Agent", view.agents), ("Phase", view.phases), ("Task", tasks)):
+        if lines:
+            yield ""
+            yield from efforts(title, lines, room=room, colour=colour)
+    if hidden_count:
+        yield f"  … and {hidden_count} more (--json has all)"

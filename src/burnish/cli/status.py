@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import BY_STATUS, coloured, columns, mark, paint, say, say_json, tell
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, open_reader, tell_approval_cost
 from burnish.cli.text import LONGEST_TITLE, cut, one_line, pad, width
 
@@ -24,9 +23,7 @@ NO_TASKS = 'No tasks yet. Add one: burnish add "TITLE"'
 
 
 def status(
-    everything: Annotated[
-        bool, typer.Option("--all", help="Show every task, also if there are more than 200.")
-    ] = False,
+    everything: Annotated[bool, Option("--all", help="Show every task, also if there are more than 200.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show all tasks, one per line, and what to do next.
@@ -80,13 +77,11 @@ def _tell_changed_settings(reader: Reader) -> None:
 
 def list_tasks(
     statuses: Annotated[
-        list[str] | None, typer.Option("--status", metavar="STATUS", help="Show only tasks with STATUS; repeatable.")
+        list[str] | None, Option("--status", metavar="STATUS", help="Show only tasks with STATUS; repeatable.")
     ] = None,
-    only_ready: Annotated[
-        bool, typer.Option("--ready", help="Show only tasks that `burnish run` would start now.")
-    ] = False,
-    only_blocked: Annotated[bool, typer.Option("--blocked", help="Show only tasks that need a person.")] = False,
-    agent: Annotated[str | None, typer.Option("--agent", metavar="AGENT", help="Show only tasks of AGENT.")] = None,
+    only_ready: Annotated[bool, Option("--ready", help="Show only tasks that `burnish run` would start now.")] = False,
+    only_blocked: Annotated[bool, Option("--blocked", help="Show only tasks that need a person.")] = False,
+    agent: Annotated[str | None, Option("--agent", metavar="AGENT", help="Show only tasks of AGENT.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List tasks, filtered by status, readiness or agent.

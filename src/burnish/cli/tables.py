@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from burnish.cli.output import is_plain, paint
 from burnish.cli.text import cut, duration, one_line, pad, width
-from burnish.core.cost_text import short_cost
+from burnish.core.cost import short_cost
 from burnish.views.cost import CostLine
 
 LONGEST_NAME = 26

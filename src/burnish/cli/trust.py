@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from burnish.cli.output import coloured, columns, paint, say, say_json, tell
+from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, follow_move, start_dir, tell_approval_cost
 from burnish.cli.text import pad, visible, width
 from burnish.errors import Untrusted
@@ -23,7 +22,7 @@ MOST_LINES = 24
 
 def trust(
     show: Annotated[
-        bool, typer.Option("--show", help="List what the repository would run and read; accept nothing.")
+        bool, Option("--show", help="List what the repository would run and read; accept nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:

@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
-
-class CostSource(StrEnum):
-    """Where a cost comes from."""
-
-    # the agent program's own figure
-    PROGRAM = "program"
-    # tokens times list price (`agents/prices.py`)
-    LIST = "list"
-    # several calls, some of them of each kind
-    MIXED = "mixed"
-    # a lower bound: a part of what was used has no known price
-    PARTIAL = "partial"
-    # something was used, and no price of it is known
-    UNKNOWN = "unknown"
-
-
-def joint_source(sources: Iterable[str | None]) -> CostSource | None:
-    """The cost source of several calls together; None if nothing was used."""
-    distinct_sources = {CostSource(source) for source in sources if source}
-    if len(distinct_sources) <= 1:
-        return next(iter(distinct_sources), None)
-    return CostSource.PARTIAL if distinct_sources & {CostSource.PARTIAL, CostSource.UNKNOWN} else CostSource.MIXED
+from burnish.core.cost import CostSource, joint_source
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from burnish.core.agent import CostSource
+from burnish.core.cost import CostSource
 from burnish.core.finding import Remark
 
 

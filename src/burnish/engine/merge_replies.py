@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from burnish.core.agent import AgentReply, CostSource, joint_source
+from burnish.core.agent import AgentReply
+from burnish.core.cost import CostSource, joint_source
 from burnish.core.review import Review, Verdict
 from burnish.review.panel import merge_compliance, same_remark
 

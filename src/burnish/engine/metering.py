@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from burnish.core.agent import AgentReply, AgentRequest, CostSource, Setback, Use
+from burnish.core.agent import AgentReply, AgentRequest, Setback, Use
 from burnish.core.budget import Limit, overspent, task_limits
 from burnish.core.codec import encode
+from burnish.core.cost import CostSource
 from burnish.core.journal import read
 from burnish.core.journal_events import BudgetNotice, PhaseProgress, new_event
 from burnish.core.policy import Policy

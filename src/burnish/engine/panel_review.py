@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
-from burnish.core.agent import AgentReply, AgentRequest, CostSource, Use
+from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.change import Change
+from burnish.core.cost import CostSource
 from burnish.core.decision import unjudged
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.recorded_reviews import not_allowed

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from burnish.core.agent import joint_source
 from burnish.core.codec import decode, encode
 from burnish.core.commit import Commit
+from burnish.core.cost import joint_source
 from burnish.core.event import Event
 from burnish.core.finding import FindingState, Remark
 from burnish.core.flow import ReviewStep

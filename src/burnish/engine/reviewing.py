@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from burnish.core.agent import joint_source
 from burnish.core.approval import asked_for
+from burnish.core.cost import joint_source
 from burnish.core.decision import effective_verdict
 from burnish.core.event import Event
 from burnish.core.finding import Remark, Severity

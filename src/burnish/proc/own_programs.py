@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import threading
 from collections.abc import Sequence
@@ -111,6 +110,9 @@ def _checkouts_here() -> list[str]:
 
 
 def _find(name: str, path: str, checkouts: set[str]) -> str | None:
+    # imported here, so that commands that only read start faster
+    import shutil
+
     if os.sep in name:
         return None if lies_in_untrusted_checkout(name) else shutil.which(name)
     for entry in path_outside_of(path, checkouts).split(os.pathsep):

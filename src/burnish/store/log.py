@@ -1,4 +1,4 @@
-"""The event log: the only write path for tasks."""
+"""The event log, the only write path for tasks, and rows of the journal to core types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
+from burnish.core import journal
 from burnish.core.event import Event, RecordedEvent
+from burnish.core.finding import Finding
+from burnish.core.history import AnyPhase, DecisionRecord, decision_record, phase_record
 from burnish.errors import NotFound, Refused
 from burnish.store.database import Database
 from burnish.store.projections import apply
@@ -102,3 +105,31 @@ def event_of(row: sqlite3.Row) -> RecordedEvent:
         row["type"],
         json.loads(row["data"]),
     )
+
+
+@whole
+def phase_of(row: sqlite3.Row) -> AnyPhase:
+    return phase_record(
+        run=row["run"],
+        cycle=row["cycle"],
+        phase=row["phase"],
+        attempt=row["attempt"],
+        state=row["state"],
+        payload=json.loads(row["result"]),
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        runner=row["runner"],
+        superseded=bool(row["superseded"]),
+        cost_usd=row["cost_usd"],
+        tokens=row["tokens"],
+    )
+
+
+@whole
+def decision_of(row: sqlite3.Row) -> DecisionRecord:
+    return decision_record(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
+
+
+@whole
+def finding_of(row: sqlite3.Row) -> Finding:
+    return journal.read(Finding, json.loads(row["data"]))

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from burnish.core.agent import CostSource, joint_source
 from burnish.core.codec import decode, encode
+from burnish.core.cost import CostSource, joint_source
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import ALIVE, Finding, FindingState
 from burnish.core.journal import REVIEW_FIX, current

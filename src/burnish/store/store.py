@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from burnish.core.finding import Finding
     from burnish.core.history import AnyPhase, DecisionRecord, History
     from burnish.errors import BurnishError
-    from burnish.store.history_rows import BaselineOrigins, RecordedApproval
+    from burnish.store.approval_rows import BaselineOrigins, RecordedApproval
     from burnish.store.tally import Tally
 
 # What writes, and the types of the journal, are imported by the methods that need them: `burnish status` does not.
@@ -194,7 +194,7 @@ class Store:
 
     def recorded_approvals(self, project: str, statuses: Iterable[Status]) -> list[RecordedApproval]:
         """The approvals of tasks with one of these statuses, with few fields of the tasks."""
-        from burnish.store.history_rows import RecordedApproval
+        from burnish.store.approval_rows import RecordedApproval
 
         found = self._db.all("recorded_approvals", {"project": project, "statuses": list(statuses)})
         return [RecordedApproval(*row) for row in found]
@@ -271,7 +271,7 @@ class Store:
 
     def history(self, project: str, task: int) -> History:
         from burnish.core.history import History
-        from burnish.store.history_rows import decision_of, finding_of, phase_of
+        from burnish.store.log import decision_of, finding_of, phase_of
 
         with self._db.reading():
             now = self.task(project, task)
@@ -285,21 +285,21 @@ class Store:
 
     def phases(self, project: str, task: int, run: int | None = None) -> tuple[AnyPhase, ...]:
         """The phases of one run or of all runs, oldest first."""
-        from burnish.store.history_rows import phase_of
+        from burnish.store.log import phase_of
 
         name = "phases_of_task" if run is None else "phases_of_run"
         return tuple(phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run}))
 
     def decisions(self, project: str, task: int) -> tuple[DecisionRecord, ...]:
         """The decisions of all runs, oldest first."""
-        from burnish.store.history_rows import decision_of
+        from burnish.store.log import decision_of
 
         found = self._db.all("decisions_of_task", {"project": project, "task": task})
         return tuple(decision_of(r) for r in found)
 
     def findings(self, project: str, task: int) -> tuple[Finding, ...]:
         """The findings of the current run, by number."""
-        from burnish.store.history_rows import finding_of
+        from burnish.store.log import finding_of
 
         found = self._db.all("findings_now", {"project": project, "task": task})
         return tuple(finding_of(r) for r in found)
@@ -313,14 +313,14 @@ class Store:
         return [row["task"] for row in self._db.all("tasks_left_out", {"project": project})]
 
     def approval(self, project: str, task: int) -> Approval | None:
-        from burnish.store.history_rows import approval_of
+        from burnish.store.approval_rows import approval_of
 
         row = self._db.one("approval_of", {"project": project, "task": task})
         return approval_of(row) if row else None
 
     def approvals(self, project: str, statuses: Iterable[Status]) -> list[Approval]:
         """The approvals of all tasks with one of these statuses, with one query."""
-        from burnish.store.history_rows import approval_of
+        from burnish.store.approval_rows import approval_of
 
         found = self._db.all("approvals_of_tasks", {"project": project, "statuses": list(statuses)})
         return [approval_of(row) for row in found]
@@ -379,7 +379,7 @@ class Store:
 
     def baseline_origins(self, project: str) -> BaselineOrigins | None:
         """Origins of packages in the newest baseline that has them."""
-        from burnish.store.history_rows import BaselineOrigins
+        from burnish.store.approval_rows import BaselineOrigins
 
         row = self._db.one("baseline_origins", {"project": project})
         return BaselineOrigins(row["command"], json.loads(row["origins"]), row["captured_at"]) if row else None

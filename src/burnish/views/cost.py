@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from burnish.core.agent import CostSource, joint_source
+from burnish.core.cost import CostSource, joint_source
 from burnish.core.journal import Failure, PhaseResult, ReviewerRecord, ReviewFixResult, ReviewResult, WorkResult
 from burnish.core.review import is_person
 from burnish.store.tally import Of, PhaseRow, Tally

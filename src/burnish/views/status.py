@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from burnish.core.cost_text import short_cost
+from burnish.core.cost import joint_source, short_cost
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -199,9 +199,6 @@ def verdict_so_far(task: Task, alive: Alive = None) -> FinalVerdict | None:
 
 
 def summary(tasks: Iterable[Task], *, alive: Alive = None) -> Summary:
-    # imported here: `status --json` does not need the types of agents
-    from burnish.core.agent import joint_source
-
     everything = list(tasks)
     counts = {status: sum(task.status is status for task in everything) for status in Status}
     costs = [task.cost_usd for task in everything if task.cost_usd is not None]

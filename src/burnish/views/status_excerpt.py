@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from burnish.core.agent import joint_source
+from burnish.core.cost import joint_source
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store

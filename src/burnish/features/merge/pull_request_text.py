@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from burnish.core.check import count_of
-from burnish.core.cost_text import UNKNOWN_COST, cost_with_source
+from burnish.core.cost import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History, with_result
 from burnish.core.journal import ReviewResult

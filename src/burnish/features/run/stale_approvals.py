@@ -17,7 +17,7 @@ from burnish.errors import BurnishError, PhaseFailed
 if TYPE_CHECKING:
     from burnish.core.policy import Policy
     from burnish.runtime.app import App
-    from burnish.store.history_rows import RecordedApproval
+    from burnish.store.approval_rows import RecordedApproval
 
 APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from burnish.core.agent import joint_source
 from burnish.core.check import count_of
+from burnish.core.cost import joint_source
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import AnyPhase, DecisionRecord

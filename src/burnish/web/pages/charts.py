@@ -8,7 +8,7 @@ from datetime import date
 
 from markupsafe import Markup
 
-from burnish.core.cost_text import UNKNOWN_COST, cost_with_source, short_cost
+from burnish.core.cost import UNKNOWN_COST, cost_with_source, short_cost
 from burnish.views.cost import CostLine, CostView
 from burnish.views.reviewer_stats import UNREADABLE, ReviewerStats
 from burnish.views.stats import StatsView, Stretch

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from burnish.core.cost_text import cost_with_source, short_cost
+from burnish.core.cost import cost_with_source, short_cost
 
 
 def ago(moment: str | None) -> Markup:

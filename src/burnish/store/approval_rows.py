@@ -1,7 +1,4 @@
-"""Rows of phases, decisions, findings, approvals and baselines to core types.
-
-Apart from `rows`: the types of the journal take longer to import than `burnish status` takes for all else.
-"""
+"""Rows of approvals and baselines to core types."""
 
 from __future__ import annotations
 
@@ -11,9 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from burnish.core.approval import Approval, optional_fields
-from burnish.core.finding import Finding
-from burnish.core.history import AnyPhase, DecisionRecord, decision_record, phase_record
-from burnish.core.journal import read
 from burnish.store.rows import whole
 
 
@@ -39,34 +33,6 @@ class RecordedApproval:
     judge: str | None
     # the approval is valid and agrees with its event, and neither the base nor the task was edited since
     is_unchanged: bool
-
-
-@whole
-def phase_of(row: sqlite3.Row) -> AnyPhase:
-    return phase_record(
-        run=row["run"],
-        cycle=row["cycle"],
-        phase=row["phase"],
-        attempt=row["attempt"],
-        state=row["state"],
-        payload=json.loads(row["result"]),
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        runner=row["runner"],
-        superseded=bool(row["superseded"]),
-        cost_usd=row["cost_usd"],
-        tokens=row["tokens"],
-    )
-
-
-@whole
-def decision_of(row: sqlite3.Row) -> DecisionRecord:
-    return decision_record(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
-
-
-@whole
-def finding_of(row: sqlite3.Row) -> Finding:
-    return read(Finding, json.loads(row["data"]))
 
 
 @whole

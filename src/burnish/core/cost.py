@@ -1,8 +1,33 @@
-"""How a cost is shown, on every screen: the amount, and where it comes from."""
+"""Where a cost comes from, and how it is shown on every screen."""
 
 from __future__ import annotations
 
-from burnish.core.agent import CostSource
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class CostSource(StrEnum):
+    """Where a cost comes from."""
+
+    # the agent program's own figure
+    PROGRAM = "program"
+    # tokens times list price (`agents/prices.py`)
+    LIST = "list"
+    # several calls, some of them of each kind
+    MIXED = "mixed"
+    # a lower bound: a part of what was used has no known price
+    PARTIAL = "partial"
+    # something was used, and no price of it is known
+    UNKNOWN = "unknown"
+
+
+def joint_source(sources: Iterable[str | None]) -> CostSource | None:
+    """The cost source of several calls together; None if nothing was used."""
+    distinct_sources = {CostSource(source) for source in sources if source}
+    if len(distinct_sources) <= 1:
+        return next(iter(distinct_sources), None)
+    return CostSource.PARTIAL if distinct_sources & {CostSource.PARTIAL, CostSource.UNKNOWN} else CostSource.MIXED
+
 
 UNKNOWN_COST = "cost unknown"
 _SOURCES = {
