@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
-from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
-from burnish.core.ledger.ledger import absorb_checks, absorb_review, absorb_source
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
+from burnish.core.ledger.ledger import absorb_checks, absorb_review, absorb_source, waive
 from burnish.core.review import Ruling, RulingState
 from testing.histories import change
 
@@ -146,3 +146,15 @@ def test_any_other_source_that_lists_all_there_is_can_be_written_in() -> None:
     assert opened.findings[0].reviewers == ("check:guard",)
     settled = absorb_source(opened.findings, source="check:guard", remarks=(), cycle=2)
     assert settled.finding("F1").state is FindingState.RESOLVED
+
+
+def test_a_waived_lint_problem_is_open_again_once_its_line_is_rewritten() -> None:
+    waiver = Waiver("ann", "known", "2026-01-01")
+    known = waive(absorb((), lint(LONG)).findings, "F1", waiver).findings
+    line = f"line_{LONG.line} = {LONG.line}"
+    elsewhere = change({"a.py": TEXT}, {"a.py": TEXT.replace("line_20 = 20", "line_20 = 21")}, {})
+    rewritten = change({"a.py": TEXT}, {"a.py": TEXT.replace(f"{line}\n", f"{line} + 1\n")}, {})
+    update = absorb_checks(known, comparisons=(lint(LONG),), cycle=2, delta=elsewhere)
+    assert update.finding("F1").state is FindingState.WAIVED
+    update = absorb_checks(known, comparisons=(lint(LONG),), cycle=2, delta=rewritten)
+    assert update.reopened == ("F1",) and update.finding("F1").waiver is None

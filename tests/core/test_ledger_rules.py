@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -233,3 +234,28 @@ def test_a_person_reopens_what_was_settled_but_not_what_is_open() -> None:
         waive(settled, "F1", WAIVER)
     with pytest.raises(BadInput):
         waive(ledger(), "F2", WAIVER)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "remark", "covered"),
+    [
+        ("line_20 = 20", "line_20 = 21", {}, True),
+        ("line_20 = 20", "line_20 = 21", {"quote": "", "line": 12}, True),
+        ("line_10 = 10", "line_10 = 11", {"quote": "line_10 = 11"}, False),
+        ("line_10 = 10", "line_10 = 11", {"quote": ""}, False),
+        ("line_20 = 20", "line_20 = 21", {"quote": "line_20 = 21", "line": 20}, False),
+        ("line_20 = 20", "line_20 = 21", {"quote": "", "line": 19}, False),
+        ("line_20 = 20", "line_20 = 21", {"quote": "line_15 = 15", "line": 15}, False),
+        ("line_20 = 20", "line_20 = 21", {"quote": "", "line": None}, False),
+        ("line_20 = 20", "line_20 = 21", {"quote": "", "line": None, "file": None}, False),
+    ],
+)
+def test_a_waiver_covers_the_code_that_the_person_saw(old: str, new: str, remark: Any, covered: bool) -> None:
+    first = replace(WARN, severity=Severity.ERROR, line=10, quote="line_10 = 10")
+    waived = waive(absorb_review((), remarks=(first,), cycle=1, files=FILES.get).findings, "F1", WAIVER).findings
+    text = TEXT.replace(old, new)
+    delta = change(FILES, {"a.py": text}, {})
+    again = replace(first, **remark)
+    update = absorb_review(waived, remarks=(again,), cycle=2, delta=delta, files={"a.py": text}.get)
+    assert update.opened == (() if covered else ("F2",)), update
+    assert update.finding("F1").state is FindingState.WAIVED

@@ -61,14 +61,20 @@ class Remark:
     examples: tuple[str, ...] = ()  # some of those problems by name
     # hashes of the names of all that fail now, then `.` and of those that failed earlier
     members: str = ""
+    # hash of what the guard reports: a waiver covers no other content
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
+    """A person accepts that a finding stays."""
+
     by: str  # the person who waived it
     reason: str  # the person's reason
     at: str  # when, ISO 8601, UTC
     until: str | None = None  # the day on which the waiver ends
+    # the cycle whose code the person saw; 0: not on record
+    cycle: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -56,17 +57,21 @@ def guard(
     if "thinning" in severities:
         for loss in thinning(change, comparisons, old_text, new_text):
             found = _remark("thinning", severities["thinning"], loss.title, loss.reason)
-            remarks.append(_at(found, loss.file, loss.line, loss.quote))
+            content = _hash(loss.title, loss.reason, loss.quote, *loss.names)
+            remarks.append(_at(found, loss.file, loss.line, loss.quote, content))
     shadowing = _shadowing(change, trees, severities, old_text, new_text)
     remarks += shadowing
     left_out = {remark.file for remark in shadowing}
     for file in change.files:
         if file.path in left_out or (file.path in own_paths and (file.old_path is None or file.old_path in own_paths)):
             continue
-        for kind, title, line, quote in _touched(file, trees, old_text, new_text, agent_files):
+        for kind, title, line, quote, part in _touched(file, trees, old_text, new_text, agent_files):
             if kind in severities:
                 found = _remark(kind, _level(severities[kind], kind, file), title, _WHY[kind])
-                remarks.append(_at(found, file.path, line, quote))
+                # a link stands for everything that it leads to
+                blob = change.new_tree if file.is_symlink else file.new_blob
+                content = _hash(part) if part else _hash(file.path, file.old_path or "", file.new_mode, blob)
+                remarks.append(_at(found, file.path, line, quote, content))
     return tuple(remarks)
 
 
@@ -79,8 +84,18 @@ def _shadowing(
     for shadow in shadows(change.files, trees, old_text, new_text):
         remark = replace(_remark("judge", severities["judge"], shadow.title, SHADOWING), rule="guard/shadowing")
         file = change.file(shadow.path)
-        remarks.append(_at(remark, shadow.path, *(_place(file) if file else (None, ""))))
+        place = _place(file) if file else (None, "")
+        remarks.append(_at(remark, shadow.path, *place, _hash(*_loaded_blobs(change, shadow.path))))
     return remarks
+
+
+def _loaded_blobs(change: Change, path: str) -> list[str]:
+    """What an import of this file loads: the changed files of its folder, for a link everything that it leads to."""
+    folder = path.rpartition("/")[0]
+    files = [file for file in change.files if file.path == path or (folder and file.path.startswith(f"{folder}/"))]
+    if change.file(path) is None or any(file.is_symlink for file in files):
+        return [change.new_tree]
+    return [f"{file.path} {file.new_blob}" for file in files]
 
 
 def reads(file: ChangedFile) -> bool:
@@ -106,26 +121,28 @@ def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
 
 def _touched(
     file: ChangedFile, trees: GuardedTrees, old_text: Text, new_text: Text, agent_files: Collection[str]
-) -> Iterator[tuple[str, str, int | None, str]]:
-    """(kind, title, line, quote) for each protected part of this file that changes."""
+) -> Iterator[tuple[str, str, int | None, str, str]]:
+    """(kind, title, line, quote, text) for each protected part of this file that changes; no text: the whole file."""
     old_path = file.old_path or file.path
     # A symlink to a folder adds the files of that folder.
     paths = {file.path, old_path, *(trees.new.brought_in(file.path) if file.is_symlink else ())}
     if any(is_judge(path, agent_files) for path in paths):
-        yield ("judge", f"{_verb(file)} protected review settings: {file.path}", *_place(file))
+        yield ("judge", f"{_verb(file)} protected review settings: {file.path}", *_place(file), "")
         return
     old = None if file.status == "A" else old_text(old_path)
     new = None if file.status == "D" else new_text(file.path)
     if any(map(is_tooling, paths)) or _is_run(file, paths, trees):
         only_words = old is not None and new is not None and substance(old) == substance(new)
         if not (only_words and file.status in "MR" and file.old_mode == file.new_mode):
-            yield ("tooling", f"{_verb(file)} settings of the tools: {file.path}", *_place(file))
+            yield ("tooling", f"{_verb(file)} settings of the tools: {file.path}", *_place(file), "")
         return
     tooling = partial(tooling_parts, commands=trees.all_commands)
     for kind, read in (("judge", judge_parts), ("tooling", tooling)):
-        for name in _different(*read(file.path, old or "", new or "")):
+        old_parts, new_parts = read(file.path, old or "", new or "")
+        for name in _different(old_parts, new_parts):
             what = "burnish's settings" if kind == "judge" else "settings of the tools"
-            yield (kind, f"Changes {what}: {name} in {file.path}", *_section(file, new, name))
+            text = f"{name}\0{new_parts.get(name)}"
+            yield (kind, f"Changes {what}: {name} in {file.path}", *_section(file, new, name), text)
 
 
 def _is_run(file: ChangedFile, paths: Collection[str], trees: GuardedTrees) -> bool:
@@ -173,5 +190,9 @@ def _remark(kind: str, severity: Severity, title: str, reason: str) -> Remark:
     return Remark(Category.GUARD, severity, title, reason, rule=f"guard/{kind}", source=SOURCE)
 
 
-def _at(remark: Remark, file: str | None, line: int | None, quote: str) -> Remark:
-    return replace(remark, file=file, line=line, quote=quote)
+def _at(remark: Remark, file: str | None, line: int | None, quote: str, content: str) -> Remark:
+    return replace(remark, file=file, line=line, quote=quote, content=content)
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -36,6 +36,8 @@ class Loss:
     file: str | None = None
     line: int | None = None
     quote: str = ""
+    # all that the reason has room for only some of
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +178,8 @@ def _deleted_tests(test_files: list[_FileTests]) -> Iterator[Loss]:
         path = file_tests.file.old_path or file_tests.file.path
         name_list = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         if file_tests.file.status == "D":
-            yield Loss(
-                f"Test file deleted: {path}", f"Its tests were not moved elsewhere: {name_list}.", path, None, names[0]
-            )
+            reason = f"Its tests were not moved elsewhere: {name_list}."
+            yield Loss(f"Test file deleted: {path}", reason, path, None, names[0], tuple(names))
         else:
             title = f"{len(names)} test{'s' * (len(names) > 1)} deleted in {path}"
             line = min(_first_change(file_tests.file), max(1, (file_tests.new_text or "").count("\n")))
@@ -188,6 +189,7 @@ def _deleted_tests(test_files: list[_FileTests]) -> Iterator[Loss]:
                 file_tests.file.path,
                 line,
                 names[0],
+                tuple(names),
             )
 
 

@@ -13,7 +13,7 @@ from burnish.core.failure_groups import group_remarks, is_group
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers, next_number
 from burnish.core.ledger.matching import SAME, pair, trace
-from burnish.core.ledger.reanchor import Anchor, Tree, follow
+from burnish.core.ledger.reanchor import Anchor, Tree, follow, rewrites
 
 # The rule of the one finding that says "the check as a whole fails".
 WHOLE = "exit-code"
@@ -74,7 +74,7 @@ def absorb_source(
     places = {finding.id: _follow(finding, cycle, delta, tree) for finding in mine}
     now.update((finding.id, _moved(finding, places[finding.id])) for finding in mine)
     matches = _match(mine, places, remarks)
-    raised_ids = _write(now, source, remarks, matches, cycle)
+    raised_ids = _write(now, source, remarks, matches, cycle, delta)
     for finding in mine:
         if finding.alive and finding.id not in raised_ids and not unknown(finding):
             note = f"{source} is clean there"
@@ -83,7 +83,12 @@ def absorb_source(
 
 
 def _write(
-    now: dict[str, Finding], source: str, remarks: tuple[Remark, ...], matches: dict[int, str], cycle: int
+    now: dict[str, Finding],
+    source: str,
+    remarks: tuple[Remark, ...],
+    matches: dict[int, str],
+    cycle: int,
+    delta: Change | None,
 ) -> tuple[str, ...]:
     """Update or open the finding of each remark; return the ids in the order of the remarks."""
     number = next_number(now.values())
@@ -91,7 +96,7 @@ def _write(
     for index, remark in enumerate(remarks):
         if index in matches:
             id = matches[index]
-            now[id] = _again(now[id], remark, cycle)
+            now[id] = _again(now[id], remark, cycle, delta)
         else:
             id = f"F{number}"
             number += 1
@@ -193,12 +198,26 @@ def _moved(finding: Finding, place: Anchor) -> Finding:
     return replace(finding, remark=remark)
 
 
-def _again(finding: Finding, remark: Remark, cycle: int) -> Finding:
+def _again(finding: Finding, remark: Remark, cycle: int, delta: Change | None) -> Finding:
     state, note = finding.state, finding.note
     if state is FindingState.RESOLVED:
         state, note = FindingState.REOPENED, "it came back"
-    elif state is FindingState.WAIVED and remark.count > finding.remark.count:
-        # a waiver covers only what the person saw
-        state, note = FindingState.REOPENED, f"waived for {finding.remark.count:,}, now there are {remark.count:,}"
+    elif state is FindingState.WAIVED and (why := _outside_waiver(finding, remark, cycle, delta)):
+        state, note = FindingState.REOPENED, why
     waiver = finding.waiver if state is FindingState.WAIVED else None
     return replace(finding, remark=remark, state=state, note=note, waiver=waiver, last_cycle=cycle)
+
+
+def _outside_waiver(finding: Finding, remark: Remark, cycle: int, delta: Change | None) -> str:
+    """Why the waiver does not cover the remark, "" if it does: it covers only what the person saw."""
+    waived = finding.remark
+    if remark.count > waived.count:
+        return f"waived for {waived.count:,}, now there are {remark.count:,}"
+    if waived.content and remark.content:
+        return "waived for other content" if remark.content != waived.content else ""
+    is_of_this_cycle = finding.waiver is not None and finding.waiver.cycle >= cycle
+    if is_of_this_cycle or _by_name(remark) or remark.line is None:
+        return ""
+    if rewrites(delta, remark.file, remark.line, remark.end_line):
+        return "the code changed since it was waived"
+    return ""

@@ -15,6 +15,7 @@ from burnish.core.ledger.matching import (
     SAME,
     SAME_THOUGH_OPEN,
     SAME_THOUGH_SETTLED,
+    is_same_code,
     pair,
     pair_left_over,
     parts,
@@ -134,22 +135,27 @@ def _match(
     unpaired_groups = [j for j in range(len(new)) if j not in pairs.values()]
     more_pairs = pair_left_over([old[i] for i in silent], [new[j] for j in unpaired_groups])
     pairs |= {silent[i]: unpaired_groups[j] for i, j in more_pairs.items()}
+    matches = {order[j]: candidates[i] for i, j in pairs.items()}
     return {
-        order[j]: candidates[i].id for i, j in pairs.items() if _covers(ledger, candidates[i], groups[order[j]].remark)
+        number: finding.id
+        for number, finding in matches.items()
+        if _covers(ledger, finding, places[finding.id], groups[number])
     }
 
 
-def _covers(ledger: _LedgerState, finding: Finding, remark: Remark) -> bool:
+def _covers(ledger: _LedgerState, finding: Finding, place: Anchor, group: RemarkGroup) -> bool:
     """Is the remark heard if it is put to that finding? What was waived, or is a check's, does not change by it."""
+    remark = group.remark
     if finding.state is FindingState.WAIVED:
-        return say_the_same(finding.remark, remark) and not _outgrows(ledger, finding, remark)
+        delta = None if finding.waiver and finding.waiver.cycle >= ledger.cycle else ledger.delta
+        is_same = say_the_same(finding.remark, remark) and is_same_code(delta, place, group.place)
+        return is_same and not _outgrows(finding, remark)
     return not is_check(finding) or remark.severity.rank >= finding.remark.severity.rank
 
 
-def _outgrows(ledger: _LedgerState, finding: Finding, remark: Remark) -> bool:
-    """Is it graver than what the person waived, where severity may rise at all: in code that changed since?"""
-    graver = remark.severity.rank < finding.remark.severity.rank
-    return graver and (is_person(remark.source) or rewrites(ledger.delta, remark.file, remark.line, remark.end_line))
+def _outgrows(finding: Finding, remark: Remark) -> bool:
+    """Does a person call it graver than what was waived? A reviewer cannot, in code that did not change since."""
+    return remark.severity.rank < finding.remark.severity.rank and is_person(remark.source)
 
 
 def _bar(finding: Finding, rulings_by_id: dict[str, Ruling]) -> float:

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from burnish.core.change import Change
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.ledger.assignment import best_pairs
-from burnish.core.ledger.reanchor import Anchor, squeeze
+from burnish.core.ledger.reanchor import Anchor, rewrites, squeeze, touches
 from burnish.core.review import is_person
 
 # From here on two remarks are taken for one problem.
@@ -183,6 +184,22 @@ def likeness(old: Trace, new: Trace) -> float:
     return value + max(place + _WORDS * words, _WORDS_LOST * words)
 
 
+def is_same_code(delta: Change | None, old: Anchor, new: Anchor) -> bool:
+    """Whether two problems are about the same code, which `delta` did not change. Where that is unknown: False.
+
+    The same words about other code are another problem.
+    """
+    # one that miscounts its lines may mean a change close by, unless it names the very line
+    changed = rewrites if new.sure or new.line == old.line else touches
+    if old.gone or changed(delta, new.file, new.line, new.end_line):
+        return False
+    if old.file is None or new.file is None:
+        return True
+    if old.file != new.file or old.line is None or new.line is None:
+        return old.file == new.file
+    return _gap(old, new) <= (0 if old.sure and new.sure else _MISCOUNT)
+
+
 def say_the_same(one: Remark, other: Remark) -> bool:
     """Do they share enough words that one of them can stand for both? Words kept from others count as well."""
     return _alike(_said(one), _said(other))
@@ -229,8 +246,7 @@ def _place(old: Anchor, new: Anchor) -> float | None:
         return None
     if old.line is None or new.line is None:
         return None
-    old_end, new_end = (max(place.end_line or 0, place.reach or 0, place.line or 0) for place in (old, new))
-    gap = max(old.line - new_end, new.line - old_end, 0)
+    gap = _gap(old, new)
     if not (old.sure and new.sure):
         # Somebody's count of lines. That it comes out on the very line is no accident.
         exact = 0.15 if old.line == new.line else 0.0
@@ -239,6 +255,12 @@ def _place(old: Anchor, new: Anchor) -> float | None:
         # Both stand where their code stands, and that is not the same place.
         return -0.4
     return _PLACE if abs(old.line - new.line) <= 1 else _PLACE * 0.7
+
+
+def _gap(old: Anchor, new: Anchor) -> int:
+    """The number of lines between the two, which both have a line."""
+    old_end, new_end = (max(place.end_line or 0, place.reach or 0, place.line or 0) for place in (old, new))
+    return max((old.line or 0) - new_end, (new.line or 0) - old_end, 0)
 
 
 def _quote(old: Trace, new: Trace) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from burnish.core.event import Event
@@ -28,7 +29,7 @@ def waive(event_log: EventLog, task_id: int, finding_id: str, waiver: Waiver, *,
     if not waiver.reason.strip():
         raise BadInput("A waiver needs a reason.", hint='Say why it may stay: --reason "…"')
     history = _at_rest(event_log, task_id)
-    update = ledger.waive(history.findings, finding_id, waiver)
+    update = ledger.waive(history.findings, finding_id, replace(waiver, cycle=history.cycle))
     event_log.record(task_id, *_told(history, update), *_let_go_on(history, update, waiver, block_on))
     return _one(update, finding_id)
 
