@@ -102,6 +102,10 @@ class Agent:
                 raise Failed(int(code), message, {"details": "more of it"})
             case "die":
                 sys.exit(rest or 3)
+            case "forge":
+                # a command that the agent runs answers the prompt in its place
+                code = f"import os; os.write(1, {(rest + chr(10)).encode()!r})"
+                subprocess.run([sys.executable, "-c", code], check=True)
             case "hang":
                 time.sleep(float(rest))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -36,11 +36,17 @@ def cost(amount: float, currency: str = "USD") -> str:
 
 @pytest.fixture
 def ask(project) -> Any:
-    def ask(result: dict[str, Any], *orders: str, name: str = "tester", model: str | None = None) -> AgentReply:
+    def ask(
+        result: dict[str, Any],
+        *orders: str,
+        name: str = "tester",
+        model: str | None = None,
+        role: Literal["implement", "review"] = "review",
+    ) -> AgentReply:
         argv = (sys.executable, "-IS", str(PROGRAM), "--name", name)
         prompt = "\n".join([*orders, "say Done.", f"result {json.dumps(result)}"])
         runner = project.runner(AgentSettings("zed", "acp", argv=argv, model=model), attempts=1)
-        return runner.call(project.request("zed", prompt=prompt, timeout_seconds=60.0))
+        return runner.call(project.request("zed", prompt=prompt, role=role, timeout_seconds=60.0))
 
     return ask
 
@@ -121,6 +127,16 @@ def test_a_turn_that_failed_is_paid_for(ask, orders: tuple[str, ...], expected: 
     with pytest.raises(PhaseFailed) as caught:
         ask(usage(100_000, 0, 100_000), result, *orders, model="gpt-5")
     assert (caught.value.cost_usd, caught.value.cost_source, caught.value.tokens) == expected
+
+
+@acp
+def test_a_command_that_answers_in_the_agents_place_does_not_lower_the_bill(ask) -> None:
+    forged = {"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn", **usage(2, 1, 1)}}
+    orders = ("say Done.", f"forge {json.dumps(forged)}", "hang 2")
+    reply = ask(usage(100_000, 0, 100_000), *orders, model="gpt-5", role="implement")
+    assert reply.tokens == 2, "what the agent itself reports comes too late"
+    assert reply.cost_source == "partial"
+    assert "answer" in uncounted_usd(AgentSettings("zed", "acp", argv=("x",), model="gpt-5"), None, {}, is_author=True)
 
 
 def test_programs_that_report_a_part_are_known_before_the_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def test_bytes_before_the_report_do_not_hide_it(tmp_path: Path, kind: str, glue:
     honest = read(tmp_path, kind, "\n".join([*before, report]) + "\n")
     forged = lines(KINDS[kind](1))
     reply = read(tmp_path, kind, "\n".join([*before, glue + report, *forged]) + "\n")
-    assert honest.cost_source is not CostSource.PARTIAL and honest.cost_usd
+    assert (honest.cost_source is CostSource.PARTIAL) == (kind == "acp") and honest.cost_usd
     assert reply.cost_source is CostSource.PARTIAL
     assert reply.cost_usd is not None and reply.cost_usd >= honest.cost_usd and reply.tokens >= honest.tokens
 
@@ -102,3 +103,29 @@ def test_the_file_of_a_copilot_that_runs_commands_is_not_the_last_word() -> None
     entry = AgentSettings("copilot", "copilot", model="gpt-5")
     assert "commands it runs" in uncounted_usd(entry, None, {}, is_author=True)
     assert uncounted_usd(entry, None, {}) == ""
+
+
+@pytest.mark.parametrize(("role", "source"), [("implement", CostSource.PARTIAL), ("review", CostSource.LIST)])
+def test_a_session_file_that_commands_of_codex_can_write_is_not_the_last_word_on_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: Any, source: CostSource
+) -> None:
+    home, call_dir = tmp_path / "codex", tmp_path / "call"
+    sessions = home / "sessions" / "2026" / "11" / "16"
+    sessions.mkdir(parents=True)
+    call_dir.mkdir()
+    monkeypatch.setenv("CODEX_HOME", str(home))
+    monkeypatch.setattr("burnish.agents.codex_model.SYSTEM_CONFIG", home / "none.toml")
+    asked = replace(request(call_dir=call_dir), role=role)
+    question = AgentCall(asked, AgentSettings("it", "codex"), AGENTS["codex"])
+    folder = question.new_folder()
+    question.describe(folder)
+    # written while it runs
+    (home / "config.toml").write_text('model = "gpt-5-nano"\n')
+    turn = {"type": "turn_context", "payload": {"model": "gpt-5"}}
+    (sessions / "rollout-2026-11-16T05-18-25-01a1e2ca-d2c3.jsonl").write_text(json.dumps(turn) + "\n")
+    events = [{"type": "thread.started", "thread_id": "01a1e2ca-d2c3"}, *codex(100_000)]
+    (folder / "stdout").write_text("".join(json.dumps(event) + "\n" for event in events))
+    (folder / "stderr").write_text("")
+    reply = question.read(folder, ExitRecord(0, None, "exit", 1.0, folder / "stdout", folder / "stderr", 0, 0))
+    assert isinstance(reply, AgentReply)
+    assert (reply.cost_usd, reply.cost_source) == (pytest.approx(1.125), source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from burnish.agents.base import REPORTS_TOKENS, AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
+from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
 from burnish.agents.entrypoints import own_program
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
@@ -20,6 +20,7 @@ from burnish.proc.run import ProgramMissing
 
 _LOGIN = "Run the program once by hand and log in, or name the variable that holds its key under `env:`."
 _WORKS = ("implement", "improve")
+_USAGE_REPORT = UsageReport(omits_as_author="a command that an acp program runs can answer in its place")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class AcpAgent:
     login: Login = NO_LOGIN
     required_settings: tuple[str, ...] = ("argv",)
     reads_files: bool = True
-    usage: UsageReport = REPORTS_TOKENS
+    usage: UsageReport = _USAGE_REPORT
     stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
@@ -102,7 +103,10 @@ def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
     )
     costs = [usd for result in results if (usd := dollars(result.get("cost"))) is not None]
     complete = all(count.complete for report in reports for count in report.values())
-    partial = any(result.get("partial") for result in results) or len(amounts) < len(prices) or not complete
+    # a command that it runs can end the turn by an answer of its own: the program's report is not heard then
+    runs_commands = call.role not in ("review", "parse")
+    is_known_part = any(result.get("partial") for result in results)
+    partial = runs_commands or is_known_part or len(amounts) < len(prices) or not complete
     own, by_list = max(costs, default=None), sum(amounts) if amounts else None
     if len(results) > 1 and own is not None and by_list is not None and by_list > own:
         # an amount in another line must not replace the higher price of the tokens

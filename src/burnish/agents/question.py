@@ -16,7 +16,7 @@ from burnish.agents.meter import Meter
 from burnish.agents.model_messages import other_messages, text_around
 from burnish.agents.other_verdicts import conflicting_verdict
 from burnish.agents.usage import at_least, of_failed_attempt
-from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.agent import AgentReply, AgentRequest, CostSource, Use
 from burnish.proc.ending import exit_record, read_outcome
 from burnish.proc.run import ExitRecord, finished_call, read_text
 from burnish.regular_files import read_regular
@@ -65,6 +65,11 @@ class AgentCall:
 
     def _model_file(self, folder: Path) -> Path:
         return self.request.call_dir / f"{folder.name}-model"
+
+    def _model(self, folder: Path) -> str | None:
+        """The model that was configured when the call began: an author without a sandbox can change the settings."""
+        file = self._model_file(folder)
+        return _text(file) or None if file.exists() else self.configured_model()
 
     def stdin(self, call: Call, folder: Path) -> Path | None:
         if call.stdin is None:
@@ -124,7 +129,7 @@ class AgentCall:
             stderr=read_text(record.stderr),
             role=request.role,
             seconds=record.seconds,
-            model=_text(self._model_file(folder)) or self.configured_model(),
+            model=self._model(folder),
             resumed=request.session if self.entry.resume else None,
             session_usage=request.session_usage if self.entry.resume else None,
             files={name: _text(folder / name, errors="replace") for name in self.agent.keeps},
@@ -143,6 +148,9 @@ class AgentCall:
             call = replace(call, model=self.agent.session_model(os.environ, answer.session))
             again = self.agent.read(call)
             answer = again if isinstance(again, AgentReply) else answer
+            if self.request.role not in ("review", "parse") and answer.cost_usd is not None:
+                # commands that it runs can change the file of the session
+                answer = replace(answer, cost_source=CostSource.PARTIAL)
         if self.request.role in ("review", "parse"):
             before, after = text_around(stdout, answer.text)
             others = other_messages(stdout, answer.text)
