@@ -208,6 +208,21 @@ def test_live_output_is_heard_at_most_four_times_a_second(bench) -> None:
     assert "line 0" in heard[0]
 
 
+def test_live_output_has_whole_words_only(bench) -> None:
+    """A part of a secret could not be found any more."""
+    heard: list[str] = []
+    pause = "time.sleep(.6)"
+    code = f"""
+import os, time
+os.write(1, b"tangerine" + b" y" * 498); {pause}
+os.write(1, b" one tange"); {pause}
+os.write(1, b"rine two\\n"); {pause}
+"""
+    run(bench.python(code), on_output=heard.append)
+    words = {word for text in heard for word in text.split()}
+    assert words <= {"y", "one", "tangerine", "two"} and {"one", "two"} <= words, words
+
+
 def test_after_a_stop_nothing_new_is_started(bench) -> None:
     stop = StopToken()
     stop.request()

@@ -18,7 +18,7 @@ from burnish.core.escape_codes import plain_texts
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.secret_shapes import KEY_BEGIN
-from burnish.core.secrets import LineFilter, Secrets
+from burnish.core.secrets import NEAR_CUT, LineFilter, Secrets, bytes_of_cut_secret, last_gap
 from burnish.core.task import Item, Spec, Task
 from burnish.engine.ports import Progress
 from burnish.errors import BadInput, PhaseFailed
@@ -153,14 +153,14 @@ def redact_file(path: Path, secrets: Secrets) -> None:
         path.unlink()
         return
     with path.open("rb") as file:
-        if not any(_clean(secrets, piece) != piece for piece in _pieces(file)):
+        if not any(_clean(secrets, piece) != piece for piece in _pieces(file, secrets)):
             return
     with path.open("rb") as file:
         fd, name = tempfile.mkstemp(dir=path.parent, prefix=".redacted-")
         draft = Path(name)
         try:
             with os.fdopen(fd, "wb") as target:
-                target.writelines(_clean(secrets, piece) for piece in _pieces(file))
+                target.writelines(_clean(secrets, piece) for piece in _pieces(file, secrets))
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
@@ -170,7 +170,7 @@ def _clean(secrets: Secrets, piece: bytes) -> bytes:
     return secrets.redact(piece.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, secrets: Secrets) -> Iterator[bytes]:
     """Pieces of the file that do not split lines or keys, if possible."""
     rest = b""
     while data := rest + file.read(_PIECE):
@@ -180,13 +180,16 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
             if not line:
                 break
             data += line
-        data, rest = _at_a_gap(data)
+        data, rest = _at_a_gap(data, secrets)
         yield data
 
 
-def _at_a_gap(data: bytes) -> tuple[bytes, bytes]:
-    """Split a very long line between words, so that no secret is split."""
+def _at_a_gap(data: bytes, secrets: Secrets) -> tuple[bytes, bytes]:
+    """Split a very long line between words, or outside of secrets, so that no secret is split."""
     if data.endswith(b"\n") or len(data) < _PIECE:
         return data, b""
-    gap = max(data.rfind(mark, len(data) - 4096) for mark in (b" ", b",", b'"', b"\t", b"'"))
-    return (data[: gap + 1], data[gap + 1 :]) if gap >= 0 else (data, b"")
+    at = last_gap(data, len(data) - 4096)
+    if not at:
+        at = len(data) - NEAR_CUT
+        at -= bytes_of_cut_secret(secrets, data[:at], data[at:])
+    return data[:at], data[at:]

@@ -20,7 +20,7 @@ from burnish.errors import BadInput
 
 if TYPE_CHECKING:
     from burnish.core.event import RecordedEvent
-    from burnish.core.secrets import LineFilter
+    from burnish.core.secrets import LineFilter, Secrets
     from burnish.runtime import App
     from burnish.runtime.requests import LogFile
 
@@ -112,18 +112,29 @@ def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFi
         if is_sarif(file.path):
             say(f"SARIF report, {file.path.stat().st_size:,} bytes: {file.path}")
             read[file.path] = file.path.stat().st_size
-    for line in _lines_from(file.path, read):
+    for line in _lines_from(file.path, read, filters[file.path].secrets):
         redacted_line = filters[file.path](line)
         if redacted_line is not None:
             say(clean(redacted_line))
 
 
-def _lines_from(path: Path, read: dict[Path, int]) -> Iterator[str]:
+def _lines_from(path: Path, read: dict[Path, int], secrets: Secrets) -> Iterator[str]:
+    """What was appended. The last line waits for its end while the program runs, so that no secret is cut."""
+    from burnish.core.secrets import NEAR_CUT, bytes_of_cut_secret
+    from burnish.features.tasks.logs import ENDED, resting_seconds
+
     with path.open("rb") as file:
         file.seek(read[path])
         while line := file.readline(_LONGEST):
+            after = file.peek(NEAR_CUT) if len(line) == _LONGEST else b""
+            if not line.endswith(b"\n") and not after and resting_seconds(path) < ENDED:
+                return
+            if not line.endswith(b"\n"):
+                end = len(line) - bytes_of_cut_secret(secrets, line, after)
+                file.seek(read[path] + end if end else read[path] + len(line))
+                line = line[:end] or line
+            read[path] += len(line)
             yield line.decode(errors="replace").rstrip("\r\n")
-        read[path] = file.tell()
 
 
 def events(

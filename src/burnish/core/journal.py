@@ -113,6 +113,8 @@ class ReviewFixResult(WorkResult):
 
 @dataclass(frozen=True, slots=True)
 class RecordedCounts:
+    """Tests of one run of a check; null: not known."""
+
     total: int | None = None  # tests that ran or were skipped
     passed: int | None = None  # tests that passed
     failed: int | None = None  # tests that failed

@@ -197,6 +197,36 @@ class LineFilter:
         return self.secrets.redact(line)
 
 
+# bytes on either side of a cut in which a secret is looked for
+NEAR_CUT = 8 * 1024
+# characters before a secret that may hold the name by which it is known (`"api_key": "`)
+_NAMED_BY = 100
+_GAPS = (b"\n", b" ", b",", b'"', b"\t", b"'")
+
+
+def last_gap(data: bytes, start: int = 0) -> int:
+    """Where the last word begins: behind the last gap at or after `start`, or 0."""
+    return max(data.rfind(gap, start) for gap in _GAPS) + 1
+
+
+def bytes_of_cut_secret(secrets: Secrets, before: bytes, after: bytes) -> int:
+    """How many bytes at the end of `before` belong to a secret that ends in `after`, with what names it."""
+    left, right = (part.decode("utf-8", "surrogateescape") for part in (before[-NEAR_CUT:], after[:NEAR_CUT]))
+    for start, end, _ in secrets.spans(left + right):
+        if (begin := max(start - _NAMED_BY, 0)) < len(left) < end:
+            return len(left[begin:].encode("utf-8", "surrogateescape"))
+    return 0
+
+
+def redact_behind(secrets: Secrets, before: str, line: str) -> str:
+    """The line without the secrets that begin in `before`, the text before it, or are only known by it."""
+    at = len(before)
+    for start, end, kind in reversed(secrets.spans(before + line)):
+        if end > at:
+            line = line[: max(start - at, 0)] + mark(kind) + line[end - at :]
+    return line
+
+
 def _ordered(text: str, hits: Iterable[tuple[int, str]]) -> list[Leak]:
     leaks = {Leak(text.count("\n", 0, at) + 1, kind) for at, kind in hits}
     return sorted(leaks, key=lambda leak: (leak.line, leak.kind))

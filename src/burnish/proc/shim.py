@@ -28,6 +28,8 @@ GRACE, LEFTOVER_GRACE = 3.0, 1.0
 # A process that cannot be killed (of another user, or stuck in the kernel) must not block the shim forever.
 GIVE_UP = 4.0
 LIVE_EVERY = 0.25
+# between words
+GAPS = (b"\n", b" ", b",", b'"', b"\t", b"'")
 OBEY = {b"t": ("stopped", GRACE), b"k": ("stopped", 0.0), b"o": ("timeout", GRACE), b"e": ("enough", GRACE)}
 OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 MARKER = b"\n[burnish: %15d bytes left out here]\n"
@@ -175,7 +177,8 @@ class Shim:
         self.trouble: OSError | None = None
         self.logs: dict[int, Log] = {}
         self.names: dict[str, Log] = {}
-        self.latest, self.live_at = b"", 0.0
+        # is_cut: a part before the latest output is left out
+        self.latest, self.is_cut, self.live_at = b"", False, 0.0
 
     def start(self) -> None:
         ends = []
@@ -234,8 +237,18 @@ class Shim:
         if self.kill_at is not None and now >= self.kill_at:
             signal_tree(os.getpid(), self.main, signal.SIGKILL)
         if self.latest and now >= self.live_at + LIVE_EVERY:
-            say(b"live " + self.latest.hex().encode())
-            self.latest, self.live_at = b"", now
+            self.tell_live()
+            self.live_at = now
+
+    def tell_live(self) -> None:
+        """Whole words only: a part of a secret could not be found any more."""
+        end = max(self.latest.rfind(gap) for gap in GAPS) + 1
+        text, self.latest = self.latest[:end], self.latest[end:]
+        if self.is_cut and text:
+            start = min(at for gap in GAPS if (at := text.find(gap)) >= 0)
+            text, self.is_cut = text[start:], False
+        if text.strip():
+            say(b"live " + text.hex().encode())
 
     def reap(self) -> bool:
         """Reap ended children; True if none is left."""
@@ -282,7 +295,8 @@ class Shim:
         if not data:
             return False
         if self.order["live"] and self.logs[fd] is self.names["stdout"]:
-            self.latest = (self.latest + data[-1000:])[-1000:]
+            latest = self.latest + data
+            self.latest, self.is_cut = latest[-1000:], self.is_cut or len(latest) > 1000
         if self.trouble is None:
             try:
                 self.logs[fd].write(data)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.core.secrets import LineFilter, Secrets
+from burnish.core.secrets import NEAR_CUT, LineFilter, Secrets, bytes_of_cut_secret, last_gap, redact_behind
+from burnish.proc.ending import read_outcome
 from burnish.runtime.app import App
 from burnish.runtime.requests import LogFile
 from burnish.sanitize import clean_text
 
 AT_ONCE = 64 * 1024
 # so far before a chunk the beginning of a private key is looked for
-BEFORE = 8 * 1024
-# a line without an end counts as whole when nothing has come for so many seconds
+BEFORE = NEAR_CUT
+# a line without an end is shown up to its last word when nothing has come for so many seconds
 RESTING = 1.0
+# ... and counts as whole after so many, or when the program has ended
+ENDED = 30.0
 
 _CALL = re.compile(r"run-(\d+)-cycle-(\d+)-(implement|improve|review)-(\d+)(?:-(.+))?")
 _OUTPUT = re.compile(r"run-(\d+)-cycle-(\d+)-(.+?)(?:@(\d+))?")
@@ -47,15 +51,36 @@ def read_chunk(file: Path, offset: int, secrets: Secrets) -> Chunk:
     with file.open("rb") as log:
         size = os.fstat(log.fileno()).st_size
         log.seek(start)
-        before, data = log.read(offset - start), log.read(AT_ONCE)
-    at_rest = offset + len(data) == size and time.time() - file.stat().st_mtime > RESTING
-    whole = data if at_rest else data[: data.rfind(b"\n") + 1] or (_letters(data) if len(data) == AT_ONCE else b"")
+        before, data, after = log.read(offset - start), log.read(AT_ONCE), log.read(BEFORE)
+    whole = _whole(data, after, resting_seconds(file), secrets)
     line_filter = LineFilter(secrets)
-    for line in before.decode(errors="replace").split("\n"):
+    *lines_before, begun = before.decode(errors="replace").split("\n")
+    for line in lines_before:
         line_filter(line)
-    lines = [line_filter(line) for line in whole.decode(errors="replace").split("\n")]
+    first, *others = whole.decode(errors="replace").split("\n")
+    lines = [line_filter(line) for line in (redact_behind(secrets, begun, first), *others)]
     text = clean_text("\n".join(line for line in lines if line is not None))
     return Chunk(text, offset, min(offset, size) + len(whole), size)
+
+
+def resting_seconds(file: Path) -> float:
+    """How long nothing has been written to a log; infinite if its program has ended."""
+    is_growing = file.name in ("stdout", "stderr") and not read_outcome(file.parent)
+    return time.time() - file.stat().st_mtime if is_growing else math.inf
+
+
+def _whole(data: bytes, after: bytes, resting: float, secrets: Secrets) -> bytes:
+    """The part that can be shown: whole lines. A line without an end is cut outside of secrets."""
+    if not after and resting > ENDED:
+        return data
+    if not after and resting > RESTING:
+        return data[: last_gap(data)]
+    if lines := data[: data.rfind(b"\n") + 1]:
+        return lines
+    if len(data) < AT_ONCE:
+        return b""
+    cut = _letters(data)
+    return cut[: len(cut) - bytes_of_cut_secret(secrets, cut, data[len(cut) :] + after)] or cut
 
 
 def _letters(data: bytes) -> bytes:
