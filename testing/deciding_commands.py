@@ -23,6 +23,8 @@ DECISIONS = [
 ]
 # These are refused in any repository.
 OTHER_COMMANDS = [
+    # a run takes what is ready, also what was added while it works
+    ["add", "Another"],
     ["cancel", "1"],
     ["clean", "1"],
     ["clean", "--environments"],
@@ -46,9 +48,9 @@ OTHER_COMMANDS = [
     ["serve", "--port", "0"],
     ["work"],
 ]
-# These look, or add what a person sees before it is run.
+# These only look.
 HARMLESS_VERBS = {
-    *("add", "config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
+    *("config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
     *("status", "version"),
     *("cost", "eval", "export", "import", "mcp", "stats", "tui", "worker"),
 }

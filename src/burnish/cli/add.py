@@ -61,8 +61,11 @@ def add(
     `burnish run` starts it. To review a change that you made yourself, use `burnish review`: it needs no task.
     """
     from burnish.git.base import start_problems
+    from burnish.runtime import refuse_inside_phase
     from burnish.runtime.tasks import add_task
 
+    # the run that started the agent would take the new task before a person has seen it
+    refuse_inside_phase()
     new_task = Spec(
         title=title,
         description=_description(stdin, description, file),
