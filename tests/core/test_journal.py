@@ -53,7 +53,7 @@ def compare(value: Any, stored: dict[str, Any], *, beside: frozenset[str] = froz
             for part, raw in zip(decoded, stored[key], strict=True):
                 compare_part(part, raw)
         else:
-            assert encode(decoded) == stored[key], key
+            assert _without_new_keys(encode(decoded)) == stored[key], key
 
 
 def compare_part(value: ReviewerRecord | CheckRecord, stored: dict[str, Any]) -> None:
@@ -187,12 +187,24 @@ def test_every_type_of_event_has_a_type() -> None:
     assert set(journal_events.EVENTS) == TYPES
 
 
+def _without_new_keys(value: Any) -> Any:
+    """Without what the recorded journal does not have yet, where that has its default."""
+    if isinstance(value, list):
+        return [_without_new_keys(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    new = {"content": "", **({"cycle": 0} if "until" in value else {})}
+    return {key: _without_new_keys(one) for key, one in value.items() if new.get(key, ...) != one}
+
+
 def test_a_finding_reads_back_from_its_event() -> None:
     stored = [event["data"] for event in EVENTS if event["type"].startswith("finding.")]
     findings = [read(journal_events.FindingChanged, data).finding for data in stored]
     # the recorded log has the first version, with the problem under `remark`
     flat = [{**data["finding"], **data["finding"]["remark"]} for data in stored]
-    assert findings and [{**encode(one), "remark": {}} for one in findings] == [{**one, "remark": {}} for one in flat]
+    assert findings and [{**_without_new_keys(encode(one)), "remark": {}} for one in findings] == [
+        {**one, "remark": {}} for one in flat
+    ]
 
 
 def test_a_finding_has_one_shape_in_events_and_json() -> None:
@@ -227,7 +239,7 @@ def test_what_is_written_has_the_keys_and_values_that_it_was_read_from(event: di
         return  # written in the newest version, see below
     stored = {key: value for key, value in event["data"].items() if value not in (None, "", [], False)}
     parts = {"reviewers", "mended_by", "checks"}
-    assert {key: again.get(key) for key in stored if key not in parts} == {
+    assert {key: _without_new_keys(again.get(key)) for key in stored if key not in parts} == {
         key: value for key, value in stored.items() if key not in parts
     }
     for key in parts & set(stored):
