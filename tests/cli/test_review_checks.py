@@ -79,6 +79,7 @@ def test_a_red_exit_code_before_and_after_is_not_a_pass(
     user_repo.write({"app.py": GOOD})
     out = " ".join(review(user_repo, capsys, code=1).split())
     assert "new failures cannot be told from old ones" in out and "This does not count as a pass" in out
+    assert "Verdict: NOT PASSED (nothing found)" in out and "APPROVED" not in out
     monkeypatch.setenv("BURNISH__CHECKS__UNCOUNTABLE", "accept")
     assert "cannot be told" in " ".join(review(user_repo, capsys).split())
 

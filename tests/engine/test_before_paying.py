@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testing.bubblewrap import needs_bubblewrap
-from testing.lab import APPROVE, Lab
+from testing.lab import APPROVE, AUTHOR, Lab
 
 
 def checks(text: str) -> str:
@@ -128,6 +128,16 @@ def test_the_log_of_the_checks_has_every_run(tmp_path: Path) -> None:
     assert "── cycle 2 check" in shown and "── baseline" in shown
 
 
+def test_a_check_that_printed_nothing_is_reported_as_such(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, extra=checks("extra: {quiet: 'true'}"))
+    lab.add()
+    assert "No output yet" in lab.burnish("log", "1", "--phase", "check").err
+    lab.burnish("run")
+    told = lab.burnish("log", "1", "--phase", "check").err
+    assert "Check ran and printed nothing." in told and "burnish run" not in told
+    assert "No output yet" in lab.burnish("log", "1", "--phase", "improve").err
+
+
 @pytest.mark.long
 def test_a_sarif_report_is_named_in_the_log_and_not_printed(tmp_path: Path) -> None:
     rules = '{"version":"2.1.0","$schema":"https://example.org/sarif-2.1.0.json","runs":[{"tool":{"driver":{"name":"x"}},"results":[]}]}'
@@ -151,6 +161,33 @@ def test_retry_after_a_failed_setup_works_in_the_sandbox(tmp_path: Path) -> None
     lab.settle(f"workspace: {{setup: '{made}'}}\n")
     lab.burnish("retry", "1", code=None)
     assert lab.task()["error"] is None, lab.burnish("show", "1").out
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["workspace: {setup: test -f deps.txt}\n", "checks: {test: test -f deps.txt || exit 127, lint: null}\n"],
+    ids=["set-up", "baseline"],
+)
+def test_retry_of_a_task_whose_author_was_never_called_starts_from_the_new_base(tmp_path: Path, settings: str) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, extra=settings)
+    lab.add()
+    lab.burnish("run", code=3)
+    assert lab.calls() == []
+    lab.repo.commit({"deps.txt": "attrs\n"})
+    lab.burnish("retry", "1")
+    task = lab.show()
+    assert task["status"] == "verified" and task["base"] == lab.repo.git("rev-parse", "main").strip()
+
+
+def test_retry_of_a_task_whose_author_was_called_keeps_its_base(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, author="sys.exit(3)")
+    lab.add()
+    lab.burnish("run", code=None)
+    base = lab.show()["base"]
+    lab.repo.commit({"deps.txt": "attrs\n"})
+    lab.agent("robot", AUTHOR)
+    lab.burnish("retry", "1")
+    assert lab.show()["base"] == base
 
 
 @pytest.mark.long

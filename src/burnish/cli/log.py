@@ -78,7 +78,16 @@ def _why_nothing(app: App, number: int, phase: str | None) -> str:
     if phase and others and task.error:
         look = ", ".join(f"burnish log {number} --phase {one}" for one in others)
         return f"No output of {phase}: the task {task.status} ({task.error}) before it. See: {look}"
+    if task.status not in RUNNING and _has_run(app, number, phase):
+        return f"{phase.capitalize() if phase else 'The task'} ran and printed nothing."
     return f"No output yet. Run the task: burnish run {number}"
+
+
+def _has_run(app: App, number: int, phase: str | None) -> bool:
+    """Is it recorded that the phase (None: any) was started? Its output is then empty, not missing."""
+    found = app.store.events(app.key, task=number, types=["phase.started", "baseline.captured"])
+    started = {"baseline" if event.type == "baseline.captured" else str(event.data.get("phase")) for event in found}
+    return bool(started & {phase, "baseline"} if phase == "check" else phase in started if phase else started)
 
 
 def _check_phase(phase: str | None, logged_phases: set[str]) -> None:

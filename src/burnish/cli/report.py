@@ -230,7 +230,10 @@ def verdict_lines(result: AdhocResult, page: ReportText) -> Iterator[str]:
 
 
 def _verdict_words(result: AdhocResult) -> str:
-    """The verdict; static reviewers without tests do not approve."""
+    """The verdict; `APPROVED` only where it passes, and not by static reviewers without tests."""
     if result.verdict is Verdict.APPROVED and result.nothing_judged:
         return "nothing found (no AI reviewed it and no tests ran)"
+    if result.verdict is Verdict.APPROVED and not result.passed:
+        reviewers = "nothing found" if result.panel and result.panel.mechanical else "approved by the reviewer"
+        return f"NOT PASSED ({reviewers})"
     return result.verdict.value.upper() if result.verdict else "none"

@@ -16,7 +16,7 @@ from burnish.core.journal_events import ApprovalVoided, DecisionMade, PhaseRescu
 from burnish.core.override import OverrideReasons
 from burnish.core.policy import Policy
 from burnish.core.status import Reason, Status, check_move
-from burnish.core.task import Task
+from burnish.core.task import Task, TaskType
 from burnish.engine.commands.override import judged_commit, moves_to_verified, overridden, reasons_missing, walk
 from burnish.engine.lost_branch import BACK, block_lost, continue_lost, is_concerned, return_to_review, void_lost
 from burnish.engine.ports import EventLog, FollowUp
@@ -29,7 +29,10 @@ WORK_AGAIN = frozenset({Reason.NO_CHANGES, Reason.SECRET})
 
 
 def retry(event_log: EventLog, repository: Repository, task_id: int, *, by: str) -> Task:
-    """Let a stopped task go on where it was cut; one whose branch is gone from the last commit that can be read."""
+    """Let a stopped task go on where it was cut; one whose branch is gone from the last commit that can be read.
+
+    A task that failed before its author was called starts from the base as it is now.
+    """
     void_lost(event_log, repository, event_log.task(task_id))
     history = event_log.history(task_id)
     task, note = history.task, ""
@@ -47,6 +50,10 @@ def retry(event_log: EventLog, repository: Repository, task_id: int, *, by: str)
     if task.reason is Reason.BRANCH_GONE:
         return_to_review(event_log, history, BACK)
         return event_log.task(task_id)
+    if task.status is Status.FAILED and _never_began(history):
+        # what was missing (a lock file, a test that ends) may have been committed since
+        event_log.refuse_if_held(task_id)
+        return restart(event_log, repository, task_id)
     if task.status is Status.FAILED:
         to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
         event_log.record(task_id, resumed(history, to, note=note))
@@ -87,6 +94,13 @@ def _instead(task: Task) -> str:
     if task.status in RUNNING | {Status.BACKLOG}:
         return f"`burnish run {task.id}` works on it."
     return f"It waits for a person: burnish show {task.id}" if task.status is Status.WAITING_APPROVAL else "It is done."
+
+
+def _never_began(history: History) -> bool:
+    """Did it fail at set-up or at the checks of the base, before an author was called, and is its branch its own?"""
+    task = history.task
+    is_authored = task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE)
+    return is_authored and not history.phases and not task.commit and task.branch == f"burnish/{task.name}"
 
 
 def _reached_review(history: History) -> bool:
