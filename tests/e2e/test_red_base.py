@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from burnish.checks.compare import compare
-from burnish.core.check import CheckReport, CheckStatus, Counts
+from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure
 from burnish.review.prompt_sections import baseline_text
 from testing.at_hand import TOKEN, at_hand
 from testing.lab import Lab
@@ -78,6 +79,44 @@ def test_a_single_module_that_cannot_be_imported_hides_no_tests(tmp_path: Path) 
     lab = laboratory(tmp_path, f"{{test: ['{sys.executable}', -m, pytest, -q], lint: null}}", {"test_a.py": module})
     assert "no test of test passes, neither before the change nor after it" in lab.burnish("run", code=1).err
     assert lab.task()["status"] == "waiting_approval"
+
+
+@pytest.mark.long
+def test_a_module_that_cannot_be_imported_hides_no_tests_beside_others_that_pass(tmp_path: Path) -> None:
+    files = {"test_a.py": "import nowhere\n\n\ndef test_add(): ...\n", "test_b.py": "def test_one(): ...\n"}
+    for runner in ("pytest, -q", "unittest, discover"):
+        unittest = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_b(self): ...\n"
+        extra = {"test_c.py": unittest}
+        lab = laboratory(
+            tmp_path / runner[:3], f"{{test: ['{sys.executable}', -m, {runner}], lint: null}}", files | extra
+        )
+        assert "could not be loaded, neither before the change nor after it" in lab.burnish("run", code=1).err
+        assert lab.task()["status"] == "waiting_approval"
+
+
+NODE_TESTS = """const test = require("node:test");
+const assert = require("node:assert");
+const { add } = require("../dist/calc.js");
+test("adds", () => assert.equal(add(1, 2), 3));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
+@pytest.mark.parametrize("others", [{}, {"test/b.test.js": 'require("node:test")("fine", () => {});\n'}])
+def test_tests_of_a_build_that_was_not_made_prove_nothing(tmp_path: Path, others: dict[str, str]) -> None:
+    """A script `test` that needs `dist`, which git ignores."""
+    package = '{"scripts": {"test": "node --test test/"}}\n'
+    files = {"package.json": package, "test/a.test.js": NODE_TESTS, **others}
+    lab = laboratory(tmp_path, "{test: npm test, lint: null}", files)
+    assert TELL in lab.burnish("run", code=1).err
+    assert lab.task()["status"] == "waiting_approval"
+
+
+def test_a_single_test_that_fails_before_and_after_proves_nothing() -> None:
+    report = CheckReport(
+        "test", "make test", CheckStatus.FAILED, 1, counts=Counts(1, 0, 1, 0), failures=(TestFailure("a", "failed"),)
+    )
+    assert "no test of test passes" in compare(report, report).uncountable
 
 
 @pytest.mark.long

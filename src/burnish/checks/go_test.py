@@ -107,7 +107,8 @@ class GoEventReader:
         lines = found.output.get(test, Case("")).lines
         if not test and package in self.builds:
             lines = self.builds[package].lines + lines
-        return Case(f"{package}.{test}" if test else package, "failed" if test else "error", lines=lines)
+        name, status = (f"{package}.{test}", "failed") if test else (package, "error")
+        return Case(name, status, lines=lines, whole=not test)
 
 
 def _slashes(test: str) -> Iterator[int]:
@@ -179,7 +180,7 @@ class GoTextReader:
         for case in leaves:
             case.name = f"{name}.{case.name}"
         if has_failed and not leaves:
-            leaves = [Case(name, "error", lines=self.builds.setdefault(name, Case(name)).lines)]
+            leaves = [Case(name, "error", lines=self.builds.setdefault(name, Case(name)).lines, whole=True)]
         self.cases += leaves
         self.pending = []
 

@@ -46,7 +46,7 @@ def _of_file(file: dict[str, Any], tests: list[dict[str, Any]], root: Path | Non
             case.add(line)
         yield case
     if file.get("status") == _BAD and not failing:
-        case = Case(name, "error", path)
+        case = Case(name, "error", path, whole=True)
         for line in str(file.get("message") or "").splitlines():
             case.add(line)
         yield case

@@ -44,7 +44,7 @@ class JestReader:
             name = self.file if title == _SUITE else " > ".join([self.file, *title.split(" › ")])
             status = "error" if title == _SUITE else "failed"
             earlier_case = self.cases.get(name)
-            self.open_case = earlier_case or Case(name, status, inside(self.file, self.root))
+            self.open_case = earlier_case or Case(name, status, inside(self.file, self.root), whole=title == _SUITE)
             self.cases[name] = self.open_case
 
     def reading(self) -> Reading | None:
@@ -90,7 +90,9 @@ class VitestReader:
         suite = re.fullmatch(r"(.+?) \[ .+ \]", title)
         name = suite[1] if suite else title
         file = inside(name.partition(" > ")[0], self.root)
-        self.open_case = self.cases.setdefault(name, Case(name, "error" if suite else "failed", file))
+        self.open_case = self.cases.setdefault(
+            name, Case(name, "error" if suite else "failed", file, whole=bool(suite))
+        )
 
     def reading(self) -> Reading | None:
         if not self.ended:

@@ -103,9 +103,12 @@ class _Collector:
         self.failed += 1
         file = inside(case.attributes.get("file", ""), self.root, self.seen_at)
         name, line = _name(case.attributes, file), self._line(case.attributes)
+        # pytest reports a module that cannot be imported without a class
+        is_whole = self.from_pytest and not case.attributes.get("classname")
         # One entry per failure, so that a second failing subtest counts as new.
         for one in case.failures[:MOST_FAILURES_OF_A_CASE]:
-            self.failures.append(TestFailure(name, one.status, shortened("\n".join(one.message)), file, line))
+            message = shortened("\n".join(one.message))
+            self.failures.append(TestFailure(name, one.status, message, file, line, is_whole and one.status == "error"))
 
     def _line(self, attributes: Mapping[str, str]) -> int | None:
         line = attributes.get("line", "")

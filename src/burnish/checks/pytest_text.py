@@ -49,6 +49,7 @@ class PytestReader:
             dash = rest.find("] - ") + 1 if "] - " in rest else -1
         name, message = (rest[:dash], rest[dash + 3 :]) if dash > 0 else (rest, "")
         case = Case(name, "error" if status == "ERROR" else "failed", inside(name.partition("::")[0], self.root))
+        case.whole = status == "ERROR" and "::" not in name
         case.add(message)
         self.cases.append(case)
 

@@ -68,6 +68,9 @@ class TapCollector:
             self.without_subtests = None
         if self.message:
             self.message.add(text)
+            if text.startswith("exitCode: "):
+                # node:test: the process of a test file ended without reporting all of its tests
+                self.message.status, self.message.whole = "error", True
             if self.message.file is None and (match := _LOCATION.fullmatch(text)):
                 self.message.file, self.message.line = inside(match[1], self.root), int(match[2])
 

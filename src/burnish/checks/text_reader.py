@@ -39,6 +39,8 @@ class Case:
     file: str | None = None
     line: int | None = None
     lines: list[str] = field(default_factory=list)
+    # see `TestFailure.whole`
+    whole: bool = False
 
     def add(self, text: str) -> None:
         if len(self.lines) < MOST_LINES:
@@ -46,7 +48,8 @@ class Case:
 
     def failure(self) -> TestFailure:
         message = shortened("\n".join(self.lines))
-        return TestFailure(shortened(self.name, longest=LONGEST), self.status, message, self.file, self.line)
+        name = shortened(self.name, longest=LONGEST)
+        return TestFailure(name, self.status, message, self.file, self.line, self.whole)
 
 
 def failures_of(cases: Sequence[Case]) -> tuple[TestFailure, ...]:

@@ -50,7 +50,8 @@ class UnittestReader:
 
     def _header(self, text: str) -> None:
         if match := _HEADER.fullmatch(text):
-            self.open_case = Case(_dotted(match[2]), "error" if match[1] == "ERROR" else "failed")
+            name = _dotted(match[2])
+            self.open_case = Case(name, "error" if match[1] == "ERROR" else "failed", whole=name.startswith(_IMPORT))
             self.cases.append(self.open_case)
 
     def _finish(self, text: str, ran: int) -> None:

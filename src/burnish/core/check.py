@@ -35,6 +35,8 @@ class TestFailure:
     message: str = ""
     file: str | None = None
     line: int | None = None
+    # it stands for a file, module or package that could not be loaded or built: none of its tests ran
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,14 @@ class CheckReport:
 
         One entry may stand for a whole module that cannot be imported, and hide all tests in it.
         """
-        if self.counts is None or self.counts.passed or not self.counts.failed:
+        if not self.without_a_pass or self.counts is None:
             return False
-        return self.counts.failed > 1 or any(failure.status == "error" for failure in self.failures)
+        return self.counts.failed > 1 or any(failure.whole or failure.status == "error" for failure in self.failures)
+
+    @property
+    def without_a_pass(self) -> bool:
+        """Tests failed, and none passed."""
+        return self.counts is not None and bool(self.counts.failed) and not self.counts.passed
 
     @property
     def ran_no_tests(self) -> bool:
@@ -146,8 +153,11 @@ class Comparison:
             return ""
         if not (base.has_cases and now.has_cases):
             return f"{now.name} failed before the change and fails now, and reports no single cases"
-        if base.nothing_passes and now.nothing_passes:
+        if base.without_a_pass and now.without_a_pass:
             return f"no test of {now.name} passes, neither before the change nor after it"
+        if unloaded := [failure.name for failure in self.old if failure.whole]:
+            more = f" and {len(unloaded) - 1} more" if unloaded[1:] else ""
+            return f"the tests of {unloaded[0]}{more} could not be loaded, neither before the change nor after it"
         if why := now.partial or base.partial:
             return f"{now.name} failed before the change and fails now, and {why}"
         return ""
