@@ -123,6 +123,10 @@ def test_other_options_are_not_taken_for_that(command: str) -> None:
     [
         ("jest", "npm test", "npm test -- --json --outputFile=/out/report/burnish-tests.json"),
         ("jest --ci", "yarn test", "yarn test --json --outputFile=/out/report/burnish-tests.json"),
+        ("jest", "pnpm test", "pnpm run test --json --outputFile=/out/report/burnish-tests.json"),
+        ("jest", "pnpm --silent t", "pnpm --silent run test --json --outputFile=/out/report/burnish-tests.json"),
+        ("jest", "pnpm run test", "pnpm run test --json --outputFile=/out/report/burnish-tests.json"),
+        ("mocha", "pnpm test", "pnpm test"),
         ("mocha", "npm run test", "npm run test"),
         ("node --test test/", "npm test", "npm test"),
     ],

@@ -35,6 +35,8 @@ _PREFIXES: dict[tuple[str, ...], frozenset[str]] = {
     ("bun", "x"): frozenset(),
 }
 _SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
+_TEST_WORDS = ("test", "t", "tst")
+_PNPM_RUN = ("run", "test")
 # Options that start the scripts of other packages.
 _OTHER_PACKAGES = re.compile(r"-(?:-workspaces?|-ws|-recursive|-filter(?:-prod)?|-prefix|-dir|-cwd|ws|[wrFC])(?:=.*)?")
 
@@ -74,10 +76,26 @@ class CommandLine:
 
     def insert(self, position: int, options: tuple[str, ...]) -> Command:
         """The command with more words after the word at `position`."""
+        at = self._pnpm_test
         if isinstance(self.command, tuple):
-            return (*self.command[: position + 1], *options, *self.command[position + 1 :])
+            start = self.command[: position + 1]
+            if at is not None and at <= position:
+                start = (*start[:at], *_PNPM_RUN, *start[at + 1 :])
+            return (*start, *options, *self.command[position + 1 :])
         end = self.words[position].end
-        return f"{self.command[:end]} {shlex.join(options)}{self.command[end:]}"
+        text = self.command[:end]
+        if at is not None and at <= position:
+            word = self.words[at]
+            text = f"{text[: word.start]}{' '.join(_PNPM_RUN)}{text[word.end :]}"
+        return f"{text} {shlex.join(options)}{self.command[end:]}"
+
+    @property
+    def _pnpm_test(self) -> int | None:
+        """The position of `test` in `pnpm test`, which takes options for its own; `pnpm run test` passes them on."""
+        if self.name != "pnpm" or self.script is None:
+            return None
+        first = next(positionals(self, after=self.program), None)
+        return first if first is not None and self.words[first].text in _TEST_WORDS else None
 
     def without(self, positions: frozenset[int]) -> CommandLine:
         """The command without the words at these positions."""
@@ -176,7 +194,7 @@ def _script_name(line: CommandLine) -> str | None:
     words = [word for word in line.arguments if not word.startswith("-")]
     if words[:1] in (["run"], ["run-script"]):
         return words[1] if len(words) > 1 else None
-    if line.name in ("npm", "pnpm") and words[:1] in (["test"], ["t"], ["tst"]):
+    if line.name in ("npm", "pnpm") and words[:1] in [[word] for word in _TEST_WORDS]:
         return "test"
     return "test" if line.name == "yarn" and words[:1] == ["test"] else None
 

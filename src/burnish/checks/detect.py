@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from burnish.checks.discover import decide, discover
+from burnish.checks.discover import BUILD, decide, discover
 from burnish.checks.tools import Read, Surroundings
 from burnish.core.policy import CheckSpec
 
@@ -23,7 +23,9 @@ def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = 
     found = discover(files, read, around or Surroundings())
     # Without `paths`: dependencies between parts are a guess, which users can correct only in burnish.yaml.
     specs = [
-        CheckSpec(one.key[-1], one.value, found=True, cwd=one.cwd) for one in decide(found) if one.key[0] == "checks"
+        CheckSpec(one.key[-1], one.value, found=True, cwd=one.cwd)
+        for one in decide(found)
+        if one.key[0] == "checks" and one.key != BUILD
     ]
     notes = [f"{tools.folder}: {note}" if tools.folder else note for tools in found for note in tools.notes]
     return FoundChecks(tuple(specs), tuple(notes))

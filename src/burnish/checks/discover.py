@@ -41,6 +41,7 @@ _MARKERS = {
     "Rakefile": "Ruby",
 }
 MOST_FOLDERS = 12
+BUILD = ("checks", "build")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,8 @@ def _without_workspace(tools: Tools, found: list[Tools], paths: list[str], read:
             continue
         if node_tools.covers_below(_place(other.folder, paths, read, without=set())):
             test = None if other.test else tools.test
-            return replace(tools, test=test, lint=None if other.lint else tools.lint, setup=None)
+            lint = None if other.lint else tools.lint
+            return replace(tools, test=test, lint=lint, setup=None, build=tools.build if test else None)
     return tools
 
 
@@ -189,12 +191,18 @@ def decide(found: tuple[Tools, ...]) -> tuple[DiscoveredChecks, ...]:
                 key = ("checks", "extra", _name(tools, kind, used_names))
             why = _reason(tools, choice.why)
             settings.append(DiscoveredChecks(key, choice.command, why, cwd=tools.folder, paths=tools.paths))
-    setups = [(tools, tools.setup) for tools in found if tools.setup]
-    if setups:
-        words = [_from_root(setup.command, tools.folder, among=len(setups)) for tools, setup in setups]
-        why = "; ".join(_reason(tools, setup.why) for tools, setup in setups)
-        settings.append(DiscoveredChecks(("workspace", "setup"), " && ".join(map(str, words)), why))
+    settings += _joined(BUILD, [(tools, tools.build) for tools in found if tools.build])
+    settings += _joined(("workspace", "setup"), [(tools, tools.setup) for tools in found if tools.setup])
     return tuple(settings)
+
+
+def _joined(key: tuple[str, ...], choices: list[tuple[Tools, ToolChoice]]) -> list[DiscoveredChecks]:
+    """One setting for the commands of all parts."""
+    if not choices:
+        return []
+    words = [_from_root(choice.command, tools.folder, among=len(choices)) for tools, choice in choices]
+    why = "; ".join(_reason(tools, choice.why) for tools, choice in choices)
+    return [DiscoveredChecks(key, " && ".join(map(str, words)), why)]
 
 
 def _name(tools: Tools, kind: str, used_names: set[str]) -> str:

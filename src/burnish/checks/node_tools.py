@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
+from burnish.checks.node_build import needs_build, package_of
 from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
 
 _LOCKS = {
@@ -31,7 +31,7 @@ _ESLINT = re.compile(r"(?:\.eslintrc(?:\.\w+)?|eslint\.config\.\w+)")
 
 
 def node_tools(place: ProjectFolder) -> Tools | None:
-    package = _json(place.read("package.json"))
+    package = package_of(place.read("package.json"))
     if not package:
         return None
     manager, why = _manager(place, package)
@@ -41,7 +41,13 @@ def node_tools(place: ProjectFolder) -> Tools | None:
     if lint and (absent := _absent_linter(place, package)):
         note = f"Script `lint` in package.json needs {absent}, which is not among the dependencies"
         lint, notes = None, (f"{note}: not added as a check.",)
-    return Tools(place.folder, "JavaScript", test, lint, _setup(place, package, manager, why), weight, notes)
+    setup, build = _setup(place, package, manager, why), _build(place, package, manager) if test else None
+    return Tools(place.folder, "JavaScript", test, lint, setup, weight, notes, build=build)
+
+
+def _build(place: ProjectFolder, package: dict[str, Any], manager: str) -> ToolChoice | None:
+    folder = needs_build(place, package)
+    return ToolChoice(f"{manager} run build", f"the tests use {folder}, which git ignores") if folder else None
 
 
 def _absent_linter(place: ProjectFolder, package: dict[str, Any]) -> str:
@@ -54,7 +60,7 @@ def _absent_linter(place: ProjectFolder, package: dict[str, Any]) -> str:
 
 def covers_below(place: ProjectFolder) -> bool:
     """True if its scripts also cover the packages in its subfolders."""
-    return bool(place.first(*_WORKSPACES)) or "workspaces" in _json(place.read("package.json"))
+    return bool(place.first(*_WORKSPACES)) or "workspaces" in package_of(place.read("package.json"))
 
 
 def _manager(place: ProjectFolder, package: dict[str, Any]) -> tuple[str, str]:
@@ -114,11 +120,3 @@ def _script(package: dict[str, Any], name: str) -> str:
 def _dependencies(package: dict[str, Any]) -> set[str]:
     groups = (package.get(name) for name in ("dependencies", "devDependencies"))
     return {name for group in groups if isinstance(group, dict) for name in group}
-
-
-def _json(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -37,6 +37,8 @@ class Tools:
     notes: tuple[str, ...] = ()
     # Patterns of the files that its checks depend on; empty for all files.
     paths: tuple[str, ...] = ()
+    # What the tests need on each tree before they run.
+    build: ToolChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
