@@ -181,3 +181,20 @@ def test_checks_of_a_review_get_the_variables_and_copied_files_of_a_run(
     user_repo.commit({"test_a.py": test, "conftest.py": "", ".gitignore": ".env.test\n", "burnish.yaml": settings})
     user_repo.write({".env.test": "x", "app.py": GOOD})
     assert "Check test: passed 1" in review(user_repo, capsys)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("slow_before", [False, True])
+def test_tests_that_hang_with_the_change_alone_are_not_a_pass(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, slow_before: bool
+) -> None:
+    monkeypatch.setattr("burnish.features.review.adhoc_checks.PATIENCE", 15)
+    hangs = "import time\n\n\ndef add(a, b):\n    time.sleep(60)\n"
+    user_repo.commit({"test_app.py": TESTS, "conftest.py": "", **({"app.py": hangs} if slow_before else {})})
+    user_repo.write({"app.py": hangs + "# explained\n"})
+    out = " ".join(review(user_repo, capsys, code=0 if slow_before else 1).split())
+    if slow_before:
+        assert "not run: it takes longer than 15 seconds" in out and "nothing found" in out
+    else:
+        assert "Check test: took longer than 15 seconds, before the change" in out
+        assert "APPROVED" not in out and "nothing found" not in out

@@ -29,6 +29,7 @@ NO_TESTS = 5  # pytest's exit code for "nothing collected"
 # Exit codes of pytest without test results.
 PYTEST_CRASHED = {3: "internal error", 4: "usage error"}
 _PYTEST_STOPPED = re.compile(r"^!+ (?:stopping after \d|Interrupted)|^!+ _pytest\.outcomes\.Exit", re.M)
+TIMED_OUT = "It timed out after"
 
 
 def error_report(spec: CheckSpec, why: str, hint: str = "") -> CheckReport:
@@ -138,7 +139,7 @@ def _more_time(spec: CheckSpec) -> str:
 
 def _did_not_run(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord) -> str:
     if exit_record.ended == "timeout":
-        return f"It timed out after {spec.timeout_seconds / 60:g} minutes."
+        return f"{TIMED_OUT} {spec.timeout_seconds / 60:g} minutes."
     if exit_record.ended != "exit":
         return "It was stopped before it finished."
     if isinstance(spec.command, str) and exit_record.exit_code in (126, 127):

@@ -57,7 +57,7 @@ class ReviewedCheck:
                 before = f", {len(self.old)} failed before too" if self.old else ""
                 words = f"{_count(len(self.new), 'new failure')}{before}{passed_text}"
             case CheckState.NEW_FAILURES:
-                words = f"fails, and did not fail before{passed_text}"
+                words = self.why or f"fails, and did not fail before{passed_text}"
             case CheckState.FAILED_BEFORE:
                 words = f"{_count(len(self.old), 'failure')}, failed before too{passed_text}"
             case CheckState.UNCOUNTABLE:

@@ -20,7 +20,7 @@ from burnish.checks.detect import detect
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import flaky_failures
 from burnish.checks.guard.test_counts import is_skip, is_test_path
-from burnish.checks.outcome import error_report
+from burnish.checks.outcome import TIMED_OUT, error_report
 from burnish.checks.run import run_checks
 from burnish.checks.scan import needs_whole_tree
 from burnish.checks.scanners.base import ScanContext
@@ -116,12 +116,32 @@ def _run_test(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
     ground.say(f"Running the tests ({spec.words}); --no-tests leaves them out")
     comparison = _compared(ground, pair, change, spec)
     if not ground.tests and _took_too_long(comparison.report):
+        if slower := _only_slow_now(ground, pair, spec, comparison.report):
+            return slower
         why = f"it takes longer than {PATIENCE:g} seconds; --tests waits for it"
         return TestOutcome(checks=(_not_run(spec.name, spec, why),))
     check = reviewed_check(comparison)
     # what could not start says nothing about the change
     comparisons = () if check.state is CheckState.COULD_NOT_START else (comparison,)
     return TestOutcome(comparisons, (check,))
+
+
+def _only_slow_now(
+    ground: ReviewEnvironment, pair: CommitRange, spec: CheckSpec, report: CheckReport
+) -> TestOutcome | None:
+    """The outcome where the tests end in time before the change, and not with it: it may have made them hang."""
+    try:
+        with _on(_trees(ground), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+            before = _run(ground, place, spec, "tests-before")
+    except PhaseFailed as failed:
+        if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
+            raise
+        return None
+    if before.status is CheckStatus.ERROR:
+        return None
+    why = f"took longer than {PATIENCE:g} seconds, before the change {before.seconds:.0f}; --tests waits for it"
+    check = ReviewedCheck(spec.name, spec.words, CheckState.NEW_FAILURES, why)
+    return TestOutcome((compare(report, before),), (check,))
 
 
 def _changed_paths(change: Change) -> set[str]:
@@ -148,7 +168,8 @@ def _why_not(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> st
 
 
 def _took_too_long(report: CheckReport) -> bool:
-    return report.status is CheckStatus.ERROR and report.exit_code is None and report.seconds >= PATIENCE
+    # its own clock starts later than the limit's
+    return report.status is CheckStatus.ERROR and report.error.startswith(TIMED_OUT)
 
 
 def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> Comparison:
