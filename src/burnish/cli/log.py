@@ -85,8 +85,13 @@ def _why_nothing(app: App, number: int, phase: str | None) -> str:
 
 def _has_run(app: App, number: int, phase: str | None) -> bool:
     """Is it recorded that the phase (None: any) was started? Its output is then empty, not missing."""
-    found = app.store.events(app.key, task=number, types=["phase.started", "baseline.captured"])
-    started = {"baseline" if event.type == "baseline.captured" else str(event.data.get("phase")) for event in found}
+    from burnish.core.journal import read
+    from burnish.core.journal_events import PhaseStarted
+
+    starts = app.store.events(app.key, task=number, types=["phase.started"])
+    started = {read(PhaseStarted, event.data).phase for event in starts}
+    if app.store.events(app.key, task=number, types=["baseline.captured"]):
+        started.add("baseline")
     return bool(started & {phase, "baseline"} if phase == "check" else phase in started if phase else started)
 
 
