@@ -66,6 +66,8 @@ def test_a_build_that_other_scripts_make_or_that_is_not_there_is_not_added(scrip
         {"test/calc.test.js": TEST, "dist/calc.js": ""},
         {"test/calc.test.js": 'require("../node_modules/x"); require("../coverage/y");\n'},
         {"test/calc.test.js": 'require("../../dist/x");\n'},
+        # strings that are not imports
+        {"test/path.test.js": 'expect(join("../", "./dist")).toBe("../dist/");\n'},
     ],
 )
 def test_tests_of_the_sources_need_no_build(files: dict[str, str]) -> None:

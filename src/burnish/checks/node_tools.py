@@ -36,7 +36,8 @@ _COMPILERS = re.compile(r"\b(?:build|compile|tsc|tsup|rollup|esbuild|swc|babel|w
 _SOURCE = re.compile(r"\.[cm]?[jt]sx?")
 _TEST_FILE = re.compile(r"(?:^|/)(?:tests?|__tests__|specs?)(?:/|\.)|[.-](?:test|spec)\.")
 _IMPORT = re.compile(r"""(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*["']([^"'\n]{1,200})["']""")
-_STRING = re.compile(r"""["'](\.{1,2}/[^"'\n]{1,200})["']""")
+# A program that tests start: `./dist/cli.js` is one of the project's folder, `../dist/cli.js` one beside the test.
+_PROGRAM = re.compile(r"""["'](\.{1,2}/[^"'\n]{1,200}\.[cm]?js)["']""")
 _ENTRY_KEYS = ("main", "module", "exports", "bin")
 # Folders that no build makes.
 _FOREIGN = re.compile(r"(?:^|/)(?:\.\.|node_modules|coverage)(?:/|$)")
@@ -161,9 +162,12 @@ def _paths_of_tests(place: ProjectFolder, package: Mapping[str, Any], command: s
     files = [path for path in place.paths if _SOURCE.search(path) and _TEST_FILE.search(path)]
     for file in files[:MOST_FILES]:
         text = place.read(file)
-        for name in dict.fromkeys([*_IMPORT.findall(text), *_STRING.findall(text)]):
+        beside = posixpath.dirname(file)
+        for name in _PROGRAM.findall(text):
+            yield posixpath.normpath(name if name.startswith("./") else posixpath.join(beside, name))
+        for name in _IMPORT.findall(text):
             if name.startswith("."):
-                path = posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
+                path = posixpath.normpath(posixpath.join(beside, name))
                 yield from entries.get("", ()) if path == "." else [path]
             else:
                 yield from entries.get(name, ())
