@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,70 +15,14 @@ from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply
 from burnish.proc.text import read_text
 from testing.agent_samples import NAMES, spoken
+from testing.agent_streams import STREAMS, Events, lines_of
 from testing.long_forms import examples
 
 DRAFT = "The draft approves."
 FINAL = "The final message rejects."
 SEPARATORS = ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r", "\r\n", "\n"]
-Events = list[dict[str, object]]
-
-
-def _claude(*texts: str) -> Events:
-    drafts = [{"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}} for text in texts]
-    return [*drafts, {"type": "result", "result": texts[-1], "session_id": "s"}]
-
-
-def _codex(*texts: str) -> Events:
-    said = [{"type": "item.completed", "item": {"type": "agent_message", "text": text}} for text in texts]
-    return [{"type": "thread.started", "thread_id": "t"}, *said, {"type": "turn.completed", "usage": {}}]
-
-
-def _gemini(*texts: str) -> Events:
-    events: Events = [{"type": "init", "session_id": "s"}]
-    for text in texts:
-        events += [{"type": "tool_use", "tool_name": "read_file"}, {"type": "tool_result", "status": "success"}]
-        half = len(text) // 2
-        for piece in (text[:half], text[half:]):
-            events.append({"type": "message", "role": "assistant", "content": piece, "delta": True})
-    return [*events, {"type": "result", "status": "success", "stats": {}}]
-
-
-def _copilot(*texts: str) -> Events:
-    said = [{"type": "assistant.message", "data": {"content": text}} for text in texts]
-    return [*said, {"type": "result", "sessionId": "s", "exitCode": 0}]
-
-
-def _opencode(*texts: str) -> Events:
-    events: Events = []
-    for text in texts:
-        reason = "stop" if text is texts[-1] else "tool-calls"
-        events += [{"type": "step_start"}, {"type": "text", "part": {"text": text}}]
-        events.append({"type": "step_finish", "part": {"reason": reason}})
-    return events
-
-
-def _object(*texts: str) -> Events:
-    return [{"text": texts[-1]}]
-
-
-STREAMS: dict[str, Callable[..., Events]] = {
-    "claude": _claude,
-    "qwen": _claude,
-    "amp": _claude,
-    "cursor": _claude,
-    "codex": _codex,
-    "gemini": _gemini,
-    "copilot": _copilot,
-    "opencode": _opencode,
-    "acp": _object,
-    "llm": _object,
-}
 # one result at the end, against the last of many messages
 RESULTS = ["claude", "qwen", "amp", "cursor", "acp", "llm"]
-
-
-def lines_of(events: Events) -> list[str]:
-    return [json.dumps(event, ensure_ascii=False) for event in events]
 
 
 def read(name: str, stdout: str, role: str = "review") -> AgentReply | AgentFailure:
@@ -223,22 +166,31 @@ def test_a_turn_that_follows_the_result_must_have_a_result_of_its_own(name: str)
 
 # Events behind a draft that show that it is not the answer: what the program was doing failed or did not end.
 UNFINISHED: dict[str, tuple[str, Events]] = {
-    "codex, turn not completed": ("codex", [*_codex(DRAFT), {"type": "turn.started"}]),
-    "codex, failed, then completed": ("codex", [*_codex(DRAFT)[:-1], {"type": "turn.failed"}, _codex(DRAFT)[-1]]),
-    "codex, failed after completion": ("codex", [*_codex(DRAFT), {"type": "turn.failed", "error": {}}]),
-    "codex, message after completion": ("codex", [*_codex(FINAL), _codex(DRAFT)[1]]),
-    "gemini, message after the result": ("gemini", [*_gemini(FINAL), _gemini(DRAFT)[-2]]),
-    "gemini, tool after the result": ("gemini", [*_gemini(FINAL), *_gemini(DRAFT)[:-1]]),
+    "codex, turn not completed": ("codex", [*STREAMS["codex"](DRAFT), {"type": "turn.started"}]),
+    "codex, failed, then completed": (
+        "codex",
+        [*STREAMS["codex"](DRAFT)[:-1], {"type": "turn.failed"}, STREAMS["codex"](DRAFT)[-1]],
+    ),
+    "codex, failed after completion": ("codex", [*STREAMS["codex"](DRAFT), {"type": "turn.failed", "error": {}}]),
+    "codex, message after completion": ("codex", [*STREAMS["codex"](FINAL), STREAMS["codex"](DRAFT)[1]]),
+    "gemini, message after the result": ("gemini", [*STREAMS["gemini"](FINAL), STREAMS["gemini"](DRAFT)[-2]]),
+    "gemini, tool after the result": ("gemini", [*STREAMS["gemini"](FINAL), *STREAMS["gemini"](DRAFT)[:-1]]),
     "gemini, two results": (
         "gemini",
-        [*_gemini(DRAFT)[:-1], {"type": "result", "status": "error"}, _gemini(DRAFT)[-1]],
+        [*STREAMS["gemini"](DRAFT)[:-1], {"type": "result", "status": "error"}, STREAMS["gemini"](DRAFT)[-1]],
     ),
-    "opencode, step not finished": ("opencode", [*_opencode(DRAFT), {"type": "step_start"}]),
-    "copilot, cancelled": ("copilot", [*_copilot(DRAFT)[:-1], {"type": "abort", "data": {}}, _copilot(DRAFT)[-1]]),
-    "copilot, error without words": ("copilot", [_copilot(DRAFT)[0], {"type": "session.error"}, _copilot(DRAFT)[-1]]),
+    "opencode, step not finished": ("opencode", [*STREAMS["opencode"](DRAFT), {"type": "step_start"}]),
+    "copilot, cancelled": (
+        "copilot",
+        [*STREAMS["copilot"](DRAFT)[:-1], {"type": "abort", "data": {}}, STREAMS["copilot"](DRAFT)[-1]],
+    ),
+    "copilot, error without words": (
+        "copilot",
+        [STREAMS["copilot"](DRAFT)[0], {"type": "session.error"}, STREAMS["copilot"](DRAFT)[-1]],
+    ),
     "copilot, two results": (
         "copilot",
-        [_copilot(DRAFT)[0], {"type": "result", "exitCode": 1}, _copilot(DRAFT)[-1]],
+        [STREAMS["copilot"](DRAFT)[0], {"type": "result", "exitCode": 1}, STREAMS["copilot"](DRAFT)[-1]],
     ),
 }
 

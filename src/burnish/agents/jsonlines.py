@@ -17,6 +17,8 @@ _TELLING = re.compile(r'"(?:text|content|command|cmd|file_path|filePath|path|pat
 LEFT_OUT = re.compile(r"(?m:^)\[burnish: +\d+ bytes left out here\](?m:\r?$)")
 # A part of an object that was cut, or that another process wrote into: it begins or ends on this line.
 _DAMAGED = re.compile(r'^\s*\{|\{\s*"|\}\s*$|"\s*:\s*"')
+# The same, for a line anywhere: keys, quotes within a string, or what a program prints for a broken-off object.
+_TORN = re.compile(r'\{"|^\s*\{\s*$|"\s*:\s*["\[{\d tfn-]|\\["nu]|["\]}]\s*\}+\s*$')
 # Names of events and of their parts that stand for words of the model, in any program's spelling.
 _MESSAGE = re.compile(r"message|(?<!con)text|answer|response|^final|^(?:assistant|model|agent)$", re.I)
 _OTHER = re.compile(r"^(?:user|system|session|tool|reasoning|thinking)", re.I)
@@ -91,6 +93,18 @@ def read_events(text: str) -> EventStream:
             gaps.append(len(events))
         after_cut = False
     return EventStream(tuple(events), tuple(gaps))
+
+
+def torn_line(text: str) -> str:
+    """The first line that is a part of an object, and not a whole one; "" if there is none.
+
+    What another process writes into a line leaves at least its beginning or its end. Where the output was cut, too,
+    a message may be missing.
+    """
+    for line in text.split("\n"):
+        if LEFT_OUT.fullmatch(line) or (_TORN.search(line) and not isinstance(_loads(line), dict)):
+            return line.strip()
+    return ""
 
 
 def recover_events(text: str) -> list[Json]:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from burnish.agents.base import AgentFailure, FinishedCall
+from burnish.agents.jsonlines import torn_line
 from burnish.agents.verdict_blocks import BLOCK_NAME as _BLOCK_NAME
 from burnish.agents.verdict_blocks import blocks_of
 from burnish.core.finding import Severity
@@ -23,14 +24,6 @@ _NUMBER = re.compile(rf"{_BLOCK_NAME}[ \t]+([0-9a-f]{{12,64}})\b")
 # inside of JSON a quote has one backslash or more before it: 31 where five texts of JSON are inside of each other
 _QUOTE = r"\\{0,31}[\"']"
 _OTHER_WORD = rf"{_QUOTE}verdict{_QUOTE}\s*:\s*{_QUOTE}(?!\s*approved?\s*{_QUOTE})[^\"'|\\]{{1,60}}{_QUOTE}"
-# the same in a line that ends within the word; a beginning of "approved" may become one
-_CUT_APPROVAL = r"a(?:p(?:p(?:r(?:o(?:v(?:ed?)?)?)?)?)?)?\\*(?:\n|\Z)"
-_CUT_WORD = (
-    rf"{_QUOTE}verdict{_QUOTE}\s*:\s*{_QUOTE}(?!\s*(?:approved?\s*{_QUOTE}|{_CUT_APPROVAL}))"
-    r"[^\"'|\\\n]{1,60}\\*(?=\n|\Z)"
-)
-# The beginning of an event of the program. What it was given or looked at is quoted in events of these types.
-_EVENT = r"^\s{0,9}\{\"(?!type\":\s?\"(?:user|system|tool|reasoning|thinking))[^\n]*?"
 _APPROVING = frozenset({"approved", "approve"})
 # Objects in objects that may hold a text, and in texts.
 _DEEPEST = 8
@@ -55,11 +48,9 @@ def conflicting_verdict(who: str, done: FinishedCall, answer: str) -> AgentFailu
     """The failure of a review whose answer approves, while a verdict with the same number elsewhere does not."""
     if done.role not in _ROLES:
         return None
-    schema_number = _number_of_object(answer)
-    numbers = {*_NUMBER.findall(answer), *([schema_number] if schema_number else [])}
+    numbers = _numbers_of(answer)
     conflict = len(numbers) > _MOST_VERDICTS or any(
-        _is_approving(answer, number) and _other_verdict(done.stdout, answer, number, number == schema_number)
-        for number in numbers
+        _is_approving(answer, number) and _other_verdict(done.stdout, answer, number) for number in numbers
     )
     if not conflict:
         return None
@@ -68,6 +59,29 @@ def conflicting_verdict(who: str, done: FinishedCall, answer: str) -> AgentFailu
         retryable=True,
         hint="Everything it printed: `burnish log`.",
     )
+
+
+def torn_output(who: str, done: FinishedCall, answer: str) -> AgentFailure | None:
+    """The failure of a review that may approve, in whose output a line of JSON is damaged.
+
+    What else was in that line is not known: it may have been the verdict. For programs that print events.
+    """
+    numbers = _numbers_of(answer)
+    # without a number the words decide, or another agent that reads them
+    rejects = 0 < len(numbers) <= _MOST_VERDICTS and not any(_is_approving(answer, number) for number in numbers)
+    line = torn_line(done.stdout) if done.role in _ROLES and not rejects else ""
+    if not line:
+        return None
+    return AgentFailure(
+        f"{who} failed: a line of its output is damaged, so that a verdict may be lost.",
+        retryable=True,
+        hint="Everything it printed: `burnish log`.",
+    )
+
+
+def _numbers_of(answer: str) -> set[str]:
+    number = _number_of_object(answer)
+    return {*_NUMBER.findall(answer), *([number] if number else [])}
 
 
 def _number_of_object(answer: str) -> str | None:
@@ -82,15 +96,11 @@ def _is_approving(answer: str, number: str) -> bool:
     return any(isinstance(value, dict) and _word(value) in _APPROVING for value in values)
 
 
-def _other_verdict(output: str, answer: str, number: str, by_schema: bool) -> bool:
+def _other_verdict(output: str, answer: str, number: str) -> bool:
     rows: dict[tuple[str, ...], list[str]] = {}
-    damage = []
     for line in output.split("\n"):
-        event = _pairs(line) if line.lstrip().startswith("{") else None
-        if event is None:
-            damage.append(line)
-        else:
-            _collect(event, (), rows)
+        if line.lstrip().startswith("{"):
+            _collect(_pairs(line), (), rows)
     # pieces of a message are put together, as the model wrote them; whole messages are looked at one by one
     joined = ("".join(pieces) for pieces in rows.values())
     whole = (piece for pieces in rows.values() if len(pieces) > 1 for piece in pieces if _MARK.search(piece))
@@ -99,19 +109,7 @@ def _other_verdict(output: str, answer: str, number: str, by_schema: bool) -> bo
     ]
     own = [value for block in blocks_of(answer, number) if (value := _parsed(block.content)) is not None]
     only = _only_verdict(answer, number)
-    if any(_refuses(text, number, own) or _refuses_by_object(text, number, only) for text in texts):
-        return True
-    # in damaged lines only the words can be found
-    rest = re.sub(r"(?<!\\)\\+u0022", '"', "\n".join(damage))
-    if len(re.findall(f"{_BLOCK_NAME}[ \\t]+{number}", rest)) > _MOST_VERDICTS:
-        return True
-    patterns = [
-        _damaged_block(number),
-        _torn_event(number),
-        _torn_end(number),
-        *([_damaged_object(number)] if by_schema else []),
-    ]
-    return any(pattern.search(rest) for pattern in patterns)
+    return any(_refuses(text, number, own) or _refuses_by_object(text, number, only) for text in texts)
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -252,30 +250,3 @@ def _without_pairs(value: Any) -> Any:
         plain = {key: _without_pairs(part) for key, part in value}
         return plain | {"verdict": None} if keys.count("verdict") > 1 else plain
     return [_without_pairs(part) for part in value] if isinstance(value, list) else value
-
-
-def _damaged_block(number: str) -> re.Pattern[str]:
-    # up to the end of that block: the prompt, which some programs print, has the number and no verdict after it
-    end = r"(?:\n|(?<!\\)\\n)[ \t]*(?:```|~~~)"
-    return re.compile(
-        rf"{_BLOCK_NAME}[ \t]+{number}(?:\\+[nrt]|\s){{1,8}}\{{(?:(?!{end}).){{0,20000}}?(?:{_OTHER_WORD}|{_CUT_WORD})",
-        re.DOTALL | re.IGNORECASE,
-    )
-
-
-def _torn_event(number: str) -> re.Pattern[str]:
-    """The beginning of an event that was torn apart: number and word of its verdict may be in two lines."""
-    number_cut = rf"{_BLOCK_NAME}[ \t]+(?!{number}){number[0]}"
-    word_cut = r"\"structured_output\"\s*:\s*\{(?![^\n]{0,20000}\"verdict\"\s*:\s*\"a)"
-    return re.compile(rf"{_EVENT}(?:{_OTHER_WORD}|{_CUT_WORD}|{number_cut}|{word_cut})", re.IGNORECASE | re.MULTILINE)
-
-
-def _torn_end(number: str) -> re.Pattern[str]:
-    """The end of one that was torn apart within the name of the block."""
-    return re.compile(rf"\b{number}\b[^\n]{{0,20000}}?{_OTHER_WORD}", re.IGNORECASE)
-
-
-def _damaged_object(number: str) -> re.Pattern[str]:
-    number_field = rf"{_QUOTE}number{_QUOTE}\s*:\s*{_QUOTE}{number}{_QUOTE}"
-    other = rf"[^\n]{{0,20000}}?(?:{_OTHER_WORD}|{_CUT_WORD})"
-    return re.compile(rf"{number_field}{other}|{_OTHER_WORD}[^\n]{{0,20000}}?{number_field}", re.IGNORECASE)

@@ -14,7 +14,7 @@ from burnish.agents.file_mentions import plain_answer
 from burnish.agents.jsonlines import LEFT_OUT, read_events, recover_events
 from burnish.agents.meter import Meter
 from burnish.agents.model_messages import other_messages, text_around
-from burnish.agents.other_verdicts import conflicting_verdict
+from burnish.agents.other_verdicts import conflicting_verdict, torn_output
 from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, CostSource, Use
 from burnish.proc.ending import exit_record, read_outcome
@@ -141,7 +141,7 @@ class AgentCall:
         stdout = call.stdout
         answer = self.agent.read(call)
         if isinstance(answer, AgentReply):
-            answer = conflicting_verdict(self.entry.name, call, answer.text) or answer
+            answer = self._without_one_verdict(call, answer.text) or answer
         if isinstance(answer, AgentFailure):
             return self._without_secrets(call, answer)
         if not call.model and answer.session and isinstance(self.agent, KnowsModel):
@@ -168,6 +168,11 @@ class AgentCall:
             transcript=str(record.stdout),
             agent=self.entry.name,
         )
+
+    def _without_one_verdict(self, call: FinishedCall, answer: str) -> AgentFailure | None:
+        name = self.entry.name
+        torn = None if self.entry.kind in _PLAIN_TEXT else torn_output(name, call, answer)
+        return torn or conflicting_verdict(name, call, answer)
 
     def _without_secrets(self, call: FinishedCall, failed: AgentFailure) -> AgentFailure:
         """The same failure, in words that are taken from the redacted output."""
