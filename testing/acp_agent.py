@@ -89,6 +89,16 @@ class Agent:
                 self.say(json.dumps(self.offered))
             case "env":
                 self.say(os.environ.get(rest, "unset"))
+            case "tool":
+                name, _, status = rest.partition(" ")
+                self.update("tool_call_update", toolCallId=name, status=status)
+            case "helper":
+                content = {"type": "text", "text": rest}
+                update = {"sessionUpdate": "agent_message_chunk", "content": content}
+                self.send(method="session/update", params={"sessionId": "s2", "update": update})
+            case "raw":
+                sys.stdout.write(f"{rest}\n")
+                sys.stdout.flush()
             case "cost":
                 self.update("usage_update", used=1, size=2, cost={"amount": float(rest), "currency": "USD"})
             case "update":

@@ -62,6 +62,51 @@ def test_a_reviewer_may_read_and_not_write(project, ask) -> None:
 
 
 @acp
+@pytest.mark.parametrize("tool", ["tool t1 pending", "tool t1 completed", "tool t1 pending\ntool t1 completed"])
+def test_the_answer_of_a_reviewer_is_what_it_says_after_its_last_tool(ask, tool: str) -> None:
+    reply = ask("say A draft.", tool, "helper Of another session.", "say The answer.", **LOOK)
+    assert (reply.text, reply.other_messages) == ("The answer.", ("A draft.",))
+    between = ask("tool t1 pending", "say A draft.", "tool t1 failed", "say The answer.", **LOOK)
+    assert (between.text, between.other_messages) == ("The answer.", ("A draft.",))
+
+    with pytest.raises(PhaseFailed, match="empty"):
+        ask("say A draft.", tool, **LOOK)
+    assert ask("say A draft.", tool).text == "A draft."
+
+
+UPDATE = '{"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": %s}}'
+
+
+@pytest.mark.representatives(2)
+@acp
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (UPDATE[:40], "damaged"),
+        (UPDATE[40:], "damaged"),
+        ("{}" + UPDATE, "damaged"),
+        (UPDATE % '{"sessionUpdate": "agent_message_chunk", "content": {"type": "resource_link"}}', "unknown form"),
+        (UPDATE % '{"sessionUpdate": "agent_message_chunk", "content": "Rejected."}', "unknown form"),
+        (UPDATE % '{"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": 1}}', "unknown form"),
+        (UPDATE % '{"sessionUpdate": "agent_message", "text": "Rejected."}', "unknown form"),
+    ],
+)
+def test_a_review_from_which_a_message_is_missing_does_not_count(ask, line: str, words: str) -> None:
+    with pytest.raises(PhaseFailed, match=words) as caught:
+        ask("say It is", f"raw {line}", "say  well.", **LOOK)
+    assert caught.value.retryable
+    assert ask("say It is", f"raw {line}", "say  well.").text == "It is well."
+
+
+@acp
+def test_other_updates_and_plain_lines_do_no_harm(ask) -> None:
+    thought = UPDATE % '{"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "Hm."}}'
+    unknown = UPDATE % '{"sessionUpdate": "weather_update", "degrees": 20}'
+    noise = ["raw Loaded cached credentials.", f"raw {thought}", f"raw {unknown}", "raw { code: 1 }"]
+    assert ask(*noise, "say It is well.", *noise, **LOOK).text == "It is well."
+
+
+@acp
 def test_it_sees_the_variables_that_the_settings_name_and_no_others(ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZED_KEY", "k1")
     monkeypatch.setenv("OTHER_KEY", "k2")

@@ -14,8 +14,8 @@ HEAD = "\n# aider chat started at 2026-11-15 21:36:42\n\n> Aider v0.86.2  \n\n##
 SUM = "\n> Tokens: 1.5k sent, 17 received. Cost: $0.0012 message, $0.0012 session.  \n> Applied edit to hello.txt  \n"
 
 
-def read(chat: str, exit_code: int = 0, stdout: str = "") -> AgentReply | AgentFailure:
-    return AiderAgent().read(FinishedCall(exit_code, None, "exit", stdout, "", role="review", files={"chat.md": chat}))
+def read(chat: str, exit_code: int = 0, stdout: str = "", role: str = "review") -> AgentReply | AgentFailure:
+    return AiderAgent().read(FinishedCall(exit_code, None, "exit", stdout, "", role=role, files={"chat.md": chat}))
 
 
 def test_the_answer_is_what_the_model_said() -> None:
@@ -29,10 +29,20 @@ def test_the_answer_is_what_the_model_said() -> None:
 def test_several_rounds_are_summed_and_no_words_are_lost() -> None:
     """aider writes its own further questions nowhere: after the first prompt, a heading is the model's."""
     asked = "\n> Tokens: 1.5k sent, 17 received. Cost: $0.0012 message, $0.0012 session.  \n> app.py  \n> Add it? y  \n"
-    reply = read(HEAD + "May I see app.py?\n" + asked + "\nDone.\n" + SUM)
+    reply = read(HEAD + "May I see app.py?\n" + asked + "\nDone.\n" + SUM, role="implement")
 
     assert isinstance(reply, AgentReply) and reply.tokens == 3034
     assert reply.text.split() == "May I see app.py? Done.".split()
+
+
+def test_the_final_message_of_a_reviewer_is_its_last_answer() -> None:
+    draft = '```burnish-verdict 8f2c41d09b7e\n{"verdict": "approved"}\n```'
+    added = "\n> Tokens: 1.5k sent, 17 received.  \n> app.py  \n> Add file to the chat? (Y)es/(N)o [Yes]: y  \n"
+    reply = read(HEAD + draft + added + "\nWith app.py in view, it divides by zero.\n" + SUM)
+
+    assert isinstance(reply, AgentReply) and reply.tokens == 3034
+    assert reply.text == "With app.py in view, it divides by zero."
+    assert reply.other_messages == reply.text_before == (draft,)
 
 
 @pytest.mark.parametrize(

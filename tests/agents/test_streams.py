@@ -188,6 +188,7 @@ UNFINISHED: dict[str, tuple[str, Events]] = {
         "copilot",
         [STREAMS["copilot"](DRAFT)[0], {"type": "session.error"}, STREAMS["copilot"](DRAFT)[-1]],
     ),
+    "copilot, message after the result": ("copilot", [*STREAMS["copilot"](FINAL), STREAMS["copilot"](DRAFT)[0]]),
     "copilot, two results": (
         "copilot",
         [STREAMS["copilot"](DRAFT)[0], {"type": "result", "exitCode": 1}, STREAMS["copilot"](DRAFT)[-1]],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
@@ -21,6 +21,7 @@ from burnish.proc.run import ProgramMissing
 _LOGIN = "Run the program once by hand and log in, or name the variable that holds its key under `env:`."
 _WORKS = ("implement", "improve")
 _USAGE_REPORT = UsageReport(omits_as_author="a command that an acp program runs can answer in its place")
+_READS = ("review", "parse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,15 @@ class AcpAgent:
         result = results[max(results)] if results else None
         if result is None:
             return silent("The agent", call, login=_LOGIN)
-        text = words(result.get("text"))
+        text, earlier = _final_message(result, call)
         # some end the turn as if all were well, and say only in words that they were not let in
         if call.exit_code != 0 or "error" in result or no_answer(text):
             return _failure(result, text, call)
+        if result.get("damage") and call.role in _READS:
+            return failure("The agent", f"its answer cannot be read ({words(result['damage'])})", cut=True)
         if not text and not (call.role in _WORKS and number(result.get("tools"))):
             return failure("The agent", "the answer was empty", cut=True)
-        return _reply(text or "(no output)", list(results.values()), call)
+        return replace(_reply(text or "(no output)", list(results.values()), call), other_messages=earlier)
 
     def bill(self, call: FinishedCall) -> AgentReply | None:
         results = [event for _, event in read_events(call.stdout) if "so_far" not in event]
@@ -86,6 +89,14 @@ class AcpAgent:
         lines = [line.strip() for line in piece.split("\n")]
         remarks = [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
         return remarks[-1][:200] if remarks else ""
+
+
+def _final_message(result: Json, call: FinishedCall) -> tuple[str, tuple[str, ...]]:
+    """A reviewer's words after its last tool, and its earlier messages. All words of an author are its report."""
+    messages = result.get("messages")
+    if call.role not in _READS or not isinstance(messages, list) or not messages:
+        return words(result.get("text")), ()
+    return words(messages[-1]), tuple(text for one in messages[:-1] if (text := words(one)))
 
 
 def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from burnish.agents.jsonlines import dig, json_lines, torn_line
+
 if TYPE_CHECKING:
     from acp.client.connection import ClientSideConnection
     from acp.exceptions import RequestError
@@ -49,12 +51,20 @@ class Listener:
     agent: str = ""
     # what it offers to log in with
     logins: list[str] = field(default_factory=list)
+    session: str = ""
+    # tools by id, and whether they are done
+    tool_states: dict[str, bool] = field(default_factory=dict)
+    # messages on the wire that were not taken into `messages`, and lines that cannot be read
+    missed_messages: int = 0
+    torn_lines: int = 0
 
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **more: Any
     ) -> RequestPermissionResponse:
         from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
+        if session_id == self.session:
+            self.see_tool(tool_call)
         is_allowed = self.may == "work" or tool_call.kind in LOOKS
         tell("allowed" if is_allowed else "refused", tool_call.title)
         option = choice(options, is_allowed)
@@ -64,13 +74,14 @@ class Listener:
 
     async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
         match update.session_update:
-            case "agent_message_chunk":
-                self.messages[-1] += getattr(update.content, "text", "")
-            case "tool_call":
-                self.tools += 1
-                # what is said after it is another message, and begins on a line of its own
-                self.messages.append("")
-                tell(update.kind or "tool", update.title)
+            case "agent_message_chunk" if session_id != self.session:
+                # of a session that it opened itself, for a helper of its own
+                self.missed_messages -= 1
+            case "agent_message_chunk" if isinstance(text := getattr(update.content, "text", None), str):
+                self.missed_messages -= 1
+                self.messages[-1] += text
+            case "tool_call" | "tool_call_update" if session_id == self.session:
+                self.see_tool(update)
             case "usage_update" if update.cost and update.cost.currency == "USD":
                 # cumulative: a later amount that is lower, negative or not a number is an error
                 self.cost = max(
@@ -78,6 +89,26 @@ class Listener:
                 )
                 # whoever pays may want to stop before the end
                 print(json.dumps({"so_far": {"cost": self.cost}}), flush=True)
+
+    def see_tool(self, update: Any) -> None:
+        """What is said after a tool was called, or has ended, is another message, on a line of its own."""
+        is_done = update.status in ("completed", "failed")
+        name = str(update.tool_call_id)
+        if name not in self.tool_states:
+            self.tools += 1
+            tell(update.kind or "tool", update.title)
+        # some report a call only once it is done
+        if self.tool_states.get(name) is not is_done and (is_done or name not in self.tool_states):
+            self.messages.append("")
+        self.tool_states[name] = is_done or self.tool_states.get(name, False)
+
+    def see_line(self, line: bytes) -> None:
+        """The library drops what it cannot parse or does not know, and only logs it."""
+        text = line.decode("utf-8", "replace")
+        if torn_line(text):
+            self.torn_lines += 1
+        elif message_kind(text) is not None:
+            self.missed_messages += 1
 
     @property
     def last(self) -> str:
@@ -92,6 +123,14 @@ def choice(options: list[PermissionOption], is_allowed: bool) -> str | None:
     """For this once rather than for ever; None if there is no such answer to give."""
     kinds = {option.kind: option.option_id for option in reversed(options)}
     return next((kinds[kind] for kind in (YES if is_allowed else NO) if kind in kinds), None)
+
+
+def message_kind(line: str) -> str | None:
+    """`agent_message_chunk` and whatever later versions call the words of the model."""
+    message = next(iter(json_lines(line)), None)
+    kind = dig(message, "params", "update", "sessionUpdate")
+    is_words = isinstance(kind, str) and "message" in kind and not kind.startswith("user")
+    return kind if is_words and dig(message, "method") == "session/update" else None
 
 
 def tell(what: str, title: str | None) -> None:
@@ -141,7 +180,7 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
     listener.agent = greeting.agent_info.name if greeting.agent_info else ""
     listener.logins = [method.name for method in greeting.auth_methods or ()]
     session = await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
-    listener.asked = True
+    listener.session, listener.asked = session.session_id, True
     end = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
     listener.usage = used_tokens(end)
     if end.stop_reason != "end_turn":
@@ -158,7 +197,10 @@ async def answer(listener: Listener, program: list[str], prompt: str) -> dict[st
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, limit=LONGEST_LINE)
     assert process.stdin
-    agent = connect_to_agent(cast(Client, listener), process.stdin, process.stdout)
+    assert process.stdout
+    output = asyncio.StreamReader(limit=LONGEST_LINE)
+    copying = asyncio.create_task(pass_on(process.stdout, output, listener))
+    agent = connect_to_agent(cast(Client, listener), process.stdin, output)
     turn, exit_watch = asyncio.create_task(outcome(agent, listener, prompt)), asyncio.create_task(end_of(process))
     await asyncio.wait({turn, exit_watch}, return_when=asyncio.FIRST_COMPLETED)
     if not turn.done():
@@ -167,9 +209,22 @@ async def answer(listener: Listener, program: list[str], prompt: str) -> dict[st
     reply = turn.result() if turn.done() else died(listener)
     process.stdin.close()
     await asyncio.wait({exit_watch}, timeout=CLOSING_SECONDS)
+    copying.cancel()
     if process.returncode is None:
         process.terminate()
     return reply
+
+
+async def pass_on(source: asyncio.StreamReader, target: asyncio.StreamReader, listener: Listener) -> None:
+    """Line by line to the library, which does not tell what it leaves out."""
+    try:
+        while line := await source.readline():
+            listener.see_line(line)
+            target.feed_data(line)
+    except ValueError:
+        # longer than any message
+        listener.torn_lines += 1
+    target.feed_eof()
 
 
 async def end_of(process: asyncio.subprocess.Process) -> None:
@@ -189,7 +244,15 @@ async def outcome(agent: ClientSideConnection, listener: Listener, prompt: str) 
         return {"error": str(problem), **spent(listener)}
     except ConnectionError:
         return died(listener)
-    return {"text": listener.text, "tools": listener.tools, **spent(listener)}
+    if listener.torn_lines or listener.missed_messages > 0:
+        damage = "a line of its output is damaged" if listener.torn_lines else "a message of it has an unknown form"
+        return {**words(listener), "damage": damage, **spent(listener)}
+    return {**words(listener), **spent(listener)}
+
+
+def words(listener: Listener) -> dict[str, Any]:
+    """`messages`: what the model wrote between its tools; the last one is empty if it ended with a tool."""
+    return {"text": listener.text, "messages": listener.messages, "tools": listener.tools}
 
 
 def spent(listener: Listener) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.failure import failure, no_answer, silent
@@ -98,8 +99,9 @@ class AiderAgent:
         answer = _after_prompt(chat)
         if call.exit_code != 0 or answer is None:
             return silent("aider", call, login=_LOGIN)
-        text = _without_own_lines(answer)
         matches = list(_SUM.finditer(answer))
+        earlier = _earlier_answers(answer, matches) if call.role in ("review", "parse") else []
+        text = _without_own_lines(answer[matches[-2].start() :] if earlier else answer)
         rest = answer[matches[-1].end() :] if matches else answer
         problem = next((line[1:].strip() for line in rest.split("\n") if _OWN_ERROR.match(line)), "")
         words = any(line.strip() and not line.startswith(">") for line in text.split("\n"))
@@ -108,7 +110,9 @@ class AiderAgent:
         if problem or cut or not matches or not words or no_answer(text):
             reason = problem or ("its last answer was cut off" if cut else text if words else "it gave no answer")
             return failure("aider", reason, cut=cut or not answer.strip(), login=_LOGIN)
-        return _reply(text, list(_SUM.finditer(chat)), _MODEL.search(chat), call)
+        reply = _reply(text, list(_SUM.finditer(chat)), _MODEL.search(chat), call)
+        # a quote may look like a count: what stands before it is also a part of the same message
+        return replace(reply, other_messages=tuple(earlier), text_before=tuple(earlier))
 
     def bill(self, call: FinishedCall) -> AgentReply | None:
         chat = call.files.get(_CHAT, "")
@@ -129,6 +133,13 @@ def _after_prompt(chat: str) -> str | None:
     """What follows the prompt, each line of which aider writes behind `#### `. A later heading is the model's own."""
     prompt = re.search(r"^####(?: [^\n]*)?\n(?:####(?: [^\n]*)?\n)*", chat, re.MULTILINE)
     return chat[prompt.end() :] if prompt else None
+
+
+def _earlier_answers(answer: str, counts: list[re.Match[str]]) -> list[str]:
+    """It asks the model again after it has added a file: what the model said before is not its final message."""
+    places = [0, *(count.start() for count in counts[:-1])]
+    texts = (_without_own_lines(answer[start:end]) for start, end in pairwise(places))
+    return [text for text in texts if text]
 
 
 def _without_own_lines(answer: str) -> str:

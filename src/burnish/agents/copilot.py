@@ -92,7 +92,7 @@ class CopilotAgent:
         return Call(tuple(argv), stdin=request.prompt, env={"COPILOT_AUTO_UPDATE": "false"})
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
-        text, problem, result, answer_at = "", None, None, -1
+        text, problem, result, answer_at, result_at = "", None, None, -1, -1
         was_cancelled = False
         stream = read_events(call.stdout)
         for index, event in stream:
@@ -104,7 +104,7 @@ class CopilotAgent:
                 case {"type": "abort"}:
                     was_cancelled = True
                 case {"type": "result"} if dig(result, "exitCode") in (None, 0):
-                    result = event
+                    result, result_at = event, index
         if result is None and problem is None:
             return unreadable("copilot", call, stream, -1) or silent("copilot", call, login=_LOGIN)
         if call.exit_code != 0 or problem or dig(result, "exitCode") != 0 or no_answer(text):
@@ -115,6 +115,8 @@ class CopilotAgent:
             return damage
         if was_cancelled:
             return failure("copilot", "its last turn was cancelled", cut=True)
+        if result_at < answer_at:
+            return failure("copilot", "its last turn did not end", cut=True)
         if not text:
             return failure("copilot", "the answer was empty", cut=True)
         return _reply(text, words(dig(result, "sessionId")) or None, json_value(call.files.get(_USAGE, "")), call)

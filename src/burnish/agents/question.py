@@ -153,7 +153,9 @@ class AgentCall:
                 answer = replace(answer, cost_source=CostSource.PARTIAL)
         if self.request.role in ("review", "parse"):
             before, after = text_around(stdout, answer.text)
-            others = other_messages(stdout, answer.text)
+            # some adapters know them from elsewhere than events
+            others = (*answer.other_messages, *other_messages(stdout, answer.text))
+            before = (*answer.text_before, *before)
             text = plain_answer(answer.text, sent=_text(folder / "stdin"))
             answer = replace(answer, text=text, other_messages=others, text_before=before, text_after=after)
         live_use = (meter or Meter(self.agent, record.stdout)).rest()
