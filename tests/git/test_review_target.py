@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,75 @@ def test_a_submodule_that_moved_is_seen(user_repo: UserRepo, tmp_path: Path, pro
     UserRepo(user_repo.path / "lib").commit({"more.py": "m\n"})
     assert paths(project, ReviewTarget()) == ["lib"]
     assert asked(project).what == "the working tree"
+
+
+def _same_size_and_time(file: Path) -> None:
+    old, times = file.read_bytes(), file.stat()
+    file.write_bytes(b"#" * len(old))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+CONTENT_OF_SUBMODULE = {
+    "a changed file": lambda lib: lib.write({"app.py": "EVIL\n"}),
+    "a new file": lambda lib: lib.write({"new.py": "EVIL\n"}),
+    "a staged file": lambda lib: (lib.write({"app.py": "EVIL\n"}), lib.git("add", "-A")),
+    "a deleted file": lambda lib: (lib.path / "app.py").unlink(),
+    "staged only": lambda lib: (
+        lib.write({"app.py": "EVIL\n"}),
+        lib.git("add", "-A"),
+        lib.write({"app.py": lib.git("show", "HEAD:app.py")}),
+    ),
+    "assumed unchanged": lambda lib: (
+        lib.git("update-index", "--assume-unchanged", "app.py"),
+        lib.write({"app.py": "EVIL\n"}),
+    ),
+    "of a nested one": lambda lib: UserRepo(lib.path / "deep").write({"new.py": "EVIL\n"}),
+    "a nested one that moved": lambda lib: UserRepo(lib.path / "deep").commit({"new.py": "EVIL\n"}),
+    "no repository any more": lambda lib: (lib.path / ".git").unlink(),
+    "no index": lambda lib: (lib.path.parent / ".git/modules/lib/index").unlink(),
+    "the old size and time": lambda lib: _same_size_and_time(lib.path / "app.py"),
+}
+
+
+@pytest.mark.parametrize("do", CONTENT_OF_SUBMODULE.values(), ids=CONTENT_OF_SUBMODULE.keys())
+def test_uncommitted_content_of_a_submodule_is_listed_as_not_reviewed(
+    user_repo: UserRepo, tmp_path: Path, do: Callable[[UserRepo], object]
+) -> None:
+    deep, other = UserRepo.make(tmp_path / "deep"), UserRepo.make(tmp_path / "other")
+    other.git("submodule", "add", "-q", f"file://{deep.path}", "deep")
+    other.git("commit", "-q", "-m", "deep")
+    user_repo.git("submodule", "add", "-q", f"file://{other.path}", "lib")
+    user_repo.git("commit", "-q", "-m", "lib")
+    project, lib = opened(user_repo, tmp_path), UserRepo(user_repo.path / "lib")
+    assert checkout_tree(project).submodules == ()
+    lib.git("submodule", "update", "-q", "--init")
+    assert checkout_tree(project).submodules == () and asked(project).left_out == ()
+    do(lib)
+    places = (user_repo.path / "lib", user_repo.path / ".git/modules")
+    before = [everything(UserRepo(place)) for place in places]
+    for kind in ("auto", "dirty"):
+        pair = asked(project, kind)
+        assert (pair.what, pair.left_out) == ("the working tree", ("lib",))
+    assert [everything(UserRepo(place)) for place in places] == before
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_file_with_its_old_size_and_time_is_reviewed(user_repo: UserRepo, project: Project, staged: bool) -> None:
+    """Git compares whole seconds, and only burnish's git decides whether the change of the inode counts."""
+    user_repo.git("config", "core.trustCtime", "false")
+    file = user_repo.path / "app.py"
+    old, times = file.read_bytes(), file.stat()
+    os.utime(file, (times.st_atime - 60, times.st_mtime - 60))
+    user_repo.git("update-index", "--refresh")
+    times = file.stat()
+    file.write_bytes(b"#" * len(old))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    if staged:
+        user_repo.write({"new.py": "x = 1\n"})
+        user_repo.git("add", "new.py")
+    before = everything(user_repo)
+    assert paths(project, ReviewTarget("dirty")) == ["app.py", *(["new.py"] if staged else [])]
+    assert everything(user_repo) == before
 
 
 def test_new_files_that_look_like_secrets_are_left_out_by_name(user_repo: UserRepo, project: Project) -> None:

@@ -197,7 +197,7 @@ def _as_json(result: AdhocResult) -> dict[str, Any]:
 def _left_out(result: AdhocResult) -> tuple[str, ...]:
     """Paths that were excluded from the review at the start."""
     snapshot = result.pair.taken
-    return (*snapshot.secrets, *snapshot.nested, *snapshot.installed) if snapshot else ()
+    return (*snapshot.secrets, *snapshot.nested, *snapshot.installed, *snapshot.submodules) if snapshot else ()
 
 
 def _task_number(text: str) -> int | None:

@@ -43,7 +43,7 @@ class CommitRange:
     note: str = ""
     # `new` is the user's checkout, index or HEAD
     checked_out: bool = False
-    # new files and folders that were left out of the tree because of their names
+    # new files and folders that were left out of the tree because of their names; submodules with uncommitted content
     left_out: tuple[str, ...] = ()
 
 
@@ -79,7 +79,7 @@ def _default_range(project: Project, base: str | None) -> CommitRange:
     """Uncommitted work if there is any, else the branch, else the last commit."""
     head = _head(project)
     user_tree = checkout_tree(project, head.sha if head else None)
-    if head is None or user_tree.tree != head.tree:
+    if head is None or user_tree.tree != head.tree or user_tree.submodules:
         return _uncommitted(project, "the working tree", user_tree, base)
     if user_tree.staged:
         return _uncommitted(project, "what is staged", index_tree(project), base)
@@ -111,7 +111,7 @@ def _uncommitted(project: Project, what: str, user_tree: UserTree, base: str | N
     parents = ((head or old).sha,)
     sha = write_commit(project, user_tree.tree, parents, message)
     new = Commit(sha, user_tree.tree, parents, message)
-    left_out = (*user_tree.secrets, *user_tree.nested, *user_tree.installed)
+    left_out = (*user_tree.secrets, *user_tree.nested, *user_tree.installed, *user_tree.submodules)
     return CommitRange(old, new, what, against, user_tree, checked_out=True, left_out=left_out)
 
 

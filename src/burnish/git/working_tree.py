@@ -14,11 +14,11 @@ from burnish.errors import BadInput, PhaseFailed
 from burnish.git.base import copy_shared_index, file_mode
 from burnish.git.discovery import FoundRepository
 from burnish.git.files import copy_index, disk_errors
-from burnish.git.layout import gitlinks
 from burnish.git.object_links import link_objects
 from burnish.git.project import SECRETS, Project, open_project, quoted, user_settings
-from burnish.git.run import bare_env, git
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
+from burnish.git.stale_stat import forget_stale_stat
+from burnish.git.submodules import look_at_every_file, take_submodules
 
 # generated content: a missing line in .gitignore should not flood the review
 INSTALLED = frozenset(
@@ -39,6 +39,8 @@ class UserTree:
     installed: tuple[str, ...] = ()
     # staged with content that differs from the file: `git commit` would commit what was not reviewed
     staged: tuple[str, ...] = ()
+    # with content that is not in the commit that is checked out there
+    submodules: tuple[str, ...] = ()
 
 
 def private_project(found: FoundRepository, place: Path) -> Project:
@@ -83,8 +85,9 @@ def checkout_tree(project: Project, head: str | None = None) -> UserTree:
     `head`: the commit to compare the index with.
     """
     with _index_copy(project) as copy:
-        _look_at_every_file(project, copy)
-        _take_submodules(project, copy)
+        look_at_every_file(project, copy, project.root)
+        forget_stale_stat(project, copy, project.root)
+        submodules = take_submodules(project, copy)
         dirt = find_dirty_paths(project, copy, project.root, file_mode=file_mode(project), ours=False)
         tracked_changes = {*dirt.to_stage, *dirt.to_drop} - dirt.new
         staged_paths = _staged(project, copy, head) & tracked_changes if head and tracked_changes else set()
@@ -94,7 +97,7 @@ def checkout_tree(project: Project, head: str | None = None) -> UserTree:
         stage(project, copy, project.root, _without(dirt, secrets | unreadable | inside.keys()))
         folders = set(inside.values())
         installed_folders = {folder for folder in folders if not (project.root / os.fsdecode(folder) / ".git").exists()}
-        names = (secrets, unreadable, folders - installed_folders, installed_folders, staged_paths)
+        names = (secrets, unreadable, folders - installed_folders, installed_folders, staged_paths, submodules)
         return UserTree(write_tree(project, copy), *map(_sorted_names, names))
 
 
@@ -162,44 +165,3 @@ def is_secret(path: str) -> bool:
         if fnmatch.fnmatchcase(name, pattern.removeprefix("!")):
             answer = not pattern.startswith("!")
     return answer
-
-
-def _look_at_every_file(project: Project, index: Path) -> None:
-    """Clear `assume-unchanged`, and `skip-worktree` where the file exists: a sparse checkout does not have it."""
-    records = project.git("ls-files", "-v", "-z", index=index, work_tree=project.root).stdout.split(b"\0")[:-1]
-    base = os.fsencode(project.root)
-    assumed_unchanged = [record[2:] for record in records if record[:1].islower()]
-    skip_worktree = [r[2:] for r in records if r[:1] in b"Ss" and os.path.lexists(os.path.join(base, r[2:]))]  # noqa: PTH118
-    for option, paths in (("--no-assume-unchanged", assumed_unchanged), ("--no-skip-worktree", skip_worktree)):
-        if paths:
-            names = b"".join(path + b"\0" for path in paths)
-            project.git("update-index", option, "-z", "--stdin", index=index, work_tree=project.root, stdin=names)
-
-
-def _take_submodules(project: Project, index: Path) -> None:
-    """Stage the checked-out commit of each submodule; its files are not read."""
-    links = gitlinks(project, index)
-    if not links:
-        return
-    new_heads = {
-        path: head for path, sha in links.items() if (head := _submodule_head(project, path)) not in (None, sha)
-    }
-    lines = b"".join(f"160000 {head}\t".encode() + path + b"\0" for path, head in new_heads.items())
-    if lines:
-        project.git("update-index", "-z", "--index-info", index=index, work_tree=project.root, stdin=lines)
-    names = b"".join(path + b"\0" for path in links)
-    args = ("update-index", "--skip-worktree", "-z", "--stdin")
-    project.git(*args, index=index, work_tree=project.root, stdin=names)
-
-
-def _submodule_head(project: Project, path: bytes) -> str | None:
-    dot_git = project.root / os.fsdecode(path) / ".git"
-    git_dir = dot_git
-    if dot_git.is_file():
-        text = os.fsdecode(dot_git.read_bytes())
-        git_dir = dot_git.parent / text.removeprefix("gitdir:").strip("\n\r ")
-    if not (git_dir / "HEAD").is_file():
-        return None
-    env = bare_env(project.own) | {"GIT_DIR": str(git_dir)}
-    result = git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=project.own, env=env, ok=(0, 1, 128))
-    return result.stdout.decode().strip() or None

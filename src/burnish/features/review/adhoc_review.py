@@ -197,6 +197,7 @@ def _clean_taken(redact: Callable[[str], str], user_tree: UserTree) -> UserTree:
         nested=tuple(map(redact, user_tree.nested)),
         installed=tuple(map(redact, user_tree.installed)),
         staged=tuple(map(redact, user_tree.staged)),
+        submodules=tuple(map(redact, user_tree.submodules)),
     )
 
 
@@ -384,6 +385,10 @@ def _left_out(user_tree: UserTree | None) -> tuple[str, ...]:
         *(
             f"{path} holds installed or generated files and is not ignored: it was left out."
             for path in user_tree.installed
+        ),
+        *(
+            f"{path} is a submodule with uncommitted content, which was not reviewed: burnish review in that folder"
+            for path in user_tree.submodules
         ),
         *(f"{path} cannot be read: it was not reviewed." for path in user_tree.unreadable),
         *(
