@@ -12,8 +12,9 @@ import pytest
 from burnish.agents.amp import AmpAgent
 from burnish.agents.base import AgentSettings
 from burnish.agents.claude import ClaudeAgent
+from burnish.agents.command import CommandAgent
 from burnish.agents.cursor import CursorAgent
-from burnish.agents.file_mentions import plain_answer, without_mentions
+from burnish.agents.file_mentions import NO_ATTACHMENTS, plain_answer, without_mentions
 from burnish.agents.gemini import GeminiAgent
 from burnish.agents.qwen import QwenAgent
 from burnish.core.agent import AgentRequest
@@ -36,15 +37,53 @@ def test_a_reviewer_s_prompt_mentions_no_file(agent: Any) -> None:
 
     assert not MENTION.search(sent)
     assert sent.endswith(PROMPT.replace("@", "\\@").replace("\\\\@", "\\@"))
+    # a reviewer that may repair what it finds
+    assert agent.call(request(read_only=False), SETTINGS).stdin == sent
     # the words of the user's own task
-    assert agent.call(request(read_only=False), SETTINGS).stdin == PROMPT
+    assert agent.call(request(read_only=False, role="implement"), SETTINGS).stdin == PROMPT
 
 
 def test_claude_attaches_nothing_for_a_reviewer() -> None:
     call = ClaudeAgent().call(request(), SETTINGS)
 
     assert call.env["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1" and call.stdin == PROMPT
-    assert "CLAUDE_CODE_DISABLE_ATTACHMENTS" not in ClaudeAgent().call(request(read_only=False), SETTINGS).env
+    author = ClaudeAgent().call(request(read_only=False, role="implement"), SETTINGS)
+    assert "CLAUDE_CODE_DISABLE_ATTACHMENTS" not in author.env
+
+
+COMMANDS = {
+    "by name": ("gemini", "-p"),
+    "a path": ("/opt/tools/qwen", "-p"),
+    "a package": ("npx", "-y", "@google/gemini-cli"),
+    "a shell": ("sh", "-c", 'amp -x "$(cat {prompt_file})"'),
+    "a script": ("{tmp}/judge.sh",),
+    "a script behind an interpreter": ("bash", "{tmp}/judge.sh", "{prompt_file}"),
+    "a link": ("{tmp}/judge",),
+}
+
+
+@pytest.mark.parametrize("argv", COMMANDS.values(), ids=COMMANDS.keys())
+def test_a_command_that_names_a_program_which_attaches_files_is_sent_no_mention(argv: Any, tmp_path: Path) -> None:
+    (tmp_path / "judge.sh").write_text("#!/bin/sh\nexec gemini -m gemini-2.5-pro\n")
+    (tmp_path / "cursor").mkdir()
+    (tmp_path / "cursor" / "cli.js").write_text("")
+    (tmp_path / "judge").symlink_to(tmp_path / "cursor" / "cli.js")
+    argv = tuple(word.replace("{tmp}", str(tmp_path)) for word in argv)
+    settings = AgentSettings("it", "command", argv=argv)
+    call = CommandAgent().call(request(), settings)
+
+    assert call.stdin and not MENTION.search(call.stdin) and call.env == NO_ATTACHMENTS
+    assert not any("prompt.md" in word for word in call.argv)
+    author = CommandAgent().call(request(read_only=False, role="implement"), settings)
+    assert author.stdin == PROMPT and not author.env
+
+
+@pytest.mark.parametrize("text", ["for f in *; do continue; done\n", "&amp; import gemini_tools\n", "\0gemini"])
+def test_other_commands_get_the_prompt_as_it_is_and_claude_attaches_nothing(text: str, tmp_path: Path) -> None:
+    (tmp_path / "judge").write_text(text)
+    for argv in ((str(tmp_path / "judge"),), ("claude", "-p"), ("python3", "example.py", "{prompt_file}")):
+        call = CommandAgent().call(request(), AgentSettings("it", "command", argv=argv))
+        assert call.stdin == PROMPT and call.env == NO_ATTACHMENTS
 
 
 def test_a_prompt_without_at_signs_is_sent_as_it_is() -> None:

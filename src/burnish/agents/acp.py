@@ -9,7 +9,7 @@ from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, Fi
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
 from burnish.agents.entrypoints import own_program
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
-from burnish.agents.file_mentions import without_mentions
+from burnish.agents.file_mentions import NO_ATTACHMENTS, without_mentions
 from burnish.agents.jsonlines import Json, number, read_events, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.program import located
@@ -50,8 +50,9 @@ class AcpAgent:
                 hint="pip install 'burnish[acp]'",
             )
         may = "look" if request.read_only or request.role == "parse" else "work"
-        prompt = without_mentions(request.prompt) if may == "look" else request.prompt
-        return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=prompt)
+        prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
+        env = NO_ATTACHMENTS if request.quotes_change else {}
+        return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=prompt, env=env)
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         stream = read_events(call.stdout)

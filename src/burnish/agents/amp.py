@@ -51,7 +51,7 @@ class AmpAgent:
             argv += ["--dangerously-allow-all"]
         if request.model:
             argv += ["--mode", request.model]
-        prompt = without_mentions(request.prompt) if request.read_only else request.prompt
+        prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
         return Call(tuple(argv), stdin=prompt, files=files, env={"AMP_SKIP_UPDATE_CHECK": "1"})
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
+from burnish.agents.file_mentions import NO_ATTACHMENTS
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
@@ -101,9 +102,9 @@ class ClaudeAgent:
             "CLAUDE_CODE_MAX_RETRIES": "1",
             "API_TIMEOUT_MS": "300000",
         }
-        if request.read_only:
+        if request.quotes_change:
             # else it reads each file that the prompt names as `@path`, and the prompt quotes the change
-            env["CLAUDE_CODE_DISABLE_ATTACHMENTS"] = "1"
+            env |= NO_ATTACHMENTS
         return Call(argv=tuple(argv), stdin=request.prompt, env=env)
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:

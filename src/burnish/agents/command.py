@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
+from burnish.agents.file_mentions import NO_ATTACHMENTS, replaces_mentions, without_mentions
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.stop_hook import StopHook
 from burnish.agents.transient import looks_transient
 from burnish.core.agent import AgentReply, AgentRequest
+from burnish.regular_files import read_regular
 
 _NAMES = re.compile(r"\{(prompt_file|workspace|task|cycle|phase|model)\}")
+# of a script that is searched for the programs that it starts
+_LONGEST_SCRIPT = 256 * 1024
 # These two change files; what they say is a courtesy. A review that says nothing has not happened.
 _MAY_BE_SILENT = ("implement", "improve")
 # What programs without an adapter of their own read: AGENTS.md and the files of pi, cline, roo, goose, crush, droid,
@@ -42,8 +49,11 @@ class CommandAgent:
     stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        is_escaped = request.quotes_change and "@" in request.prompt and _replaces_mentions(settings.argv)
+        prompt = without_mentions(request.prompt) if is_escaped else request.prompt
         values = {
-            "prompt_file": str(request.call_dir / "prompt.md"),
+            # what differs from the prompt is written to `stdin`
+            "prompt_file": str(request.call_dir / ("stdin" if is_escaped else "prompt.md")),
             "workspace": str(request.cwd),
             "task": str(request.task),
             "cycle": str(request.cycle),
@@ -52,7 +62,7 @@ class CommandAgent:
         }
         # In one pass: a value that happens to hold braces is not looked into.
         argv = tuple(_NAMES.sub(lambda found: values[found[1]], word) for word in settings.argv)
-        return Call(argv=argv, stdin=request.prompt)
+        return Call(argv=argv, stdin=prompt, env=NO_ATTACHMENTS if request.quotes_change else {})
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         if call.exit_code != 0:
@@ -63,6 +73,21 @@ class CommandAgent:
                 "The command said nothing.", hint="Its reply is what it prints on stdout; see `burnish log`."
             )
         return AgentReply(text=text or "(no output)", seconds=call.seconds)
+
+
+def _replaces_mentions(argv: Sequence[str]) -> bool:
+    """By its name, behind links too, or by the text of a script that it is, or that it is given."""
+    program = shutil.which(argv[0]) if argv else None
+    files = [Path(word) for word in (*([program] if program else []), *argv) if "/" in word or "." in word]
+    names = [*argv, *(str(file.resolve()) for file in files)]
+    data = (read_regular(file, longest=_LONGEST_SCRIPT) or b"" for file in files)
+    scripts = (text.decode("utf-8", "replace") for text in data if b"\0" not in text)
+    return replaces_mentions(map(_last_parts, names), scripts)
+
+
+def _last_parts(word: str) -> str:
+    """Of a path the file and its folder (`gemini-cli/index.js`); any other word as it is."""
+    return "/".join(word.split("/")[-2:]) if word.startswith("/") else word
 
 
 def failed_exit(who: str, call: FinishedCall) -> AgentFailure:

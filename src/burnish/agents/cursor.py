@@ -49,7 +49,7 @@ class CursorAgent:
             argv += ["--model", request.model]
         if settings.resume and request.session:
             argv += [f"--resume={request.session}"]
-        prompt = without_mentions(request.prompt) if request.read_only else request.prompt
+        prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
         return Call(tuple(argv), stdin=prompt)
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:

@@ -7,7 +7,10 @@ repository. Pure.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+# Claude Code can be told to attach nothing; to other programs the variable means nothing.
+NO_ATTACHMENTS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
 _NOTE = (
     "(In this message each at sign has a backslash before it: `\\@`. "
     "In the files, and in your answer, it stands alone.)\n\n"
@@ -15,6 +18,21 @@ _NOTE = (
 # A program takes one with a backslash before it as a plain letter.
 _MENTION = re.compile(r"(?<!\\)@")
 _ESCAPED = re.compile(r"\\{1,2}@")
+
+
+# Programs that replace `@path` in what they are told, by the names of their commands and packages.
+_REPLACING = (
+    r"gemini(?:-cli)?|qwen(?:-code)?|cursor-agent|ampcode|cline|kilo(?:code)?|codebuff|auggie|iflow|kimi(?:-cli)?"
+)
+# names that are also usual words, so that they count in a command line only
+_ALSO_WORDS = r"cursor|amp|roo|droid|continue|cn|crush|goose|vibe|kiro(?:-cli)?"
+_IN_SCRIPT = re.compile(rf"(?<![a-z0-9_-])(?:{_REPLACING})(?![a-z0-9_-])", re.IGNORECASE)
+_IN_COMMAND = re.compile(rf"(?<![a-z0-9_-])(?:{_REPLACING}|{_ALSO_WORDS})(?![a-z0-9_-])", re.IGNORECASE)
+
+
+def replaces_mentions(command: Iterable[str], scripts: Iterable[str]) -> bool:
+    """Whether a command line, or the text of a script, names such a program."""
+    return any(map(_IN_COMMAND.search, command)) or any(map(_IN_SCRIPT.search, scripts))
 
 
 def without_mentions(prompt: str) -> str:

@@ -100,12 +100,12 @@ class GeminiAgent:
             # one process instead of two
             "GEMINI_CLI_NO_RELAUNCH": "true",
         }
-        prompt = without_mentions(request.prompt) if request.read_only else request.prompt
-        own_settings = (
-            {**_SETTINGS, "tools": _TOOLS | _LOOK, "context": _NO_TREE | _INSTRUCTIONS}
-            if request.read_only
-            else _SETTINGS
-        )
+        prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
+        own_settings: dict[str, Any] = dict(_SETTINGS)
+        if request.quotes_change:
+            own_settings["context"] = _NO_TREE | _INSTRUCTIONS
+        if request.read_only:
+            own_settings["tools"] = _TOOLS | _LOOK
         return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(own_settings)})
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:

@@ -80,15 +80,15 @@ class QwenAgent:
             argv += ["--exclude-tools", "write_file,edit,run_shell_command,monitor,agent,skill"]
         if request.model:
             argv += ["-m", request.model]
-        own = {**_SETTINGS, "model": _MODEL | _NO_TREE, "context": _INSTRUCTIONS} if request.read_only else _SETTINGS
-        files = {"qwen.json": json.dumps(own)}
+        for_review = {**_SETTINGS, "model": _MODEL | _NO_TREE, "context": _INSTRUCTIONS}
+        files = {"qwen.json": json.dumps(for_review if request.quotes_change else _SETTINGS)}
         if request.schema:
             argv += ["--json-schema", f"@{request.call_dir / 'schema.json'}"]
             files["schema.json"] = request.schema
         if settings.resume and request.session:
             argv += ["--resume", request.session]
         env = {"QWEN_CODE_SYSTEM_SETTINGS_PATH": str(request.call_dir / "qwen.json")}
-        prompt = without_mentions(request.prompt) if request.read_only else request.prompt
+        prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
         return Call(tuple(argv), stdin=prompt, env=env, files=files)
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:

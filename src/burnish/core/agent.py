@@ -41,6 +41,11 @@ class AgentRequest:
     # where this task's authors keep their sessions when they run in a sandbox; None: they are not kept
     session_dir: Path | None = None
 
+    @property
+    def quotes_change(self) -> bool:
+        """The prompt holds text of a change that is to be judged, also where the reviewer may repair it."""
+        return self.read_only or self.role in ("review", "parse")
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
