@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from burnish.toml_text import parse_toml
 
 # What every installation on this machine shares; the user's own settings come first.
 SYSTEM_CONFIG = Path("/etc/codex/config.toml")
@@ -48,7 +49,7 @@ def _model_in(path: Path) -> str | None:
 
 def _toml(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError, RecursionError):
-        return tomllib.loads(path.read_text("utf-8"))
+        return parse_toml(path.read_text("utf-8"))
     return {}
 
 

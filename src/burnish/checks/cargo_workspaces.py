@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from burnish.checks.tools import MOST_OPENED, Read
+from burnish.toml_text import parse_toml
 
 _TEST = re.compile(r"#\[\s*(?:\w+::)*\w*test\w*\b|#!?\[\s*cfg\s*\(.*\btest\b")
 _DOC_FENCE = re.compile(r"^\s*//[/!]\s*```(.*)$", re.M)
@@ -82,7 +82,7 @@ def _read_manifest(folder: str, read: Read) -> dict[str, Any]:
 
 def _parse(text: str | None) -> dict[str, Any]:
     try:
-        return tomllib.loads(text or "")
+        return parse_toml(text or "")
     except (ValueError, RecursionError):
         return {}
 

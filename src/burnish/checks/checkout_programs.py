@@ -14,7 +14,6 @@ import mmap
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
@@ -24,6 +23,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from burnish.folder_walk import walk_folders
+from burnish.toml_text import parse_toml
 
 _PACKAGES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages")
 _ENVIRONMENT = re.compile(r"(?:^|/)(?:\.venv|venv|env|\.conda|node_modules|\.tox|\.nox)(?:/|$)")
@@ -208,7 +208,7 @@ def _entry_points(file: Path) -> list[str]:
 def _installed_by_cargo(prefix: Path, root: Path) -> frozenset[str]:
     """Programs that `cargo install --path` built from the checkout, according to .crates.toml."""
     try:
-        table = tomllib.loads(read_start(prefix / ".crates.toml")).get("v1", {})
+        table = parse_toml(read_start(prefix / ".crates.toml")).get("v1", {})
     except (ValueError, RecursionError):
         return frozenset()
     pairs = table.items() if isinstance(table, dict) else ()

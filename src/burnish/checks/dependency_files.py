@@ -6,9 +6,10 @@ import hashlib
 import json
 import posixpath
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from burnish.toml_text import parse_toml
 
 # Folders whose projects are not installed with this one.
 _FOREIGN = re.compile(
@@ -108,7 +109,7 @@ def relevant(path: str, data: bytes) -> bytes:
     name = path.rpartition("/")[2]
     try:
         if name == "pyproject.toml":
-            return _plain(_python_tables(tomllib.loads(data.decode())))
+            return _plain(_python_tables(parse_toml(data.decode())))
         if name == "package.json":
             return _plain(_package_tables(json.loads(data)))
     except (ValueError, RecursionError):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from burnish.checks.dependency_files import install_scripts, is_whole_input
 from burnish.folder_walk import walk_folders
 from burnish.regular_files import read_regular
+from burnish.toml_text import parse_toml
 
 # Sources that a Python project compiles when it is installed.
 _NATIVE = re.compile(
@@ -198,6 +198,6 @@ def _json(data: bytes | None) -> dict[str, Any]:
 
 def _toml(data: bytes) -> dict[str, Any]:
     try:
-        return tomllib.loads(data.decode())
+        return parse_toml(data.decode())
     except (ValueError, RecursionError):
         return {}

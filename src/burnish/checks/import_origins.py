@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from burnish.core.policy import CheckSpec, is_test
+from burnish.toml_text import parse_toml
 
 _QUESTION = Path(__file__).with_name("import_question.py")
 _SKIPPED = frozenset("test tests testing docs doc examples example scripts benchmarks bench tools build dist".split())
@@ -91,7 +91,7 @@ def _project_name(path: str, text: str) -> str:
     file = path.rpartition("/")[2]
     if file == "pyproject.toml":
         try:
-            table: dict[str, Any] = tomllib.loads(text)
+            table: dict[str, Any] = parse_toml(text)
         except (ValueError, RecursionError):
             return ""
         poetry = _table(_table(table.get("tool")).get("poetry"))

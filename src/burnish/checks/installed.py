@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -13,6 +12,7 @@ from typing import Any
 
 from burnish.checks.installed_yarn import yarn_difference
 from burnish.regular_files import read_regular
+from burnish.toml_text import parse_toml
 
 _VENVS = (".venv", "venv", "env", ".conda")
 _TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
@@ -193,7 +193,7 @@ def _npm_packages(data: bytes) -> dict[str, dict[str, Any]]:
 
 def _toml(data: bytes | None) -> dict[str, Any]:
     try:
-        return tomllib.loads((data or b"").decode())
+        return parse_toml((data or b"").decode())
     except (ValueError, RecursionError):
         return {}
 

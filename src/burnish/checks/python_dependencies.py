@@ -6,12 +6,12 @@ import ast
 import configparser
 import posixpath
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from burnish.checks.tools import ProjectFolder
+from burnish.toml_text import parse_toml
 
 REQUIREMENTS = re.compile(
     r"(?:requirements[-_.](?:dev|devel|develop|test|tests|testing)|(?:dev|test|tests|testing)[-_.]requirements"
@@ -290,8 +290,8 @@ def _plugins(place: ProjectFolder, tool: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _toml(place: ProjectFolder, name: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(place.read(name)) if name in place.names else {}
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return parse_toml(place.read(name)) if name in place.names else {}
+    except ValueError:
         return {}
 
 

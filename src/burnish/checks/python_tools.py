@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from burnish.checks.python_dependencies import (
     sets_for_tests,
 )
 from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Command, ProjectFolder, ToolChoice, Tools
+from burnish.toml_text import parse_toml
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "Pipfile", "manage.py")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|tests)\.py$")
@@ -315,7 +315,7 @@ def _includes(text: str, path: str, other: str) -> bool:
 
 def _toml(text: str) -> dict[str, Any]:
     try:
-        table = tomllib.loads(text)
+        table = parse_toml(text)
     except (ValueError, RecursionError):
         return {}
     return table if all(isinstance(table.get(name, {}), dict) for name in ("tool", "project")) else {}

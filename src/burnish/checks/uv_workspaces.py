@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
-import tomllib
 from pathlib import PurePosixPath
 from typing import Any
 
 from burnish.checks.tools import Read
+from burnish.toml_text import parse_toml
 
 
 def is_workspace(root: str, read: Read) -> bool:
@@ -30,7 +30,7 @@ def is_member(folder: str, root: str, read: Read) -> bool:
 
 def _workspace(root: str, read: Read) -> dict[str, Any] | None:
     try:
-        table: Any = tomllib.loads(read(f"{root}/pyproject.toml" if root else "pyproject.toml") or "")
+        table: Any = parse_toml(read(f"{root}/pyproject.toml" if root else "pyproject.toml") or "")
     except (ValueError, RecursionError):
         return None
     for key in ("tool", "uv", "workspace"):

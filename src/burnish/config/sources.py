@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.errors import BadInput, BurnishError
+from burnish.toml_text import parse_toml
 
 if TYPE_CHECKING:
     from ruamel.yaml.composer import Composer
@@ -183,7 +183,7 @@ def pyproject_layer(path: Path) -> Layer | None:
     if text is None or "burnish" not in text:
         return None
     try:
-        tool = tomllib.loads(text).get("tool", {})
+        tool = parse_toml(text).get("tool", {})
     except (ValueError, RecursionError) as error:
         if "tool.burnish" not in text:
             return None

@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import sys
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from burnish.proc.program_files import SCRIPTS, entries_for_programs, entries_of_package, shows_secrets
 from burnish.proc.socket_paths import cache_period
+from burnish.toml_text import parse_toml
 
 # Folders of version managers with the programs that shims on PATH start. Lists only what is needed, because secrets
 # may be beside it (uv keeps `credentials` beside `tools`).
@@ -119,7 +119,7 @@ def _matches(folder: Path, pattern: str) -> list[Path]:
 def _has_versions_alone(settings: Path) -> bool:
     """True if mise's settings set no environment variables, which are often keys."""
     try:
-        return "env" not in tomllib.loads(settings.read_text("utf-8"))
+        return "env" not in parse_toml(settings.read_text("utf-8"))
     except (OSError, ValueError):
         return False
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from burnish.toml_text import parse_toml
 
 
 class NotExplained(Exception):
@@ -52,7 +53,7 @@ def read_cargo(text: str) -> LockFile:
 
 
 def _toml(text: str, source_type: type) -> LockFile:
-    document = _json_value(tomllib.loads(text, parse_float=_refuse_number))
+    document = _json_value(parse_toml(text, parse_float=_refuse_number))
     packages: dict[str, Mapping[str, Any]] = {}
     identities: dict[str, str] = {}
     entries = document.pop("package", None)

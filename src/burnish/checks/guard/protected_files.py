@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from burnish.checks.guard.commands import load_json, makefile_parts, script_parts
 from burnish.core.project_files import is_named
+from burnish.toml_text import parse_toml
 
 # Files of burnish itself; adapters declare the files that instruct their agents.
 _JUDGE = re.compile(r"^(?:burnish\.ya?ml|\.burnish/.+)$|(?:^|/)REVIEW(?:\.local|\.override)?\.md$")
@@ -138,7 +138,7 @@ def _is_comment(line: str) -> bool:
 
 def _parsed(text: str) -> dict[str, Any] | None:
     try:
-        return tomllib.loads(text)
+        return parse_toml(text)
     except (ValueError, RecursionError):
         return None
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from burnish.toml_text import parse_toml
 
 NAMES = (".ruff.toml", "ruff.toml", "pyproject.toml")
 NEWEST = "py313"
@@ -122,7 +123,7 @@ def _section(where: str, text: str) -> dict[str, Any]:
 
 def _loaded(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return parse_toml(text)
     except (ValueError, RecursionError):
         return {}
 

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from burnish.core.finding import Remark, Severity
 from burnish.review.static.files import FileScan
+from burnish.toml_text import parse_toml
 
 # the parsers are written in Python and take a second for this size
 LARGEST = 256 * 1024
@@ -125,7 +126,7 @@ def _json_flaws(text: str) -> tuple[SyntaxFlaw, ...]:
 
 def _toml_flaws(text: str) -> tuple[SyntaxFlaw, ...]:
     try:
-        tomllib.loads(text.replace("\r\n", "\n"))
+        parse_toml(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
         match = _AT.search(str(error))
         line = int(match[1]) if match else text.count("\n") + 1
