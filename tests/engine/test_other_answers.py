@@ -145,3 +145,30 @@ print("**Verdict: APPROVED**\\n\\n" + verdict("rejected").replace("}\\n```", ",}
     lab.burnish("run", code=1)
     task = lab.show(1)
     assert (task["status"], task["reason"]) == ("blocked", "unreadable_review"), task
+
+
+DAMAGED = 'verdict("rejected").replace("}\\n```", ",}\\n```")'
+
+
+@pytest.mark.parametrize(
+    ("first", "status"),
+    [
+        (DAMAGED, "blocked"),
+        ('"I looked.\\n\\nVerdict: REJECTED"', "blocked"),
+        ('"It is fine." + " x" * 40_000', "blocked"),
+        ('"It is fine."', "verified"),
+        (f'"I approve.\\n\\nVerdict: APPROVED\\n\\n" + {DAMAGED}', "verified"),
+    ],
+    ids=["a damaged block", "a marker", "a part of it", "plain words", "both"],
+)
+def test_an_approval_that_is_made_of_an_unreadable_rejection_does_not_count(
+    tmp_path: Path, first: str, status: str
+) -> None:
+    judge = f"print(verdict('approved') if 'could not read' in prompt else {first})"
+    lab = Lab.make(tmp_path, author=QUIET, judge=judge)
+    lab.add()
+    lab.burnish("run", code=0 if status == "verified" else 1)
+    task = lab.show(1)
+    assert task["status"] == status, task
+    if status == "blocked":
+        assert task["reason"] == "unreadable_review"

@@ -24,7 +24,7 @@ from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, merge_prompts
 from burnish.review.external.reader import has_block
-from burnish.review.other_messages import rejecting_message, rejecting_text
+from burnish.review.other_messages import only_rejecting_message, rejecting_message, rejecting_text
 from burnish.review.packing import batches, describe_hidden, passes
 from burnish.review.panel import combine, merge_compliance
 from burnish.review.prose import prose_of
@@ -317,8 +317,9 @@ def _again(
     # only where another message rejects: else the final message alone is the review
     own = first.reply
     all_messages = dict.fromkeys((*own.other_messages, own.text, *own.text_after))
+    review_text = "\n\n".join(all_messages if _contradiction(own) else (own.text,))
     prompt = contract.build_parse_prompt(
-        "\n\n".join(all_messages if _contradiction(own) else (own.text,)),
+        review_text,
         call.number(),
         why,
         prior_ids=context.open_ids,
@@ -332,13 +333,27 @@ def _again(
     if policy.parse_agent:
         spec = replace(spec, agent=policy.parse_agent, model=policy.parse_model)
     reply = _ask(session, replace(slot, spec=spec), call, prompt)
-    reading = _second_reading(first, _read(session, slot, context, reply), why)
+    second = _read(session, slot, context, reply)
+    if isinstance(second, Review) and second.verdict is Verdict.APPROVED:
+        second = _unfounded(first, review_text, tuple(all_messages)) or second
+    reading = _second_reading(first, second, why)
     both = added(own, reply)
     if policy.parse_agent:
         # the review is the reviewer's: a parser only read it, and does not stand under the reviewer's name
         both = replace(both, text=own.text, command=own.command, model=own.model, provider=own.provider)
         both = replace(both, transcript=own.transcript)
     return _ReadReply(both, reading, first.prose)
+
+
+def _unfounded(first: _ReadReply, review_text: str, messages: Sequence[str]) -> Unreadable | None:
+    """Why the approval that was made of an unreadable review does not count."""
+    if isinstance(first.reading, Review):
+        return None
+    if words := only_rejecting_message(messages):
+        return Unreadable(f"it approves, and the review itself says {words!r}", review_text)
+    if len(review_text.encode("utf-8", "replace")) > contract.LONGEST_PARSED:
+        return Unreadable("it approves, and only the end of the review was read", review_text)
+    return None
 
 
 def _second_reading(first: _ReadReply, second: Review | Unreadable, why: str) -> Review | Unreadable:

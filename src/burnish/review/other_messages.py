@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from burnish.core.review import Verdict
 from burnish.review.blocks import LONGEST_REPLY, named_blocks, shown_lines
@@ -24,6 +24,15 @@ _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
 def rejecting_message(messages: Iterable[str]) -> str:
     """The first verdict in the messages that does not approve; "" if there is none."""
     return next((verdict for message in messages if (verdict := _other_verdict(message))), "")
+
+
+def only_rejecting_message(messages: Sequence[str]) -> str:
+    """The same, if none of the messages approves in any such form."""
+    approves = any(
+        _APPROVES.search(text) or any(verdict_of(line) is Verdict.APPROVED for line in shown_lines(text))
+        for text in map(_plain, messages)
+    )
+    return "" if approves else rejecting_message(messages)
 
 
 def rejecting_text(before: Iterable[str], after: Iterable[str]) -> str:
