@@ -13,6 +13,7 @@ from burnish.core.review import Review, RulingState, Unreadable, Verdict
 from burnish.review.external.lines import rulings
 from burnish.review.external.reader import complete_approval, is_without_reason, page_of, read_contract, read_markdown
 from burnish.review.reading import Expect
+from burnish.review.unsigned import read_unsigned
 
 ADA = Expect(cycle=2, prior_ids=("F1", "F2"), criteria=("rejects empty passwords",), source="user:ada")
 NONE = Expect(source="user:ada")
@@ -318,3 +319,35 @@ def test_a_ruling_that_its_note_takes_back_leaves_the_finding_open(note: str) ->
 def test_a_ruling_with_an_explanation_stands(note: str) -> None:
     (ruling,) = rulings(f"F1: resolved{note}", ("F1",))
     assert ruling.state is RulingState.RESOLVED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Approved: no",
+        "approved = false",
+        "LGTM? No.",
+        "EDIT: rejected",
+        "Reject this change.",
+        "I retract the above.",
+        "Withdrawn: I take my approval back.",
+        "[x] Rejected",
+        "- [x] Changes requested\n- [ ] Approved",
+        "![REJECTED](badge.svg)",
+        "[REJECTED][1]\n\n[1]: http://example.org",
+        "&#82;EJECTED",
+        "\u274c",
+        "Please do not merge until F1 is fixed.",
+    ],
+)
+@pytest.mark.parametrize("approval", ["Verdict: approved", "[APPROVED]", "REVIEW_PASSED"])
+def test_an_approval_beside_another_answer_is_refused_by_both_readers(approval: str, line: str) -> None:
+    for text in (f"{approval}\n\n{line}\n", f"{line}\n\n{approval}\n", f"{approval}\n{line}\n"):
+        assert isinstance(read_markdown(text, verdict=None, number="", expect=Expect()), Unreadable), text
+        assert read_unsigned(text).verdict is not Verdict.APPROVED, text
+
+
+@pytest.mark.parametrize("line", ["It rejects the change of names.", "- [x] Tests", "See [the page](a.md).", "\u2705"])
+def test_honest_words_beside_an_approval_stay_harmless(line: str) -> None:
+    review = read_markdown(f"Verdict: approved\n\n{line}\n", verdict=None, number="", expect=Expect())
+    assert isinstance(review, Review) and review.verdict is Verdict.APPROVED

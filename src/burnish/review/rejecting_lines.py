@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 from burnish.core.lookalikes import skeleton
@@ -20,7 +21,7 @@ REJECTS = (
 _FAILS = r"(?:fail(?:s|ed)?|blocked|no)"
 LABEL = (
     r"(?:verdict|decision|status|result|outcome|recommendation|conclusion|assessment|judge?ment|disposition|overall"
-    r"|review|approval|ruling)"
+    r"|review|approval|ruling|edit|update|correction)"
 )
 _SIGN = r"[:=|>\u2013\u2014\u2192-]|\bis\b"
 # `**Decision**: REJECTED`, `My verdict is: reject`, `| Verdict | REJECTED |`
@@ -38,6 +39,12 @@ _VOTE_AGAINST = re.compile(r"(?:code-review\W{1,3})?-[12][.!]?(?:[ ]?\(?(?:bindi
 _EARLIER = re.compile(
     r"\b(?:previous|earlier|prior|former|first|last|old|initial|original|cycle|round|before|was)\b", re.IGNORECASE
 )
+# `Approved: no`, `LGTM = false`, and the answer as a sign alone
+_DENIED = re.compile(r"(?:approved?|lgtm|accepted|mergeable)[ ]?[:=?][ ]?(?:no|not|false|never)\b.*", re.IGNORECASE)
+_SIGN_ALONE = re.compile("[\u274c\u26d4\U0001f6ab\U0001f44e\U0001f534\ufe0f\\s]+")
+_TICKED = re.compile(r"(?:[-*+][ \t]+)?\[[xX]\][ \t]*")
+# the text of a link or an image
+_LINK = re.compile(r"!?\[([^\[\]]{1,200})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\])")
 _LIST_MARKS = "-*+|#0123456789.) \t"
 # a label with a word or sign that does not approve
 _SHORT_VERDICT = re.compile(
@@ -55,7 +62,8 @@ def is_rejecting_line(line: str) -> bool:
     text = plain_text(line)
     if not text or _EARLIER.search(text):
         return False
-    if _VOTE_AGAINST.fullmatch(text):
+    text = _TICKED.sub("", text, count=1) if _TICKED.match(text) else text
+    if any(pattern.fullmatch(text) for pattern in (_VOTE_AGAINST, _DENIED, _SIGN_ALONE)):
         return True
     short = _SHORT_VERDICT.fullmatch(text.lstrip(_LIST_MARKS))
     if short and not _APPROVES.match(short["word"]):
@@ -66,4 +74,4 @@ def is_rejecting_line(line: str) -> bool:
 def plain_text(line: str) -> str:
     """The visible text without markup; look-alike letters of other alphabets become Latin."""
     visible = re.sub(r"</?[a-z][^<>]{0,200}>|[*`]+|(?<!\w)_+|_+(?!\w)", "", line[:4000], flags=re.IGNORECASE)
-    return skeleton(visible).strip()
+    return skeleton(html.unescape(_LINK.sub(r"\1", visible))).strip()

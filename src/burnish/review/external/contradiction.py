@@ -11,7 +11,10 @@ from burnish.review.rejecting_lines import LABEL, REJECTS, is_rejecting_line, pl
 
 _TAKEN_BACK = re.compile(
     r"\b(?:I )?(?:have )?changed my mind\b|\bon second thoughts?\b[^.]{0,80}\b(?:reject|request|not|changes)"
-    r"|\b(?:verdict|approval) (?:above|below)? ?is (?:wrong|void|a mistake|invalid)\b",
+    r"|\b(?:verdict|approval) (?:above|below)? ?is (?:wrong|void|a mistake|invalid|withdrawn|revoked)\b"
+    r"|\bI (?:hereby )?(?:retract|withdraw|revoke)\b|\btake (?:my|the|this|that) (?:approval )?back\b"
+    r"|(?:^|[.!?:] )(?:please )?reject th(?:is|e) (?:change|diff|patch|pull request|PR|MR)"
+    r"(?=\W*$|[.!,;:]| (?:because|until))",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"#{1,6}[ \t]+(?P<text>.+?)[ \t#]*")
@@ -36,7 +39,8 @@ _NONE = re.compile(
 def rejecting_text(body: str) -> str:
     """The line or paragraph that rejects the change; "" if there is none. Quotes and code are ignored."""
     lines = shown_lines(body)
-    for paragraph in paragraphs(lines):
+    # by lines as well: the one before may be the verdict, which ends without a full stop
+    for paragraph in (*paragraphs(lines), *lines):
         text = plain_line(paragraph)
         if refuses(text) or _TAKEN_BACK.search(text):
             return " ".join(paragraph.split())[:80]
