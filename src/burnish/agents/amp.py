@@ -36,6 +36,7 @@ class AmpAgent:
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp", ".agents", ".claude")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
+    mention_names: tuple[str, ...] = ("ampcode",)
     reads_files: bool = True
     usage: UsageReport = REPORTS_NOTHING
     stop_hook: StopHook | None = None

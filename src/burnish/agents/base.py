@@ -203,6 +203,16 @@ class Agent(Protocol):
 
 
 @runtime_checkable
+class ReplacesMentions(Protocol):
+    """A program that replaces `@path` in what it is told by that file."""
+
+    @property
+    def mention_names(self) -> tuple[str, ...]:
+        """Names of its command and package, by which it is found behind a `command` agent."""
+        ...
+
+
+@runtime_checkable
 class ReportsProgress(Protocol):
     """An agent whose output is not for people, and that can say in a line what it is doing."""
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 # What every installation on this machine shares; the user's own settings come first.
 SYSTEM_CONFIG = Path("/etc/codex/config.toml")

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
+from burnish.agents.base import (
+    REPORTS_NOTHING,
+    AgentFailure,
+    AgentSettings,
+    Call,
+    FinishedCall,
+    ReplacesMentions,
+    UsageReport,
+)
 from burnish.agents.file_mentions import NO_ATTACHMENTS, replaces_mentions, without_mentions
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.stop_hook import StopHook
@@ -77,12 +85,18 @@ class CommandAgent:
 
 def _replaces_mentions(argv: Sequence[str]) -> bool:
     """By its name, behind links too, or by the text of a script that it is, or that it is given."""
+    # the registry names this module
+    from burnish.agents.registry import AGENTS
+
     program = shutil.which(argv[0]) if argv else None
     files = [Path(word) for word in (*([program] if program else []), *argv) if "/" in word or "." in word]
     names = [*argv, *(str(file.resolve()) for file in files)]
     data = (read_regular(file, longest=_LONGEST_SCRIPT) or b"" for file in files)
     scripts = (text.decode("utf-8", "replace") for text in data if b"\0" not in text)
-    return replaces_mentions(map(_last_parts, names), scripts)
+    adapter_names = [
+        name for agent in AGENTS.values() if isinstance(agent, ReplacesMentions) for name in agent.mention_names
+    ]
+    return replaces_mentions(map(_last_parts, names), scripts, adapter_names)
 
 
 def _last_parts(word: str) -> str:

@@ -37,6 +37,7 @@ class CursorAgent:
     )
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
+    mention_names: tuple[str, ...] = ("cursor-agent",)
     reads_files: bool = True
     usage: UsageReport = REPORTS_NOTHING
     stop_hook: StopHook | None = None

@@ -20,19 +20,21 @@ _MENTION = re.compile(r"(?<!\\)@")
 _ESCAPED = re.compile(r"\\{1,2}@")
 
 
-# Programs that replace `@path` in what they are told, by the names of their commands and packages.
-_REPLACING = (
-    r"gemini(?:-cli)?|qwen(?:-code)?|cursor-agent|ampcode|cline|kilo(?:code)?|codebuff|auggie|iflow|kimi(?:-cli)?"
-)
+# Programs without an adapter that replace `@path` in what they are told, by the names of their commands and packages.
+_OTHERS = ("cline", "kilo", "kilocode", "codebuff", "auggie", "iflow", "kimi", "kimi-cli")
 # names that are also usual words, so that they count in a command line only
-_ALSO_WORDS = r"cursor|amp|roo|droid|continue|cn|crush|goose|vibe|kiro(?:-cli)?"
-_IN_SCRIPT = re.compile(rf"(?<![a-z0-9_-])(?:{_REPLACING})(?![a-z0-9_-])", re.IGNORECASE)
-_IN_COMMAND = re.compile(rf"(?<![a-z0-9_-])(?:{_REPLACING}|{_ALSO_WORDS})(?![a-z0-9_-])", re.IGNORECASE)
+_ALSO_WORDS = ("cursor", "amp", "roo", "droid", "continue", "cn", "crush", "goose", "vibe", "kiro", "kiro-cli")
 
 
-def replaces_mentions(command: Iterable[str], scripts: Iterable[str]) -> bool:
-    """Whether a command line, or the text of a script, names such a program."""
-    return any(map(_IN_COMMAND.search, command)) or any(map(_IN_SCRIPT.search, scripts))
+def replaces_mentions(command: Iterable[str], scripts: Iterable[str], names: Iterable[str]) -> bool:
+    """Whether a command line, or the text of a script, names such a program. `names`: those that have an adapter."""
+    distinct = (*names, *_OTHERS)
+    in_command, in_script = _any_of(*distinct, *_ALSO_WORDS), _any_of(*distinct)
+    return any(map(in_command.search, command)) or any(map(in_script.search, scripts))
+
+
+def _any_of(*names: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![a-z0-9_-])(?:{'|'.join(map(re.escape, names))})(?![a-z0-9_-])", re.IGNORECASE)
 
 
 def without_mentions(prompt: str) -> str:

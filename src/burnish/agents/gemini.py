@@ -83,6 +83,7 @@ class GeminiAgent:
     project_files: tuple[str, ...] = ("GEMINI.md", "AGENTS.md", ".gemini", ".geminiignore", ".agents")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
+    mention_names: tuple[str, ...] = ("gemini", "gemini-cli")
     reads_files: bool = True
     usage: UsageReport = _USAGE_REPORT
     stop_hook: StopHook | None = _STOP_HOOK

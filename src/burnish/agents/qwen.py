@@ -69,6 +69,7 @@ class QwenAgent:
     project_files: tuple[str, ...] = ("QWEN.md", "AGENTS.md", ".qwen", ".qwenignore", ".agents")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
+    mention_names: tuple[str, ...] = ("qwen", "qwen-code")
     reads_files: bool = True
     usage: UsageReport = _USAGE_REPORT
     stop_hook: StopHook | None = _STOP_HOOK

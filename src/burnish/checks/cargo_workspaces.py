@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from burnish.checks.tools import MOST_OPENED, Read
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 _TEST = re.compile(r"#\[\s*(?:\w+::)*\w*test\w*\b|#!?\[\s*cfg\s*\(.*\btest\b")
 _DOC_FENCE = re.compile(r"^\s*//[/!]\s*```(.*)$", re.M)

@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from burnish.folder_walk import walk_folders
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 _PACKAGES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages")
 _ENVIRONMENT = re.compile(r"(?:^|/)(?:\.venv|venv|env|\.conda|node_modules|\.tox|\.nox)(?:/|$)")

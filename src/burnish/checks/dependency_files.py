@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 # Folders whose projects are not installed with this one.
 _FOREIGN = re.compile(

@@ -16,8 +16,7 @@ from typing import Any
 
 from burnish.checks.dependency_files import install_scripts, is_whole_input
 from burnish.folder_walk import walk_folders
-from burnish.regular_files import read_regular
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml, read_regular
 
 # Sources that a Python project compiles when it is installed.
 _NATIVE = re.compile(

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from burnish.core.policy import CheckSpec, is_test
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 _QUESTION = Path(__file__).with_name("import_question.py")
 _SKIPPED = frozenset("test tests testing docs doc examples example scripts benchmarks bench tools build dist".split())

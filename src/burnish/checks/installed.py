@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from burnish.checks.installed_yarn import yarn_difference
-from burnish.regular_files import read_regular
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml, read_regular
 
 _VENVS = (".venv", "venv", "env", ".conda")
 _TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")

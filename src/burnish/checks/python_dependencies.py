@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burnish.checks.tools import ProjectFolder
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 REQUIREMENTS = re.compile(
     r"(?:requirements[-_.](?:dev|devel|develop|test|tests|testing)|(?:dev|test|tests|testing)[-_.]requirements"

@@ -16,7 +16,7 @@ from burnish.checks.python_dependencies import (
     sets_for_tests,
 )
 from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Command, ProjectFolder, ToolChoice, Tools
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "Pipfile", "manage.py")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|tests)\.py$")

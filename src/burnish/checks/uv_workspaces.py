@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from burnish.checks.tools import Read
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 
 def is_workspace(root: str, read: Read) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.errors import BadInput, BurnishError
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 if TYPE_CHECKING:
     from ruamel.yaml.composer import Composer
@@ -83,13 +83,22 @@ def yaml_layer(path: Path, name: str) -> Layer | None:
     text = read_text(path)
     if text is None:
         return None
-    return _parsed_layer(text, name)
+    layer = _parsed_layer(text, name)
+    if isinstance(layer, BadInput):
+        raise BadInput(layer.what, hint=layer.hint)
+    return layer
 
 
 @lru_cache(maxsize=32)
-def _parsed_layer(text: str, name: str) -> Layer:
-    """Parsed once: one command reads the same file to see whether it is trusted and to use it, a server all day."""
-    data, lines = parse_yaml(text, name)
+def _parsed_layer(text: str, name: str) -> Layer | BadInput:
+    """Parsed once: one command reads the same file to see whether it is trusted and to use it, a server all day.
+
+    A problem, too: to find one in a hostile file takes seconds.
+    """
+    try:
+        data, lines = parse_yaml(text, name)
+    except BadInput as problem:
+        return problem.with_traceback(None)
     return Layer(name, data, {key: f"{name}:{line}" for key, line in lines.items()})
 
 

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from burnish.errors import BadInput, PhaseFailed
+from burnish.errors import BadInput, BurnishError, PhaseFailed
 from burnish.git.base import copy_shared_index, file_mode
 from burnish.git.discovery import FoundRepository
 from burnish.git.files import copy_index, disk_errors
+from burnish.git.layout import gitlinks
 from burnish.git.object_links import link_objects
 from burnish.git.project import SECRETS, Project, open_project, quoted, user_settings
+from burnish.git.run import bare_env, git
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
-from burnish.git.stale_stat import forget_stale_stat
-from burnish.git.submodules import look_at_every_file, take_submodules
 
 # generated content: a missing line in .gitignore should not flood the review
 INSTALLED = frozenset(
     b"node_modules bower_components __pycache__ .venv .tox .nox .mypy_cache .pytest_cache .ruff_cache".split()
 )
+
+# submodules inside of each other
+_DEEPEST = 10
+_ENTRY = re.compile(
+    rb"(?P<mode>\d+) (?P<sha>[0-9a-f]+) (?P<stage>\d)\t(?P<path>[^\0]+)\0"
+    rb"  ctime: (?P<ctime>\d+):(?P<ctime_ns>\d+)\n  mtime: (?P<mtime>\d+):(?P<mtime_ns>\d+)\n"
+    rb"[^\n]*\n[^\n]*\n  size: \d+\tflags: (?P<flags>[0-9a-f]+)\n"
+)
+# Clocks of file systems move in steps of up to ten milliseconds.
+_STEP_NS = 20_000_000
+_GITLINK = b"160000"
+# assume-unchanged and the extended flags, among them skip-worktree and intent-to-add
+_SPECIAL_FLAGS = 0x8000 | 0x4000 | 0x20000000 | 0x40000000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +99,9 @@ def checkout_tree(project: Project, head: str | None = None) -> UserTree:
     `head`: the commit to compare the index with.
     """
     with _index_copy(project) as copy:
-        look_at_every_file(project, copy, project.root)
-        forget_stale_stat(project, copy, project.root)
-        submodules = take_submodules(project, copy)
+        _look_at_every_file(project, copy, project.root)
+        _forget_stale_stat(project, copy, project.root)
+        submodules = _take_submodules(project, copy)
         dirt = find_dirty_paths(project, copy, project.root, file_mode=file_mode(project), ours=False)
         tracked_changes = {*dirt.to_stage, *dirt.to_drop} - dirt.new
         staged_paths = _staged(project, copy, head) & tracked_changes if head and tracked_changes else set()
@@ -165,3 +179,141 @@ def is_secret(path: str) -> bool:
         if fnmatch.fnmatchcase(name, pattern.removeprefix("!")):
             answer = not pattern.startswith("!")
     return answer
+
+
+def _take_submodules(project: Project, index: Path) -> set[bytes]:
+    """Stage the checked-out commit of each submodule; returns those with content that is not in that commit.
+
+    Their files are not part of the tree: only their commits can be reviewed here.
+    """
+    links = gitlinks(project, index)
+    if not links:
+        return set()
+    new_heads = {
+        path: head
+        for path, sha in links.items()
+        if (head := _submodule_head(project, _place(project.root, path), "commit")) not in (None, sha)
+    }
+    lines = b"".join(f"160000 {head}\t".encode() + path + b"\0" for path, head in new_heads.items())
+    if lines:
+        project.git("update-index", "-z", "--index-info", index=index, work_tree=project.root, stdin=lines)
+    _skip_submodules(project, index, project.root, links)
+    return {path for path in links if _has_more(project, _place(project.root, path), _DEEPEST)}
+
+
+def _look_at_every_file(project: Project, index: Path, root: Path) -> None:
+    """Clear `assume-unchanged`, and `skip-worktree` where the file exists: a sparse checkout does not have it."""
+    records = project.git("ls-files", "-v", "-z", index=index, work_tree=root).stdout.split(b"\0")[:-1]
+    base = os.fsencode(root)
+    assumed_unchanged = [record[2:] for record in records if record[:1].islower()]
+    skip_worktree = [r[2:] for r in records if r[:1] in b"Ss" and os.path.lexists(os.path.join(base, r[2:]))]  # noqa: PTH118
+    for option, paths in (("--no-assume-unchanged", assumed_unchanged), ("--no-skip-worktree", skip_worktree)):
+        if paths:
+            names = b"".join(path + b"\0" for path in paths)
+            project.git("update-index", option, "-z", "--stdin", index=index, work_tree=root, stdin=names)
+
+
+def _skip_submodules(project: Project, index: Path, root: Path, links: Mapping[bytes, str]) -> None:
+    names = b"".join(path + b"\0" for path in links)
+    project.git("update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names)
+
+
+def _place(root: Path, path: bytes) -> Path:
+    return root / os.fsdecode(path)
+
+
+def _has_more(project: Project, root: Path, levels: int) -> bool:
+    """Whether the folder has changed, new or staged content. What cannot be looked at counts as such."""
+    if root.is_symlink() or not root.is_dir():
+        # an absent one is an empty folder, or none
+        return os.path.lexists(root)
+    git_dir = _submodule_git_dir(root)
+    if git_dir is None:
+        return any(root.iterdir())
+    try:
+        return levels == 0 or _differs(project, root, git_dir, levels)
+    except (BurnishError, OSError):
+        return True
+
+
+def _differs(project: Project, root: Path, git_dir: Path, levels: int) -> bool:
+    """Compares by a copy of its index, with burnish's own settings: its own could name programs to start."""
+    with TemporaryDirectory(dir=project.own, prefix="look-") as folder, disk_errors("copying the index"):
+        copy = Path(folder) / "index"
+        if not (git_dir / "index").is_file():
+            return True
+        copy_index(git_dir / "index", copy)
+        _look_at_every_file(project, copy, root)
+        _forget_stale_stat(project, copy, root)
+        links = gitlinks(project, copy)
+        if links:
+            _skip_submodules(project, copy, root, links)
+        if find_dirty_paths(project, copy, root, file_mode=file_mode(project), ours=False):
+            return True
+        staged_tree = project.git("write-tree", "--missing-ok", index=copy).stdout.decode().strip()
+    if staged_tree != _submodule_head(project, root, "tree"):
+        return True
+    return any(
+        _submodule_head(project, _place(root, path), "commit") not in (None, sha)
+        or _has_more(project, _place(root, path), levels - 1)
+        for path, sha in links.items()
+    )
+
+
+def _submodule_git_dir(root: Path) -> Path | None:
+    dot_git = root / ".git"
+    git_dir = dot_git
+    if dot_git.is_file():
+        text = os.fsdecode(dot_git.read_bytes())
+        git_dir = dot_git.parent / text.removeprefix("gitdir:").strip("\n\r ")
+    return git_dir if (git_dir / "HEAD").is_file() else None
+
+
+def _submodule_head(project: Project, root: Path, kind: str) -> str | None:
+    git_dir = _submodule_git_dir(root)
+    if git_dir is None:
+        return None
+    env = bare_env(project.own) | {"GIT_DIR": str(git_dir)}
+    name = f"HEAD^{{{kind}}}"
+    result = git("rev-parse", "--verify", "--quiet", name, cwd=project.own, env=env, ok=(0, 1, 128))
+    return result.stdout.decode().strip() or None
+
+
+def _forget_stale_stat(project: Project, index: Path, root: Path) -> None:
+    """Make git read the content of files whose times differ from the index, in a copy of the index.
+
+    Git compares whole seconds: a file that is written again within the second in which git last looked at it, with its
+    old size and its modification time set back, looks unchanged.
+    """
+    try:
+        written_ns = index.stat().st_mtime_ns
+    except FileNotFoundError:
+        return
+    output = project.git("ls-files", "-s", "--debug", "-z", index=index, work_tree=root).stdout
+    base = os.fsencode(root)
+    stale = [
+        b"%b %b\t%b\0" % entry.group("mode", "sha", "path")
+        for entry in _ENTRY.finditer(output)
+        if _is_plain(entry) and _is_stale(entry, base, written_ns)
+    ]
+    if stale:
+        # an entry that is added by its hash has no times, and a size of 0: git reads the file then
+        project.git("update-index", "-z", "--index-info", index=index, work_tree=root, stdin=b"".join(stale))
+
+
+def _is_plain(entry: re.Match[bytes]) -> bool:
+    return entry["stage"] == b"0" and entry["mode"] != _GITLINK and not int(entry["flags"], 16) & _SPECIAL_FLAGS
+
+
+def _is_stale(entry: re.Match[bytes], base: bytes, written_ns: int) -> bool:
+    index_times = [(int(entry[name]), int(entry[f"{name}_ns"])) for name in ("ctime", "mtime")]
+    try:
+        found = os.lstat(os.path.join(base, entry["path"]))  # noqa: PTH118 (bytes)
+    except OSError:
+        # git itself notices that
+        return False
+    if not any(ns for _, ns in index_times):
+        # the file system, or git, knows no parts of a second
+        return False
+    actual = [divmod(ns, 10**9) for ns in (found.st_ctime_ns, found.st_mtime_ns)]
+    return actual != index_times or found.st_ctime_ns > written_ns - _STEP_NS

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from burnish.proc.program_files import SCRIPTS, entries_for_programs, entries_of_package, shows_secrets
 from burnish.proc.socket_paths import cache_period
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 # Folders of version managers with the programs that shims on PATH start. Lists only what is needed, because secrets
 # may be beside it (uv keeps `credentials` beside `tools`).

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 
 class NotExplained(Exception):

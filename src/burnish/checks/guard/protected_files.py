@@ -9,7 +9,7 @@ from typing import Any
 
 from burnish.checks.guard.commands import load_json, makefile_parts, script_parts
 from burnish.core.project_files import is_named
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 # Files of burnish itself; adapters declare the files that instruct their agents.
 _JUDGE = re.compile(r"^(?:burnish\.ya?ml|\.burnish/.+)$|(?:^|/)REVIEW(?:\.local|\.override)?\.md$")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from burnish.toml_text import parse_toml
+from burnish.regular_files import parse_toml
 
 NAMES = (".ruff.toml", "ruff.toml", "pyproject.toml")
 NEWEST = "py313"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from burnish.core.finding import Remark, Severity
+from burnish.regular_files import parse_toml
 from burnish.review.static.files import FileScan
-from burnish.toml_text import parse_toml
 
 # the parsers are written in Python and take a second for this size
 LARGEST = 256 * 1024

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.toml_text import DEEPEST_KEY, parse_toml
+from burnish.regular_files import DEEPEST_KEY, parse_toml
 
 DEEP = ".".join(["a"] * 20_000)
 HOSTILE = {
