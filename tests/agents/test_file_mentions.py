@@ -92,10 +92,10 @@ def test_a_prompt_without_at_signs_is_sent_as_it_is() -> None:
 
 @pytest.mark.parametrize("quote", ["@property", "\\@property", "\\\\@property"])
 def test_the_answer_quotes_what_is_in_the_file(quote: str) -> None:
-    reply = plain_answer(f'{{"quote": "{quote}"}}', sent=without_mentions(PROMPT))
+    reply = plain_answer(f'{{"quote": "{quote}"}}', prompt=without_mentions(PROMPT))
 
     assert json.loads(reply) == {"quote": "@property"}
-    assert plain_answer(quote, sent=PROMPT) == quote
+    assert plain_answer(quote, prompt=PROMPT) == quote
 
 
 @pytest.mark.parametrize(("agent", "file"), [(GeminiAgent(), "gemini.json"), (QwenAgent(), "qwen.json")])

@@ -42,6 +42,6 @@ def without_mentions(prompt: str) -> str:
     return _NOTE + _MENTION.sub(r"\\@", prompt) if "@" in prompt else prompt
 
 
-def plain_answer(answer: str, *, sent: str) -> str:
-    """What the model quoted, without the backslashes. `sent`: what was written to the program."""
-    return _ESCAPED.sub("@", answer) if sent.startswith(_NOTE) else answer
+def plain_answer(answer: str, *, prompt: str) -> str:
+    """What the model quoted, without the backslashes. `prompt`: what was written to the program."""
+    return _ESCAPED.sub("@", answer) if prompt.startswith(_NOTE) else answer

@@ -44,13 +44,13 @@ _REGION_END = re.compile(r"\n[ \t]*\n|```|~~~|\n\}")
 _HARMLESS = frozenset(severity.value for severity in Severity if severity is not Severity.ERROR)
 
 
-def conflicting_verdict(who: str, done: FinishedCall, answer: str) -> AgentFailure | None:
+def conflicting_verdict(who: str, call: FinishedCall, answer: str) -> AgentFailure | None:
     """The failure of a review whose answer approves, while a verdict with the same number elsewhere does not."""
-    if done.role not in _ROLES:
+    if call.role not in _ROLES:
         return None
     numbers = _numbers_of(answer)
     conflict = len(numbers) > _MOST_VERDICTS or any(
-        _is_approving(answer, number) and _other_verdict(done.stdout, answer, number) for number in numbers
+        _is_approving(answer, number) and _other_verdict(call.stdout, answer, number) for number in numbers
     )
     if not conflict:
         return None
@@ -61,7 +61,7 @@ def conflicting_verdict(who: str, done: FinishedCall, answer: str) -> AgentFailu
     )
 
 
-def torn_output(who: str, done: FinishedCall, answer: str) -> AgentFailure | None:
+def torn_output(who: str, call: FinishedCall, answer: str) -> AgentFailure | None:
     """The failure of a review that may approve, in whose output a line of JSON is damaged.
 
     What else was in that line is not known: it may have been the verdict. For programs that print events.
@@ -69,7 +69,7 @@ def torn_output(who: str, done: FinishedCall, answer: str) -> AgentFailure | Non
     numbers = _numbers_of(answer)
     # without a number the words decide, or another agent that reads them
     rejects = 0 < len(numbers) <= _MOST_VERDICTS and not any(_is_approving(answer, number) for number in numbers)
-    line = torn_line(done.stdout) if done.role in _ROLES and not rejects else ""
+    line = torn_line(call.stdout) if call.role in _ROLES and not rejects else ""
     if not line:
         return None
     return AgentFailure(
@@ -102,10 +102,10 @@ def _other_verdict(output: str, answer: str, number: str) -> bool:
         if line.lstrip().startswith("{"):
             _collect(_pairs(line), (), rows)
     # pieces of a message are put together, as the model wrote them; whole messages are looked at one by one
-    joined = ("".join(pieces) for pieces in rows.values())
+    messages = ("".join(pieces) for pieces in rows.values())
     whole = (piece for pieces in rows.values() if len(pieces) > 1 for piece in pieces if _MARK.search(piece))
     texts = [
-        _ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), text) for text in (answer, output, *joined, *whole)
+        _ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), text) for text in (answer, output, *messages, *whole)
     ]
     own = [value for block in blocks_of(answer, number) if (value := _parsed(block.content)) is not None]
     only = _only_verdict(answer, number)

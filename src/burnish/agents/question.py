@@ -16,7 +16,8 @@ from burnish.agents.meter import Meter
 from burnish.agents.model_messages import other_messages, text_around
 from burnish.agents.other_verdicts import conflicting_verdict, torn_output
 from burnish.agents.usage import at_least, of_failed_attempt
-from burnish.core.agent import AgentReply, AgentRequest, CostSource, Use
+from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.cost import CostSource
 from burnish.proc.ending import exit_record, read_outcome
 from burnish.proc.run import ExitRecord, finished_call, read_text
 from burnish.regular_files import read_regular
@@ -156,7 +157,7 @@ class AgentCall:
             # some adapters know them from elsewhere than events
             others = (*answer.other_messages, *other_messages(stdout, answer.text))
             before = (*answer.text_before, *before)
-            text = plain_answer(answer.text, sent=_text(folder / "stdin"))
+            text = plain_answer(answer.text, prompt=_text(folder / "stdin"))
             answer = replace(answer, text=text, other_messages=others, text_before=before, text_after=after)
         live_use = (meter or Meter(self.agent, record.stdout)).rest()
         answer = at_least(answer, live_use, cut=bool(LEFT_OUT.search(stdout)))
@@ -173,16 +174,16 @@ class AgentCall:
 
     def _without_one_verdict(self, call: FinishedCall, answer: str) -> AgentFailure | None:
         name = self.entry.name
-        torn = None if self.entry.kind in _PLAIN_TEXT else torn_output(name, call, answer)
-        return torn or conflicting_verdict(name, call, answer)
+        failure = None if self.entry.kind in _PLAIN_TEXT else torn_output(name, call, answer)
+        return failure or conflicting_verdict(name, call, answer)
 
-    def _without_secrets(self, call: FinishedCall, failed: AgentFailure) -> AgentFailure:
+    def _without_secrets(self, call: FinishedCall, failure: AgentFailure) -> AgentFailure:
         """The same failure, in words that are taken from the redacted output."""
         clean = replace(call, stdout=self.redact(call.stdout), stderr=self.redact(call.stderr))
-        again = self.agent.read(clean) if (clean.stdout, clean.stderr) != (call.stdout, call.stderr) else failed
+        again = self.agent.read(clean) if (clean.stdout, clean.stderr) != (call.stdout, call.stderr) else failure
         if isinstance(again, AgentFailure):
-            failed = replace(failed, what=again.what, hint=again.hint, output=again.output)
-        return replace(failed, output=failed.output or last_output(clean.stderr, clean.stdout))
+            failure = replace(failure, what=again.what, hint=again.hint, output=again.output)
+        return replace(failure, output=failure.output or last_output(clean.stderr, clean.stdout))
 
 
 # They print text; all others print one JSON object per line.

@@ -155,9 +155,9 @@ class Comparison:
             return f"{now.name} failed before the change and fails now, and reports no single cases"
         if base.without_a_pass and now.without_a_pass:
             return f"no test of {now.name} passes, neither before the change nor after it"
-        if unloaded := [failure.name for failure in self.old if failure.whole]:
-            more = f" and {len(unloaded) - 1} more" if unloaded[1:] else ""
-            return f"the tests of {unloaded[0]}{more} could not be loaded, neither before the change nor after it"
+        if unloaded_names := [failure.name for failure in self.old if failure.whole]:
+            more = f" and {len(unloaded_names) - 1} more" if unloaded_names[1:] else ""
+            return f"the tests of {unloaded_names[0]}{more} could not be loaded, neither before the change nor after it"
         if why := now.partial or base.partial:
             return f"{now.name} failed before the change and fails now, and {why}"
         return ""

@@ -38,7 +38,7 @@ class RecordedApproval:
 @whole
 def approval_of(row: sqlite3.Row) -> Approval:
     """Believed only if the event that gave it says the same."""
-    said = json.loads(row["event_data"])
+    event_data = json.loads(row["event_data"])
     approval = Approval(
         base=row["base"],
         tree=row["tree"],
@@ -47,11 +47,11 @@ def approval_of(row: sqlite3.Row) -> Approval:
         valid=bool(row["valid"]),
         ts=row["ts"],
         event_id=row["event_id"],
-        **optional_fields(said),
+        **optional_fields(event_data),
     )
     if row["event_type"] != "review.approved" or row["event_task"] != row["task"]:
         raise ValueError(f"no event gave task {row['task']} its approval")
     for name in ("base", "tree", "judge", "commit"):
-        if said[name] != getattr(approval, name):
+        if event_data[name] != getattr(approval, name):
             raise ValueError(f"the approval of task {row['task']} is not the one that was given")
     return approval
