@@ -54,7 +54,7 @@ again from them.
 | `ts` | when, ISO 8601, UTC, milliseconds |
 | `project` | key of the project, e.g. `app-1a2b3c4d` |
 | `task` | the task's id, or null for what concerns no single task |
-| `run` | the attempt to get an approval; `retry` begins a new one with `--restart` or if no author was called. 0 = none |
+| `run` | the attempt at an approval; `retry` begins another with `--restart` or if no author was called. 0 = none |
 | `cycle` | implement or improve, then checks, then review. 0 = none |
 | `type` | one of those below |
 | `data` | an object with the keys of that type |
