@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import Agent, AgentSettings, KnowsModel, ReportsUsageLive
+from burnish.agents.base import Agent, AgentSettings, KnowsModel, ReplacesMentions, ReportsUsageLive
 from burnish.agents.registry import AGENTS, PROJECT_FILES, STOP_HOOKS
 from burnish.config.kinds import CLI_KINDS, KINDS, NEED_ARGV, READ_NO_FILES, READY_KINDS
 from burnish.core.project_files import is_named
@@ -17,13 +17,19 @@ from testing.agent_samples import NAMES
 each = pytest.mark.parametrize("name", AGENTS)
 program = pytest.mark.parametrize("name", CLI_KINDS)
 FACTS = {name for name, member in vars(Agent).items() if isinstance(member, property)}
+# a fact that only some programs have
+OPTIONAL_FACTS = {name for name, member in vars(ReplacesMentions).items() if isinstance(member, property)}
+# `agent: auto` looks for these in this order; a further program may come anywhere between them
+RANK = ["claude", "codex", "gemini", "opencode", "aider", "copilot", "qwen", "cursor", "amp"]
 
 
 @each
 def test_an_entry_states_every_fact_itself(name: str) -> None:
     agent = AGENTS[name]
     assert agent.name == name == type(agent).__module__.rpartition(".")[2]
-    assert {field.name for field in fields(agent)} == FACTS  # type: ignore[arg-type]
+    names = {field.name for field in fields(agent)}  # type: ignore[arg-type]
+    assert not FACTS - names, f"agents/{name}.py lacks facts that agents/base.py describes"
+    assert not names - FACTS - OPTIONAL_FACTS, f"agents/{name}.py has fields that agents/base.py does not describe"
     assert set(agent.required_settings) <= {field.name for field in fields(AgentSettings)}
     assert agent.usage.has_tokens or not (agent.usage.has_cost or agent.usage.has_model)
     assert agent.usage.has_tokens or not isinstance(agent, ReportsUsageLive | KnowsModel)
@@ -33,7 +39,9 @@ def test_an_entry_states_every_fact_itself(name: str) -> None:
 def test_a_program_has_project_files_and_a_login(name: str) -> None:
     agent = AGENTS[name]
     assert agent.project_files and agent.keys and agent.login.places and not agent.required_settings
-    assert agent.verified == bool(agent.tested_version) == (name in NAMES)
+    assert agent.verified == bool(agent.tested_version) == (name in NAMES), (
+        f"`verified` and `tested_version` of agents/{name}.py are set together with tests/agents/samples/{name}.json"
+    )
 
 
 @pytest.mark.parametrize("name", STOP_HOOKS)
@@ -49,9 +57,9 @@ def test_a_stop_hook_is_in_a_file_that_the_adapter_protects(name: str) -> None:
 
 
 def test_the_tables_of_other_packages_are_those_of_the_registry() -> None:
-    assert CLI_KINDS == ("claude", "codex", "gemini", "opencode", "aider", "copilot", "qwen", "cursor", "amp")
+    assert [name for name in CLI_KINDS if name in RANK] == RANK
     assert set(KINDS) - set(AGENTS) == {"static"}
     assert set(KINDS) - set(READY_KINDS) == {"acp", "command", "scripted"}
     assert set(NEED_ARGV) == {"acp", "command"} and set(READ_NO_FILES) == {"aider", "llm"}
-    assert set(STOP_HOOKS) == {"claude", "codex", "gemini", "qwen", "copilot"}
+    assert set(STOP_HOOKS) >= {"claude", "codex", "gemini", "qwen", "copilot"}
     assert all(name in PROJECT_FILES for agent in AGENTS.values() for name in agent.project_files)

@@ -37,6 +37,7 @@ KNOWN = {
 @pytest.mark.parametrize("name", [*CLI_KINDS, "acp", "command"])
 def test_an_adapter_states_the_files_that_its_program_reads(name: str) -> None:
     stated = AGENTS[name].project_files
+    assert name in KNOWN, f"Add the files that {name} reads from a repository to KNOWN, from its documentation."
     missing = [path for path in KNOWN[name].split() if not is_named(path, stated)]
     assert stated and not missing
 

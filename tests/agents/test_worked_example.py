@@ -132,6 +132,13 @@ def test_it_is_one_short_file() -> None:
     assert len(code().splitlines()) < 120
 
 
+@pytest.mark.parametrize("step", [("check",), ("format", "--check")], ids=" ".join)
+def test_it_passes_the_linter_and_the_formatter(step: tuple[str, ...]) -> None:
+    argv = [sys.executable, "-m", "ruff", *step, "--no-cache", "--stdin-filename", "src/burnish/agents/parrot.py", "-"]
+    result = subprocess.run(argv, cwd=ROOT, input=code(), capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 @pytest.mark.usefixtures("parrot")
 def test_with_an_entry_in_the_registry_every_part_of_burnish_sees_it(tmp_path: Path, hermetic: Path) -> None:
     copy = tmp_path / "copy" / "burnish"
