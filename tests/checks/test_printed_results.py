@@ -92,6 +92,8 @@ WRITTEN = {
     "maven.xml": ("junit", Counts(3, 1, 1, 1), ["CalcTest.adds"]),
     "gradle.xml": ("junit", Counts(3, 1, 1, 1), ["CalcTest.adds"]),
 }
+# tests/checks/test_readers.py has its samples
+WITHOUT_SAMPLE = {"sarif"}
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -99,6 +101,12 @@ def test_what_a_runner_prints_names_each_failure(name: str) -> None:
     reading = read_printed(SAMPLES / f"{name}.stdout", SAMPLES / f"{name}.stderr", root=ROOT)
     assert reading and not reading.error
     assert (reading.counts, [failure.name for failure in reading.failures]) == PRINTED[name]
+
+
+def test_each_reader_has_a_sample() -> None:
+    with_sample = {*PRINTED, *(kind for kind, _, _ in WRITTEN.values())}
+    missing = {*TEXT_FORMATS, *FILE_FORMATS} - with_sample
+    assert missing <= WITHOUT_SAMPLE, "Record what the runner prints in samples/, and add it to PRINTED or WRITTEN."
 
 
 @pytest.mark.parametrize("name", WRITTEN)

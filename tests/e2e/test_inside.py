@@ -78,7 +78,9 @@ def test_every_way_is_refused_from_inside_a_phase_and_nothing_has_changed(tmp_pa
 def test_every_verb_is_tried_or_known_to_be_harmless() -> None:
     tried = {command[0] for command in (*DECISIONS, *OTHER_COMMANDS)}
     assert not tried & HARMLESS_VERBS
-    assert set(VERBS) - HARMLESS_VERBS == tried
+    assert set(VERBS) - HARMLESS_VERBS == tried, (
+        "Add a new verb in testing/deciding_commands.py: to HARMLESS_VERBS if it only reads, else to OTHER_COMMANDS."
+    )
 
 
 @pytest.mark.representatives(3)
