@@ -37,6 +37,7 @@ def serve(
     """
     from burnish.runtime import refuse_inside_phase
     from burnish.web.server import serve as serve_until_stopped
+    from burnish.web.server import token_files
 
     refuse_inside_phase()
 
@@ -51,7 +52,8 @@ def serve(
         if open_browser:
             _open(address.with_code(codes.issue()))
 
-    serve_until_stopped(host, port, token=_token(host, token_file), ready=ready)
+    token = _token(host, token_file)
+    serve_until_stopped(host, port, token=token, ready=ready, token_files=token_files(token_file))
     tell("Stopped. Interrupted tasks continue with the next `burnish serve` or `burnish run`.")
 
 

@@ -1,13 +1,16 @@
-"""Places that are private to each sandbox or hidden in it: temporary files, sockets, home directories."""
+"""Places that are private to each sandbox or hidden in it: temporary files, sockets, homes, the server's token."""
 # os.path returns False for folders that this user may not enter; Path raises.
-# ruff: noqa: PTH110, PTH112, PTH114
+# ruff: noqa: PTH110, PTH112, PTH113, PTH114
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from burnish.proc.bind_mounts import mounted_folders, other_names
+from burnish.proc.folders import private_folder
 from burnish.proc.mounts import Mount, covering
 from burnish.proc.socket_paths import SearchLimits, bound_names, is_endpoint, search_folder
 
@@ -29,6 +32,10 @@ _PROGRAM_FOLDER = SearchLimits(levels=3, entries=20_000)
 # Folders that exist in sandboxes alone, see `burnish.proc.inside`. Each is a mount of its own: it can be neither
 # written, moved nor removed. A program that nests bubblewrap (codex) has a new /dev and keeps /run.
 MARKERS = (Path("/dev/burnish-phase"), Path("/run/burnish-phase"))
+
+# In the burnish home: the files that contain the token of `burnish serve`.
+_TOKEN_FILES = Path("serve") / "token-files.json"
+_MOST_TOKEN_FILES = 100
 
 
 def private_folders(env: Mapping[str, str]) -> list[Mount]:
@@ -102,3 +109,47 @@ def _is_connectable(mounts: Sequence[Mount], place: Path, listed_places: Collect
         return True
     # a mount with another source shows other files at this path
     return mount.mode == "read" and mount.source in (None, mount.target) and mount.target not in listed_places
+
+
+def record_token_files(burnish_home: Path, places: Iterable[Path]) -> None:
+    """Add `places` to the list. Earlier ones stay: a token that the user sets is used again at the next start."""
+    names = [os.path.abspath(place) for place in places if place.is_file()]  # noqa: PTH100 - links are not followed
+    if not names:
+        return
+    earlier = [name for name in _recorded_token_files(burnish_home) if name not in names and os.path.lexists(name)]
+    file = burnish_home / _TOKEN_FILES
+    private_folder(file.parent)
+    draft = file.with_suffix(".draft")
+    draft.write_text(json.dumps([*earlier, *names][-_MOST_TOKEN_FILES:]))
+    draft.replace(file)
+
+
+def masked_token_files(burnish_home: Path, mounts: Sequence[Mount]) -> list[Mount]:
+    """Masks for the recorded files at each path where `mounts`, the complete list of the sandbox, shows them."""
+    files = dict.fromkeys(Path(name).resolve() for name in _recorded_token_files(burnish_home) if os.path.isfile(name))
+    if not files:
+        return []
+    table = mounted_folders()
+    places = dict.fromkeys(name for file in files for name in (file, *other_names(file, table)))
+    found = [place for file in places for place in _visible_at(file, mounts)]
+    return [Mount(place, "read", source=Path(os.devnull)) for place in dict.fromkeys(found)]
+
+
+def _visible_at(file: Path, mounts: Sequence[Mount]) -> list[Path]:
+    """Where a sandbox shows this file: at its own path if no mount covers it, and in every mount that contains it."""
+    found = [] if covering(mounts, file) else [file]
+    for mount in mounts:
+        source = (mount.source or mount.target).resolve()
+        if mount.mode in ("read", "write", "device") and file.is_relative_to(source):
+            target = mount.target / file.relative_to(source)
+            if covering(mounts, target) == mount:
+                found.append(target)
+    return found
+
+
+def _recorded_token_files(burnish_home: Path) -> list[str]:
+    try:
+        names = json.loads((burnish_home / _TOKEN_FILES).read_text())
+    except (OSError, ValueError):
+        return []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []

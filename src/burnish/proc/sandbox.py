@@ -13,7 +13,13 @@ from burnish.proc.bind_mounts import mounted_folders, other_names
 from burnish.proc.environment import certificate_files
 from burnish.proc.mounts import Mount, covering, masked_links, mount_options
 from burnish.proc.own_programs import find_own_program
-from burnish.proc.private_places import marker_mounts, masked_sockets, needed_of_system, private_folders
+from burnish.proc.private_places import (
+    marker_mounts,
+    masked_sockets,
+    masked_token_files,
+    needed_of_system,
+    private_folders,
+)
 from burnish.proc.sandbox_support import NAMESPACES, SYSTEM, available
 from burnish.proc.toolchains import programs_below
 
@@ -70,7 +76,9 @@ class Sandbox:
         readable = (*self._certificates(env), *readable)
         base_mounts = self._mounts(words, env=env, writable=writable, readable=readable, trees=trees)
         all_mounts = (*base_mounts, *self.mounts, *mounts, *trees)
-        options = mount_options((*all_mounts, *self._masked_sockets(all_mounts, readable, (*mounts, *trees))))
+        masked_files = masked_token_files(self.burnish_home, all_mounts)
+        masked_files += self._masked_sockets(all_mounts, readable, (*mounts, *trees))
+        options = mount_options((*all_mounts, *masked_files))
         network = () if self.network else ("--unshare-net",)
         return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *argv)
 

@@ -14,7 +14,7 @@ import socket
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.server.registry import ProjectRegistry
 from burnish.proc.folders import private_folder
+from burnish.proc.private_places import record_token_files
 from burnish.web.auth import RequestPolicy, hosts_of
 from burnish.web.login_codes import LoginCodes
 from burnish.web.sessions import Sessions
@@ -58,11 +59,23 @@ class Address:
 Ready = Callable[[Address, LoginCodes], None]
 
 
-def serve(host: str, port: int | None, *, token: str, ready: Ready, registry: ProjectRegistry | None = None) -> None:
-    """Blocks until stopped. Active runs are stopped too and resumed at the next start."""
+def serve(
+    host: str,
+    port: int | None,
+    *,
+    token: str,
+    ready: Ready,
+    token_files: Sequence[Path] = (),
+    registry: ProjectRegistry | None = None,
+) -> None:
+    """Blocks until stopped. Active runs are stopped too and resumed at the next start.
+
+    `token_files` are hidden from agents and checks.
+    """
     registry = registry or ProjectRegistry.here()
     try:
         with _only_one(registry.home) as tell, _bound(host, port) as listening:
+            record_token_files(registry.home, token_files)
             address = Address(_name(host, listening), listening.getsockname()[1], token)
             tell(address.url)
             _serve(registry, address, listening, ready)
@@ -173,6 +186,13 @@ def read_token(file: str) -> str:
     if not token:
         raise BadInput(f"The token file {file} is empty.", hint=f"Write a token to it: openssl rand -hex 24 > {file}")
     return token
+
+
+def token_files(file: str | None) -> tuple[Path, ...]:
+    """The files that contain the token: the one that it is read from, and the one that standard output goes to."""
+    stdin, stdout = (Path(f"/dev/fd/{number}").resolve() for number in (0, 1))
+    source = stdin if file == "-" else Path(file).expanduser() if file else None
+    return (source, stdout) if source else (stdout,)
 
 
 def _is_loopback(host: str) -> bool:
