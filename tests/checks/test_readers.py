@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.checks.compare import compare
+from burnish.checks.javascript_json import read_jest
 from burnish.checks.junit import read_junit
 from burnish.checks.lines import read_lines
 from burnish.checks.reading import Reading, inside, read_report, shortened
@@ -113,6 +114,20 @@ def test_a_suite_of_node_in_which_no_test_ran_is_not_a_test() -> None:
     inner = "    ok 1 - inner\n      ---\n      type: 'test'\n      ...\n    1..1\n"
     full = f"{inner}ok 2 - other\n  ---\n  type: 'suite'\n  ...\n"
     assert read_tap(f"TAP version 13\n{empty}{full}1..2\n").counts == Counts(1, 1, 0, 0)
+
+
+def test_an_exit_code_that_a_test_of_node_compares_is_not_that_of_its_file() -> None:
+    compared = "not ok 1 - cli\n  ---\n  error: |-\n    {\n      exitCode: 1,\n    }\n  expected:\n    exitCode: 0\n  ...\n"
+    file = "not ok 2 - test/a.test.js\n  ---\n  failureType: 'testCodeFailure'\n  exitCode: 1\n  ...\n"
+    failures = read_tap(f"TAP version 13\n{compared}{file}1..2\n").failures
+    assert [(one.name, one.whole) for one in failures] == [("cli", False), ("test/a.test.js", True)]
+
+
+@pytest.mark.parametrize(("tests", "whole"), [([{"title": "a", "status": "passed"}], False), ([], True)])
+def test_a_file_whose_last_hook_fails_was_loaded(tests: list[dict[str, str]], whole: bool) -> None:
+    file = {"name": "a.test.js", "status": "failed", "message": "afterAll", "assertionResults": tests}
+    reading = read_jest(json.dumps({"testResults": [file]}).encode())
+    assert [(one.name, one.whole) for one in reading.failures] == [("a.test.js", whole)]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def _of_file(file: dict[str, Any], tests: list[dict[str, Any]], root: Path | Non
             case.add(line)
         yield case
     if file.get("status") == _BAD and not failing:
-        case = Case(name, "error", path, whole=True)
+        # with results of its tests the file was loaded: a hook failed after them
+        case = Case(name, "error", path, whole=not any(test.get("status") == "passed" for test in tests))
         for line in str(file.get("message") or "").splitlines():
             case.add(line)
         yield case

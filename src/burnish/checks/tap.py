@@ -52,7 +52,7 @@ class TapCollector:
         if self.yaml is not None and body and indent < self.yaml:
             self.yaml = None  # it was not closed
         if self.yaml is not None:
-            self._diagnostic(body)
+            self._diagnostic(body, is_key=indent == self.yaml)
             self.yaml = None if body == "..." and indent == self.yaml else self.yaml
         elif body == "---" and indent >= 2:
             self.yaml = indent
@@ -61,14 +61,15 @@ class TapCollector:
         elif text.startswith(("#", " ")):
             self._diagnostic(body.lstrip("# "))
 
-    def _diagnostic(self, text: str) -> None:
+    def _diagnostic(self, text: str, *, is_key: bool = False) -> None:
+        """`is_key`: a line of the YAML block itself, not of a value in it, e.g. what a test expected."""
         if self.without_subtests and text == "type: 'suite'":
             # node:test: a group in which no test ran is not a test
             self.without_subtests.passed -= 1
             self.without_subtests = None
         if self.message:
             self.message.add(text)
-            if text.startswith("exitCode: "):
+            if is_key and text.startswith("exitCode: "):
                 # node:test: the process of a test file ended without reporting all of its tests
                 self.message.status, self.message.whole = "error", True
             if self.message.file is None and (match := _LOCATION.fullmatch(text)):
