@@ -36,6 +36,17 @@ def test_what_failed_before_is_old_and_the_rest_is_new() -> None:
     assert not seen.broken and not seen.clean
 
 
+def test_tests_of_two_files_with_one_name_are_two_tests() -> None:
+    before, now = (
+        replace(failed("works"), failures=(TestFailure("works", "failed", file=file),))
+        for file in ("a.test.js", "b.test.js")
+    )
+    seen = compare(now, before)
+    assert [one.file for one in seen.new] == ["b.test.js"] and seen.fixed == ("works",)
+    # where one report does not tell the file, the name decides
+    assert compare(failed("works"), before).clean and compare(now, failed("works")).clean
+
+
 def test_only_old_failures_are_clean() -> None:
     assert compare(failed("a"), failed("a")).clean
 

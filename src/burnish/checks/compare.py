@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
-from burnish.core.check import CheckReport, CheckStatus, Comparison
+from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
 from burnish.core.finding import Remark
 
 T = TypeVar("T")
@@ -16,14 +16,15 @@ T = TypeVar("T")
 def compare(report: CheckReport, baseline: CheckReport | None) -> Comparison:
     """Sort failures into new and old. Without a usable baseline all failures are new."""
     base = baseline if baseline and baseline.status is not CheckStatus.ERROR else None
-    new, old = _split(report.failures, base.failures if base else (), key=lambda one: one.name)
+    key = _failure_key(report, base)
+    new, old = _split(report.failures, base.failures if base else (), key=key)
     new_remarks, _ = _split(report.remarks, base.remarks if base else (), key=_identity)
     return Comparison(
         report=report,
         baseline=base,
         new=new,
         old=old,
-        fixed=_fixed(report, base),
+        fixed=_fixed(report, base, key),
         new_remarks=new_remarks,
         broken=not new and not new_remarks and _broken(report, base),
     )
@@ -43,16 +44,23 @@ def _split(
     return tuple(new), tuple(old)
 
 
+def _failure_key(report: CheckReport, base: CheckReport | None) -> Callable[[TestFailure], Hashable]:
+    """Name and file: node:test and mocha leave the file out of the name, and tests of two files may share one."""
+    failures = (*report.failures, *(base.failures if base else ()))
+    without_file = {one.name for one in failures if one.file is None}
+    return lambda one: (one.name, None if one.name in without_file else one.file)
+
+
 def _identity(remark: Remark) -> tuple[str | None, str, str]:
     # Line numbers shift with every edit above them, and some linters put them into their messages.
     return remark.file, remark.rule, re.sub(r"\d+", "#", remark.title)
 
 
-def _fixed(report: CheckReport, base: CheckReport | None) -> tuple[str, ...]:
+def _fixed(report: CheckReport, base: CheckReport | None, key: Callable[[TestFailure], Hashable]) -> tuple[str, ...]:
     if base is None or report.counts is None or report.status is CheckStatus.ERROR:
         return ()
-    still = {one.name for one in report.failures}
-    return tuple(dict.fromkeys(one.name for one in base.failures if one.name not in still))
+    still = {key(one) for one in report.failures}
+    return tuple(dict.fromkeys(one.name for one in base.failures if key(one) not in still))
 
 
 def _broken(report: CheckReport, base: CheckReport | None) -> bool:
