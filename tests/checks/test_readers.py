@@ -12,6 +12,7 @@ from burnish.checks.javascript_json import read_jest
 from burnish.checks.junit import read_junit
 from burnish.checks.lines import read_lines
 from burnish.checks.reading import Reading, inside, read_report, shortened
+from burnish.checks.report_formats import read_printed
 from burnish.checks.sarif import read_sarif
 from burnish.checks.tap import read_tap
 from burnish.core.check import CheckReport, CheckStatus, Counts
@@ -117,10 +118,31 @@ def test_a_suite_of_node_in_which_no_test_ran_is_not_a_test() -> None:
 
 
 def test_an_exit_code_that_a_test_of_node_compares_is_not_that_of_its_file() -> None:
-    compared = "not ok 1 - cli\n  ---\n  error: |-\n    {\n      exitCode: 1,\n    }\n  expected:\n    exitCode: 0\n  ...\n"
+    compared = (
+        "not ok 1 - cli\n  ---\n  error: |-\n    {\n      exitCode: 1,\n    }\n  expected:\n    exitCode: 0\n  ...\n"
+    )
     file = "not ok 2 - test/a.test.js\n  ---\n  failureType: 'testCodeFailure'\n  exitCode: 1\n  ...\n"
     failures = read_tap(f"TAP version 13\n{compared}{file}1..2\n").failures
     assert [(one.name, one.whole) for one in failures] == [("cli", False), ("test/a.test.js", True)]
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"), [("docs/use.rst::use.rst", True), ("src/calc.py::calc.add", False), ("test_a.py::test_a", False)]
+)
+def test_doctests_of_a_text_file_hide_those_after_the_first_failure(tmp_path: Path, name: str, whole: bool) -> None:
+    file, _, case = name.partition("::")
+    suite = file.removesuffix(".py").replace("/", ".")
+    failure = f'<testcase classname="{suite}" name="{case}" file="{file}"><failure message="Expected"/></testcase>'
+    fine = '<testcase classname="s" name="ok"/>'
+    xml = read_junit(f'<testsuites><testsuite name="pytest">{failure}{fine}</testsuite></testsuites>'.encode())
+    output, errors = tmp_path / "stdout", tmp_path / "stderr"
+    output.write_text(f"= short test summary info =\nFAILED {name} - x\n= 1 failed, 1 passed in 0.01s =\n")
+    errors.touch()
+    printed = read_printed(output, errors, root=tmp_path)
+    for reading in (xml, printed):
+        assert reading and [(one.name, one.whole) for one in reading.failures] == [(name, whole)]
+        report = CheckReport("test", "pytest", CheckStatus.FAILED, 1, counts=reading.counts, failures=reading.failures)
+        assert ("ended at the first failure" in compare(report, report).uncountable) is whole
 
 
 @pytest.mark.parametrize(("tests", "whole"), [([{"title": "a", "status": "passed"}], False), ([], True)])

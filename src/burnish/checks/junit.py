@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
+from burnish.checks.pytest_text import is_document
 from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
 from burnish.core.check import Counts, TestFailure
 
@@ -104,11 +105,13 @@ class _Collector:
         file = inside(case.attributes.get("file", ""), self.root, self.seen_at)
         name, line = _name(case.attributes, file), self._line(case.attributes)
         # pytest reports a module that cannot be imported without a class
-        is_whole = self.from_pytest and not case.attributes.get("classname")
+        is_module = self.from_pytest and not case.attributes.get("classname")
+        is_text = self.from_pytest and is_document(name)
         # One entry per failure, so that a second failing subtest counts as new.
         for one in case.failures[:MOST_FAILURES_OF_A_CASE]:
             message = shortened("\n".join(one.message))
-            self.failures.append(TestFailure(name, one.status, message, file, line, is_whole and one.status == "error"))
+            whole = is_text or (is_module and one.status == "error")
+            self.failures.append(TestFailure(name, one.status, message, file, line, whole))
 
     def _line(self, attributes: Mapping[str, str]) -> int | None:
         line = attributes.get("line", "")

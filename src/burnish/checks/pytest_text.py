@@ -18,6 +18,12 @@ _CASE = re.compile(r"(FAILED|ERROR) (\S.*)")
 _STOPPED = re.compile(r"!+ (?:stopping after \d+ failures?|Interrupted: .*|xdist.dsession.Interrupted: .*) !+")
 
 
+def is_document(name: str) -> bool:
+    """All doctests of a text file (`docs/use.rst::use.rst`): one test for pytest, which ends at the first failure."""
+    file, _, test = name.partition("::")
+    return bool(test) and not file.endswith(".py") and file.rpartition("/")[2] == test
+
+
 class PytestReader:
     signature: ClassVar[re.Pattern[str]] = re.compile(
         r"^(?:=+ )?\d{1,9} (?:failed|passed|errors?|skipped)\b[^\n]{0,200} in [\d.]+s", re.M
@@ -49,7 +55,7 @@ class PytestReader:
             dash = rest.find("] - ") + 1 if "] - " in rest else -1
         name, message = (rest[:dash], rest[dash + 3 :]) if dash > 0 else (rest, "")
         case = Case(name, "error" if status == "ERROR" else "failed", inside(name.partition("::")[0], self.root))
-        case.whole = status == "ERROR" and "::" not in name
+        case.whole = (status == "ERROR" and "::" not in name) or is_document(name)
         case.add(message)
         self.cases.append(case)
 

@@ -35,7 +35,8 @@ class TestFailure:
     message: str = ""
     file: str | None = None
     line: int | None = None
-    # it stands for a file, module or package that could not be loaded or built: none of its tests ran
+    # it stands for a file, module or package: with "error" it could not be loaded or built, and none of its tests
+    # ran; with "failed" those after the first failure did not run
     whole: bool = False
 
 
@@ -94,7 +95,7 @@ class CheckReport:
         """
         if not self.without_a_pass or self.counts is None:
             return False
-        return self.counts.failed > 1 or any(failure.whole or failure.status == "error" for failure in self.failures)
+        return self.counts.failed > 1 or any(failure.status == "error" for failure in self.failures)
 
     @property
     def without_a_pass(self) -> bool:
@@ -127,6 +128,11 @@ class CheckReport:
 CANNOT_TELL = "new failures cannot be told from old ones"
 
 
+def _first_and_more(failures: tuple[TestFailure, ...], status: str) -> str:
+    names = [failure.name for failure in failures if failure.whole and failure.status == status]
+    return f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}" if names else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One check now, against the same check at the base."""
@@ -155,9 +161,10 @@ class Comparison:
             return f"{now.name} failed before the change and fails now, and reports no single cases"
         if base.without_a_pass and now.without_a_pass:
             return f"no test of {now.name} passes, neither before the change nor after it"
-        if unloaded_names := [failure.name for failure in self.old if failure.whole]:
-            more = f" and {len(unloaded_names) - 1} more" if unloaded_names[1:] else ""
-            return f"the tests of {unloaded_names[0]}{more} could not be loaded, neither before the change nor after it"
+        if unloaded := _first_and_more(self.old, "error"):
+            return f"the tests of {unloaded} could not be loaded, neither before the change nor after it"
+        if ended := _first_and_more(self.old, "failed"):
+            return f"{ended} ended at the first failure, before the change and after it"
         if why := now.partial or base.partial:
             return f"{now.name} failed before the change and fails now, and {why}"
         return ""
