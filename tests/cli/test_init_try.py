@@ -62,6 +62,16 @@ def test_tests_that_fail_before_any_task_are_no_obstacle(user_repo: UserRepo, ca
     )
 
 
+def test_a_test_file_that_cannot_be_loaded_is_announced_before_the_first_task(
+    user_repo: UserRepo, capsys: Capture
+) -> None:
+    user_repo.commit({**TESTS, "test_old.py": "import nowhere\n\n\ndef test_old(): ...\n"})
+    assert types(user_repo, "init", "--try") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "3 tests ran, 1 failed before any task, and the tests of test_old could not be loaded" in printed
+    assert "so approvals wait for a person" in printed and "no task is blamed" not in printed
+
+
 @pytest.mark.long
 def test_a_linter_that_fails_before_any_task_is_not_marked_as_good(user_repo: UserRepo, capsys: Capture) -> None:
     user_repo.commit({"burnish.yaml": "checks: {test: 'true', lint: 'echo wrong; exit 1'}\n"})

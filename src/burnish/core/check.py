@@ -40,6 +40,11 @@ class TestFailure:
     whole: bool = False
 
 
+def _first_and_more(failures: tuple[TestFailure, ...], status: str) -> str:
+    names = [failure.name for failure in failures if failure.whole and failure.status == status]
+    return f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}" if names else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     total: int
@@ -103,6 +108,15 @@ class CheckReport:
         return self.counts is not None and bool(self.counts.failed) and not self.counts.passed
 
     @property
+    def what_hides_failures(self) -> str:
+        """Why a failure of a change could be hidden by the failures of this report; "" if it could not."""
+        if unloaded := _first_and_more(self.failures, "error"):
+            return f"the tests of {unloaded} could not be loaded"
+        if ended := _first_and_more(self.failures, "failed"):
+            return f"{ended} ended at the first failure"
+        return self.partial if self.failures else ""
+
+    @property
     def ran_no_tests(self) -> bool:
         """A test command that found no tests, or skipped all of them: its result is the same for every change."""
         counts = self.counts
@@ -126,11 +140,6 @@ class CheckReport:
 
 
 CANNOT_TELL = "new failures cannot be told from old ones"
-
-
-def _first_and_more(failures: tuple[TestFailure, ...], status: str) -> str:
-    names = [failure.name for failure in failures if failure.whole and failure.status == status]
-    return f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}" if names else ""
 
 
 @dataclass(frozen=True, slots=True)
