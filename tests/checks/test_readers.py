@@ -129,7 +129,7 @@ def test_an_exit_code_that_a_test_of_node_compares_is_not_that_of_its_file() -> 
 @pytest.mark.parametrize(
     ("name", "whole"), [("docs/use.rst::use.rst", True), ("src/calc.py::calc.add", False), ("test_a.py::test_a", False)]
 )
-def test_doctests_of_a_text_file_hide_those_after_the_first_failure(tmp_path: Path, name: str, whole: bool) -> None:
+def test_doctests_of_a_text_file_hide_failures_of_other_examples(tmp_path: Path, name: str, whole: bool) -> None:
     file, _, case = name.partition("::")
     suite = file.removesuffix(".py").replace("/", ".")
     failure = f'<testcase classname="{suite}" name="{case}" file="{file}"><failure message="Expected"/></testcase>'
@@ -142,7 +142,19 @@ def test_doctests_of_a_text_file_hide_those_after_the_first_failure(tmp_path: Pa
     for reading in (xml, printed):
         assert reading and [(one.name, one.whole) for one in reading.failures] == [(name, whole)]
         report = CheckReport("test", "pytest", CheckStatus.FAILED, 1, counts=reading.counts, failures=reading.failures)
-        assert ("ended at the first failure" in compare(report, report).uncountable) is whole
+        assert ("a single test of many examples" in compare(report, report).uncountable) is whole
+
+
+@pytest.mark.parametrize(
+    ("header", "name"), [("{root}/t/../README.rst", "t/../README.rst"), ("add (calc)", "calc.add")]
+)
+def test_doctests_of_a_text_file_hide_failures_with_unittest(tmp_path: Path, header: str, name: str) -> None:
+    title = header.format(root=tmp_path)
+    failure = f"{'=' * 70}\nFAIL: {title}\nDoctest: x\n{'-' * 70}\nFailed example:\n    1\n\n{'-' * 70}\n"
+    (tmp_path / "stderr").write_text(f"F.\n{failure}Ran 2 tests in 0.001s\n\nFAILED (failures=1)\n")
+    (tmp_path / "stdout").touch()
+    reading = read_printed(tmp_path / "stdout", tmp_path / "stderr", root=tmp_path)
+    assert reading and [(one.name, one.whole) for one in reading.failures] == [(name, "/" in name)]
 
 
 @pytest.mark.parametrize(("tests", "whole"), [([{"title": "a", "status": "passed"}], False), ([], True)])

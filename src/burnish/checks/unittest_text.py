@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from burnish.checks.reading import Reading
-from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, failures_of, make_counts, number
+from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, failures_of, local_name, make_counts, number
 
 _RULE = "=" * 70
 _LINE = "-" * 70
@@ -16,6 +16,7 @@ _HEADER = re.compile(r"(FAIL|ERROR|UNEXPECTED SUCCESS): (.+)")
 _RAN = re.compile(r"Ran (\d{1,9}) tests? in [\d.]+s")
 _END = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \(.*\))?")
 # the class of a module that cannot be imported
+_DOCTEST = "Doctest: "
 _IMPORT = "unittest.loader._FailedTest."
 _NAME = re.compile(r"(\w+) \(([\w.]+)\)(.*)")
 
@@ -46,11 +47,15 @@ class UnittestReader:
         elif self.ran is not None and _END.fullmatch(text):
             self._finish(text, self.ran)
         elif self.open_case and text != _LINE:
+            # the doctests of a text file, which is named by its path
+            self.open_case.whole |= (
+                not self.open_case.lines and text.startswith(_DOCTEST) and "/" in self.open_case.name
+            )
             self.open_case.add(text)
 
     def _header(self, text: str) -> None:
         if match := _HEADER.fullmatch(text):
-            name = _dotted(match[2])
+            name = local_name(_dotted(match[2]), self.root)
             self.open_case = Case(name, "error" if match[1] == "ERROR" else "failed", whole=name.startswith(_IMPORT))
             self.cases.append(self.open_case)
 

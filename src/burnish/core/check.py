@@ -36,7 +36,7 @@ class TestFailure:
     file: str | None = None
     line: int | None = None
     # it stands for a file, module or package: with "error" it could not be loaded or built, and none of its tests
-    # ran; with "failed" those after the first failure did not run
+    # ran; with "failed" it is a text file whose doctests are one test
     whole: bool = False
 
 
@@ -112,8 +112,8 @@ class CheckReport:
         """Why a failure of a change could be hidden by the failures of this report; "" if it could not."""
         if unloaded := _first_and_more(self.failures, "error"):
             return f"the tests of {unloaded} could not be loaded"
-        if ended := _first_and_more(self.failures, "failed"):
-            return f"{ended} ended at the first failure"
+        if document := _first_and_more(self.failures, "failed"):
+            return f"{document} is a single test of many examples"
         return self.partial if self.failures else ""
 
     @property
@@ -172,8 +172,8 @@ class Comparison:
             return f"no test of {now.name} passes, neither before the change nor after it"
         if unloaded := _first_and_more(self.old, "error"):
             return f"the tests of {unloaded} could not be loaded, neither before the change nor after it"
-        if ended := _first_and_more(self.old, "failed"):
-            return f"{ended} ended at the first failure, before the change and after it"
+        if document := _first_and_more(self.old, "failed"):
+            return f"{document}, a single test of many examples, failed before the change and fails now"
         if why := now.partial or base.partial:
             return f"{now.name} failed before the change and fails now, and {why}"
         return ""
