@@ -33,6 +33,11 @@ _PREFIXES: dict[tuple[str, ...], frozenset[str]] = {
     ("yarn", "exec"): frozenset(),
     ("bunx",): frozenset(),
     ("bun", "x"): frozenset(),
+    ("cross-env",): frozenset(),
+    ("nyc",): frozenset(
+        {"-r", "--reporter", "-x", "--exclude", "-n", "--include", "-e", "--extension", "--report-dir"}
+    ),
+    ("c8",): frozenset({"-r", "--reporter", "-x", "--exclude", "-n", "--include", "-o", "--reports-dir", "--src"}),
 }
 _SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
 _TEST_WORDS = ("test", "t", "tst")
@@ -146,11 +151,13 @@ def _unquoted(text: str) -> str:
 
 
 def _skip_prefixes(texts: list[str]) -> int | None:
-    """The index of the program: behind assignments, environment managers and `python -m`."""
-    at = 0
-    while at < len(texts) and _ASSIGNMENT.fullmatch(texts[at]):
-        at += 1
-    at = _skip_manager(texts, at)
+    """The index of the program: behind assignments, environment managers, coverage tools and `python -m`."""
+    at, start = 0, -1
+    while start < at:
+        start = at
+        while at < len(texts) and _ASSIGNMENT.fullmatch(texts[at]):
+            at += 1
+        at = _skip_manager(texts, at)
     if at >= len(texts):
         return None
     if not _PYTHON.fullmatch(PurePosixPath(texts[at]).name):
