@@ -104,8 +104,8 @@ def test_what_the_repository_could_switch_on_is_switched_off() -> None:
 
 def test_refused_again_and_again_it_is_not_waited_for() -> None:
     again = "litellm.RateLimitError: slow down\nTry later.\nRetrying in 0.2 seconds...\n"
-    found = AiderAgent().hopeless("Aider\n" + again * 5, "")
+    found = AiderAgent().abort_reason("Aider\n" + again * 5, "")
 
     assert found and found.retryable and "slow down" in found.what
-    assert AiderAgent().hopeless("Aider\n" + again * 4, "") is None
-    assert AiderAgent().hopeless("Aider\n" + again * 4 + "Tokens: 1k sent, 2 received.\n" + again, "") is None
+    assert AiderAgent().abort_reason("Aider\n" + again * 4, "") is None
+    assert AiderAgent().abort_reason("Aider\n" + again * 4 + "Tokens: 1k sent, 2 received.\n" + again, "") is None

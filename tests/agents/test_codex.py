@@ -76,11 +76,11 @@ def test_what_it_tried_again_by_itself_is_no_failure() -> None:
 def test_a_server_that_cannot_be_reached_is_not_waited_for_without_end() -> None:
     waiting = {"type": "error", "message": "Reconnecting... waiting for network (Connection failed)"}
 
-    def hopeless(*events: dict[str, object]) -> AgentFailure | None:
-        return CodexAgent().hopeless("".join(json.dumps(event) + "\n" for event in events), "")
+    def abort_reason(*events: dict[str, object]) -> AgentFailure | None:
+        return CodexAgent().abort_reason("".join(json.dumps(event) + "\n" for event in events), "")
 
-    found = hopeless(STARTED, waiting, waiting, waiting)
+    found = abort_reason(STARTED, waiting, waiting, waiting)
     assert found and found.retryable and "Connection failed" in found.what
-    assert hopeless(STARTED, waiting, waiting) is None
+    assert abort_reason(STARTED, waiting, waiting) is None
     # it came through in between
-    assert hopeless(waiting, waiting, said("Hello"), waiting) is None
+    assert abort_reason(waiting, waiting, said("Hello"), waiting) is None

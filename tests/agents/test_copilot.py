@@ -59,10 +59,10 @@ def test_an_error_of_the_session_is_a_failure() -> None:
 
 
 def test_refused_again_and_again_it_is_not_waited_for() -> None:
-    def hopeless(*events: dict[str, object]) -> AgentFailure | None:
-        return CopilotAgent().hopeless("".join(json.dumps(event) + "\n" for event in events), "")
+    def abort_reason(*events: dict[str, object]) -> AgentFailure | None:
+        return CopilotAgent().abort_reason("".join(json.dumps(event) + "\n" for event in events), "")
 
     tries = [{"type": "model.call_failure", "data": {"retryAttempt": n, "statusCode": 429}} for n in range(3)]
-    found = hopeless(*tries)
+    found = abort_reason(*tries)
     assert found and found.retryable and "429" in found.what
-    assert hopeless(*tries[:2]) is None and hopeless(*tries, said("Hello")) is None
+    assert abort_reason(*tries[:2]) is None and abort_reason(*tries, said("Hello")) is None

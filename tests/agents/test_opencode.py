@@ -74,23 +74,23 @@ def refused(*seconds: int, small: str = "false") -> str:
 
 
 def test_refused_again_and_again_it_is_not_waited_for() -> None:
-    found = OpencodeAgent().hopeless("", refused(1, 3, 7))
+    found = OpencodeAgent().abort_reason("", refused(1, 3, 7))
     assert found and found.retryable and "slow down" in found.what
 
-    assert OpencodeAgent().hopeless("", refused(1, 3)) is None
-    assert OpencodeAgent().hopeless("", refused(1, 3, 7, small="true")) is None
+    assert OpencodeAgent().abort_reason("", refused(1, 3)) is None
+    assert OpencodeAgent().abort_reason("", refused(1, 3, 7, small="true")) is None
     # what came before the last step is over
     moved = json.dumps({**step("tool-calls"), "timestamp": 1794784504000})
-    assert OpencodeAgent().hopeless(moved, refused(1, 3, 7)) is None
-    assert OpencodeAgent().hopeless(moved, refused(1, 5, 7, 9)) is not None
+    assert OpencodeAgent().abort_reason(moved, refused(1, 3, 7)) is None
+    assert OpencodeAgent().abort_reason(moved, refused(1, 5, 7, 9)) is not None
 
 
 def test_an_answer_that_breaks_off_again_and_again_ends_it() -> None:
-    def hopeless(*events: dict[str, object]) -> AgentFailure | None:
-        return OpencodeAgent().hopeless("".join(json.dumps(event) + "\n" for event in events), "")
+    def abort_reason(*events: dict[str, object]) -> AgentFailure | None:
+        return OpencodeAgent().abort_reason("".join(json.dumps(event) + "\n" for event in events), "")
 
     begun = {"type": "step_start"}
-    found = hopeless(*[begun, step("unknown")] * 3)
+    found = abort_reason(*[begun, step("unknown")] * 3)
     assert found and found.retryable
     # a server that gives no reasons, but whose model works
-    assert hopeless(*[begun, {"type": "tool_use"}, step("unknown")] * 5) is None
+    assert abort_reason(*[begun, {"type": "tool_use"}, step("unknown")] * 5) is None

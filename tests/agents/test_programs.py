@@ -27,7 +27,7 @@ def judged(name: str, case: str) -> AgentReply | AgentFailure | None:
     if done.ended != "enough":
         return agent.read(done)
     assert isinstance(agent, AbortsEarly)
-    return agent.hopeless(done.stdout, done.stderr)
+    return agent.abort_reason(done.stdout, done.stderr)
 
 
 @every
@@ -64,7 +64,7 @@ def test_nobody_is_given_up_who_works(name: str, case: str) -> None:
     if isinstance(agent, AbortsEarly):
         size = len(done.stdout)
         for end in range(0, size + 1, max(1, size // 50)):
-            assert agent.hopeless(done.stdout[:end], done.stderr) is None
+            assert agent.abort_reason(done.stdout[:end], done.stderr) is None
 
 
 @every

@@ -96,7 +96,7 @@ def test_what_will_not_pass_is_not_tried_again(project) -> None:
 class Stubborn(CommandAgent):
     """Says on stderr that it tries again, without end."""
 
-    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
+    def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
         return AgentFailure("It tries again.", retryable=True) if stderr.count("again") > 2 else None
 
 

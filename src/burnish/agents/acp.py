@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
 from burnish.agents.entrypoints import own_program
-from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.failure import contradictory, failure, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import NO_ATTACHMENTS, without_mentions
-from burnish.agents.jsonlines import Json, number, read_events, words
+from burnish.agents.jsonlines import Json, number, read_events, text_or_empty
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.program import located
 from burnish.agents.stop_hook import StopHook
@@ -63,13 +63,13 @@ class AcpAgent:
             return problem
         result = results[max(results)] if results else None
         if result is None:
-            return silent("The agent", call, login=_LOGIN)
+            return missing_answer("The agent", call, login=_LOGIN)
         text, earlier = _final_message(result, call)
-        # some end the turn as if all were well, and say only in words that they were not let in
+        # some programs end the turn as a success and report a failed login only in the text
         if call.exit_code != 0 or "error" in result or no_answer(text):
             return _failure(result, text, call)
         if result.get("damage") and call.role in _READS:
-            return failure("The agent", f"its answer cannot be read ({words(result['damage'])})", cut=True)
+            return failure("The agent", f"its answer cannot be read ({text_or_empty(result['damage'])})", cut=True)
         if not text and not (call.role in _WORKS and number(result.get("tools"))):
             return failure("The agent", "the answer was empty", cut=True)
         return replace(_reply(text or "(no output)", list(results.values()), call), other_messages=earlier)
@@ -86,18 +86,18 @@ class AcpAgent:
         return "all", Use(dollars(usage.get("cost")), token_count(usage.get("tokens")))
 
     def progress(self, piece: str) -> str:
-        """Tools are told on stderr, line by line; the object at the end is not for people."""
+        """The last tool call on stderr; the JSON object at the end is not shown."""
         lines = [line.strip() for line in piece.split("\n")]
         remarks = [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
         return remarks[-1][:200] if remarks else ""
 
 
 def _final_message(result: Json, call: FinishedCall) -> tuple[str, tuple[str, ...]]:
-    """A reviewer's words after its last tool, and its earlier messages. All words of an author are its report."""
+    """A reviewer's text after its last tool call, and its earlier messages. For an author, the whole text."""
     messages = result.get("messages")
     if call.role not in _READS or not isinstance(messages, list) or not messages:
-        return words(result.get("text")), ()
-    return words(messages[-1]), tuple(text for one in messages[:-1] if (text := words(one)))
+        return text_or_empty(result.get("text")), ()
+    return text_or_empty(messages[-1]), tuple(text for one in messages[:-1] if (text := text_or_empty(one)))
 
 
 def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
@@ -110,12 +110,12 @@ def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
     reply = AgentReply(
         text,
         next((name for name in counts if name), None),
-        words(results[-1].get("agent")),
+        text_or_empty(results[-1].get("agent")),
         tokens=sum(count.total for count in counts.values()),
     )
     costs = [usd for result in results if (usd := dollars(result.get("cost"))) is not None]
     complete = all(count.complete for report in reports for count in report.values())
-    # a command that it runs can end the turn by an answer of its own: the program's report is not heard then
+    # a command that it runs can forge the answer that ends the turn; the program's own report is lost then
     runs_commands = call.role not in ("review", "parse")
     is_known_part = any(result.get("partial") for result in results)
     partial = runs_commands or is_known_part or len(amounts) < len(prices) or not complete
@@ -132,14 +132,14 @@ def _counts(result: Json) -> dict[str, TokenCount]:
     counts: dict[str, TokenCount] = {}
     for one in report if isinstance(report, list) else ():
         if isinstance(one, dict):
-            name = words(one.get("model"))
+            name = text_or_empty(one.get("model"))
             count = TokenCount.apart(*(one.get(key) for key in ("new", "cached", "out")))
             counts[name] = counts[name].plus(count) if name in counts else count
     return counts
 
 
 def _failure(result: Json, text: str, call: FinishedCall) -> AgentFailure:
-    message = words(result.get("error")) or text
+    message = text_or_empty(result.get("error")) or text
     if result.get("died"):
         last = [line.strip() for line in call.stderr.split("\n") if line.strip()][-1:]
         message = ": ".join([message, *last])

@@ -2,8 +2,8 @@
 
     acp_main look|work PROGRAM [ARGUMENT…]
 
-`work` grants what the program asks for, `look` only what leaves no trace. Its files are its own affair: it is offered
-neither ours nor a terminal. What it does is told on stderr, a line for each tool.
+`work` grants every permission that the program requests, `look` only those that change nothing. The program reads and
+writes files by itself: this client offers neither file access nor a terminal. Each tool call is a line on stderr.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AcpFailure(Exception):
 
 @dataclass
 class Listener:
-    """Our side of the talk: hears what the program says, and answers when it asks for leave."""
+    """The client side: collects the program's messages and answers its permission requests."""
 
     may: str
     messages: list[str] = field(default_factory=lambda: [""])
@@ -87,11 +87,11 @@ class Listener:
                 self.cost = max(
                     (one for one in (self.cost, update.cost.amount) if one is not None and one >= 0), default=None
                 )
-                # whoever pays may want to stop before the end
+                # the caller may stop the program when its budget is used up
                 print(json.dumps({"so_far": {"cost": self.cost}}), flush=True)
 
     def see_tool(self, update: Any) -> None:
-        """What is said after a tool was called, or has ended, is another message, on a line of its own."""
+        """Text after the start or the end of a tool call is a new message, on a new line."""
         is_done = update.status in ("completed", "failed")
         name = str(update.tool_call_id)
         if name not in self.tool_states:
@@ -284,7 +284,7 @@ async def run(may: str, program: list[str], prompt: str) -> None:
     except OSError as problem:
         reply = {"error": f"{program[0]} could not be started: {problem.strerror}"}
     print(json.dumps(reply), flush=True)
-    # At once: what is left of the program may hold the pipe for ever. Whoever started us ends it.
+    # Exit at once: what is left of the program may hold the pipe for ever. The parent process ends it.
     os._exit(1 if "error" in reply else 0)
 
 

@@ -1,4 +1,4 @@
-"""aider: no JSON, no tools, exit code 0 whatever happens; its chat history tells who said what."""
+"""aider: no JSON, no tools, exit code 0 whatever happens; the answer is in its chat history."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
-from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.failure import failure, missing_answer, no_answer
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, dollars, is_token_count
@@ -15,7 +15,7 @@ from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Set the key of the model's provider, e.g. OPENAI_API_KEY or ANTHROPIC_API_KEY."
 _CHAT = "chat.md"
-# Told one by one, because the repository's .env could set each of them otherwise.
+# Each given explicitly, because the repository's .env could set it otherwise.
 _QUIET = (
     *("--yes-always", "--no-pretty", "--no-stream", "--no-fancy-input", "--no-check-update", "--no-analytics"),
     *("--no-show-release-notes", "--no-show-model-warnings", "--no-detect-urls", "--disable-playwright"),
@@ -73,7 +73,7 @@ class AiderAgent:
         "AIDER_MODEL",
     )
     keeps: tuple[str, ...] = (_CHAT,)
-    # of its own files it keeps histories in the repository; it reads `.env` whatever it is told
+    # it keeps histories in the repository, and no flag stops it from reading `.env`
     project_files: tuple[str, ...] = (".aider*", ".env")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ class AiderAgent:
         chat = call.files.get(_CHAT, "")
         answer = _after_prompt(chat)
         if call.exit_code != 0 or answer is None:
-            return silent("aider", call, login=_LOGIN)
+            return missing_answer("aider", call, login=_LOGIN)
         matches = list(_SUM.finditer(answer))
         earlier = _earlier_answers(answer, matches) if call.role in ("review", "parse") else []
         text = _without_own_lines(answer[matches[-2].start() :] if earlier else answer)
@@ -119,8 +119,8 @@ class AiderAgent:
         sums = list(_SUM.finditer(chat))
         return _reply("", sums, _MODEL.search(chat), call) if sums else None
 
-    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
-        """It tries for 80 seconds, and has no setting for that."""
+    def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """It retries for 80 seconds, and has no setting for that."""
         *_, last = stdout.split("\nTokens: ")
         tries = last.split("\nRetrying in ")
         if len(tries) <= _MOST_TRIES:
@@ -136,7 +136,7 @@ def _after_prompt(chat: str) -> str | None:
 
 
 def _earlier_answers(answer: str, counts: list[re.Match[str]]) -> list[str]:
-    """It asks the model again after it has added a file: what the model said before is not its final message."""
+    """It asks the model again after it has added a file: the answers before that are not the final message."""
     places = [0, *(count.start() for count in counts[:-1])]
     texts = (_without_own_lines(answer[start:end]) for start, end in pairwise(places))
     return [text for text in texts if text]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
-from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, unreadable
+from burnish.agents.failure import contradictory, failure, is_failed, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
-from burnish.agents.jsonlines import read_events, telling, words
+from burnish.agents.jsonlines import progress_line, read_events, text_or_empty
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.stop_hook import StopHook
 from burnish.core.agent import AgentReply, AgentRequest
@@ -62,15 +62,15 @@ class AmpAgent:
         if damage := unreadable("amp", call, stream, max(results, default=-1)):
             return damage
         if not results:
-            return silent("amp", call, login=login)
+            return missing_answer("amp", call, login=login)
         if problem := contradictory("amp", call, [event.get("result") for event in results.values()]):
             return problem
         result = results[max(results)]
-        text = words(result.get("result"))
+        text = text_or_empty(result.get("result"))
         if call.exit_code != 0 or is_failed(result) or not text or no_answer(text):
-            message = words(result.get("error")) or text
+            message = text_or_empty(result.get("error")) or text
             return failure("amp", message, cut=not message and not is_failed(result), login=login)
-        return AgentReply(text, provider="amp", session=words(result.get("session_id")) or None)
+        return AgentReply(text, provider="amp", session=text_or_empty(result.get("session_id")) or None)
 
     def progress(self, piece: str) -> str:
-        return telling(piece)
+        return progress_line(piece)

@@ -74,13 +74,13 @@ class Call:
     stdin: str | None = None
     # set as they are, beside the listed environment
     env: Mapping[str, str] = field(default_factory=dict)
-    # name → text, laid into the request's call_dir first: schemas and settings for the program to read
+    # name → text, written into the request's call_dir first: schemas and settings for the program to read
     files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedCall:
-    """A call that is over: how it ended and what was said. Head and tail only, if it was very much."""
+    """A call that has ended: exit code and output. Of a very long output, only the head and the tail."""
 
     exit_code: int | None
     signal: int | None
@@ -204,7 +204,7 @@ class Agent(Protocol):
 
 @runtime_checkable
 class ReplacesMentions(Protocol):
-    """A program that replaces `@path` in what it is told by that file."""
+    """A program that replaces `@path` in its prompt by that file."""
 
     @property
     def mention_names(self) -> tuple[str, ...]:
@@ -252,8 +252,8 @@ class KnowsModel(Protocol):
 
 @runtime_checkable
 class AbortsEarly(Protocol):
-    """An agent whose program goes on trying for minutes or without end, and shows it."""
+    """An agent whose program retries for minutes or without end, and shows it in its output."""
 
-    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
-        """From the last of its output so far: why nobody should wait any longer."""
+    def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """Why the call should be aborted, from the end of its output so far; None if it should go on."""
         ...

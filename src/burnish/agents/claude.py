@@ -6,9 +6,17 @@ import json
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
-from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
+from burnish.agents.failure import (
+    contradictory,
+    failure,
+    is_failed,
+    missing_answer,
+    no_answer,
+    structured_conflict,
+    unreadable,
+)
 from burnish.agents.file_mentions import NO_ATTACHMENTS
-from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
+from burnish.agents.jsonlines import Json, dig, number, progress_line, read_events, text_or_empty
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
 from burnish.agents.stop_hook import StopHook
@@ -98,7 +106,7 @@ class ClaudeAgent:
             "DISABLE_AUTOUPDATER": "1",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1",
-            # its own patience is minutes, for a wrong key too; ours is told in the settings
+            # by default it retries for minutes, also with a wrong key; burnish retries as its own settings say
             "CLAUDE_CODE_MAX_RETRIES": "1",
             "API_TIMEOUT_MS": "300000",
         }
@@ -113,12 +121,12 @@ class ClaudeAgent:
         if damage := unreadable("claude", call, stream, max(results, default=-1)):
             return damage
         if not results:
-            return silent("claude", call, login=_LOGIN)
+            return missing_answer("claude", call, login=_LOGIN)
         answers = [(event.get("result"), event.get("structured_output")) for event in results.values()]
         if problem := contradictory("claude", call, answers):
             return problem
         result = results[max(results)]
-        result_text = words(result.get("result"))
+        result_text = text_or_empty(result.get("result"))
         # not by `subtype` alone: that says "success" for a wrong key
         if is_failed(result) or call.exit_code != 0 or no_answer(result_text):
             status = result.get("api_error_status")
@@ -141,11 +149,11 @@ class ClaudeAgent:
         if event.get("type") != "assistant" or not isinstance(usage, dict):
             return None
         new, cache_writes, cached, out = (token_count(usage.get(name)) for name in _TOKEN_KEYS)
-        price = cost(words(dig(event, "message", "model")), new=new + cache_writes, cached=cached, out=out)
-        return words(dig(event, "message", "id")), Use(price, new + cache_writes + cached + out)
+        price = cost(text_or_empty(dig(event, "message", "model")), new=new + cache_writes, cached=cached, out=out)
+        return text_or_empty(dig(event, "message", "id")), Use(price, new + cache_writes + cached + out)
 
     def progress(self, piece: str) -> str:
-        return telling(piece)
+        return progress_line(piece)
 
 
 def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
@@ -156,12 +164,12 @@ def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
         model=_model(results[-1]),
         provider="anthropic",
         tokens=total.total,
-        session=words(results[-1].get("session_id")) or None,
+        session=text_or_empty(results[-1].get("session_id")) or None,
     )
     costs = [usd for event in results if (usd := dollars(event.get("total_cost_usd"))) is not None]
     models = [call.model, *(_model(event) for event in results)]
     partial = not any(costs) and not all(count.complete for count in counts)
-    return billed(reply, max(costs, default=None), total.dearest_price(models), partial=partial)
+    return billed(reply, max(costs, default=None), total.highest_price(models), partial=partial)
 
 
 def _tokens(result: Json) -> TokenCount:

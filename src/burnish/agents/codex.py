@@ -1,4 +1,4 @@
-"""Codex: `codex exec`, one JSON object per line; its sandbox is the strongest that a program brings along."""
+"""Codex: `codex exec`, one JSON object per line; it has the strongest sandbox of these programs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 from burnish.agents.base import REPORTS_TOKENS, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.codex_model import codex_home, configured_model, session_model
-from burnish.agents.failure import failure, no_answer, silent, unreadable
-from burnish.agents.jsonlines import dig, json_lines, read_events, telling, words
+from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
+from burnish.agents.jsonlines import dig, json_lines, progress_line, read_events, text_or_empty
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `codex login`, or set CODEX_API_KEY."
-# `plugins` asks hosts on the network at every start; `hooks` may come from the repository
+# `plugins` connects to the network at every start; `hooks` may come from the repository
 _QUIET = (
     *("--disable", "plugins", "--disable", "hooks", "--ignore-rules", "--skip-git-repo-check", "--color", "never"),
     *("-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", "feedback.enabled=false"),
 )
-_MOST_WAITS = 3
-# `account/read` can be told to renew the token; `codex login status` does not
+_MAX_WAITS = 3
+# `account/read` can renew the token; `codex login status` cannot
 _REFRESH = "".join(
     json.dumps(message) + "\n"
     for message in (
@@ -91,9 +91,9 @@ class CodexAgent:
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "exec", "--json", *_QUIET]
-        # given each time: a resumed session does not remember it
+        # given each time: a resumed session does not store it
         argv += ["-s", "read-only" if request.read_only else "workspace-write"]
-        # else, allowed to write, it trusts the repository's own .codex/config.toml and starts what that names
+        # else, with write access, it trusts the repository's .codex/config.toml and starts the programs named there
         argv += ["-c", f'projects={{{json.dumps(str(request.cwd))}={{trust_level="untrusted"}}}}']
         files = {}
         if request.model:
@@ -112,7 +112,7 @@ class CodexAgent:
         for index, event in stream:
             match event:
                 case {"type": "thread.started", "thread_id": str(id_)}:
-                    # the first one is its own: what it starts can print only later
+                    # the first one is the program's own: commands that it starts print only later
                     session = session or id_
                 # an item of the type `error` is only a warning
                 case {"type": "item.completed", "item": {"type": "agent_message", "text": str(piece)}}:
@@ -121,7 +121,11 @@ class CodexAgent:
                 case {"type": "turn.started"}:
                     turn = _Turn(index, turn.completed, turn.failed)
                 case {"type": "turn.failed"} | {"type": "error"}:
-                    problem = words(dig(event, "error", "message")) or words(event.get("message")) or _NO_REASON
+                    problem = (
+                        text_or_empty(dig(event, "error", "message"))
+                        or text_or_empty(event.get("message"))
+                        or _NO_REASON
+                    )
                     turn = _Turn(
                         turn.started, turn.completed, problem if event["type"] == "turn.failed" else turn.failed
                     )
@@ -143,7 +147,7 @@ class CodexAgent:
     def bill(self, call: FinishedCall) -> AgentReply | None:
         stream = read_events(call.stdout)
         counts = [_tokens(event.get("usage")) for event in stream.of_type("turn.completed").values()]
-        threads = [words(event.get("thread_id")) for event in stream.of_type("thread.started").values()]
+        threads = [text_or_empty(event.get("thread_id")) for event in stream.of_type("thread.started").values()]
         return _reply("", next(filter(None, threads), None), counts, call) if counts else None
 
     def configured_model(self, env: Mapping[str, str]) -> str | None:
@@ -153,21 +157,21 @@ class CodexAgent:
         return session_model(codex_home(env), session)
 
     def progress(self, piece: str) -> str:
-        return telling(piece)
+        return progress_line(piece)
 
-    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
-        """A server that it cannot reach it waits for without end, and no setting says otherwise."""
+    def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """It waits without end for a server that it cannot reach, and no setting limits that."""
         waits, message = 0, ""
         for event in json_lines(stdout):
-            message = words(event.get("message"))
+            message = text_or_empty(event.get("message"))
             waits = waits + 1 if event.get("type") == "error" and "waiting for network" in message else 0
-        return failure("codex", message, cut=True) if waits >= _MOST_WAITS else None
+        return failure("codex", message, cut=True) if waits >= _MAX_WAITS else None
 
 
 def _failed(problem: str, call: FinishedCall) -> AgentFailure:
     if not problem:
-        return silent("codex", call, login=_LOGIN)
-    # where it gave up after several tries, the status stands in the tries
+        return missing_answer("codex", call, login=_LOGIN)
+    # after several attempts, the message contains the HTTP status of the attempts
     status = re.search(r"status (\d{3})", problem)
     return failure("codex", problem, status=int(status[1]) if status else None, login=_LOGIN)
 

@@ -68,7 +68,7 @@ class CommandAgent:
             "phase": request.phase,
             "model": request.model or "",
         }
-        # In one pass: a value that happens to hold braces is not looked into.
+        # In one pass, so that braces inside a value are not replaced.
         argv = tuple(_NAMES.sub(lambda found: values[found[1]], word) for word in settings.argv)
         return Call(argv=argv, stdin=prompt, env=NO_ATTACHMENTS if request.quotes_change else {})
 
@@ -78,7 +78,7 @@ class CommandAgent:
         text = call.stdout.strip()
         if not text and call.role not in _MAY_BE_SILENT:
             return AgentFailure(
-                "The command said nothing.", hint="Its reply is what it prints on stdout; see `burnish log`."
+                "The command printed nothing.", hint="Its reply is what it prints on stdout; see `burnish log`."
             )
         return AgentReply(text=text or "(no output)", seconds=call.seconds)
 

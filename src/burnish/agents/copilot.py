@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI: one JSON object per line; the tokens are told in a file of their own."""
+"""GitHub Copilot CLI: one JSON object per line; the tokens are in a separate file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
-from burnish.agents.failure import failure, no_answer, silent, unreadable
-from burnish.agents.jsonlines import dig, json_lines, json_value, read_events, telling, words
+from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
+from burnish.agents.jsonlines import dig, json_lines, json_value, progress_line, read_events, text_or_empty
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed
@@ -15,7 +15,7 @@ from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `copilot login`, or set COPILOT_GITHUB_TOKEN."
 _USAGE = "usage.json"
-# Three ways to say the same: what exists, what is denied, and nobody to ask.
+# The same limit three times: the available tools, the denied tools, and no one to ask for permission.
 _LOOK = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
 _MOST_TRIES = 2
 
@@ -106,10 +106,10 @@ class CopilotAgent:
                 case {"type": "result"} if dig(result, "exitCode") in (None, 0):
                     result, result_at = event, index
         if result is None and problem is None:
-            return unreadable("copilot", call, stream, -1) or silent("copilot", call, login=_LOGIN)
+            return unreadable("copilot", call, stream, -1) or missing_answer("copilot", call, login=_LOGIN)
         if call.exit_code != 0 or problem or dig(result, "exitCode") != 0 or no_answer(text):
             status = dig(problem, "statusCode")
-            message = words(dig(problem, "message")) or text or words(call.stderr)
+            message = text_or_empty(dig(problem, "message")) or text or text_or_empty(call.stderr)
             return failure("copilot", message, status=status if isinstance(status, int) else None, login=_LOGIN)
         if damage := unreadable("copilot", call, stream, answer_at):
             return damage
@@ -119,18 +119,22 @@ class CopilotAgent:
             return failure("copilot", "its last turn did not end", cut=True)
         if not text:
             return failure("copilot", "the answer was empty", cut=True)
-        return _reply(text, words(dig(result, "sessionId")) or None, json_value(call.files.get(_USAGE, "")), call)
+        return _reply(
+            text, text_or_empty(dig(result, "sessionId")) or None, json_value(call.files.get(_USAGE, "")), call
+        )
 
     def bill(self, call: FinishedCall) -> AgentReply | None:
         usage = json_value(call.files.get(_USAGE, ""))
-        sessions = [words(event.get("sessionId")) for event in read_events(call.stdout).of_type("result").values()]
+        sessions = [
+            text_or_empty(event.get("sessionId")) for event in read_events(call.stdout).of_type("result").values()
+        ]
         return _reply("", next(filter(None, sessions), None), usage, call) if usage is not None else None
 
     def progress(self, piece: str) -> str:
-        return telling(piece)
+        return progress_line(piece)
 
-    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
-        """It tries five times, which takes a minute after 429."""
+    def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """It retries five times, which takes a minute after 429."""
         again, status = 0, None
         for event in json_lines(stdout):
             match event:

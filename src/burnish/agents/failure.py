@@ -1,4 +1,4 @@
-"""Why a program failed, and whether waiting would help: by HTTP status where it tells one, else by its words."""
+"""Why a program failed, and whether a retry would help: by the HTTP status if there is one, else by the message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from burnish.agents.transient import looks_transient, refuses_for_good
 
 _STATUS = re.compile(r"(?<![\w.])([45][0-9]{2})(?![\w.]*\d)")
 _WAIT = (408, 409, 425, 429)
-# A program that has nothing else to say says this, whatever the model was asked.
+# Programs print this in place of an answer of the model.
 _NO_ANSWER = re.compile(
     r"\s*(?:\[?API Error\b|Error: (?:429|5\d\d)\b|Too Many Requests|Rate limit (?:exceeded|reached)"
     r"|Credit balance is too low|Not logged in|Invalid API key"
@@ -26,9 +26,9 @@ def failure(who: str, message: str, *, status: int | None = None, cut: bool = Fa
     message = " ".join(message.split())[:300]
     code = status or _status_in(message)
     waits = code in _WAIT or code >= 500 if code else looks_transient(message)
-    # an account without money also says 429
+    # an account without credit also gets 429
     retryable = cut or (waits and (code >= 500 or not refuses_for_good(message)))
-    reason = message or (f"the model's server answered {code}" if code else "it said nothing")
+    reason = message or (f"the model's server answered {code}" if code else "it printed nothing")
     hint = "Everything it printed: `burnish log`."
     if code in (401, 403) or re.search(r"not logged in|log ?in|api.?key", message, re.IGNORECASE):
         hint = login or hint
@@ -37,14 +37,14 @@ def failure(who: str, message: str, *, status: int | None = None, cut: bool = Fa
     return AgentFailure(f"{who} failed: {reason.rstrip('.')}.", retryable=retryable, hint=hint)
 
 
-def silent(who: str, call: FinishedCall, *, login: str = "") -> AgentFailure:
-    """Ended without a final answer: in its own last words, which are on stderr if anywhere."""
+def missing_answer(who: str, call: FinishedCall, *, login: str = "") -> AgentFailure:
+    """The failure of a call without a final answer: the last line of stderr, else of stdout."""
     lines = [line.strip() for line in (call.stderr.strip() or call.stdout).split("\n") if line.strip()]
     if call.exit_code == 0 and not call.stderr.strip():
         return AgentFailure(
             f"{who} ended without an answer.", retryable=True, hint="Everything it printed: `burnish log`."
         )
-    found = failure(who, f"{call.how}: {lines[-1] if lines else 'it said nothing'}", login=login)
+    found = failure(who, f"{call.how}: {lines[-1] if lines else 'it printed nothing'}", login=login)
     if found.retryable or not looks_transient(call.stderr):
         return found
     return AgentFailure(found.what, retryable=True, hint=found.hint)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-# Claude Code can be told to attach nothing; to other programs the variable means nothing.
+# Claude Code then attaches nothing; other programs ignore the variable.
 NO_ATTACHMENTS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
 _NOTE = (
     "(In this message each at sign has a backslash before it: `\\@`. "
@@ -20,7 +20,7 @@ _MENTION = re.compile(r"(?<!\\)@")
 _ESCAPED = re.compile(r"\\{1,2}@")
 
 
-# Programs without an adapter that replace `@path` in what they are told, by the names of their commands and packages.
+# Programs without an adapter that replace `@path` in their prompt, by the names of their commands and packages.
 _OTHERS = ("cline", "kilo", "kilocode", "codebuff", "auggie", "iflow", "kimi", "kimi-cli")
 # names that are also usual words, so that they count in a command line only
 _ALSO_WORDS = ("cursor", "amp", "roo", "droid", "continue", "cn", "crush", "goose", "vibe", "kiro", "kiro-cli")
@@ -38,7 +38,7 @@ def _any_of(*names: str) -> re.Pattern[str]:
 
 
 def without_mentions(prompt: str) -> str:
-    """The prompt of a reviewer for a program that attaches files and cannot be told not to."""
+    """The prompt of a reviewer for a program that attaches files and has no setting against it."""
     return _NOTE + _MENTION.sub(r"\\@", prompt) if "@" in prompt else prompt
 
 

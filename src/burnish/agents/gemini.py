@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
-from burnish.agents.failure import failure, no_answer, silent, unreadable
+from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
-from burnish.agents.jsonlines import Json, dig, read_events, telling, words
+from burnish.agents.jsonlines import Json, dig, progress_line, read_events, text_or_empty
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, are_token_counts, billed, highest, token_count
@@ -40,7 +40,7 @@ LOGIN_FILES = Login(
     skipped=(".gemini/tmp", ".gemini/history", ".gemini/projects.json", ".gemini/antigravity*"),
     token_files=(
         TokenFile(".gemini/oauth_creds.json", ("expiry_date",)),
-        # encrypted, so what is in them cannot be told
+        # encrypted, so their expiry date is not known
         TokenFile(".gemini/gemini-credentials.json"),
         TokenFile(".gemini/mcp-oauth-tokens.json"),
         TokenFile(".gemini/mcp-oauth-tokens-v2.json"),
@@ -124,13 +124,13 @@ class GeminiAgent:
                 case {"type": "tool_use"} | {"type": "tool_result"}:
                     text, before_answer = "", index
                 case {"type": "error"}:
-                    problem = words(event.get("message"))
+                    problem = text_or_empty(event.get("message"))
                 case {"type": "result"} if dig(result, "status") in (None, "success"):
                     result, result_at = event, index
         if result is None:
-            return unreadable("gemini", call, stream, -1) or silent("gemini", call, login=_LOGIN)
+            return unreadable("gemini", call, stream, -1) or missing_answer("gemini", call, login=_LOGIN)
         if call.exit_code != 0 or result.get("status") != "success" or no_answer(text):
-            message = words(dig(result, "error", "message")) or problem or text
+            message = text_or_empty(dig(result, "error", "message")) or problem or text
             # its exit code is the low byte of the server's status
             status = next((code for code in _STATUSES if code & 0xFF == call.exit_code), None)
             return failure("gemini", message, status=status, login=_LOGIN)
@@ -148,7 +148,7 @@ class GeminiAgent:
         return _reply("", None, results) if results else None
 
     def progress(self, piece: str) -> str:
-        return telling(piece)
+        return progress_line(piece)
 
 
 def _reply(text: str, session: str | None, results: list[Json]) -> AgentReply:

@@ -10,7 +10,7 @@ from typing import Any
 
 Json = Mapping[str, Any]
 # What tells a person most: the words, the command, the file; in the newest of them.
-_TELLING = re.compile(r'"(?:text|content|command|cmd|file_path|filePath|path|pattern)":\s*"((?:[^"\\]|\\.){3,})"')
+_MESSAGE_TEXT = re.compile(r'"(?:text|content|command|cmd|file_path|filePath|path|pattern)":\s*"((?:[^"\\]|\\.){3,})"')
 
 
 # What the output cap and `read_text` put where they left something out.
@@ -159,13 +159,13 @@ def number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def words(value: Any) -> str:
+def text_or_empty(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def telling(piece: str) -> str:
+def progress_line(piece: str) -> str:
     """One line for people out of a piece of JSON lines that may be cut at both ends."""
-    found = _TELLING.findall(piece)
+    found = _MESSAGE_TEXT.findall(piece)
     text = _loads(f'"{found[-1]}"') if found else None
     lines = text.split("\n") if isinstance(text, str) else []
     line = next((line.strip() for line in lines if line.strip()), "")

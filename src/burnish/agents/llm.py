@@ -8,8 +8,8 @@ from importlib.util import find_spec
 
 from burnish.agents.base import REPORTS_TOKENS, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
 from burnish.agents.entrypoints import own_program
-from burnish.agents.failure import contradictory, failure, silent, structured_conflict, unreadable
-from burnish.agents.jsonlines import Json, json_value, number, read_events, telling, words
+from burnish.agents.failure import contradictory, failure, missing_answer, structured_conflict, unreadable
+from burnish.agents.jsonlines import Json, json_value, number, progress_line, read_events, text_or_empty
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, dollars, highest
@@ -83,16 +83,20 @@ class LlmAgent:
             return problem
         result = stream.events[-1] if stream.events else None
         if result is None:
-            return silent("The model", call, login=_LOGIN)
+            return missing_answer("The model", call, login=_LOGIN)
         if call.exit_code != 0 or "error" in result:
             status = number(result.get("status")) or None
             return failure(
-                "The model", words(result.get("error")), status=status, cut=bool(result.get("cut")), login=_LOGIN
+                "The model",
+                text_or_empty(result.get("error")),
+                status=status,
+                cut=bool(result.get("cut")),
+                login=_LOGIN,
             )
-        text = words(result.get("text"))
+        text = text_or_empty(result.get("text"))
         if not text:
             return failure("The model", "the answer was empty", cut=True)
-        if words_beside := words(result.get("words")):
+        if words_beside := text_or_empty(result.get("words")):
             both = {"result": words_beside, "answer": json_value(text)}
             if problem := structured_conflict("The model", both, "answer"):
                 return problem
@@ -103,7 +107,7 @@ class LlmAgent:
         return _reply("", events) if events else None
 
     def progress(self, piece: str) -> str:
-        return telling(piece)
+        return progress_line(piece)
 
 
 def lacking(model: str | None, env: Mapping[str, str]) -> tuple[str, str] | None:
@@ -125,13 +129,13 @@ def lacking(model: str | None, env: Mapping[str, str]) -> tuple[str, str] | None
 
 
 def _reply(text: str, results: list[Json]) -> AgentReply:
-    """Of several result lines the highest count of each kind, and the dearest of the models."""
-    models = [words(result.get("model")) for result in results]
+    """Of several result lines the highest count of each kind, and the most expensive model."""
+    models = [text_or_empty(result.get("model")) for result in results]
     counts = [TokenCount.apart(*(result.get(key) for key in ("new", "cached", "out"))) for result in results]
     used = highest(counts)
     costs = [usd for result in results if (usd := dollars(result.get("cost"))) is not None]
-    by_list = used.dearest_price(models)
-    reply = AgentReply(text, models[-1] or None, words(results[-1].get("provider")), tokens=used.total)
+    by_list = used.highest_price(models)
+    reply = AgentReply(text, models[-1] or None, text_or_empty(results[-1].get("provider")), tokens=used.total)
     partial = not all(count.complete for count in counts)
     # pydantic-ai's figure is a list price too
     return billed(reply, None, max(costs, default=None) if by_list is None else by_list, partial=partial)

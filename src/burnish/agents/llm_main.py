@@ -52,7 +52,7 @@ def full_name(model: str, env: dict[str, str]) -> str:
 
 
 def settings_for(name: str, seconds: float) -> ModelSettings:
-    # whoever started us tries again, and knows how often
+    # the parent process retries, and counts the attempts
     settings: ModelSettings = {"timeout": seconds, "max_retries": 0}
     if name.startswith("anthropic:"):
         settings["max_tokens"] = MOST_TOKENS

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
-from burnish.agents.failure import failure, no_answer, silent, unreadable
-from burnish.agents.jsonlines import Json, dig, json_lines, number, read_events, telling, words
+from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
+from burnish.agents.jsonlines import Json, dig, json_lines, number, progress_line, read_events, text_or_empty
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import billed, dollars, token_count
@@ -88,7 +88,7 @@ class OpencodeAgent:
     stop_hook: StopHook | None = None
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
-        # not `--auto`: what is neither allowed nor denied is refused, as nobody can be asked
+        # not `--auto`: what is neither allowed nor denied is refused, because there is no one to ask
         argv = [self.program, "run", "--pure", "--format", "json", "--print-logs", "--log-level", "ERROR"]
         if request.model:
             argv += ["-m", request.model]
@@ -109,7 +109,7 @@ class OpencodeAgent:
         steps: list[Any] = []
         stream = read_events(call.stdout)
         for index, event in stream:
-            session = words(event.get("sessionID")) or session
+            session = text_or_empty(event.get("sessionID")) or session
             match event:
                 case {"type": "text", "part": {"text": str(piece)}}:
                     text, answer_at = piece.strip(), index
@@ -120,15 +120,15 @@ class OpencodeAgent:
                 case {"type": "step_finish", "part": dict(part)}:
                     steps.append(part)
                     in_step = False
-                    reason = words(part.get("reason"))
+                    reason = text_or_empty(part.get("reason"))
         if problem is not None:
             status = dig(problem, "data", "statusCode")
-            message = words(dig(problem, "data", "message")) or words(dig(problem, "name"))
+            message = text_or_empty(dig(problem, "data", "message")) or text_or_empty(dig(problem, "name"))
             return failure("opencode", message, status=status if isinstance(status, int) else None, login=_LOGIN)
         if damage := unreadable("opencode", call, stream, answer_at):
             return damage
         if call.exit_code != 0 or not steps:
-            return silent("opencode", call, login=_LOGIN)
+            return missing_answer("opencode", call, login=_LOGIN)
         if reason != "stop" or in_step or not text or no_answer(text):
             message = (
                 text
@@ -143,13 +143,13 @@ class OpencodeAgent:
         if event.get("type") != "step_finish" or not isinstance(part, dict):
             return None
         # it reports 0 for models whose price it does not know
-        return words(part.get("id")), Use(dollars(part.get("cost")) or None, _step_tokens(part))
+        return text_or_empty(part.get("id")), Use(dollars(part.get("cost")) or None, _step_tokens(part))
 
     def progress(self, piece: str) -> str:
-        return telling(piece)
+        return progress_line(piece)
 
-    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
-        """After 429 and 5xx it waits a minute, or what the server asks for; a cut answer it wants anew for ever."""
+    def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """It waits a minute or longer after 429 and 5xx, and retries without end after a cut answer."""
         last_move, breaks = 0, 0
         for event in json_lines(stdout):
             cut = event.get("type") == "step_finish" and dig(event, "part", "reason") not in ("stop", "tool-calls")

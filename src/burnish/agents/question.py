@@ -50,8 +50,8 @@ class AgentCall:
         return folder
 
     def describe(self, folder: Path) -> Call:
-        """Lay down all that the program will read, and what would prove later that it was the same call."""
-        # without links: a program that is told where not to trust the files knows the place by this name
+        """Write the files that the program will read, and a record that identifies the call later."""
+        # resolved: a program looks up whether it may trust a folder by its real path
         request = replace(self.request, call_dir=folder, cwd=self.request.cwd.resolve())
         call = self.agent.call(request, self.entry)
         # not in the folder of the call, which the agent may write

@@ -7,9 +7,17 @@ import re
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
-from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
+from burnish.agents.failure import (
+    contradictory,
+    failure,
+    is_failed,
+    missing_answer,
+    no_answer,
+    structured_conflict,
+    unreadable,
+)
 from burnish.agents.file_mentions import without_mentions
-from burnish.agents.jsonlines import EventStream, Json, dig, read_events, telling, words
+from burnish.agents.jsonlines import EventStream, Json, dig, progress_line, read_events, text_or_empty
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
 from burnish.agents.stop_hook import StopHook
@@ -98,14 +106,14 @@ class QwenAgent:
         if damage := unreadable("qwen", call, stream, max(results, default=-1)):
             return damage
         if not results:
-            return silent("qwen", call, login=_LOGIN)
+            return missing_answer("qwen", call, login=_LOGIN)
         if problem := contradictory("qwen", call, [event.get("result") for event in results.values()]):
             return problem
         result = results[max(results)]
-        text = words(result.get("result"))
+        text = text_or_empty(result.get("result"))
         # a wrong key ends with exit code 0, no error flag, and the error as the answer
         if call.exit_code != 0 or is_failed(result) or no_answer(text):
-            message = text or words(dig(result, "error", "message")) or str(result.get("subtype"))
+            message = text or text_or_empty(dig(result, "error", "message")) or str(result.get("subtype"))
             return failure("qwen", message, status=_status(message), login=_LOGIN)
         if problem := structured_conflict("qwen", result, "structured_result"):
             return problem
@@ -124,15 +132,15 @@ class QwenAgent:
             return None
         # what came from the cache is part of its input
         count = TokenCount.of(*(usage.get(f"{name}_tokens") for name in ("input", "cache_read_input", "output")))
-        price = count.price(words(dig(event, "message", "model")))
-        return words(dig(event, "message", "id")), Use(price, count.total)
+        price = count.price(text_or_empty(dig(event, "message", "model")))
+        return text_or_empty(dig(event, "message", "id")), Use(price, count.total)
 
     def progress(self, piece: str) -> str:
-        return telling(piece)
+        return progress_line(piece)
 
 
 def _models(stream: EventStream) -> list[str]:
-    names = (words(dig(event, "message", "model")) for event in stream.of_type("assistant").values())
+    names = (text_or_empty(dig(event, "message", "model")) for event in stream.of_type("assistant").values())
     return [name for name in names if name]
 
 
@@ -144,7 +152,7 @@ def _status(message: str) -> int | None:
 def _reply(text: str, models: list[str], results: list[Json], call: FinishedCall) -> AgentReply:
     counts = [_tokens(result) for result in results]
     total = highest(counts)
-    session = next((id_ for result in results if (id_ := words(result.get("session_id")))), None)
+    session = next((id_ for result in results if (id_ := text_or_empty(result.get("session_id")))), None)
     # a resumed session is counted from its beginning
     own_count = total.since(call.session_usage) if session and session == call.resumed else total
     reply = AgentReply(
@@ -156,7 +164,7 @@ def _reply(text: str, models: list[str], results: list[Json], call: FinishedCall
         session_usage=total.as_json(),
     )
     partial = not all(count.complete for count in counts) or any(cost(name, new=1) is None for name in models)
-    return billed(reply, None, own_count.dearest_price([call.model, *models]), partial=partial)
+    return billed(reply, None, own_count.highest_price([call.model, *models]), partial=partial)
 
 
 def _tokens(result: Json) -> TokenCount:

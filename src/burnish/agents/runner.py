@@ -105,9 +105,9 @@ class AgentRunner:
         beyond: Beyond | None = None,
         on_setback: OnSetback = lambda setback: None,
     ) -> AgentReply:
-        """What the agent said, from an earlier call that was cut off after it had ended if there is one.
+        """The agent's reply; from an earlier call if burnish was interrupted after that call had ended.
 
-        `beyond` is asked while it works, where it tells what it uses: a reason ends it.
+        `beyond` is called during the call if the program reports its usage; a reason ends the call.
         """
         watch = _Watch(on_output, lock_file, beyond, on_setback)
         with _as_phase_failures():

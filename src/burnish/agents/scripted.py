@@ -1,4 +1,4 @@
-"""Replays a script instead of thinking: for the demo and for tests. The format is told in `scripted_main`."""
+"""Replays a script instead of asking a model: for the demo and for tests. `scripted_main` describes the format."""
 
 from __future__ import annotations
 

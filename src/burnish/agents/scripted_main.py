@@ -29,8 +29,8 @@ Also: `sleep: 2` (seconds, before anything else), `exit: 1`, `stderr: text`,
 A verdict is signed with the number found in the prompt. What it leaves out is filled in from the prompt:
 `inspected` with the paths of the diff, `prior` with a ruling on each earlier finding (`resolved` if approved,
 else `open`; write `prior: resolved` for all, or a list), `compliance` with every criterion and checklist item
-(met if approved). `raw: text` is said as it is, `{number}` in it replaced: for replies that no honest
-reviewer would give.
+(met if approved). `raw: text` is printed unchanged, except that `{number}` is replaced: for malformed or
+forged replies.
 """
 
 from __future__ import annotations

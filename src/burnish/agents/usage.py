@@ -71,8 +71,8 @@ class TokenCount:
     def price(self, model: str | None) -> float | None:
         return cost(model, new=self.new, cached=self.cached, out=self.out) if self.complete else None
 
-    def dearest_price(self, models: Iterable[str | None]) -> float | None:
-        """By the dearest of several models: a line that names a cheaper or an unknown one must not lower the bill."""
+    def highest_price(self, models: Iterable[str | None]) -> float | None:
+        """Price by the most expensive model: a line that names a cheaper or an unknown one must not lower the cost."""
         return max((usd for model in models if (usd := self.price(model)) is not None), default=None)
 
     def as_json(self) -> dict[str, int]:
@@ -134,7 +134,7 @@ def with_failed_attempts(reply: AgentReply, failed: tuple[FailedAttempt, ...]) -
 
 
 def at_least(reply: AgentReply, live_use: Use, *, cut: bool = False) -> AgentReply:
-    """The higher of what was counted while it worked and what it told at the end. `cut`: output is missing."""
+    """The higher of the usage counted during the call and the usage reported at its end. `cut`: output is missing."""
     tokens = max(reply.tokens, live_use.tokens)
     if live_use.usd is not None and live_use.usd > (reply.cost_usd or 0.0) * (1 + 1e-9):
         # a report that gave no price, or only a part of it, does not confirm that the meter saw everything

@@ -29,7 +29,7 @@ class Watchdog:
         if self.spending.over():
             return True
         if isinstance(self.agent, AbortsEarly):
-            self.why = self.agent.hopeless(_end(self.folder / "stdout"), _end(self.folder / "stderr"))
+            self.why = self.agent.abort_reason(_end(self.folder / "stdout"), _end(self.folder / "stderr"))
         return self.why is not None
 
 
