@@ -11,7 +11,7 @@ from burnish.checks.compare import compare
 from burnish.checks.javascript_json import read_jest
 from burnish.checks.junit import read_junit
 from burnish.checks.lines import read_lines
-from burnish.checks.reading import Reading, inside, read_report, shortened
+from burnish.checks.reading import Reading, path_in_repository, read_report, shortened
 from burnish.checks.report_formats import read_printed
 from burnish.checks.sarif import read_sarif
 from burnish.checks.tap import read_tap
@@ -275,7 +275,7 @@ def test_lines_with_impossible_names_are_passed_over(tmp_path: Path) -> None:
     ],
 )
 def test_a_path_is_inside_or_unknown(path: str, becomes: str | None) -> None:
-    assert inside(path, Path("/root/x")) == becomes
+    assert path_in_repository(path, Path("/root/x")) == becomes
 
 
 def test_only_plain_files_of_the_report_directory_are_opened(tmp_path: Path) -> None:

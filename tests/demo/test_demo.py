@@ -19,7 +19,7 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.demo import stage, tasks
 from burnish.demo.outcome import summarize
-from burnish.demo.tasks import TASKS, surprises
+from burnish.demo.tasks import TASKS, unexpected_outcomes
 from testing.userrepo import UserRepo
 from tools.record import FILE, record
 
@@ -123,11 +123,11 @@ def test_every_way_to_end_otherwise_is_noticed() -> None:
         Task("p", 2, Spec("b"), Status.VERIFIED, cycle=2),
         Task("p", 3, Spec("c"), Status.BLOCKED, reason=Reason.GUARD, cycle=2),
     ]
-    assert surprises(good) == []
-    assert surprises(good[:2]) == ["task 3 is missing and should be blocked (guard) in cycle 2"]
+    assert unexpected_outcomes(good) == []
+    assert unexpected_outcomes(good[:2]) == ["task 3 is missing and should be blocked (guard) in cycle 2"]
     for number, changes in ((0, {"cycle": 2}), (1, {"status": Status.FAILED}), (2, {"reason": Reason.MAX_CYCLES})):
         ended = [replace(task, **changes) if n == number else task for n, task in enumerate(good)]
-        assert len(surprises(ended)) == 1
+        assert len(unexpected_outcomes(ended)) == 1
 
 
 def test_the_summary_comes_from_the_record() -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import MOST_CASES, Reading, inside
+from burnish.checks.reading import MOST_CASES, Reading, path_in_repository
 from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, failures_of, make_counts, number
 
 _RUNNING = re.compile(r"running (\d{1,9}) tests?")
@@ -90,7 +90,7 @@ class CargoReader:
         name = _DOC_LINE.sub("", case.name)
         case.name = f"{label} {name}" if label else name
         place = next((match for line in case.lines if (match := _PLACE.search(line))), None)
-        if place and (file := inside(place[1], self.root)):
+        if place and (file := path_in_repository(place[1], self.root)):
             case.file, case.line = file, int(place[2])
         return case
 

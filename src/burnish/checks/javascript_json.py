@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from burnish.checks.reading import MOST_CASES, Reading, inside
+from burnish.checks.reading import MOST_CASES, Reading, path_in_repository
 from burnish.checks.text_reader import Case, failures_of, local_name, make_counts
 
 _BAD = "failed"
@@ -37,7 +37,7 @@ def read_jest(data: bytes, *, root: Path | None = None) -> Reading:
 
 def _of_file(file: dict[str, Any], tests: list[dict[str, Any]], root: Path | None) -> Iterator[Case]:
     name = local_name(str(file.get("name") or ""), root)
-    path = inside(name, root)
+    path = path_in_repository(name, root)
     failing = [test for test in tests if test.get("status") == _BAD]
     for test in failing:
         titles = [*map(str, _list(test, "ancestorTitles")), str(test.get("title") or "")]
@@ -65,7 +65,7 @@ def read_mocha(data: bytes, *, root: Path | None = None) -> Reading:
         if not isinstance(test, dict):
             continue
         case = Case(str(test.get("fullTitle") or test.get("title") or ""), _BAD)
-        case.file = inside(str(test.get("file") or ""), root)
+        case.file = path_in_repository(str(test.get("file") or ""), root)
         problem = test.get("err")
         for line in str(_stack(problem)).splitlines():
             case.add(line)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import Reading, inside
+from burnish.checks.reading import Reading, path_in_repository
 from burnish.checks.text_reader import UNLISTED, Case, failures_of, local_name, make_counts, number
 
 _JEST_FILE = re.compile(r"(PASS|FAIL) (\S.*?)(?: \([\d.]+ m?s\))?")
@@ -44,7 +44,9 @@ class JestReader:
             name = self.file if title == _SUITE else " > ".join([self.file, *title.split(" › ")])
             status = "error" if title == _SUITE else "failed"
             earlier_case = self.cases.get(name)
-            self.open_case = earlier_case or Case(name, status, inside(self.file, self.root), whole=title == _SUITE)
+            self.open_case = earlier_case or Case(
+                name, status, path_in_repository(self.file, self.root), whole=title == _SUITE
+            )
             self.cases[name] = self.open_case
 
     def reading(self) -> Reading | None:
@@ -89,7 +91,7 @@ class VitestReader:
     def _case(self, title: str) -> None:
         suite = re.fullmatch(r"(.+?) \[ .+ \]", title)
         name = suite[1] if suite else title
-        file = inside(name.partition(" > ")[0], self.root)
+        file = path_in_repository(name.partition(" > ")[0], self.root)
         self.open_case = self.cases.setdefault(
             name, Case(name, "error" if suite else "failed", file, whole=bool(suite))
         )
@@ -183,7 +185,7 @@ class NodeSpecReader:
     def _case(self, match: re.Match[str], place: re.Match[str]) -> None:
         self.place = None
         if not match[2]:
-            file = inside(place[1], self.root)
+            file = path_in_repository(place[1], self.root)
             name = local_name(match[1], self.root)
             self.cases.append(Case(f"{place[1]} > {name}", "failed", file, int(place[2])))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from burnish.checks.pytest_text import is_document
-from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
+from burnish.checks.reading import MOST_CASES, Reading, path_in_repository, shortened
 from burnish.core.check import Counts, TestFailure
 
 _OUTCOMES = ("failure", "error", "skipped")
@@ -102,7 +102,7 @@ class _Collector:
             self.skipped += case.skipped
             return
         self.failed += 1
-        file = inside(case.attributes.get("file", ""), self.root, self.seen_at)
+        file = path_in_repository(case.attributes.get("file", ""), self.root, self.seen_at)
         name, line = _name(case.attributes, file), self._line(case.attributes)
         # pytest reports a module that cannot be imported without a class
         is_module = self.from_pytest and not case.attributes.get("classname")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from burnish.checks.reading import inside, shortened
+from burnish.checks.reading import path_in_repository, shortened
 from burnish.core.finding import Category, Remark, Severity
 
 MOST = 5000
@@ -55,7 +55,7 @@ class _Files:
         self.known: dict[str, bool] = {}
 
     def find(self, name: str) -> str | None:
-        file = inside(name, self.root, self.seen_at)
+        file = path_in_repository(name, self.root, self.seen_at)
         if file and file not in self.known:
             self.known[file] = _is_there(self.root / file)
         return file if file and self.known[file] else None

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import Reading, inside
+from burnish.checks.reading import Reading, path_in_repository
 from burnish.checks.text_reader import UNLISTED, Case, failures_of, make_counts, number
 
 _SUMMARY = re.compile(r"=+ short test summary info =+")
@@ -54,7 +54,9 @@ class PytestReader:
         if -1 < bracket < dash:
             dash = rest.find("] - ") + 1 if "] - " in rest else -1
         name, message = (rest[:dash], rest[dash + 3 :]) if dash > 0 else (rest, "")
-        case = Case(name, "error" if status == "ERROR" else "failed", inside(name.partition("::")[0], self.root))
+        case = Case(
+            name, "error" if status == "ERROR" else "failed", path_in_repository(name.partition("::")[0], self.root)
+        )
         case.whole = (status == "ERROR" and "::" not in name) or is_document(name)
         case.add(message)
         self.cases.append(case)

@@ -101,8 +101,8 @@ def shortened(text: str, *, longest: int = LONGEST_MESSAGE) -> str:
     return f"{text[:head].rstrip()}\n…\n{text[-(longest - head - 3) :].lstrip()}"
 
 
-def inside(path: str, root: Path | None, seen_at: Path | None = None) -> str | None:
-    """The path relative to the repository; None outside of it. `seen_at`: where programs see the root."""
+def path_in_repository(path: str, root: Path | None, seen_at: Path | None = None) -> str | None:
+    """The path relative to the repository; None if outside. `seen_at`: the path of the root inside the sandbox."""
     pure = PurePosixPath(path)
     if pure.is_absolute():
         if root is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from burnish.checks.reading import Reading, inside, shortened
+from burnish.checks.reading import Reading, path_in_repository, shortened
 from burnish.core.finding import Remark
 from burnish.core.sarif import ResultBuilder, failed, remarks_of, runs_of
 
@@ -22,7 +22,9 @@ def read_sarif(data: bytes, *, source: str, root: Path | None = None, seen_at: P
     if runs is None:
         return Reading(error="the SARIF report has no runs")
     builder = ResultBuilder(
-        source, lambda path: inside(path, root, seen_at), lambda text, longest: shortened(text, longest=longest)
+        source,
+        lambda path: path_in_repository(path, root, seen_at),
+        lambda text, longest: shortened(text, longest=longest),
     )
     remarks: list[Remark] = []
     for run in runs:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
+from burnish.checks.reading import MOST_CASES, Reading, path_in_repository, shortened
 from burnish.checks.text_reader import Case, failures_of, local_name, make_counts
 
 _PLAN = re.compile(r"1\.\.(\d{1,9})(?:\s|$)")
@@ -73,7 +73,7 @@ class TapCollector:
                 # node:test: the process of a test file ended without reporting all of its tests
                 self.message.status, self.message.whole = "error", True
             if self.message.file is None and (match := _LOCATION.fullmatch(text)):
-                self.message.file, self.message.line = inside(match[1], self.root), int(match[2])
+                self.message.file, self.message.line = path_in_repository(match[1], self.root), int(match[2])
 
     def _result(self, text: str, depth: int) -> bool:
         """True if the line was a result or a plan."""

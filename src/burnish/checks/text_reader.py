@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
+from burnish.checks.reading import MOST_CASES, Reading, path_in_repository, shortened
 from burnish.core.check import Counts, TestFailure
 
 MOST_LINES = 200
@@ -70,4 +70,4 @@ def local_name(name: str, root: Path | None) -> str:
     """The name without the root folder, which differs at the base."""
     if root is None or not name.startswith("/"):
         return name
-    return inside(name, root) or name
+    return path_in_repository(name, root) or name

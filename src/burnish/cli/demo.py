@@ -46,13 +46,20 @@ def demo(
     show = DemoView(silent=as_json or SESSION.quiet)
     try:
         stage = create_stage(folder)
-        stories, wrong = _perform(stage, show)
-        keep = keep or bool(wrong)
+        records, unexpected = _run_tasks(stage, show)
+        keep = keep or bool(unexpected)
         if as_json:
-            say_json({"ok": not wrong, "directory": str(folder) if keep else None, "wrong": wrong, "tasks": stories})
-        if wrong:
-            raise BurnishError(f"The demo did not end as expected: {'; '.join(wrong)}.", hint=_look(stage))
-        show.lines(*(_around(stage, stories) if keep else _next()))
+            say_json(
+                {
+                    "ok": not unexpected,
+                    "directory": str(folder) if keep else None,
+                    "wrong": unexpected,
+                    "tasks": records,
+                }
+            )
+        if unexpected:
+            raise BurnishError(f"The demo did not end as expected: {'; '.join(unexpected)}.", hint=_failure_hint(stage))
+        show.lines(*(_explore_lines(stage, records) if keep else _next_steps()))
         return 0
     finally:
         if not keep:
@@ -76,7 +83,7 @@ class DemoView:
                 say(line)
             sys.stdout.flush()
 
-    def types(self, *words: str, stage: Stage) -> int:
+    def run_command(self, *words: str, stage: Stage) -> int:
         """Print and run a command line in the sample repository."""
         from burnish.cli.main import main
 
@@ -85,30 +92,30 @@ class DemoView:
             return main(["-C", str(stage.repo), *words, *self.flags])
 
 
-def _perform(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list[str]]:
+def _run_tasks(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list[str]]:
     """Run the tasks; return their records and the unexpected outcomes."""
     from burnish.demo.outcome import summarize
-    from burnish.demo.tasks import TASKS, surprises
+    from burnish.demo.tasks import TASKS, unexpected_outcomes
     from burnish.runtime import open_reader
     from burnish.views.task import show_json
 
     show.lines(*OPENING)
     with stage.entered():
         for number in range(1, len(TASKS) + 1):
-            if show.types("run", str(number), stage=stage) == INTERRUPTED:
+            if show.run_command("run", str(number), stage=stage) == INTERRUPTED:
                 raise KeyboardInterrupt
-        show.types("status", stage=stage)
+        show.run_command("status", stage=stage)
         reader = open_reader(stage.repo)
         tasks = reader.store.tasks(reader.key)
-        stories = [show_json(reader.store, reader.key, task.id) for task in tasks]
+        records = [show_json(reader.store, reader.key, task.id) for task in tasks]
     show.heading("What happened, from the event log")
-    room = min(columns(sys.stdout), 110)
-    for story in stories:
-        show.lines(f"  T{story['id']} {one_line(story['title'])}")
-        for text in summarize(story):
-            first, *rest = wrap(one_line(text), room - 6)
+    width = min(columns(sys.stdout), 110)
+    for record in records:
+        show.lines(f"  T{record['id']} {one_line(record['title'])}")
+        for text in summarize(record):
+            first, *rest = wrap(one_line(text), width - 6)
             show.lines(f"    · {first}", *(f"      {line}" for line in rest))
-    return stories, surprises(tasks)
+    return records, unexpected_outcomes(tasks)
 
 
 def _folder(where: Path | None) -> Path:
@@ -126,7 +133,7 @@ def _folder(where: Path | None) -> Path:
     return folder.resolve()
 
 
-def _called() -> str:
+def _command_name() -> str:
     """The command that runs this burnish: its name if it is on PATH, else its path."""
     own = Path(sys.executable).parent / "burnish"
     found = shutil.which("burnish")
@@ -135,19 +142,19 @@ def _called() -> str:
     return shlex.quote(str(own))
 
 
-def _enter(stage: Stage) -> list[str]:
+def _enter_commands(stage: Stage) -> list[str]:
     """Shell commands after which `burnish` runs this installation with the state of the demo."""
     here = shlex.quote(str(Path(sys.executable).parent))
-    path = [] if _called() == "burnish" else [f'export PATH={here}:"$PATH"']
+    path = [] if _command_name() == "burnish" else [f'export PATH={here}:"$PATH"']
     return [*path, f"export BURNISH_HOME={shlex.quote(str(stage.home))}", f"cd {shlex.quote(str(stage.repo))}"]
 
 
-def _around(stage: Stage, stories: list[dict[str, Any]]) -> list[str]:
-    branch = one_line(str(stories[0]["branch"]))
+def _explore_lines(stage: Stage, records: list[dict[str, Any]]) -> list[str]:
+    branch = one_line(str(records[0]["branch"]))
     return [
         "",
         f"The demo ended as expected: burnish works on this machine. It is kept in {stage.folder}. Explore it:",
-        *(f"  {line}" for line in _enter(stage)),
+        *(f"  {line}" for line in _enter_commands(stage)),
         *_table(
             ("burnish show 2", "the finding and how it was resolved"),
             ("burnish show review-cycle://2/review-cycle-1.md", "the review that reported it"),
@@ -162,8 +169,8 @@ def _around(stage: Stage, stories: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _next() -> list[str]:
-    name = _called()
+def _next_steps() -> list[str]:
+    name = _command_name()
     return [
         "",
         "The demo ended as expected: burnish works on this machine. The sample was removed. Next:",
@@ -180,6 +187,6 @@ def _table(*rows: tuple[str, str]) -> list[str]:
     return [f"  {command:<{size}}  # {words}" for command, words in rows]
 
 
-def _look(stage: Stage) -> str:
-    enter = "; ".join(_enter(stage))
+def _failure_hint(stage: Stage) -> str:
+    enter = "; ".join(_enter_commands(stage))
     return f"The files are kept: {enter}; burnish status. Check this machine: burnish doctor"

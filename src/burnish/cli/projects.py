@@ -40,7 +40,7 @@ def projects(
     forget removes a project from the lists; its events and branches are kept, and `burnish add` restores it.
     relink, run in a moved repository, connects it to its project if burnish did not do so automatically.
     """
-    from burnish.features.projects.projects import forget, known
+    from burnish.features.projects.projects import forget, list_projects
 
     if action == "forget":
         if not name:
@@ -53,7 +53,7 @@ def projects(
     if action is not None:
         hint = "Use `burnish projects`, `burnish projects forget NAME` or `burnish projects relink [NAME]`."
         raise BadInput(f"Unknown action {action!r}.", hint=hint)
-    found = known()
+    found = list_projects()
     if as_json:
         say_json({"projects": [one.as_json() for one in found]})
     elif not found:

@@ -1,4 +1,4 @@
-"""`docs/settings.md`, made from the settings' own types by `python -m burnish.config.docs_page`."""
+"""`docs/settings.md`, generated from the types of the settings by `python -m burnish.config.docs_page`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from burnish.config.settings import Config, written
 
 HEAD = """# Settings
 
-Made by `python -m burnish.config.docs_page > docs/settings.md` from the types; a test says when it is out of date.
+Generated from the code by `python -m burnish.config.docs_page > docs/settings.md`; a test fails if it is out of date.
 
-Each layer wins over the one before it:
+Each layer overrides the one before it:
 
 1. the defaults below
 2. `config.yaml` in your config folder (`~/.config/burnish`, or `$XDG_CONFIG_HOME/burnish`)
 3. `burnish.yaml` in the project's checkout, or `[tool.burnish]` in its `pyproject.toml` (both is an error), if you
    have [trusted](trust.md) that checkout
-4. what your `config.yaml` says for this checkout alone, under `projects: {<path>: {…}}`
+4. the values in your `config.yaml` for this checkout only, under `projects: {<path>: {…}}`
 5. variables such as `BURNISH__REVIEW__MAX_CYCLES=5`: two underscores between names, the value as in YAML
 6. flags
 
-Mappings are joined across layers; lists and single values are replaced, as is a check or a role as a whole.
-`burnish config show` tells each value and where it came from. A key that nobody knows is an error.
+Mappings are merged across layers. Lists and single values are replaced, and so is a check or a role as a whole.
+`burnish config show` prints each value and where it came from. An unknown key is an error.
 Settings are read from the project's checkout, never from a task's workspace. `BURNISH_HOME` moves all state.
-`BURNISH_NO_SYNC=1` leaves out the syncing of files to the disk. It is for tests and for homes that are thrown away:
-a loss of power may damage the home and the repository.
+`BURNISH_NO_SYNC=1` turns off `fsync`. Use it for tests and temporary homes only: a power failure may damage the home
+and the repository.
 
 Never taken from a repository, trusted or not: `sandbox`, `agents.<name>.login`, `clean`, `notify`, `database`,
 `merge.auto`, `review.unseen`, `checks.where: workspace`, `checks.uncountable: accept`,
@@ -41,7 +41,7 @@ Never taken from a repository, trusted or not: `sandbox`, `agents.<name>.login`,
 `projects`. `burnish config show` lists what was ignored, and why.
 """
 
-# Types that stand in several places, or under names of the user's own.
+# Types that are used in several places, or under names that the user chooses.
 SHARED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("agents.<name>", sections.AgentSection),
     ("roles.<role>", values.RoleEntry),
@@ -74,7 +74,7 @@ def _rows(prefix: str, model: type[BaseModel]) -> Iterator[tuple[str, str, str, 
         elif first is sections.TaskKind:
             yield f"`{key}`", "section", "see below", f"tasks of type {name}"
         else:
-            yield f"`{key}`", _type_words(field), _default(field), field.description or ""
+            yield f"`{key}`", _type_text(field), _default(field), field.description or ""
 
 
 def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
@@ -82,7 +82,7 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)])
 
 
-def _type_words(field: FieldInfo) -> str:
+def _type_text(field: FieldInfo) -> str:
     words = list(dict.fromkeys(_one_type(one) for one in unwrapped(field.annotation)))
     return " or ".join(words)
 

@@ -37,7 +37,7 @@ TASKS = (
 )
 
 
-def surprises(tasks: Iterable[Task]) -> list[str]:
+def unexpected_outcomes(tasks: Iterable[Task]) -> list[str]:
     """Descriptions of unexpected outcomes; empty if all ended as expected."""
     tasks_by_id = {task.id: task for task in tasks}
     return [

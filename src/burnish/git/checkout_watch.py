@@ -16,20 +16,20 @@ from burnish.git.worktrees import list_checkouts
 # name of a file, a folder or a ref → a value that differs after a change
 CheckoutState = Mapping[str, object]
 # a limit, because the checkouts are read before and after every phase
-MOST_PLACES = 10
+MAX_CHECKOUTS = 10
 
 
 def read_checkouts(project: Project, tracked_paths: Collection[str]) -> CheckoutState:
-    """State of every folder with tracked files, in all work trees, by `stat` alone: without a process.
+    """State of every folder with tracked files, in all work trees, by `stat` only, without a process.
 
     Folders without tracked files (installed packages) are skipped, and so is the index, which `git status` rewrites.
     """
     state: dict[str, object] = {}
-    holding = {os.path.dirname(path) for path in tracked_paths} | {""}  # noqa: PTH120 (thousands of them)
+    folders_with_files = {os.path.dirname(path) for path in tracked_paths} | {""}  # noqa: PTH120 (thousands of them)
     for prefix, root in _checkouts_by_prefix(project).items():
         if prefix:
             state[prefix] = True
-        for folder in holding:
+        for folder in folders_with_files:
             _read_folder(root, folder, state, prefix=prefix)
     state[".git/config"] = _content(project.common_dir / "config")
     state[".git/HEAD"] = _content(project.git_dir / "HEAD")
@@ -58,21 +58,25 @@ def changed_checkouts(
     """Sorted names of what is new, deleted or changed; without ignored untracked files."""
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     # a work tree that was added or removed meanwhile counts as one change
-    whole = tuple(name for name in names if name.endswith("/"))
-    names = [name for name in names if name in whole or not name.startswith(whole)]
+    added_or_removed = tuple(name for name in names if name.endswith("/"))
+    names = [name for name in names if name in added_or_removed or not name.startswith(added_or_removed)]
     tracked_set = frozenset(tracked_paths)
     ignored_names: set[str] = set()
     for prefix, place in _checkouts_by_prefix(project).items():
-        own = [name.removeprefix(prefix) for name in names if name.startswith(prefix) and name not in whole]
-        doubtful = [n for n in own if n not in tracked_set and not n.startswith((".git/", "/")) and not is_secret(n)]
-        ignored_names |= {prefix + name for name in _ignored(project, place, doubtful)} if doubtful else set()
+        own = [name.removeprefix(prefix) for name in names if name.startswith(prefix) and name not in added_or_removed]
+        may_be_ignored = [
+            n for n in own if n not in tracked_set and not n.startswith((".git/", "/")) and not is_secret(n)
+        ]
+        ignored_names |= (
+            {prefix + name for name in _ignored(project, place, may_be_ignored)} if may_be_ignored else set()
+        )
     return [name for name in names if name not in ignored_names]
 
 
 def _checkouts_by_prefix(project: Project) -> dict[str, Path]:
     """Prefix of names → checkout: the user's own first, then the other work trees."""
     others = [place for place in list_checkouts(project.common_dir) if place != project.root]
-    return {"": project.root} | {f"{place}/": place for place in others[:MOST_PLACES]}
+    return {"": project.root} | {f"{place}/": place for place in others[:MAX_CHECKOUTS]}
 
 
 def _read_folder(root: Path, folder: str, state: dict[str, object], *, prefix: str = "") -> None:
@@ -85,10 +89,10 @@ def _read_folder(root: Path, folder: str, state: dict[str, object], *, prefix: s
             if path == ".git":
                 continue
             with suppress(OSError):
-                facts = entry.stat(follow_symlinks=False)
-                inside = entry.is_dir(follow_symlinks=False)
-                # for a folder only its existence counts: its files are read by themselves or not at all
-                state[prefix + path] = inside or (facts.st_mtime_ns, facts.st_size, facts.st_mode)
+                status = entry.stat(follow_symlinks=False)
+                is_folder = entry.is_dir(follow_symlinks=False)
+                # for a folder only its existence counts: its files have their own entries, or are not watched
+                state[prefix + path] = is_folder or (status.st_mtime_ns, status.st_size, status.st_mode)
 
 
 def _content(path: Path) -> bytes | None:

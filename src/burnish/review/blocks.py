@@ -46,8 +46,8 @@ def only_block(text: str, word: str, number: str) -> str | NoBlock:
     lines = text.split("\n")
     tokens = _tokens(text)
     # another spelling of the name does not count, but makes the reply ambiguous
-    like = re.compile(rf"\s*{word.replace('-', '[-_]?')}(?![\w-])")
-    named_fences = [t for t in tokens if t.type == "fence" and like.match(skeleton(t.info))]
+    similar_name = re.compile(rf"\s*{word.replace('-', '[-_]?')}(?![\w-])")
+    named_fences = [t for t in tokens if t.type == "fence" and similar_name.match(skeleton(t.info))]
     top_level = [t for t in named_fences if t.level == 0]
     if not top_level:
         return NoBlock(f"there is no {word} block outside of quotes and lists", missing=not named_fences)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from burnish.core.approval import Approval, optional_fields
-from burnish.store.rows import whole
+from burnish.store.rows import reports_damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RecordedApproval:
     is_unchanged: bool
 
 
-@whole
+@reports_damage
 def approval_of(row: sqlite3.Row) -> Approval:
     """Believed only if the event that gave it says the same."""
     event_data = json.loads(row["event_data"])

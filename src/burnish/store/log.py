@@ -13,7 +13,7 @@ from burnish.core.history import AnyPhase, DecisionRecord, decision_record, phas
 from burnish.errors import NotFound, Refused
 from burnish.store.database import Database
 from burnish.store.projections import apply
-from burnish.store.rows import to_json, whole
+from burnish.store.rows import reports_damage, to_json
 
 # no limit, in a form that all SQL dialects support
 _EVERYTHING = 2**62
@@ -93,7 +93,7 @@ def read(
     return [event_of(row) for row in db.all(f"{name}_typed", {**params, "types": list(types)})]
 
 
-@whole
+@reports_damage
 def event_of(row: sqlite3.Row) -> RecordedEvent:
     return RecordedEvent(
         row["id"],
@@ -107,7 +107,7 @@ def event_of(row: sqlite3.Row) -> RecordedEvent:
     )
 
 
-@whole
+@reports_damage
 def phase_of(row: sqlite3.Row) -> AnyPhase:
     return phase_record(
         run=row["run"],
@@ -125,11 +125,11 @@ def phase_of(row: sqlite3.Row) -> AnyPhase:
     )
 
 
-@whole
+@reports_damage
 def decision_of(row: sqlite3.Row) -> DecisionRecord:
     return decision_record(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
 
 
-@whole
+@reports_damage
 def finding_of(row: sqlite3.Row) -> Finding:
     return journal.read(Finding, json.loads(row["data"]))

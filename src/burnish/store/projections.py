@@ -16,7 +16,7 @@ from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, S
 from burnish.core.task import Spec
 from burnish.errors import Refused
 from burnish.store.database import Database
-from burnish.store.rows import heads, to_json
+from burnish.store.rows import brief_spec, to_json
 from burnish.store.trouble import no_such_task
 
 # under way: the phase that was cut stays visible
@@ -76,7 +76,7 @@ def _edited(db: Database, event: RecordedEvent) -> None:
 
 def _written(spec: Spec) -> dict[str, Any]:
     data = encode(spec)
-    return {"head": heads(data), "spec": to_json(data), "priority": spec.priority}
+    return {"head": brief_spec(data), "spec": to_json(data), "priority": spec.priority}
 
 
 def _needs(db: Database, event: RecordedEvent, spec: Spec) -> None:

@@ -1,4 +1,4 @@
-"""Rows of projects and tasks to core types, and core types to what a row holds."""
+"""Converts rows of projects and tasks to core types, and core types to column values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from burnish.store.trouble import damaged
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# long texts that a list of tasks has no use for
+# long texts that a list of tasks does not show
 _LONG = ("description", "scope", "criteria", "checklist", "plan")
 
 
@@ -31,28 +31,28 @@ class ProjectRow:
     common_dir: Path
     name: str
     created_at: str
-    # by which its repository is known again after a move; "" where it has none yet
+    # identifies the repository after a move; "" if it has none yet
     repository_id: str = ""
-    # another project is at its place now, and where it went is not known
+    # another project is at its path now, and its new path is not known
     is_detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTotal:
-    """How many tasks have this status, reason and source of cost, and what they used together."""
+    """Number of tasks with this status, reason and source of cost, and their total usage."""
 
     status: Status
     reason: Reason | None
     cost_source: str | None
     tasks: int
-    # None: no cost of any of them is known
+    # None: the cost of every one of them is unknown
     cost_usd: float | None
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class TaskBranch:
-    """The branch of a task that has a commit there."""
+    """The branch of a task, if it has a commit."""
 
     id: int
     branch: str
@@ -61,30 +61,30 @@ class TaskBranch:
 
 
 def to_json(value: Any) -> str:
-    # ASCII only: paths that are not UTF-8 survive as escaped surrogates, which SQLite would refuse as text
+    # ASCII only: paths that are not UTF-8 survive as escaped surrogates, which SQLite rejects as text
     return json.dumps(encode(value), separators=(",", ":"))
 
 
-def heads(spec: Mapping[str, Any]) -> str:
-    """What of a spec a list needs."""
+def brief_spec(spec: Mapping[str, Any]) -> str:
+    """The spec as JSON, without the long texts."""
     return to_json({key: value for key, value in spec.items() if key not in _LONG})
 
 
-def whole(read: Callable[P, T]) -> Callable[P, T]:
-    """A row that cannot be read is a damaged database, not our mistake, and never an approval."""
+def reports_damage(read: Callable[P, T]) -> Callable[P, T]:
+    """Decorates a function that reads a row: an error in it is reported as a damaged database."""
 
     @wraps(read)
-    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return read(*args, **kwargs)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise damaged("burnish.db", f"{type(error).__name__}: {error}") from error
 
-    return reading
+    return wrapper
 
 
 def spec_of(text: str) -> Spec:
-    # by hand and not by the codec: a list reads a thousand of these
+    # not by the codec, which is slower: a list reads a thousand of these
     data = json.loads(text)
     data["type"] = TaskType(data["type"])
     data["depends_on"] = tuple(data["depends_on"])
@@ -94,7 +94,7 @@ def spec_of(text: str) -> Spec:
     return Spec(**data)
 
 
-@whole
+@reports_damage
 def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
     return Task(
         project=row["project"],
@@ -131,7 +131,7 @@ def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
     )
 
 
-@whole
+@reports_damage
 def total_of(row: sqlite3.Row) -> TaskTotal:
     return TaskTotal(
         status=Status(row["status"]),
@@ -143,7 +143,7 @@ def total_of(row: sqlite3.Row) -> TaskTotal:
     )
 
 
-@whole
+@reports_damage
 def project_of(row: sqlite3.Row) -> ProjectRow:
     info = json.loads(row["info"])
     return ProjectRow(

@@ -11,7 +11,7 @@ from burnish.core.finding import Category, Finding, FindingState, Severity
 from burnish.core.journal import PhaseResult, current, phase_result
 from burnish.core.status import Status
 from burnish.store.database import Database
-from burnish.store.rows import whole
+from burnish.store.rows import reports_damage
 
 Of = tuple[str, int]
 # prefix of the note of a finding that its reviewer withdrew
@@ -102,7 +102,7 @@ def tally(db: Database, projects: Sequence[str], since: str) -> Tally:
         )
 
 
-@whole
+@reports_damage
 def _task(row: sqlite3.Row) -> TaskRow:
     return TaskRow(
         (row["project"], row["id"]),
@@ -116,7 +116,7 @@ def _task(row: sqlite3.Row) -> TaskRow:
     )
 
 
-@whole
+@reports_damage
 def _phase(row: sqlite3.Row) -> PhaseRow:
     return PhaseRow(
         (row["project"], row["task"]),
@@ -132,19 +132,19 @@ def _phase(row: sqlite3.Row) -> PhaseRow:
     )
 
 
-@whole
+@reports_damage
 def _decision(row: sqlite3.Row) -> DecisionRow:
     of = (row["project"], row["task"])
     return DecisionRow(of, row["run"], row["cycle"], row["action"], row["by_whom"], row["ts"])
 
 
-@whole
+@reports_damage
 def _move(row: sqlite3.Row) -> MoveRow:
     of, data = (row["project"], row["task"]), json.loads(row["data"])
     return MoveRow(of, row["run"], row["cycle"], Status(data["from"]), Status(data["to"]), row["ts"])
 
 
-@whole
+@reports_damage
 def _finding(row: sqlite3.Row) -> FindingRow:
     # without the codec, for speed: there may be thousands
     data = current(Finding, json.loads(row["data"]))

@@ -45,7 +45,7 @@ def environment_in_use(layer: Path | None) -> Iterator[None]:
 def delete_unused(layer: Path) -> bool:
     """Delete the environment unless a process uses it."""
     with _open_lock(layer) as fd:
-        if not _lock_alone(fd):
+        if not _try_exclusive_lock(fd):
             return False
         # Renamed first, so that a partly deleted folder is not used as an environment.
         trash = layer.with_name(f".{layer.name}.deleted")
@@ -81,7 +81,7 @@ def _describe(layer: Path, *, with_size: bool) -> StoredEnvironment | None:
     except FileNotFoundError:
         return None  # deleted by another process
     with _open_lock(layer) as fd:
-        in_use = not _lock_alone(fd)
+        in_use = not _try_exclusive_lock(fd)
     return StoredEnvironment(layer, size_of(layer) if with_size else 0, used_at, in_use)
 
 
@@ -94,7 +94,7 @@ def _open_lock(layer: Path) -> Iterator[int]:
         os.close(fd)
 
 
-def _lock_alone(fd: int) -> bool:
+def _try_exclusive_lock(fd: int) -> bool:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

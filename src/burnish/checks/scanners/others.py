@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from burnish.checks.reading import inside, shortened
+from burnish.checks.reading import path_in_repository, shortened
 from burnish.checks.scanners.base import (
     ScanContext,
     ScanResult,
@@ -234,7 +234,7 @@ def _remark(
     place: tuple[Any, Any, Any],
     category: Category = Category.CODE,
 ) -> Remark | None:
-    path = inside(place[0], context.files) if isinstance(place[0], str) else None
+    path = path_in_repository(place[0], context.files) if isinstance(place[0], str) else None
     line, words = line_number(place[1]), shortened(str(message or rule))
     if path is None or line is None:
         return None

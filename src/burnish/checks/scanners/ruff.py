@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from burnish.checks.reading import inside, shortened
+from burnish.checks.reading import path_in_repository, shortened
 from burnish.checks.scanners.base import (
     Lines,
     ScanContext,
@@ -151,7 +151,7 @@ def _remark(context: ScanContext, lines: Lines, item: dict[str, Any], own_rules:
         return None  # ruff could not open the file
     if code in _LOOKS_BESIDE and not context.whole_tree:
         return None
-    path = inside(str(item.get("filename")), context.files)
+    path = path_in_repository(str(item.get("filename")), context.files)
     line, end = _row(item, "location"), _row(item, "end_location")
     if path is None or line is None:
         return None

@@ -40,7 +40,7 @@ class KnownProject:
 Named = TypeVar("Named", KnownProject, ProjectRow)
 
 
-def known() -> list[KnownProject]:
+def list_projects() -> list[KnownProject]:
     """Every project, the most recently used first."""
     with _store() as store:
         if store is None:
@@ -56,7 +56,7 @@ def known() -> list[KnownProject]:
 def forget(name: str) -> KnownProject:
     """Leave a project out of every list; its events and its work stay."""
     refuse_inside_phase()
-    one = find_named(name, known())
+    one = find_named(name, list_projects())
     with _store() as store:
         assert store is not None
         locks = home_of() / "locks"

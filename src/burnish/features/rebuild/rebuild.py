@@ -26,7 +26,7 @@ from burnish.core.task import Spec
 from burnish.engine.commands import lifecycle as actions
 from burnish.engine.transitions import work_by_hand
 from burnish.errors import BurnishError
-from burnish.features.rebuild.event_file import DamagedEventFile, as_far_as_shown, read_story
+from burnish.features.rebuild.event_file import DamagedEventFile, read_event_file, verified_events
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
 from burnish.git.objects import read_commit
@@ -87,20 +87,22 @@ def rebuild(app: App, *, from_ref: bool) -> RebuildReport:
     task_ids, last = {event.task for event in recorded_events}, max((event.id for event in recorded_events), default=0)
     names = _names(app)
     # Their own numbers, unless others were given out again in the meantime.
-    stories = {name: _story(app, name, report, from_ref=from_ref) for name in names if _number(name) not in task_ids}
+    events_by_task = {
+        name: _read_events(app, name, report, from_ref=from_ref) for name in names if _number(name) not in task_ids
+    }
     if not from_ref:
         report.damaged += [found for name in names for found in _damaged_reviews(app, name)]
     report.present = sorted(_number(name) for name in names if _number(name) in task_ids)
     event_ids = [event.id for event in recorded_events]
-    event_ids += [event.id for story in stories.values() if story for event in story[0]]
+    event_ids += [event.id for story in events_by_task.values() if story for event in story[0]]
     clash = len(set(event_ids)) < len(event_ids)
-    for name, story in sorted(stories.items(), key=lambda pair: _number(pair[0])):
+    for name, story in sorted(events_by_task.items(), key=lambda pair: _number(pair[0])):
         found = story or _from_commits(app, name)
         if found is None:
             continue
         events, source, note = found
         if clash or source == FROM_COMMITS:
-            start = max(last, *(e.id for s in stories.values() if s for e in s[0]), 0) + 1
+            start = max(last, *(e.id for s in events_by_task.values() if s for e in s[0]), 0) + 1
             events = [replace(event, id=start + n) for n, event in enumerate(events)]
             last = events[-1].id
         _replay(app, name, events, source, note, report)
@@ -154,10 +156,11 @@ def _number(name: str) -> int:
     return int(name.split("-")[0])
 
 
-Told = tuple[list[RecordedEvent], str, str]
+# events, where they were read, a note for the report
+TaskEvents = tuple[list[RecordedEvent], str, str]
 
 
-def _story(app: App, name: str, report: RebuildReport, *, from_ref: bool) -> Told | None:
+def _read_events(app: App, name: str, report: RebuildReport, *, from_ref: bool) -> TaskEvents | None:
     """The best copy of the task's events: git's copy cannot be altered unnoticed, the home may have more events."""
     place = app.home / "projects" / app.key / "tasks" / name / "artifacts" / "events.jsonl"
     ref, git_copy = _in_git(app, name)
@@ -170,7 +173,9 @@ def _story(app: App, name: str, report: RebuildReport, *, from_ref: bool) -> Tol
     copies += [(ref, git_copy)] if git_copy is not None else []
     for source, data in copies:
         try:
-            events, note = as_far_as_shown(read_story(data, _number(name)), lambda approval: _holds(app, approval))
+            events, note = verified_events(
+                read_event_file(data, _number(name)), lambda approval: _is_valid_approval(app, approval)
+            )
         except DamagedEventFile as error:
             report.damaged.append((source, str(error)))
             continue
@@ -179,7 +184,7 @@ def _story(app: App, name: str, report: RebuildReport, *, from_ref: bool) -> Tol
 
 
 def _in_git(app: App, name: str) -> tuple[str, bytes | None]:
-    """The story on the ref of artifacts or on the task's branch, the longer one, and where that is."""
+    """The event file on the artifact ref or on the task's branch, whichever is longer, and its location."""
     own, branch = f"{ARTIFACTS}{name}", f"{BRANCHES}{name}"
     if has_folder(app.repo, branch):
         learn(app.repo, _commits(app, name))
@@ -192,7 +197,7 @@ def _in_git(app: App, name: str) -> tuple[str, bytes | None]:
 
 
 def _commits(app: App, name: str) -> list[Commit]:
-    """What the task's branch has beyond all others, oldest first."""
+    """The commits that only the task's branch has, oldest first."""
     tip = read_ref(app.repo, f"{BRANCHES}{name}")
     if tip is None:
         return []
@@ -202,7 +207,7 @@ def _commits(app: App, name: str) -> list[Commit]:
     return [read_commit(app.repo, sha) for sha in shas]
 
 
-def _holds(app: App, approval: Mapping[str, Any]) -> bool:
+def _is_valid_approval(app: App, approval: Mapping[str, Any]) -> bool:
     """True if the approved commit exists and has the approved tree."""
     try:
         tree = read_commit(app.repo, str(approval["commit"])).tree
@@ -232,14 +237,14 @@ def _replay(app: App, name: str, events: list[RecordedEvent], source: str, note:
     report.restored.append(RestoredTask(_number(name), source, status, note))
 
 
-def _from_commits(app: App, name: str) -> Told | None:
+def _from_commits(app: App, name: str) -> TaskEvents | None:
     """Events from the commits of the branch, if there is no event file. The task is not approved."""
     commits = _commits(app, name)
     own = [c for c in commits if c.trailers.get("Burnish-Task") == str(_number(name))]
     own = [c for c in own if c.trailers.get("Burnish-Phase") != PHASE]
     if not own or not commits[0].parents:
         return None
-    task_events = _told(app, name, commits[0].parents[0], own)
+    task_events = _events_from(app, name, commits[0].parents[0], own)
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     events = [
         RecordedEvent(n, now, app.key, _number(name), e.run, e.cycle, e.type, e.data)
@@ -248,7 +253,7 @@ def _from_commits(app: App, name: str) -> Told | None:
     return events, FROM_COMMITS, "only its commits are left: it must be reviewed again"
 
 
-def _told(app: App, name: str, base: str, commits: list[Commit]) -> list[Event]:
+def _events_from(app: App, name: str, base: str, commits: list[Commit]) -> list[Event]:
     subject = commits[0].message.partition("\n")[0]
     title = subject.removeprefix("feat: ").strip() or name
     spec, target = Spec(title), resolve_base(app.repo, None).target

@@ -102,7 +102,7 @@ class BackgroundRuns:
 
     def stop(self, task: Task) -> bool:
         """End its agents, or take it out of the queue; False where no run has it."""
-        mine = [run for run in self.under_way(task.project) if run.has(task)]
+        mine = [run for run in self.active(task.project) if run.has(task)]
         for run in mine:
             run.stops.of(task.id).request()
         with self._guard, suppress(BurnishError):
@@ -112,22 +112,22 @@ class BackgroundRuns:
 
     def stop_all(self, key: str) -> list[str]:
         """Every run of a project: what is at work is ended, what is queued is not begun."""
-        mine = self.under_way(key)
+        mine = self.active(key)
         for run in mine:
             run.stops.request()
         return [run.id for run in mine]
 
-    def under_way(self, key: str | None = None) -> list[BackgroundRun]:
+    def active(self, key: str | None = None) -> list[BackgroundRun]:
         """Of one project or of all, oldest first."""
         with self._guard:
             return [run for run in self._runs.values() if key in (None, run.app.key)]
 
     def running(self, key: str) -> int:
-        return len(self.under_way(key))
+        return len(self.active(key))
 
     def queue(self) -> Callable[[Task], bool]:
         """Is a task going to be begun here? As it is now."""
-        runs = self.under_way()
+        runs = self.active()
         return lambda task: any(run.wants(task) for run in runs)
 
     def notices(self) -> list[Notice]:
@@ -173,7 +173,7 @@ class BackgroundRuns:
                     f"Task {number} is queued already: it starts when it is its turn.",
                     hint="Take it out of the queue (stop it) to have it run in another way.",
                 )
-        if request.everything and any(r.request.everything and not r.stops.asked for r in self.under_way(app.key)):
+        if request.everything and any(r.request.everything and not r.stops.asked for r in self.active(app.key)):
             raise Refused("All that is ready is being run already.", hint="Stop that run to begin another one.")
 
     @staticmethod

@@ -7,9 +7,9 @@ from fastapi import APIRouter
 
 def routers() -> tuple[APIRouter, ...]:
     from burnish.web.api import (
+        all_projects,
         code_review,
         decisions,
-        everything,
         external_review,
         findings,
         merges,
@@ -32,7 +32,7 @@ def routers() -> tuple[APIRouter, ...]:
         project,
         prompts,
         stats,
-        everything,
+        all_projects,
         code_review,
     )
     return tuple(module.router for module in modules)

@@ -96,7 +96,7 @@ def _form(registry: ProjectRegistry, key: str, task: Task | None) -> Response:
 
 
 def _runs(registry: ProjectRegistry, key: str) -> list[str]:
-    return [run.id for run in registry.runs.under_way(key)]
+    return [run.id for run in registry.runs.active(key)]
 
 
 def _agents(registry: ProjectRegistry, key: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from burnish import __version__
-from burnish.features.projects.projects import forget, known
+from burnish.features.projects.projects import forget, list_projects
 from burnish.features.server.registry import ProjectRegistry
 from burnish.views.filters import pick, search
 from burnish.views.status import task_json
@@ -48,7 +48,7 @@ class RunOut(ApiModel):
     ids: list[str]
     """Ids of the request."""
     all: bool
-    """True: all tasks that are or become ready. Without ids and all: the next ready task."""
+    """True: all tasks that are or become ready. Without `ids` and with `all` false: the next ready task."""
     since: str
 
 
@@ -65,7 +65,7 @@ class ServerOut(ApiModel):
 @router.get("/projects", response_model=ProjectsOut)
 def projects() -> dict[str, Any]:
     """Like `burnish projects --json`, the most recently used first."""
-    return {"projects": [one.as_json() for one in known()]}
+    return {"projects": [one.as_json() for one in list_projects()]}
 
 
 @router.delete("/projects/{project}", response_model=ProjectOut)
@@ -84,8 +84,8 @@ def tasks(
 ) -> dict[str, Any]:
     """The tasks of every project."""
     keys = {row.key for row in registry.projects()}
-    everything = [task for task in registry.store.tasks(brief=True) if task.project in keys]
-    found = search(pick(everything, statuses=status or [], ready=False, only_blocked=False, agent=None), q)
+    all_tasks = [task for task in registry.store.tasks(brief=True) if task.project in keys]
+    found = search(pick(all_tasks, statuses=status or [], ready=False, only_blocked=False, agent=None), q)
     return {"tasks": [task_json(task, registry.alive) for task in found[offset : offset + limit]], "total": len(found)}
 
 
@@ -112,5 +112,5 @@ def _runs(registry: ProjectRegistry) -> list[dict[str, Any]]:
             "all": run.request.everything,
             "since": run.since,
         }
-        for run in registry.runs.under_way()
+        for run in registry.runs.active()
     ]
