@@ -78,10 +78,10 @@ def test_a_red_exit_code_before_and_after_is_not_a_pass(
     user_repo.commit({"burnish.yaml": "checks: {test: 'exit 1', lint: null}\n"})
     user_repo.write({"app.py": GOOD})
     out = " ".join(review(user_repo, capsys, code=1).split())
-    assert "new failures cannot be told from old ones" in out and "This does not count as a pass" in out
+    assert "new failures cannot be distinguished from old ones" in out and "This does not count as a pass" in out
     assert "Verdict: NOT PASSED (nothing found)" in out and "APPROVED" not in out
     monkeypatch.setenv("BURNISH__CHECKS__UNCOUNTABLE", "accept")
-    assert "cannot be told" in " ".join(review(user_repo, capsys).split())
+    assert "cannot be distinguished" in " ".join(review(user_repo, capsys).split())
 
 
 def test_without_ai_and_without_tests_nothing_is_approved(

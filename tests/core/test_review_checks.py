@@ -20,7 +20,7 @@ from burnish.core.review_checks import stored_check
         ({"status": "failed", "broken": True}, "test: fails, and did not fail before"),
         (
             {"status": "failed", "uncountable": "test reports an exit code alone"},
-            "test: reports an exit code alone: new failures cannot be told from old ones",
+            "test: reports an exit code alone: new failures cannot be distinguished from old ones",
         ),
         ({"status": "error", "error": "no such program"}, "test: could not start: no such program"),
         (

@@ -14,7 +14,7 @@ import pytest
 from burnish.core.task import Task
 from burnish.errors import BurnishError
 from burnish.features.merge.merge import MergeRequest, merge
-from burnish.git.objects import NOBODY, read_commit, write_commit
+from burnish.git.objects import BURNISH_AUTHOR, read_commit, write_commit
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
 from burnish.runtime.app import App
@@ -67,7 +67,7 @@ def on_main(app: App, task: Task, chance: random.Random) -> str:
 def main_same(app: App, task: Task, chance: random.Random) -> str:
     """A commit that changes nothing."""
     tip = read_commit(app.repo, str(read_ref(app.repo, MAIN)))
-    commit = write_commit(app.repo, tip.tree, (tip.sha,), "empty", NOBODY)
+    commit = write_commit(app.repo, tip.tree, (tip.sha,), "empty", BURNISH_AUTHOR)
     publish(app.repo, commit)
     app.repo.user_git("update-ref", MAIN, commit)
     return "target same"

@@ -27,7 +27,7 @@ exit $code
 CALC = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n\n\ndef old():\n    return 'broken'\n"
 BREAK = 'calc = pathlib.Path("calc.py")\ncalc.write_text(calc.read_text().replace("a + b", "a * b"))'
 REVIEW = 'print(verdict("approved", "good", inspected=["calc.py"]))'
-TELL = "new failures cannot be told from old ones"
+TELL = "new failures cannot be distinguished from old ones"
 
 
 def laboratory(root: Path, checks: str, files: dict[str, str], author: str = BREAK) -> Lab:

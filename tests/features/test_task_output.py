@@ -10,14 +10,14 @@ import pytest
 from burnish.core.task import Spec, Task
 from burnish.errors import NotFound
 from burnish.features.server.task_output import (
-    MOST_OF_A_PAPER,
+    MAX_ARTIFACT_TEXT,
     Output,
     folder_of,
+    list_artifacts,
     output,
     outputs,
-    paper,
-    papers,
     piece,
+    read_artifact_text,
 )
 from burnish.features.tasks.logs import AT_ONCE
 
@@ -102,7 +102,7 @@ def test_only_what_is_listed_can_be_asked_for(tmp_path: Path, name: str) -> None
     with pytest.raises(NotFound):
         output(tmp_path, TASK, name)
     with pytest.raises(NotFound):
-        paper(tmp_path, TASK, name)
+        read_artifact_text(tmp_path, TASK, name)
 
 
 def test_prompts_are_told_from_what_was_printed(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_prompts_are_told_from_what_was_printed(tmp_path: Path) -> None:
 
 def test_artifacts_are_listed_without_drafts_and_a_monster_is_cut(tmp_path: Path) -> None:
     wrote(tmp_path, "artifacts/.draft", b"half")
-    wrote(tmp_path, "artifacts/diff-1.patch", b"y" * (MOST_OF_A_PAPER + 5))
-    assert [one.name for one in papers(tmp_path, TASK)] == ["diff-1.patch"]
-    assert "5 bytes are left out" in paper(tmp_path, TASK, "diff-1.patch")
-    assert papers(tmp_path / "elsewhere", TASK) == []
+    wrote(tmp_path, "artifacts/diff-1.patch", b"y" * (MAX_ARTIFACT_TEXT + 5))
+    assert [one.name for one in list_artifacts(tmp_path, TASK)] == ["diff-1.patch"]
+    assert "5 bytes are left out" in read_artifact_text(tmp_path, TASK, "diff-1.patch")
+    assert list_artifacts(tmp_path / "elsewhere", TASK) == []

@@ -153,7 +153,7 @@ def test_cost_and_time_go_to_whoever_spent_them(teller: Teller) -> None:
     assert lines["static", ""].unpriced == 1
     assert [line.name for line in view.phases] == ["implement", "improve", "check", "review"]
     assert view.total.cost_usd == pytest.approx(2.25) and view.total.seconds == 275
-    assert [(line.name, line.effort.cost_usd) for line in view.dearest] == [("1", 2.0), ("2", 0.25), ("3", None)]
+    assert [(line.name, line.effort.cost_usd) for line in view.most_expensive] == [("1", 2.0), ("2", 0.25), ("3", None)]
 
 
 def test_a_panel_of_old_whose_members_costs_were_not_kept_is_counted_together(teller: Teller) -> None:
@@ -230,7 +230,7 @@ def test_projects_are_counted_apart_and_together(teller: Teller, tmp_path: Path)
     both = stats(teller.store, [teller.project, row.key], now=NOON)
     assert both.tasks.total == 8 and both.total.cost_usd == pytest.approx(4.5)
     assert seen(other) == stats(teller.store, [row.key], now=teller.clock.now)
-    assert {line.project for line in both.dearest} == {teller.project, row.key}
+    assert {line.project for line in both.most_expensive} == {teller.project, row.key}
 
 
 def test_it_takes_the_same_few_queries_however_much_there_is(teller: Teller) -> None:
@@ -264,7 +264,7 @@ def test_the_parts_make_up_the_whole(
     teller.store.close()
     assert sum(line.effort.cost_usd or 0 for line in view.agents) == pytest.approx(view.total.cost_usd or 0)
     assert sum(line.effort.seconds for line in view.phases) == pytest.approx(view.total.seconds)
-    assert sum(line.effort.tokens for line in view.dearest) == view.total.tokens
+    assert sum(line.effort.tokens for line in view.most_expensive) == view.total.tokens
     assert sum(s.effort.calls for s in view.over_time) == view.total.calls
     assert sum(s.accepted for s in view.over_time) == len(view.cycles.each) == view.runs.approved
     assert sum(s.stopped for s in view.over_time) == view.runs.stopped

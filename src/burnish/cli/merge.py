@@ -9,7 +9,7 @@ from burnish.cli.output import advise, coloured, complain, fitted, mark, paint, 
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, offer_tasks, open_app
 from burnish.cli.text import clean, cut, one_line
-from burnish.core.check import CANNOT_TELL
+from burnish.core.check import INDISTINGUISHABLE
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -75,7 +75,7 @@ def _say(report: MergeReport) -> None:
     for merged_task in report.landed:
         say(paint(_words(merged_task), "green", on=on))
         for why in merged_task.uncountable:
-            tell(f"  Note: {clean(why)}: {CANNOT_TELL}.")
+            tell(f"  Note: {clean(why)}: {INDISTINGUISHABLE}.")
         if merged_task.untested:
             tell(f"  Note: {clean(merged_task.untested)}")
     for task, error in report.left:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from burnish.cli.output import mark
 from burnish.cli.text import clean, count, one_line, short_title
-from burnish.core.check import CANNOT_TELL
+from burnish.core.check import INDISTINGUISHABLE
 from burnish.core.commit import left_out_words
 from burnish.core.event import RecordedEvent
 from burnish.core.journal import CheckRecord, RecordedCounts, read
@@ -98,7 +98,7 @@ def _check(event: RecordedEvent) -> str:
     failed = f", {counts.failed} failed{_since_base(check)}" if counts.failed else ""
     fixed = f", {check.fixed_count} fixed" if check.fixed else ""
     flaky = f", {len(check.flaky)} flaky" if check.flaky else ""
-    unsure = f" ({CANNOT_TELL})" if check.uncountable else ""
+    unsure = f" ({INDISTINGUISHABLE})" if check.uncountable else ""
     return f"Check {name}: {status}{passed}{failed}{fixed}{flaky}{unsure}"
 
 

@@ -25,7 +25,7 @@ Everywhere = Annotated[bool, Option("--all", help="Include every project.")]
 
 # As many as a person reads.
 MOST_FLAKY = 10
-DEAREST = 10
+MOST_EXPENSIVE = 10
 
 
 def stats(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = False) -> None:
@@ -188,8 +188,8 @@ def cost_page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
     room = min(room, 100)
     since = f" since {view.since}" if view.since else ""
     yield paint(f"{spent(view.total)}{since}", "bold", on=colour)
-    tasks = view.dearest[:DEAREST]
-    hidden_count = len(view.dearest) - len(tasks)
+    tasks = view.most_expensive[:MOST_EXPENSIVE]
+    hidden_count = len(view.most_expensive) - len(tasks)
     for title, lines in (("Agent", view.agents), ("Phase", view.phases), ("Task", tasks)):
         if lines:
             yield ""

@@ -139,7 +139,7 @@ class CheckReport:
         return self.status is CheckStatus.FAILED and bool(self.error) and not self.has_cases
 
 
-CANNOT_TELL = "new failures cannot be told from old ones"
+INDISTINGUISHABLE = "new failures cannot be distinguished from old ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Comparison:
 
     @property
     def uncountable(self) -> str:
-        """Why new failures cannot be told from old ones; "" where they can, or where nothing fails."""
+        """Why new failures cannot be distinguished from old ones; "" where they can, or where nothing fails."""
         base, now = self.baseline, self.report
         if now.status is CheckStatus.ERROR and not self.broken:
             return f"{now.name} could not be run, neither before the change nor after it"

@@ -149,7 +149,7 @@ class CheckRecord:
     broken: bool = False  # it passed on the base and cannot be run now
     # was there a run on the base to compare with?
     baseline: bool = False
-    # why new failures cannot be told from old ones
+    # why new failures cannot be distinguished from old ones
     uncountable: str = ""
     # why only a part of its tests ran
     partial: str = ""

@@ -108,7 +108,7 @@ class Policy:
     lint_fix: str | tuple[str, ...] | None = None
     on_failure: str = "fix"
     checks_where: str = "clean"
-    # wait or accept: an approval while a check is red as before, and new failures cannot be told from old ones
+    # wait or accept: an approval while a check is red as before, and new failures cannot be distinguished from old ones
     uncountable: str = "wait"
     max_cycles: int = 3
     auto_review: bool = True

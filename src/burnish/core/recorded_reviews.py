@@ -174,7 +174,7 @@ def _in_words(decision: Decision, findings: Sequence[Finding]) -> Decision:
 
 
 def uncountable_checks(history: History, cycle: int) -> list[str]:
-    """Why new failures cannot be told from old ones, for each blocking check of the newest run up to this cycle."""
+    """Why new failures cannot be distinguished from old ones, by blocking check of the newest run up to this cycle."""
     checks = _newest_checks(history, cycle)
     return [check.uncountable for check in checks if check.uncountable and check.blocking]
 

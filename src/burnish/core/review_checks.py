@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from burnish.core.change import Change
-from burnish.core.check import CANNOT_TELL, CheckStatus, Comparison
+from burnish.core.check import INDISTINGUISHABLE, CheckStatus, Comparison
 from burnish.core.journal import CheckRecord
 
 
@@ -19,7 +19,7 @@ class CheckState(StrEnum):
     MORE_SKIPPED = "more_skipped"
     NEW_FAILURES = "new_failures"
     FAILED_BEFORE = "failed_before"
-    # failed before and now, and new failures cannot be told from old ones
+    # failed before and now, and new failures cannot be distinguished from old ones
     UNCOUNTABLE = "uncountable"
     COULD_NOT_START = "could_not_start"
     NOT_RUN = "not_run"
@@ -61,7 +61,7 @@ class ReviewedCheck:
             case CheckState.FAILED_BEFORE:
                 words = f"{_count(len(self.old), 'failure')}, failed before too{passed_text}"
             case CheckState.UNCOUNTABLE:
-                words = f"{self.why}: {CANNOT_TELL}"
+                words = f"{self.why}: {INDISTINGUISHABLE}"
             case CheckState.COULD_NOT_START:
                 words = f"could not start: {self.why}"
             case CheckState.NOT_RUN:

@@ -1,4 +1,4 @@
-"""What the author is told: the task at first, then exactly what was found."""
+"""Prompts for the author: first the task, then the findings."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def work_prompt(deps: Deps, setup: TaskSetup, history: History, step: WorkStep, 
 
 
 def _with_wishes(deps: Deps, history: History) -> Spec:
-    """A plan that a person sent back is written again, from the earlier one and what the person said about it."""
+    """The task with the person's comments on the earlier plan, for a plan that was sent back."""
     spec = history.task.spec
     notes = [d.data.guidance for d in history.decisions if d.data.guidance]
     if not notes:

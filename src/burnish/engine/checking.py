@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from burnish.core.change import Change
-from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus, Comparison
+from burnish.core.check import INDISTINGUISHABLE, CheckReport, CheckStatus, Comparison
 from burnish.core.codec import decode, encode
 from burnish.core.error_lines import last_lines
 from burnish.core.event import Event
@@ -248,7 +248,7 @@ def _tests_not_run(comparisons: tuple[Comparison, ...], skipped_specs: list[Chec
 
 def warnings(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
-    messages = [f"{c.uncountable}: {CANNOT_TELL}." for c in comparisons if c.uncountable]
+    messages = [f"{c.uncountable}: {INDISTINGUISHABLE}." for c in comparisons if c.uncountable]
     if not any(is_test(s.name) for s in setup.policy.checks):
         messages.append(NO_TESTS)
     messages += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
@@ -256,5 +256,5 @@ def warnings(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]
     messages += [flaky_warning(name) for name in flaky[:MOST_NAMES]]
     unknown = [c.report.name for c in comparisons if c.baseline is None]
     if unknown:
-        messages.append(f"No baseline for {', '.join(unknown)}: old failures cannot be told from new ones.")
+        messages.append(f"No baseline for {', '.join(unknown)}: old failures cannot be distinguished from new ones.")
     return messages

@@ -8,7 +8,7 @@ from typing import Any
 
 from burnish.core.approval import asked_for
 from burnish.core.approval_criteria import ApprovalCriteria
-from burnish.core.check import CANNOT_TELL
+from burnish.core.check import INDISTINGUISHABLE
 from burnish.core.codec import encode
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
@@ -49,7 +49,7 @@ def settle(deps: Deps, setup: TaskSetup, history: History, step: DecideStep) -> 
     """Decide on a cycle and move the task."""
     decision = judge(history, setup.policy, step.cycle)
     task = history.task
-    if task.spec.type is TaskType.REVIEW and _was_heard(decision):
+    if task.spec.type is TaskType.REVIEW and _was_reviewed(decision):
         deps.record(task, *_reviewed_once(history, setup.policy, step.cycle, decision))
         archive(deps, setup.workspace, deps.event_log.task(task.id), step.cycle)
         return
@@ -62,9 +62,9 @@ def settle(deps: Deps, setup: TaskSetup, history: History, step: DecideStep) -> 
     deps.failpoint("archived")
 
 
-def _was_heard(decision: Decision) -> bool:
-    deaf = (Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW)
-    return not (isinstance(decision, Escalate) and decision.reason in deaf)
+def _was_reviewed(decision: Decision) -> bool:
+    no_review = (Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW)
+    return not (isinstance(decision, Escalate) and decision.reason in no_review)
 
 
 def _reviewed_once(history: History, policy: Policy, cycle: int, decision: Decision) -> list[Event]:
@@ -236,7 +236,7 @@ def _person_alone(history: History, policy: Policy, cycle: int) -> str:
 
 
 def _bound(history: History, policy: Policy, cycle: int) -> Binding:
-    """What was judged, and by whom; not what the branch and the settings are by now."""
+    """What was judged and by which reviewers; not the current branch and settings."""
     phase: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
     assert phase
     steps = ("", *(step.name for step in policy.pipeline))
@@ -271,7 +271,7 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
     """Why an approval waits for a person; "": it does not."""
     task, review = history.task, stored_review(history, cycle)
     if review and by_person(review.result):
-        # the review itself is a person's: nobody else needs to be asked
+        # the review itself is a person's: no other person needs to be asked
         return ""
     if review and history.rejected_by_person(review.result.tree):
         return "a person rejected this very change, so that only a person can accept it"
@@ -283,7 +283,7 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
     if policy.approval == "required":
         return "a person is to approve it (approval: required)"
     if policy.uncountable == "wait" and (reasons := uncountable_checks(history, cycle)):
-        return f"{reasons[0]}: {CANNOT_TELL}, so a person is to approve it (checks.uncountable)"
+        return f"{reasons[0]}: {INDISTINGUISHABLE}, so a person is to approve it (checks.uncountable)"
     return ""
 
 

@@ -65,7 +65,7 @@ def uncountable(limits: Iterable[Limit], agent: str, use: Use) -> str | None:
     if not names or use.source not in (CostSource.UNKNOWN, CostSource.PARTIAL):
         return None
     if use.usd is None:
-        return f"{names} cannot be counted: {agent} told no cost, and none follows from its tokens and model"
+        return f"{names} cannot be counted: {agent} reported no cost, and none follows from its tokens and model"
     return f"{names} cannot be counted: a part of what {agent} used has no known cost"
 
 

@@ -69,7 +69,7 @@ class EventLog(Protocol):
         """Refused, with who works on it and since when; a dead runner holds nothing."""
 
     def unclaimed(self) -> EventLog:
-        """The same, for what is to be said of a task that this runner does not hold."""
+        """The same log, for events of a task that this runner does not hold."""
 
 
 # Asked while an agent works, with its name and what it has used: why it must stop, if it must.
@@ -237,7 +237,7 @@ def _every_agent_is_there(name: str) -> PhaseFailed | None:
 
 
 def _nothing_is_added(spec: Spec) -> Task:
-    raise NotImplementedError("nobody handed in a way to add tasks")
+    raise NotImplementedError("no function to add tasks was passed in")
 
 
 class Budget(Protocol):
@@ -247,7 +247,7 @@ class Budget(Protocol):
         """Budgets beyond the task's own: of this run, and of the agents named."""
 
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:
-        """A call at work has used so much; gives back what all of the task's have that are not on record."""
+        """Report the usage of a running call; returns the total of the task's calls that are not recorded."""
 
     def unrecorded(self, task: int, *, include_answered: bool) -> Use:
         """What calls of the task have used that are not recorded. `include_answered`: also of answered calls."""
@@ -257,7 +257,7 @@ class Budget(Protocol):
 
 
 class NoBudget:
-    """Where nobody counts."""
+    """A budget without limits."""
 
     def limits(self, agents: Sequence[str]) -> tuple[Limit, ...]:
         return ()
@@ -272,11 +272,11 @@ class NoBudget:
         pass
 
 
-NO_PURSE = NoBudget()
+NO_BUDGET = NoBudget()
 
 
 class Progress(Protocol):
-    """Whoever watches: the terminal, the board."""
+    """Receives progress: the terminal, the board."""
 
     def event(self, task: Task, event: RecordedEvent) -> None: ...
     def output(self, task_id: int, line: str) -> None: ...
@@ -287,7 +287,7 @@ class Progress(Protocol):
 FollowUp = Callable[[History, OverrideReasons], int]
 
 
-SOMEBODY = Actor("somebody", "gate")
+UNKNOWN_PERSON = Actor("somebody", "gate")
 
 
 class Gate(Protocol):
@@ -316,7 +316,7 @@ class Deps:
     stopping: Callable[[int], bool]
     # kill -9 at a named place, for the tests that prove that nothing is lost
     failpoint: Callable[[str], None]
-    budget_tracker: Budget = NO_PURSE
+    budget_tracker: Budget = NO_BUDGET
     # budgets that a person was warned of in this run, and on which task
     warned: dict[str, int] = field(default_factory=dict)
     add: Callable[[Spec], Task] = _nothing_is_added
@@ -324,9 +324,9 @@ class Deps:
     program: Callable[[StaticReviewRequest], Review | None] = _no_program
     # why an agent cannot be started here, None if it can
     missing_agent: Callable[[str], PhaseFailed | None] = _every_agent_is_there
-    # None: nobody can be asked, and a task at the gate waits
+    # None: there is no one to ask, and a task at the gate waits
     gate: Gate | None = None
-    person: Actor = SOMEBODY
+    person: Actor = UNKNOWN_PERSON
     follow_up: FollowUp | None = None
     # what agents and checks are shut into, as the log says it (`bubblewrap`, `none`) and in a sentence
     sandbox: str = "none"

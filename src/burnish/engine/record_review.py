@@ -92,7 +92,7 @@ def with_earlier(history: History, step: ReviewStep, panel: PanelResult) -> Pane
         return panel
     reviews = [record.result for record in earlier]
     rows = [f"- {_names(review)}, {review.verdict or 'unreadable'}: {review.summary}" for review in reviews]
-    note = "\n".join([f"Heard before in this cycle (whole in {_kept_as(earlier[-1])}):", "", *rows])
+    note = "\n".join([f"Earlier reviews of this cycle (in full in {_kept_as(earlier[-1])}):", "", *rows])
     results = (voice_of(reviewer) for review in reviews for reviewer in review.reviewers)
     return replace(panel, voices=(*results, *panel.voices), summary=f"{panel.summary}\n\n{note}".strip())
 

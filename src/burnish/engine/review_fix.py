@@ -66,7 +66,7 @@ def _clear_the_ground(
     """The files as they were committed, unless they hold the edits of a reviewer that had finished."""
     head = setup.head().sha
     if new:
-        setup.lay(head)
+        setup.check_out(head)
     elif not _call(deps, history.task, step, attempt, setup.policy.reviewers[0].agent).finished():
         save_leftovers(deps, setup, history.task, step.cycle, step.phase)
         setup.workspace.reset_to(head, base=setup.base)

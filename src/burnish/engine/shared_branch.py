@@ -97,7 +97,7 @@ def void_others(deps: Deps, task: Task) -> None:
     """The branch may have moved: what was approved on it for another task is approved no longer."""
     for other in sharing(deps.event_log, task):
         with suppress(Refused):
-            # moved on by somebody else meanwhile: whoever did it has looked at the branch
+            # changed by another process in the meantime, which has checked the branch
             why = void_stale(deps.event_log.unclaimed(), deps.repository, other, deps.policy_for(other))
             if why:
                 deps.progress.note(f"Task {other.id} is no longer approved: {why}.")

@@ -44,8 +44,8 @@ LOCK_FILES = [
 ]
 
 
-# Names of files that `workspace.setup` made and that never come into git; nobody is told of them as left out.
-LAID_BY_SETUP = "laid-by-setup"
+# Names of files that `workspace.setup` made and that are never committed; they are not reported as left out.
+SETUP_FILES = "laid-by-setup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class TaskSetup:
     policy: Policy
     base: Base
     workspace: TaskWorkspace
-    # the commit that the workspace was put at and nobody has touched since
+    # the commit that the workspace was reset to, if it has not been changed since
     untouched: set[str] = field(default_factory=set)
 
-    def lay(self, commit: str) -> None:
-        """Have the workspace at that commit, without doing so again if it is."""
+    def check_out(self, commit: str) -> None:
+        """Reset the workspace to that commit, unless it is unchanged since the last reset."""
         if commit not in self.untouched:
             self.workspace.reset_to(commit, base=self.base)
         self.untouched.clear()
@@ -236,8 +236,8 @@ def set_up(deps: Deps, task: Task, setup: TaskSetup) -> None:
     if not _furnish(deps, task, setup):
         run_setup_in(deps, task, setup, setup.workspace.path, "setup", setup.head_tree(f"{task.name}-setup"))
     setup.workspace.remove_junk()
-    if deps.task_files.stamp(task, LAID_BY_SETUP) is None:
-        deps.task_files.stamp(task, LAID_BY_SETUP, "\0".join(deps.repository.left_out(setup.workspace)))
+    if deps.task_files.stamp(task, SETUP_FILES) is None:
+        deps.task_files.stamp(task, SETUP_FILES, "\0".join(deps.repository.left_out(setup.workspace)))
     deps.task_files.stamp(task, "setup", mark)
 
 

@@ -19,7 +19,7 @@ from burnish.engine.failure_text import with_task
 from burnish.engine.guard_phase import touched_event, watched
 from burnish.engine.metering import metered_call
 from burnish.engine.ports import CallDir, Deps
-from burnish.engine.task_setup import LAID_BY_SETUP, TaskSetup, isolation_env
+from burnish.engine.task_setup import SETUP_FILES, TaskSetup, isolation_env
 from burnish.engine.transitions import status_events
 from burnish.engine.unfinished_work import brief_author, give_back
 from burnish.errors import NotCommitted, PhaseFailed
@@ -38,7 +38,7 @@ def work(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None
         # the leftovers of a stopped attempt are recorded now, and the next prompt mentions them
         history = deps.event_log.history(task.id)
         if not _has_uncommitted_work(history, step):
-            setup.lay(setup.head().sha)
+            setup.check_out(setup.head().sha)
             give_back(setup, history, step)
         brief_author(deps, setup, history, step)
         deps.failpoint("work-put-right")
@@ -284,17 +284,17 @@ def _finish(
 
 
 def left_out(deps: Deps, setup: TaskSetup, task: Task) -> list[str]:
-    """What the agent wrote that never comes into git because of its name; what setup laid there is not the agent's."""
+    """Files of the agent that are never committed because of their names, without those that setup created."""
     if task.spec.type is TaskType.PLAN:
         return []
-    setup_names = (deps.task_files.stamp(task, LAID_BY_SETUP) or "").split("\0")
+    setup_names = (deps.task_files.stamp(task, SETUP_FILES) or "").split("\0")
     return [name for name in deps.repository.left_out(setup.workspace) if name not in setup_names]
 
 
 def record_failure(
     deps: Deps, setup: TaskSetup, task: Task, cycle: int, phase: str, attempt: int, error: PhaseFailed
 ) -> None:
-    """A phase that could not be carried out: saved, put right, written down."""
+    """Record a failed phase: save the work, reset the workspace, write the event."""
     # a secret or a file that is too large stays in the workspace: nothing of it may get into git
     is_kept = isinstance(error, NotCommitted)
     working = phase in ("implement", "improve", REVIEW_FIX) and not is_kept

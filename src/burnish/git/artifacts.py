@@ -10,7 +10,7 @@ from itertools import count
 from burnish.core.commit import Commit
 from burnish.errors import BadInput
 from burnish.git.objects import (
-    NOBODY,
+    BURNISH_AUTHOR,
     Author,
     parse_tree,
     read_commit,
@@ -28,7 +28,7 @@ _TRIES = 500
 
 
 def commit_artifacts(
-    project: Project, ref: str, files: Mapping[str, bytes], *, message: str, author: Author = NOBODY
+    project: Project, ref: str, files: Mapping[str, bytes], *, message: str, author: Author = BURNISH_AUTHOR
 ) -> str:
     """Add `files` to the tree of the ref in one commit; returns the tip, also where nothing changed."""
     parts = {path_parts(path): data for path, data in files.items()}

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from burnish.core.commit import Base
 from burnish.errors import BadInput, BurnishError
 from burnish.git.files import copy_index, disk_errors, write_whole
-from burnish.git.objects import NOBODY, read_commit, write_commit
+from burnish.git.objects import BURNISH_AUTHOR, read_commit, write_commit
 from burnish.git.project import Project, user_settings
 from burnish.git.publishing import publish
 from burnish.git.refs import name_conflict, read_ref
@@ -85,7 +85,7 @@ def merged_base(project: Project, commits: Sequence[str]) -> Base | None:
         if result.exit_code != 0:
             return None
         tree = result.stdout.split(b"\0")[0].decode()
-        tip = write_commit(project, tree, (tip, commit), "Merge what this task depends on", NOBODY)
+        tip = write_commit(project, tree, (tip, commit), "Merge what this task depends on", BURNISH_AUTHOR)
     # the task refers to it as its base before it has a branch
     publish(project, tip)
     return Base(tip, read_commit(project, tip).tree, None)
@@ -141,4 +141,4 @@ def identity(project: Project) -> tuple[str, str]:
     settings = user_settings(project)
     name = os.environ.get("GIT_AUTHOR_NAME") or settings.get("user.name")
     email = os.environ.get("GIT_AUTHOR_EMAIL") or settings.get("user.email")
-    return (name or NOBODY[0], email or NOBODY[1])
+    return (name or BURNISH_AUTHOR[0], email or BURNISH_AUTHOR[1])

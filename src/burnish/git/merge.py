@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.git.base import is_ancestor
-from burnish.git.objects import NOBODY, Author, read_commit, write_commit
+from burnish.git.objects import BURNISH_AUTHOR, Author, read_commit, write_commit
 from burnish.git.owned_files import plain_tree
 from burnish.git.project import Project
 from burnish.git.run import git_version
@@ -39,8 +39,8 @@ def merge_trees(project: Project, base: str, ours: str, theirs: str) -> MergeOut
     if base in (ours, theirs) or ours == theirs:
         return MergeOutcome(ours if base == theirs else theirs)
     # temporary commits, because older `git merge-tree` versions take no explicit merge base
-    root = write_commit(project, base, (), "base", NOBODY)
-    sides = [write_commit(project, tree, (root,), "side", NOBODY) for tree in (ours, theirs)]
+    root = write_commit(project, base, (), "base", BURNISH_AUTHOR)
+    sides = [write_commit(project, tree, (root,), "side", BURNISH_AUTHOR) for tree in (ours, theirs)]
     return merge_commits(project, *sides)
 
 

@@ -16,7 +16,7 @@ from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Project
 
 Author = tuple[str, str]
-NOBODY: Author = ("burnish", "burnish@localhost")
+BURNISH_AUTHOR: Author = ("burnish", "burnish@localhost")
 _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*): (.*)")
 
 
@@ -130,11 +130,13 @@ def read_commit(project: Project, sha: str) -> Commit:
     )
 
 
-def write_commit(project: Project, tree: str, parents: Sequence[str], message: str, author: Author = NOBODY) -> str:
+def write_commit(
+    project: Project, tree: str, parents: Sequence[str], message: str, author: Author = BURNISH_AUTHOR
+) -> str:
     now = time.time()
     offset = time.localtime(now).tm_gmtoff // 60
     sign = "-" if offset < 0 else "+"
-    who = f"{_plain(author[0]) or NOBODY[0]} <{_plain(author[1])}>"
+    who = f"{_plain(author[0]) or BURNISH_AUTHOR[0]} <{_plain(author[1])}>"
     when = f"{int(now)} {sign}{abs(offset) // 60:02}{abs(offset) % 60:02}"
     head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     text = "\n".join([*head, f"author {who} {when}", f"committer {who} {when}", "", message.rstrip("\n") + "\n"])

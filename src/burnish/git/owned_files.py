@@ -14,7 +14,15 @@ from burnish.core.commit import Commit
 from burnish.durability import is_sync_enabled
 from burnish.git.artifacts import commit_on_top, path_parts, put_files
 from burnish.git.files import disk_errors
-from burnish.git.objects import NOBODY, Author, parse_tree, read_commit, read_objects, write_commit, write_object
+from burnish.git.objects import (
+    BURNISH_AUTHOR,
+    Author,
+    parse_tree,
+    read_commit,
+    read_objects,
+    write_commit,
+    write_object,
+)
 from burnish.git.objects import write_tree as write_tree_object
 from burnish.git.project import Project
 from burnish.git.refs import read_ref
@@ -96,7 +104,7 @@ def read_owned_file(project: Project, ref: str, path: str) -> bytes | None:
 
 
 def commit_owned_files(
-    project: Project, ref: str, files: Mapping[str, bytes], *, message: str, author: Author = NOBODY
+    project: Project, ref: str, files: Mapping[str, bytes], *, message: str, author: Author = BURNISH_AUTHOR
 ) -> str | None:
     """Commit `files` on top of a branch; paths that others have used are skipped."""
     parts = {path_parts(path): data for path, data in files.items()}

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from burnish.errors import PhaseFailed
-from burnish.git.objects import NOBODY, parse_tree, read_commit, read_loose, write_commit, write_tree
+from burnish.git.objects import BURNISH_AUTHOR, parse_tree, read_commit, read_loose, write_commit, write_tree
 from burnish.git.project import Project
 from burnish.git.run import READ_FAILED
 from burnish.git.soundness import is_whole
@@ -44,7 +44,7 @@ def write_readable(project: Project, commit: str) -> ReadableRescue | None:
         return None
     names = tuple(name.decode("utf-8", "backslashreplace") for name in reader.unreadable)
     message = f"{old.message.rstrip()}\n\nNo longer readable: {', '.join(names)}\n"
-    return ReadableRescue(write_commit(project, tree, parents, message, NOBODY), bool(parents), names)
+    return ReadableRescue(write_commit(project, tree, parents, message, BURNISH_AUTHOR), bool(parents), names)
 
 
 class _Reader:

@@ -23,7 +23,7 @@ from burnish.git.differences import Differences
 from burnish.git.file_content import read_blobs
 from burnish.git.files import copy_index, disk_errors, is_real_dir, is_sound_index, move_out_of_the_way, remove_tree
 from burnish.git.layout import check_out_files
-from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, write_commit
+from burnish.git.objects import BURNISH_AUTHOR, Author, read_commit, with_trailers, write_commit
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import StaleRef, read_ref, update_ref
@@ -42,7 +42,7 @@ class GitWorkspace:
         name: str,
         *,
         branch: str | None = None,
-        author: Author = NOBODY,
+        author: Author = BURNISH_AUTHOR,
         secrets: Secrets = NO_SECRETS,
         max_file_bytes: int = large.MOST_BYTES,
     ) -> None:

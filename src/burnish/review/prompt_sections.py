@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus, Comparison, TestFailure
+from burnish.core.check import INDISTINGUISHABLE, CheckReport, CheckStatus, Comparison, TestFailure
 from burnish.core.finding import Finding, FindingState, Remark
 from burnish.core.task import Spec
 from burnish.review.fence import cut_text, fenced, one_line
@@ -157,7 +157,7 @@ def _both_outputs(check: Comparison, limit: int, tag: str) -> str:
     """Both outputs, for the reviewer to compare where burnish cannot compare single cases."""
     base = check.baseline.tail if check.baseline else ""
     return (
-        f"\nNote: {one_line(check.uncountable)}, so {CANNOT_TELL}. Compare the two outputs yourself.\n"
+        f"\nNote: {one_line(check.uncountable)}, so {INDISTINGUISHABLE}. Compare the two outputs yourself.\n"
         f"\nPrinted before this task:\n\n{fenced(cut_text(base or '(nothing)', limit, keep='tail'), tag=tag)}"
         f"\nPrinted now:\n\n{fenced(cut_text(check.report.tail or '(nothing)', limit, keep='tail'), tag=tag)}\n"
     )

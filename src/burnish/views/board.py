@@ -12,7 +12,7 @@ from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.board_moves import RUNNING, moves, others
 from burnish.views.filters import MET, unmet_among
-from burnish.views.status import UNDER_WAY, Summary, cycles_words, doing, review_words, summary, unsaid, was_cut
+from burnish.views.status import UNDER_WAY, Summary, cycles_words, doing, review_words, stop_reason, summary, was_cut
 
 # in the order of the story; what stands still comes before what is done
 ORDER = (
@@ -26,15 +26,15 @@ ORDER = (
     Status.COMPLETED,
     Status.CANCELLED,
 )
-# a thin strip while nothing is there; what is cancelled is in nobody's way
+# shown as a narrow column while empty
 RARE = frozenset({Status.FAILED, Status.CANCELLED})
-# the newest first: of what is over, nobody looks for the oldest
+# newest first
 _OVER = frozenset({Status.VERIFIED, Status.COMPLETED, Status.CANCELLED})
 REST = frozenset(Status) - {*UNDER_WAY, Status.BACKLOG}
 _LONGEST_NOTE = 300
 # project and number of what the inbox has: one count, wherever it is shown
 Waiting = Collection[tuple[str, int]]
-NOBODY: Waiting = frozenset()
+NONE_WAITING: Waiting = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Holders:
         return "interrupted" if was_cut(task) else ""
 
 
-def board(store: Store, project: str, holders: Holders, waiting: Waiting = NOBODY) -> BoardView:
+def board(store: Store, project: str, holders: Holders, waiting: Waiting = NONE_WAITING) -> BoardView:
     """Every task of a project, in columns."""
     tasks = store.tasks(project, brief=True)
     cards = cards_of(tasks, holders, waiting=waiting)
@@ -161,7 +161,7 @@ def board(store: Store, project: str, holders: Holders, waiting: Waiting = NOBOD
     return BoardView(columns, head_of(tasks, holders, waiting), tuple(agents))
 
 
-def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NOBODY) -> Head:
+def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NONE_WAITING) -> Head:
     """The head without cards: it is computed at every change."""
     unmet = unmet_among(tasks)
     standings = [(task, holders.standing(task)) for task in tasks]
@@ -176,7 +176,7 @@ def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NOBODY) 
 
 
 def cards_of(
-    tasks: Sequence[Task], holders: Holders, ids: Collection[int] | None = None, waiting: Waiting = NOBODY
+    tasks: Sequence[Task], holders: Holders, ids: Collection[int] | None = None, waiting: Waiting = NONE_WAITING
 ) -> list[TaskCard]:
     """The cards of these ids, or of all. `tasks` are all of the project: they depend on each other."""
     tasks_by_id = {task.id: task for task in tasks}
@@ -270,7 +270,7 @@ def _tone(task: Task) -> str:
 
 
 def _why(task: Task) -> str:
-    word = unsaid(task)
+    word = stop_reason(task)
     return word.value.replace("_", " ").lower() if word else ""
 
 

@@ -75,7 +75,7 @@ BY_HAND: Mapping[Status, Mapping[Status, str]] = {
     _S.FAILED: {_S.IN_PROGRESS: "retry", _S.CODE_REVIEW: "retry", _S.BACKLOG: "back", _S.CANCELLED: "cancel"},
     _S.CANCELLED: {_S.BACKLOG: "back"},
 }
-# what needs work that was reviewed, and what nobody may do while a runner holds the task
+# actions that need reviewed work, and actions that are not allowed while a runner holds the task
 _NEEDS_WORK = ("review", "override", "improve")
 _NEEDS_REST = ("ask", "review", "override", "improve", "run", "goon", "merge")
 # who holds a task while it is worked on
@@ -113,7 +113,7 @@ def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], standing: str) 
     act = BY_HAND[task.status].get(to)
     if act is None:
         raise Refused(
-            f"Nobody moves a task from {_words(task.status)} to {_words(to)} by hand: burnish does.",
+            f"A task cannot be moved from {_words(task.status)} to {_words(to)} by hand: burnish does that.",
             hint=_instead(task),
         )
     why = why_not(task, act, unmet, standing)

@@ -12,9 +12,9 @@ from burnish.core.journal import Failure, PhaseResult, ReviewerRecord, ReviewFix
 from burnish.core.review import is_person
 from burnish.store.tally import Of, PhaseRow, Tally
 
-# a person's time is nobody's bill
+# a person's time has no cost
 UNPAID = ("gate",)
-NOBODY = "unknown"
+UNKNOWN_AUTHOR = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _calls(phase: PhaseRow, effort: CostView, authors: Mapping[Of, str]) -> Iter
         agent = phase.result.agent if isinstance(phase.result, WorkResult | Failure) else ""
         model = (phase.result.model or "") if isinstance(phase.result, WorkResult) else ""
         author = agent or (authors.get(phase.of, "") if own else "")
-        yield (author or NOBODY, model), effort
+        yield (author or UNKNOWN_AUTHOR, model), effort
 
 
 def _reviewers(result: PhaseResult | None) -> tuple[ReviewerRecord, ...]:

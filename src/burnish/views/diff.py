@@ -29,7 +29,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One hunk. `skipped` lines that nobody changed stand before it; the first of them is `old` and `new`."""
+    """One hunk. `skipped` unchanged lines come before it; the first of them is `old` and `new`."""
 
     lines: tuple[DiffLine, ...]
     skipped: int = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import ProjectRow, Store
-from burnish.views.board import NOBODY, ORDER, Head, Holders, Waiting, head_of
+from burnish.views.board import NONE_WAITING, ORDER, Head, Holders, Waiting, head_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class ProjectLine:
 
 
 def project_lines(
-    store: Store, projects: Iterable[ProjectRow], holders: Holders, waiting: Waiting = NOBODY
+    store: Store, projects: Iterable[ProjectRow], holders: Holders, waiting: Waiting = NONE_WAITING
 ) -> list[ProjectLine]:
     """The projects; those that need a person first, then those with running tasks, then by name."""
     lines = [_line(row, store.tasks(row.key, brief=True), holders, waiting) for row in projects]

@@ -61,7 +61,7 @@ class StatsView:
     flaky: dict[str, int]
     agents: tuple[CostLine, ...]
     phases: tuple[CostLine, ...]
-    dearest: tuple[CostLine, ...]
+    most_expensive: tuple[CostLine, ...]
     total: CostView
     # day, week or month
     step: str
@@ -94,7 +94,7 @@ def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | N
         flaky=_flaky_tests(tally.phases),
         agents=effort.by_agent(phases, tally),
         phases=effort.by_phase(phases),
-        dearest=effort.by_task(phases, tally),
+        most_expensive=effort.by_task(phases, tally),
         total=effort.total(one for _, one in phases),
         step=step,
         over_time=over_time,
@@ -134,14 +134,14 @@ def _over_time(phases: Sequence[Paid], ends: Sequence[End], since: str, today: d
             start,
             accepted=rest[start, True],
             stopped=rest[start, False],
-            verdicts=tuple((w, n) for w, n in _said(phases_by_start.get(start, ())).items() if n),
+            verdicts=tuple((w, n) for w, n in _verdict_counts(phases_by_start.get(start, ())).items() if n),
             effort=effort.total(one for _, one in phases_by_start.get(start, ())),
         )
         for start in starts
     )
 
 
-def _said(phases: Iterable[Paid]) -> dict[str, int]:
+def _verdict_counts(phases: Iterable[Paid]) -> dict[str, int]:
     return judged.verdicts(judged.reviews(phase for phase, _ in phases))
 
 
@@ -202,7 +202,7 @@ def cost_json(view: StatsView) -> dict[str, Any]:
         "total": effort_json(view.total),
         "by_agent": [line.as_json("agent", "model") for line in view.agents],
         "by_phase": [line.as_json("phase", "detail") for line in view.phases],
-        "by_task": [line.as_json("task", "title") for line in view.dearest],
+        "by_task": [line.as_json("task", "title") for line in view.most_expensive],
         "over_time": {"step": view.step, "each": [_stretch_json(one) for one in view.over_time]},
     }
 

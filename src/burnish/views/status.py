@@ -43,8 +43,8 @@ WAITING = {
     "improve": "burnish improve {}",
     "outside": "burnish review {} --from FILE",
 }
-# reasons that the final verdict says already
-SAID = (Reason.MAX_CYCLES, Reason.NEEDS_DISCUSSION, Reason.REJECTED)
+# reasons that the final verdict already shows
+IN_VERDICT = (Reason.MAX_CYCLES, Reason.NEEDS_DISCUSSION, Reason.REJECTED)
 NEEDS_A_PERSON = (Status.BLOCKED, Status.WAITING_APPROVAL, Status.FAILED)
 # what stands still, and what to look at or type first
 _FIRST = (
@@ -252,9 +252,9 @@ def review_words(task: Task) -> str:
     return f"{task.review_status}, {_many(task.issues_fixed, 'issue')}" if has_fixes else str(task.review_status or "")
 
 
-def unsaid(task: Task) -> Reason | ErrorCode | None:
-    """Why it stopped, unless the final verdict already tells."""
-    if task.final_verdict is not None and task.reason in SAID:
+def stop_reason(task: Task) -> Reason | ErrorCode | None:
+    """Why it stopped; None if the final verdict already shows it."""
+    if task.final_verdict is not None and task.reason in IN_VERDICT:
         return None if task.error is ErrorCode.REVIEW_REJECTED else task.error
     return task.reason or task.error
 
@@ -263,7 +263,7 @@ def _detail(task: Task, now: datetime, *, alive: Alive, running: bool) -> str:
     if task.status in UNDER_WAY:
         words = (verdict_so_far(task, alive), _progress(task, now, running=running))
         return " ".join(str(word) for word in words if word)
-    why = ", ".join(word for word in (task.final_verdict, unsaid(task)) if word)
+    why = ", ".join(word for word in (task.final_verdict, stop_reason(task)) if word)
     cycles = f"({_many(task.cycle, 'cycle')})" if task.cycle else ""
     return f"{why} {cycles}".strip() if why else ""
 

@@ -212,7 +212,7 @@ def send_back(
             f"There is nothing to fix in task {task.id}: no finding is open.",
             hint='Say what to change: -m "…"',
         )
-    why = note.strip() or "a person said: fix what was found"
+    why = note.strip() or "a person asked to fix the findings"
     blockers = tuple(history.open_finding_ids())
     data = _signed("revise", GateChoice.FIX, note, person, why)
     data = replace(data, guidance=note.strip(), blockers=blockers, commit=commit, step=step)

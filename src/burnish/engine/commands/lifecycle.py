@@ -70,7 +70,7 @@ def retry(event_log: EventLog, repository: Repository, task_id: int, *, by: str)
 
 
 def review_again(event_log: EventLog, task_id: int, *, by: str) -> Task:
-    """A person asks for a review of what is on the branch now; the checks that come before it are run anew."""
+    """Request another review of the branch; the checks before it run again."""
     event_log.refuse_if_held(task_id)
     history = event_log.history(task_id)
     task = history.task
@@ -124,7 +124,7 @@ def _unblock(history: History, by: str, note: str) -> list[Event]:
         to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
         return [resumed(history, to, note=note)]
     blockers = tuple(history.open_finding_ids())
-    data = DecisionMade(action="revise", by=by, why="a person said: go on", blockers=blockers)
+    data = DecisionMade(action="revise", by=by, why="a person asked to continue", blockers=blockers)
     decision = new_event("decision.made", data, run=task.run, cycle=cycle, explicit=("blockers",))
     return [decision, status_events(task, Status.IN_PROGRESS, note=note)]
 

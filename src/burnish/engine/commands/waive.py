@@ -1,4 +1,4 @@
-"""What a person rules on findings: waive, reopen, and waivers that run out. Each is one transaction."""
+"""A person's decisions on findings: waive, reopen, and the expiry of waivers. Each is one transaction."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from burnish.engine.ports import EventLog
 from burnish.engine.transitions import status_events
 from burnish.errors import BadInput
 
-# Stopped for what findings say. Of other reasons (unreadable, rejected, budget) no waiver is an answer.
-OVER_FINDINGS = frozenset({Reason.MAX_CYCLES, Reason.STALLED, Reason.GUARD, Reason.NEEDS_DISCUSSION})
+# Reasons that a waiver can resolve, unlike others (unreadable, rejected, budget).
+BLOCKED_BY_FINDINGS = frozenset({Reason.MAX_CYCLES, Reason.STALLED, Reason.GUARD, Reason.NEEDS_DISCUSSION})
 APPROVED = frozenset({Status.VERIFIED, Status.WAITING_APPROVAL})
 
 
 def waive(event_log: EventLog, task_id: int, finding_id: str, waiver: Waiver, *, block_on: Severity) -> Finding:
-    """A person lives with it. Was it the last thing in the way, the task is decided anew by the next run."""
+    """Waive a finding. If it was the last blocker, the next run decides on the task again."""
     if not waiver.reason.strip():
-        raise BadInput("A waiver needs a reason.", hint='Say why it may stay: --reason "…"')
-    history = _at_rest(event_log, task_id)
+        raise BadInput("A waiver needs a reason.", hint='Say why the finding may stay: --reason "…"')
+    history = _unheld_history(event_log, task_id)
     update = ledger.waive(history.findings, finding_id, replace(waiver, cycle=history.cycle))
-    event_log.record(task_id, *_told(history, update), *_let_go_on(history, update, waiver, block_on))
+    event_log.record(
+        task_id, *_finding_events(history, update), *_resume_if_unblocked(history, update, waiver, block_on)
+    )
     return _one(update, finding_id)
 
 
 def reopen(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reason: str, block_on: Severity) -> Finding:
-    """A person says that it is not settled. An approval that rested on it is void."""
-    history = _at_rest(event_log, task_id)
+    """Reopen a finding. An approval is void if the finding blocks."""
+    history = _unheld_history(event_log, task_id)
     note = f"reopened by {by}" + (f": {reason.strip()}" if reason.strip() else "")
     update = ledger.reopen(history.findings, finding_id, note, history.cycle)
-    event_log.record(task_id, *_told(history, update), *_void(history, update, block_on))
+    event_log.record(task_id, *_finding_events(history, update), *_void(history, update, block_on))
     return _one(update, finding_id)
 
 
@@ -48,13 +50,13 @@ def expire(event_log: EventLog, task_id: int, today: str, *, block_on: Severity)
     history = event_log.history(task_id)
     update = ledger.expire(history.findings, today)
     if update.reopened and not _is_held(event_log, history):
-        event_log.record(task_id, *_told(history, update), *_void(history, update, block_on))
+        event_log.record(task_id, *_finding_events(history, update), *_void(history, update, block_on))
         return update.reopened
     return ()
 
 
-def _at_rest(event_log: EventLog, task_id: int) -> History:
-    """While a runner is at work, its own word on the finding would be lost, or ours."""
+def _unheld_history(event_log: EventLog, task_id: int) -> History:
+    """The history, if no runner works on the task: its changes to the finding and ours would overwrite each other."""
     event_log.refuse_if_held(task_id)
     return event_log.history(task_id)
 
@@ -68,14 +70,14 @@ def _one(update: LedgerDiff, finding_id: str) -> Finding:
     return next(f for f in update.findings if f.id.casefold() == finding_id.strip().casefold())
 
 
-def _told(history: History, update: LedgerDiff) -> list[Event]:
+def _finding_events(history: History, update: LedgerDiff) -> list[Event]:
     return finding_events(history.task, history.cycle, history.findings, update)
 
 
-def _let_go_on(history: History, update: LedgerDiff, waiver: Waiver, block_on: Severity) -> list[Event]:
-    """The stored review is weighed again without what was waived."""
+def _resume_if_unblocked(history: History, update: LedgerDiff, waiver: Waiver, block_on: Severity) -> list[Event]:
+    """Decide on the stored review again if the last blocker was waived."""
     task, decision = history.task, history.decision(history.cycle)
-    if task.status is not Status.BLOCKED or task.reason not in OVER_FINDINGS or decision is None:
+    if task.status is not Status.BLOCKED or task.reason not in BLOCKED_BY_FINDINGS or decision is None:
         return []
     blockers = decision.data.blockers
     if not last_blockers_gone(update.findings, blockers, block_on):
@@ -92,12 +94,12 @@ def _let_go_on(history: History, update: LedgerDiff, waiver: Waiver, block_on: S
 
 
 def _void(history: History, update: LedgerDiff, block_on: Severity) -> list[Event]:
-    """Back to the stored review, which now has an open finding against it."""
+    """Void the approval and return to the stored review if a blocking finding is open again."""
     task = history.task
-    standing = [f for f in update.findings if f.id in update.reopened and blocks(f, block_on)]
-    if task.status not in APPROVED or not standing:
+    open_blockers = [f for f in update.findings if f.id in update.reopened and blocks(f, block_on)]
+    if task.status not in APPROVED or not open_blockers:
         return []
-    why = f"{', '.join(f.id for f in standing)} is open again: {standing[0].note}"
+    why = f"{', '.join(f.id for f in open_blockers)} is open again: {open_blockers[0].note}"
     where: dict[str, Any] = {"run": task.run, "cycle": history.cycle}
     again = DecisionMade(action="again", by="burnish", why=why)
     return [

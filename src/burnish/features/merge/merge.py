@@ -63,7 +63,7 @@ class MergedTask:
     commit: str
     how: str
     rechecked: bool = False
-    # checks whose new failures could not be told from old ones when it was approved
+    # checks whose new failures could not be distinguished from old ones when it was approved
     uncountable: tuple[str, ...] = ()
     # that its change is outside of the `paths` of all tests
     untested: str = ""

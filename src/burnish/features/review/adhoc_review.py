@@ -89,7 +89,7 @@ class AdhocResult:
     # a line on the repository's settings, where they were left aside
     unused: str = ""
     checks: tuple[ReviewedCheck, ...] = ()
-    # are failures that cannot be told from old ones accepted?
+    # are failures that cannot be distinguished from old ones accepted?
     accepts_uncountable: bool = False
 
     @property

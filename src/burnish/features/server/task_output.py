@@ -1,4 +1,4 @@
-"""What a task left in the burnish home, for those who read it piece by piece: logs, prompts as sent, artifacts."""
+"""Files of a task in the burnish home, readable in parts: logs, prompts as sent, artifacts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.errors import NotFound
 from burnish.features.tasks.logs import AT_ONCE, Chunk, find_logs, read_chunk
 from burnish.runtime.requests import LogFile
 
-MOST_OF_A_PAPER = 1024 * 1024
+MAX_ARTIFACT_TEXT = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ def outputs(home: Path, task: Task) -> list[Output]:
     """Oldest first."""
     found = []
     for file in find_logs(folder_of(home, task)):
-        # a file may be put in place anew while we look: its secrets were taken out
+        # the file may be missing while it is replaced by its redacted version
         size = file.path.stat().st_size if file.path.exists() else 0
         found.append(Output(file, size))
     return found
 
 
 def output(home: Path, task: Task, name: str) -> Output:
-    """By name, and only of those there are: no path from outside is ever opened."""
+    """Find an output by name among the existing ones, so that a path from a request is never opened."""
     found = next((one for one in outputs(home, task) if one.name == name), None)
     if found is None:
         raise NotFound(f"Task {task.id} has no output {name!r}.", hint=f"`burnish log {task.id}` shows what there is.")
@@ -60,47 +60,47 @@ def output(home: Path, task: Task, name: str) -> Output:
 
 
 def piece(one: Output, offset: int) -> Chunk:
-    """From `offset` on; a negative one begins near the end."""
+    """The output from `offset` on; a negative offset begins near the end."""
     path = one.file.path
     try:
         return read_chunk(path, offset if offset >= 0 else _near_the_end(path), secrets_from_environment())
     except FileNotFoundError:
-        # it is being put in place anew, without its secrets
+        # it is being replaced by its redacted version
         return Chunk("", max(0, offset), max(0, offset), 0)
 
 
-def papers(home: Path, task: Task) -> list[ArtifactFile]:
+def list_artifacts(home: Path, task: Task) -> list[ArtifactFile]:
     """The artifacts that burnish wrote, by name."""
     folder = folder_of(home, task) / "artifacts"
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     return [ArtifactFile(p.name, p.stat().st_size) for p in files if p.is_file() and not p.name.startswith(".")]
 
 
-def whole_paper(home: Path, task: Task, name: str) -> bytes | None:
-    """One of them as it is; None where the home has it no more, and refused where no paper can have that name."""
+def read_artifact_bytes(home: Path, task: Task, name: str) -> bytes | None:
+    """The bytes of an artifact; None if the home no longer has it. Raises `NotFound` for an invalid name."""
     if not name or "/" in name or "\x00" in name:
-        raise _no_paper(task, name)
+        raise _artifact_not_found(task, name)
     file_path = folder_of(home, task) / "artifacts" / name
-    return file_path.read_bytes() if any(one.name == name for one in papers(home, task)) else None
+    return file_path.read_bytes() if any(one.name == name for one in list_artifacts(home, task)) else None
 
 
-def _no_paper(task: Task, name: str) -> NotFound:
+def _artifact_not_found(task: Task, name: str) -> NotFound:
     return NotFound(f"Task {task.id} has no artifact {name!r}.", hint=f"`burnish show {task.id}` lists them.")
 
 
-def paper(home: Path, task: Task, name: str) -> str:
+def read_artifact_text(home: Path, task: Task, name: str) -> str:
     """An artifact as text; a very large one is truncated with a note."""
-    found = next((one for one in papers(home, task) if one.name == name), None)
+    found = next((one for one in list_artifacts(home, task) if one.name == name), None)
     if found is None:
-        raise _no_paper(task, name)
+        raise _artifact_not_found(task, name)
     with (folder_of(home, task) / "artifacts" / found.name).open("rb") as file:
-        text = file.read(MOST_OF_A_PAPER).decode("utf-8", "replace")
-    omitted_bytes = found.size - MOST_OF_A_PAPER
+        text = file.read(MAX_ARTIFACT_TEXT).decode("utf-8", "replace")
+    omitted_bytes = found.size - MAX_ARTIFACT_TEXT
     return text + (f"\n\n[burnish: {omitted_bytes} bytes are left out here]\n" if omitted_bytes > 0 else "")
 
 
 def _near_the_end(path: Path) -> int:
-    """At the beginning of a line, where there are lines."""
+    """An offset near the end of the file, at the beginning of a line if there is one."""
     with path.open("rb") as file:
         start = max(0, os.fstat(file.fileno()).st_size - AT_ONCE)
         file.seek(start)

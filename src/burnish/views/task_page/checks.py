@@ -1,4 +1,4 @@
-"""What the checks said at the base, and what they say now."""
+"""Check results at the base and now."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FailedTest:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One count, then and now; None where nobody knows."""
+    """One count, then and now; None if unknown."""
 
     name: str
     before: int | None

@@ -1,4 +1,4 @@
-"""Findings with their lives: what happened to each, and by whom."""
+"""Findings with their history: what happened to each, and who did it."""
 
 from __future__ import annotations
 

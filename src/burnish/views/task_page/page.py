@@ -196,4 +196,4 @@ def _at_rest(task: Task, standing: str) -> str:
         return f"It was handed to a reviewer outside: burnish review {task.id} --from FILE brings the answer."
     if task.status is Status.CODE_REVIEW and task.waits_for:
         return "It waits for its review: ask for it, or let it be improved."
-    return "Nobody is at work on it. Let it go on."
+    return "No runner works on it. Continue it."

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import PlainTextResponse
 
 from burnish.adapters.redaction import secrets_from_environment
-from burnish.features.server.task_output import output, outputs, papers, piece, whole_paper
+from burnish.features.server.task_output import list_artifacts, output, outputs, piece, read_artifact_bytes
 from burnish.features.tasks.inspect import artifact, diff_text, workspace_path
 from burnish.runtime.requests import LogFile
 from burnish.web.api.answers import ApiModel
@@ -107,14 +107,14 @@ def log(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: File
 @router.get("/artifacts", response_model=ArtifactsOut)
 def artifacts(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """The files of the audit trail."""
-    found = papers(registry.home, registry.store.task(project.key, task))
+    found = list_artifacts(registry.home, registry.store.task(project.key, task))
     return {"artifacts": [{"name": o.name, "bytes": o.size, "ref": f"review-cycle://{task}/{o.name}"} for o in found]}
 
 
 @router.get("/artifacts/{name:path}", response_class=PlainTextResponse, responses=TEXT)
 def read_artifact(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: FileName) -> PlainTextResponse:
     """Like `burnish show review-cycle://TASK/NAME`."""
-    content = whole_paper(registry.home, registry.store.task(project.key, task), name)
+    content = read_artifact_bytes(registry.home, registry.store.task(project.key, task), name)
     # files that are missing in the home are read from the repository
     return PlainTextResponse(artifact(registry.open(project.key), task, name) if content is None else content)
 

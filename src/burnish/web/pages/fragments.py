@@ -13,7 +13,7 @@ from burnish.core.task import Task, TaskType
 from burnish.errors import BurnishError, NotFound
 from burnish.features.decide.decisions import decision_view
 from burnish.features.server.registry import ProjectRegistry
-from burnish.features.server.task_output import outputs, papers
+from burnish.features.server.task_output import list_artifacts, outputs
 from burnish.features.tasks.changes import base_tree
 from burnish.features.tasks.inspect import artifact
 from burnish.runtime.app import App
@@ -114,7 +114,7 @@ def _log(context: PageContext) -> dict[str, Any]:
 
 def _artifacts(context: PageContext) -> dict[str, Any]:
     prompts = [one for one in outputs(context.registry.home, context.task) if one.is_prompt]
-    return {"artifacts": papers(context.registry.home, context.task), "prompts": prompts}
+    return {"artifacts": list_artifacts(context.registry.home, context.task), "prompts": prompts}
 
 
 PARTS: dict[str, Callable[[PageContext], dict[str, Any]]] = {

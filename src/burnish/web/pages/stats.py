@@ -55,7 +55,7 @@ def _view(registry: ProjectRegistry, project: ProjectRow, days: int, everything:
     return {
         "view": view,
         "charts": [] if view.empty else charts(view),
-        "most_expensive": view.dearest[:MOST_EXPENSIVE],
+        "most_expensive": view.most_expensive[:MOST_EXPENSIVE],
         "days": days,
         "everything": everything,
         "names": names,

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from burnish.core.override import QUESTIONS
 from burnish.errors import NotFound
-from burnish.features.server.task_output import Output, output, paper, piece
+from burnish.features.server.task_output import Output, output, piece, read_artifact_text
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
 from burnish.web.pages.fragments import AT_ONCE, PARTS, PageContext, page_context, part
 from burnish.web.pages.rendering import fragment, page
@@ -91,13 +91,13 @@ def whole(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Na
 
 @router.get("/artifact/{name}")
 def artifact(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
-    text = paper(registry.home, registry.store.task(project.key, task), name)
+    text = read_artifact_text(registry.home, registry.store.task(project.key, task), name)
     return fragment("task/artifact.html.j2", name=name, read=read(name, text))
 
 
 @router.get("/artifact/{name}/raw")
 def artifact_raw(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
-    return PlainTextResponse(paper(registry.home, registry.store.task(project.key, task), name))
+    return PlainTextResponse(read_artifact_text(registry.home, registry.store.task(project.key, task), name))
 
 
 def _pieces(found: Output) -> Iterator[str]:
