@@ -33,6 +33,10 @@ PHRASES = {
     r"\bin so many words\b": "explicitly",
     r"\bfor the record\b": "kept with the decision",
     r"\bgives? (?:it|them) up\b": "cancel",
+    r"\bnobody\b": "no reviewer; no runner; unknown",
+    r"\bhopeless\b": "why it is aborted",
+    r"\bbe told (?:from|apart)\b": "be distinguished",
+    r"\bstand(?:s|ing)? in the way\b": "block",
 }
 _ANY = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES), re.IGNORECASE)
 
@@ -102,6 +106,8 @@ def test_a_file_that_is_clean_leaves_the_list(found: dict[str, list[str]]) -> No
         ("There is no branch", False),
         ("There are no tasks", False),
         ("amended", False),
+        ("A key that nobody knows is an error", True),
+        ("New failures cannot be told from old ones", True),
         ("`burnish run` decides anew", True),
     ],
 )

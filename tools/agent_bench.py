@@ -77,7 +77,7 @@ class Bench:
         values: dict[str, Any] = {"role": role, "phase": role, "prompt": "Do it.", "task": 1, "cycle": 1}
         values |= {"agent": "it", "model": self.program.model, "cwd": self.repo.path, "timeout_seconds": seconds}
         settings = {"it": entry or AgentSettings(name="it", kind=self.program.name)}
-        # the place of work is not the person's checkout, which nobody may write
+        # the workspace is not the person's checkout, which must not be written
         checkout = self.root / "checkout" if self.confined else self.repo.path
         with mock.patch.dict(os.environ, self.env):
             runner = AgentRunner(

@@ -49,7 +49,7 @@ def holds_up(program: Program) -> str:
 
 
 def hasty(new: Path) -> Brain:
-    """A model that is done too early, and repairs what it is told."""
+    """A model that stops too early, and then fixes the findings."""
 
     def brain(turn: Turn) -> Move:
         if not turn.tools:
@@ -67,7 +67,7 @@ def told_why(turn: Turn) -> bool:
 
 
 def _left(it: Bench, new: Path) -> list[str]:
-    """Changes in the repository, the program's own folder aside: some write their settings anew as they like them."""
+    """Changes in the repository, the program's own folder aside: some rewrite their settings."""
     own = f".{it.program.name}/"
     paths = [line[3:] for line in it.repo.git("status", "--porcelain", "-uall").splitlines()]
     hook = STOP_HOOKS[it.program.name]

@@ -165,7 +165,7 @@ PROGRAMS = {
         AGENTS["codex"].tested_version,
         home=_codex_home,
         control=("codex", "exec", "-s", "workspace-write", "-"),
-        # a hook is trusted at the terminal, where nobody sits here
+        # a hook is trusted at the terminal, and no person is at it here
         at_work=(
             *("codex", "exec", "--disable", "plugins", "--dangerously-bypass-approvals-and-sandbox"),
             *("--dangerously-bypass-hook-trust", "-m", MODEL, "-"),

@@ -76,9 +76,9 @@ def kept(results: dict[str, Any] | None = None) -> dict[str, Any]:
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
-def keep(label: str, found: dict[str, Any], *, anew: bool) -> None:
+def keep(label: str, found: dict[str, Any], *, replace: bool) -> None:
     results = kept()
-    if not anew:
+    if not replace:
         found["trials"] = {**results.get(label, {}).get("trials", {}), **found["trials"]}
     write(kept({**results, label: found}))
 
@@ -89,10 +89,10 @@ def all_of_them(labels: Sequence[str], only: Sequence[str]) -> int:
 
     with ThreadPoolExecutor(2) as pool:
         for label, found in zip(labels, pool.map(most, labels), strict=True):
-            keep(label, found, anew=not only)
+            keep(label, found, replace=not only)
     for label in labels:
         if ALONE in trials_of(label, only):
-            keep(label, in_a_process(label, [ALONE]), anew=False)
+            keep(label, in_a_process(label, [ALONE]), replace=False)
     results = kept()
     return int(any(not trial["good"] for label in labels for trial in results[label]["trials"].values()))
 
@@ -101,7 +101,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make agents", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*EVERY, []], help="which programs; all if left out")
     parser.add_argument("--only", nargs="+", default=[], choices=list(TRIALS), help="which trials")
-    parser.add_argument("--record", action="store_true", help="write tests/agents/samples anew instead")
+    parser.add_argument("--record", action="store_true", help="write tests/agents/samples again instead")
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     place().mkdir(parents=True, exist_ok=True)

@@ -75,7 +75,7 @@ SHARED = {
     "agent": "name of the agent",
     "attempt": "counts from 1 within run, cycle and phase; each number is used once",
     "base": "the commit that the change begins at",
-    "blockers": "ids of the findings that stand in the way",
+    "blockers": "ids of the blocking findings",
     "by": "who did it: `burnish`, or the name of a person",
     "command": "the command line",
     "commit": "the commit that it is about",

@@ -26,7 +26,7 @@ from burnish.errors import BadInput
         ("verify_command: make test", "That is checks.test here."),
         ("review: {include_git_diff: true}", "That is review.context.git_diff here."),
         ("review: {include_session_log: true}", "That is review.context.session_log here."),
-        ("executor: {hitl_review: true}", "Its settings stand at the top here: hitl_review"),
+        ("executor: {hitl_review: true}", "Its settings are top-level keys here: hitl_review"),
         ("max_concurrency: 3", "burnish run --all -j N"),
         ("useWorktrees: true", "Each task has a workspace of its own"),
     ],

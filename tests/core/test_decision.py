@@ -230,7 +230,7 @@ WEIGHED = {
     "two": (panel(), (finding(), finding("F2")), Verdict.CHANGES_REQUESTED, "F1 and F2 still stand"),
     "a criterion": (panel(compliance=(Compliance("fast", False),)), (), Verdict.CHANGES_REQUESTED, "not met: fast"),
     "blocking": (panel(blocking=True), (), Verdict.CHANGES_REQUESTED, "asks for a person"),
-    "unseen": (panel(uncovered=("a.py",)), (), Verdict.APPROVED, "nobody looked at a.py"),
+    "unseen": (panel(uncovered=("a.py",)), (), Verdict.APPROVED, "no reviewer looked at a.py"),
     "no approval": (panel(Verdict.REJECTED), (finding(),), Verdict.REJECTED, ""),
 }
 

@@ -87,7 +87,7 @@ def test_models_protocols_and_commands_of_the_settings_are_asked_too(
     assert "some-model" in said["judge"].what
     assert "no licence" in said["broken"].what and "by hand: sh -c" in said["broken"].remedy
     assert "no-such-program" in said["gone"].what and "Install no-such-program" in said["gone"].remedy
-    assert "said 'True []'" in said["robot"].what
+    assert "answered 'True []'" in said["robot"].what
 
 
 def test_agents_are_asked_inside_of_bubblewrap(user_repo: UserRepo, hermetic: Path) -> None:

@@ -191,7 +191,7 @@ _PLAIN_TEXT = ("aider", "command", "scripted")
 
 
 def _with_recovered(call: FinishedCall) -> FinishedCall:
-    """For the bill only: what stands in a damaged line is never an answer."""
+    """For the cost only: a damaged line is never an answer."""
     lines = [json.dumps(event) for event in recover_events(call.stdout)]
     return replace(call, stdout="\n".join([call.stdout, *lines]))
 

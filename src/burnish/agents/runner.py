@@ -268,7 +268,7 @@ class AgentRunner:
         argv = (located(call.argv), *call.argv[1:])
         with ExitStack() as stack:
             if self._sandbox and self._logins:
-                # a reviewer stands in a snapshot that it may only read
+                # a reviewer works in a read-only snapshot
                 writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
                 visible = (*readable, *([Path(entry.script)] if entry.script else []))
                 # what it prints is what it is billed and judged by: it may not be rewritten from inside

@@ -99,7 +99,7 @@ def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
 
 
 def written(value: Any) -> str:
-    """A value on one line, as it would stand in the file."""
+    """A value on one line, as it is written in the file."""
     if isinstance(value, str):
         return visible(value) if value and value == value.strip() else json.dumps(value)
     from burnish.features.settings.provenance import plain

@@ -33,7 +33,7 @@ class Row:
     words: str
     since: float
     spinner: Spinner
-    said: str = ""
+    last_output: str = ""
 
 
 class LiveProgress(PlainProgress):
@@ -70,7 +70,7 @@ class LiveProgress(PlainProgress):
         text = one_line(line)
         row = self.rows.get(task_id)
         if row and text:
-            row.said = text
+            row.last_output = text
 
     def write(self, text: str) -> None:
         message, room = Text.from_ansi(text), self.console.width
@@ -106,6 +106,6 @@ class LiveProgress(PlainProgress):
         words = f"T{row.task.id} {title}  {row.words}  {duration(time.monotonic() - row.since)}{cost}"
         grid = Table.grid(padding=(0, 1))
         tail_room = room - width(words) - 8
-        tail = Text(cut(row.said, tail_room), style="dim") if tail_room > 12 else Text("")
+        tail = Text(cut(row.last_output, tail_room), style="dim") if tail_room > 12 else Text("")
         grid.add_row(row.spinner, Text(words, no_wrap=True, overflow="ellipsis"), tail)
         return grid

@@ -86,13 +86,13 @@ class QuietProgress(PlainProgress):
     """-q: print no progress."""
 
     def event(self, task: Task, event: RecordedEvent) -> None:
-        """Not told."""
+        """Not shown."""
 
     def output(self, task_id: int, line: str) -> None:
-        """Not told."""
+        """Not shown."""
 
     def note(self, text: str) -> None:
-        """Not told."""
+        """Not shown."""
 
 
 def watcher(*, several: bool, quiet: bool, verbose: bool) -> PlainProgress:

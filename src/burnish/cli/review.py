@@ -79,7 +79,9 @@ def review(
     number = _task_number(what) if what else None
     if number is not None:
         return _review_task(number, flags, exit_zero=exit_zero, as_json=as_json)
-    return _review_change(_wish(what or rev, dirty, staged, base), flags, tests, exit_zero=exit_zero, as_json=as_json)
+    return _review_change(
+        _review_target(what or rev, dirty, staged, base), flags, tests, exit_zero=exit_zero, as_json=as_json
+    )
 
 
 def _take(
@@ -103,7 +105,7 @@ def _flags(agents: list[str] | None, model: str | None) -> dict[str, Any]:
     return {"review": flags} if flags else {}
 
 
-def _wish(rev: str | None, dirty: bool, staged: bool, base: str | None) -> ReviewTarget:
+def _review_target(rev: str | None, dirty: bool, staged: bool, base: str | None) -> ReviewTarget:
     from burnish.features.review.adhoc_review import ReviewTarget
 
     kind = "dirty" if dirty else "staged" if staged else "rev" if rev else "auto"
@@ -111,17 +113,17 @@ def _wish(rev: str | None, dirty: bool, staged: bool, base: str | None) -> Revie
 
 
 def _review_change(
-    wish: ReviewTarget, flags: dict[str, Any], tests: bool | None, *, exit_zero: bool, as_json: bool
+    target: ReviewTarget, flags: dict[str, Any], tests: bool | None, *, exit_zero: bool, as_json: bool
 ) -> int:
     from burnish.adapters.agents import StopTokens
     from burnish.features.review.adhoc_review import review_change
     from burnish.runtime.signals import stopping_on_signals
 
     stops = StopTokens()
-    with _telling() as words, stopping_on_signals(stops, words):
+    with _progress_printer() as words, stopping_on_signals(stops, words):
         try:
             result = review_change(
-                start_dir(), wish, flags=flags, tests=tests, stop=stops.of(0), say=words, hear=_overheard()
+                start_dir(), target, flags=flags, tests=tests, stop=stops.of(0), say=words, on_output=_output_printer()
             )
         except BaseException:
             if stops.asked:
@@ -140,13 +142,13 @@ def _review_change(
     return 0 if result.passed or exit_zero else 1
 
 
-def _overheard() -> Callable[[str], None] | None:
+def _output_printer() -> Callable[[str], None] | None:
     """Prints agent output with -v."""
     return (lambda line: tell(f"  | {clean(line.rstrip())}")) if SESSION.verbose and not SESSION.quiet else None
 
 
 @contextmanager
-def _telling() -> Iterator[Callable[[str], None]]:
+def _progress_printer() -> Iterator[Callable[[str], None]]:
     """Yields a function that prints progress on stderr, with a spinner on a terminal."""
     if SESSION.quiet:
         yield lambda text: None

@@ -10,7 +10,7 @@ from burnish.errors import BadInput
 
 
 def with_setting(text: str, key: tuple[str, ...], value: bool, name: str) -> str:
-    """The file's text with `key` set; `name` is what people are told."""
+    """The file's text with `key` set; `name` is the file's name in messages."""
     data, _ = parse_yaml(text, name)
     target = _copy(data)
     put(target, key, value)

@@ -45,7 +45,7 @@ BASE: Mapping[str, Any] = {
     "checks": {"test": "auto", "lint": "auto", "guard": {}},
     **{name: {} for name in _PLAIN},
 }
-# Stated as a whole: half of one file's check and half of another's would be a third that nobody wrote.
+# Replaced as a whole: a check merged from two files would be one that is in neither of them.
 WHOLE = (("checks", "test"), ("checks", "lint"), ("checks", "extra", "*"), ("roles", "*"))
 
 

@@ -47,16 +47,16 @@ _MODEL = "A model is set for an agent (agents.NAME.model), a role (roles.review.
 # What is given on the command line or with the task.
 _NO_SETTING = {
     # spec-runner's section: everything stands below it there, and at the top here
-    "executor": "Its settings stand at the top here: hitl_review, review.max_cycles, checks.test, agent and so on.",
+    "executor": "Its settings are top-level keys here: hitl_review, review.max_cycles, checks.test, agent and so on.",
     "model": _MODEL,
     "claudemodel": _MODEL,
     "defaultmodel": _MODEL,
     "aimodel": _MODEL,
-    "maxconcurrency": "How many tasks run at once is said by the run: burnish run --all -j N.",
-    "maxparallel": "How many tasks run at once is said by the run: burnish run --all -j N.",
-    "workcount": "How many tasks run is said by the run: burnish run --all -j N.",
-    "skiptests": "That is said by the task: burnish add --skip-tests, or burnish edit ID --skip-tests.",
-    "defaultskiptests": "That is said by the task: burnish add --skip-tests, or burnish edit ID --skip-tests.",
+    "maxconcurrency": "Set the number of parallel tasks on the command line: burnish run --all -j N.",
+    "maxparallel": "Set the number of parallel tasks on the command line: burnish run --all -j N.",
+    "workcount": "Set the number of parallel tasks on the command line: burnish run --all -j N.",
+    "skiptests": "Set it for each task: burnish add --skip-tests, or burnish edit ID --skip-tests.",
+    "defaultskiptests": "Set it for each task: burnish add --skip-tests, or burnish edit ID --skip-tests.",
     "useworktrees": "Each task has a workspace of its own; there is nothing to set.",
     "branchmode": "Each task has a branch of its own; there is nothing to set.",
     "createbranch": "Each task has a branch of its own; there is nothing to set.",

@@ -78,7 +78,7 @@ def name_in(root: Path, name: str) -> str:
 def read_accepted(root: Path, name: str, links: Mapping[str, str], *, longest: int) -> bytes | None:
     """A file that settings name, from the root; one outside of the checkout only where `links` lists its target.
 
-    An absolute path stands in the settings themselves, and a person accepted those or wrote them.
+    An absolute path is part of the settings, which a person has accepted or written.
     """
     name = name_in(root, name)
     path = root / name
@@ -104,7 +104,7 @@ def repository_layer(root: Path) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
     in_table = table_layer(root)
     if layer and in_table:
         raise BadInput(
-            "Settings stand in burnish.yaml and in [tool.burnish] of pyproject.toml.",
+            "Settings are in burnish.yaml and in [tool.burnish] of pyproject.toml.",
             hint="Keep one of the two.",
         )
     found = layer or in_table

@@ -75,9 +75,9 @@ class Context(v.Section):
     plan: v.Flag = Field(default=True, description="plan or specification")
     git_diff: v.Flag = Field(default=True, description="the whole change")
     delta: v.Flag = Field(default=True, description="what changed since the last review")
-    test_results: v.Flag = Field(default=True, description="what the tests said")
+    test_results: v.Flag = Field(default=True, description="output of the tests")
     baseline: v.Flag = Field(default=True, description="what failed before the task")
-    lint_results: v.Flag = Field(default=True, description="what the linter said")
+    lint_results: v.Flag = Field(default=True, description="output of the linter")
     last_error: v.Flag = Field(default=True, description="errors of earlier attempts")
     prior_findings: v.Flag = Field(default=True, description="findings of earlier reviews")
     project_context: v.Flag = Field(default=True, description="`AGENTS.md`, `REVIEW.md` and the like, from the base")
@@ -113,9 +113,7 @@ class ReviewSettings(v.Section):
     )
     model: v.Text | None = Field(default=None, description="reviewers' model")
     max_cycles: v.Count = Field(default=3, description="rounds of work and review before a person is asked")
-    block_on: Literal["error", "warning"] = Field(
-        default="error", description="mildest severity that stands in the way"
-    )
+    block_on: Literal["error", "warning"] = Field(default="error", description="mildest severity that blocks approval")
     trigger: v.Trigger = Field(default="completion", description="`explicit`: stop in `code_review` after the checks")
     may_fix: v.Flag = Field(default=False, description="the reviewer may repair; checked and reviewed again")
     accept_unsigned: v.Flag = Field(

@@ -94,7 +94,7 @@ class Config(v.Section):
 
     @property
     def ignored(self) -> tuple[IgnoredKey, ...]:
-        """What stands in the repository's file and only a user may set."""
+        """Keys in the repository's file that only a user may set."""
         return self._ignored
 
     def with_origins(self, origins: Mapping[str, str], ignored: tuple[IgnoredKey, ...] = ()) -> Config:

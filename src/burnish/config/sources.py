@@ -79,7 +79,7 @@ def read_text(path: Path) -> str | None:
 
 
 def yaml_layer(path: Path, name: str) -> Layer | None:
-    """A YAML file of settings; `name` is what people are told."""
+    """A YAML file of settings; `name` is its name in messages."""
     text = read_text(path)
     if text is None:
         return None
@@ -224,7 +224,7 @@ def _check_size(data: Any, name: str) -> None:
 
 
 def flag_layer(flags: Mapping[str, Any]) -> Layer:
-    """What was said on the command line: `{"review.max_cycles": 5}`; None means: not said."""
+    """The settings given on the command line: `{"review.max_cycles": 5}`; None means: not given."""
     data: dict[str, Any] = {}
     for name, value in flags.items():
         if value is not None:

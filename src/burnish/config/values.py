@@ -31,7 +31,7 @@ CategoryName = Literal["compliance", "code", "test", "architecture", "performanc
 
 
 class Section(BaseModel):
-    """A group of settings: fixed once read, and no key that nobody knows."""
+    """A group of settings: immutable, and unknown keys are errors."""
 
     # Built when first used: loading settings uses `Config` alone, which has all the others inside.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -162,7 +162,7 @@ class CheckEntry(Section):
         default="auto",
         description="a string for the shell, or a list of words; `auto` is what `burnish init` would find",
     )
-    blocking: Flag = Field(default=True, description="do new failures stand in the way of approval?")
+    blocking: Flag = Field(default=True, description="whether new failures block approval")
     timeout_minutes: Amount | None = Field(default=None, description="instead of `checks.timeout_minutes`")
     paths: tuple[Text, ...] = Field(
         default=(), description='patterns, e.g. `[api/**, "*.sql"]`: it runs only if the change touches one'

@@ -9,7 +9,7 @@ from burnish.core.agent import Use
 from burnish.core.policy import Policy
 from burnish.core.task import Task
 
-# of what may be spent: a person should hear of it before it is gone
+# part of the budget after which a person is notified
 NEAR = 0.8
 
 

@@ -85,7 +85,7 @@ class ChangedFile:
         return numbers
 
     def map_line(self, line: int) -> int | None:
-        """Where a line of the old file stands in the new one; None if it was deleted."""
+        """The number in the new file of a line of the old one; None if it was deleted."""
         shift = 0
         for hunk in self.hunks:
             old_end = hunk.old_start + max(hunk.old_lines, 1)

@@ -1,4 +1,4 @@
-"""What the checks said, at the base and now."""
+"""Results of the checks, at the base and now."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def after_work(now: ConvergenceState) -> Decision | None:
     if now.disputed_again:
         return _disagree(now.disputed_again)
     but = f" {left_out_words(now.left_out)}" if now.left_out else ""
-    reply = f" It said: {_shortened(now.last_words)}" if now.last_words else ""
+    reply = f" Its reply: {_shortened(now.last_words)}" if now.last_words else ""
     if now.cycle == 1:
         what = " that may be committed" if but else ""
         return Escalate(Reason.NO_CHANGES, f"{CHANGED_NOTHING}{what}.{but}{reply}")
@@ -140,7 +140,7 @@ def after_review(
     if panel.verdict is Verdict.CHANGES_REQUESTED or against:
         return send_back(_why(panel, findings, blockers, against), blockers or _alive(findings), now)
     if panel.uncovered:
-        return Escalate(Reason.INCOMPLETE_REVIEW, f"Nobody looked at {_names(panel.uncovered)}.")
+        return Escalate(Reason.INCOMPLETE_REVIEW, f"No reviewer looked at {_names(panel.uncovered)}.")
     missing = unjudged(panel.compliance, criteria)
     if not panel.signed:
         return Wait(_unsigned_words(unruled_ids(panel, findings, block_on), missing))
@@ -193,7 +193,7 @@ def effective_verdict(
         why = "it asks for a person before anything else (blocking)"
     elif panel.uncovered:
         # no objection to the code: only the review is incomplete
-        return panel.verdict, f"approved by the reviewer, but nobody looked at {_names(panel.uncovered)}"
+        return panel.verdict, f"approved by the reviewer, but no reviewer looked at {_names(panel.uncovered)}"
     elif not_ruled_ids := unruled_ids(panel, findings, block_on):
         return panel.verdict, f"approved by the reviewer, but {_not_ruled_words(not_ruled_ids)}"
     elif panel.unseen_files:

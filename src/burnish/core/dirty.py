@@ -1,4 +1,4 @@
-"""What lies uncommitted in a workspace: does it stand in the way of a review?"""
+"""Uncommitted files in a workspace, and whether they block a review."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Finding:
 
 
 def blocks(finding: Finding, block_on: Severity) -> bool:
-    """Does it stand in the way of approval?"""
+    """Whether it blocks approval."""
     return finding.alive and finding.remark.severity.rank <= block_on.rank
 
 

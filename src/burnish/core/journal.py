@@ -134,7 +134,7 @@ class CheckRecord:
     why: str = optional("")
     seconds: float | None = None  # how long it ran
     exit_code: int | None = None  # exit code of the command
-    blocking: bool = True  # whether new failures stand in the way of an approval
+    blocking: bool = True  # whether new failures block an approval
     # None: only its exit code is known
     counts: RecordedCounts | None = None
     # tests that fail and did not on the base, up to 50
@@ -214,7 +214,7 @@ class ReviewResult(PhaseResult):
     # of records from before the decision held it
     review_status: str | None = optional(None)
     compliance: tuple[Compliance, ...] = ()  # the acceptance criteria and checklist items
-    # changed paths that nobody looked at
+    # changed paths that no reviewer looked at
     uncovered: tuple[str, ...] = ()
     # changed paths that no reviewer was shown; None: not on record
     unseen: tuple[str, ...] | None = None
@@ -264,7 +264,7 @@ class DecisionData:
     why: str = ""
     reason: str | None = optional(None)  # why the task stops, e.g. `max_cycles`
     review_status: str | None = optional(None)
-    # ids of the findings that stand in the way
+    # ids of the blocking findings
     blockers: tuple[str, ...] = optional(())
     # phases of the cycle that no longer count
     supersede: tuple[str, ...] = optional(())

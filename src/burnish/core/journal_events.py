@@ -253,7 +253,7 @@ class ReviewStopped:
     """A review does not lead to an approval."""
 
     why: str = ""
-    # ids of the findings that stand in the way
+    # ids of the blocking findings
     blockers: tuple[str, ...] = ()
     by: str = optional("")
     commit: str = optional("")

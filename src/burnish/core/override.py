@@ -24,7 +24,7 @@ class OverrideReason(StrEnum):
 class OverrideQuestion:
     flag: str
     words: str
-    # None: it makes a task, and is no category
+    # None: it makes a task and is not a category
     ground: OverrideReason | None
 
 

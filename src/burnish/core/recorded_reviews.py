@@ -56,7 +56,7 @@ def not_allowed(files: Sequence[UnseenFile], allow: Sequence[str]) -> tuple[Unse
 
 
 def settled_by_waiver(history: History, cycle: int) -> DecisionRecord | None:
-    """A person waived the last blocker of that cycle: the record of it, if nobody has decided since."""
+    """A person waived the last blocker of that cycle: the record of it, if there was no decision since."""
     last = next((d for d in reversed(history.decisions) if d.cycle == cycle), None)
     return last if last and last.action == "again" and last.data.waived else None
 

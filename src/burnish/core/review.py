@@ -33,7 +33,7 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Compliance:
-    """Was an acceptance criterion or checklist item met? None = nobody judged it."""
+    """Was an acceptance criterion or checklist item met? None = not judged."""
 
     item: str  # the criterion or checklist item
     met: bool | None  # null: it was not judged
@@ -60,7 +60,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What the reviewer said, when we could not understand it. Never an approval."""
+    """A reviewer's reply that could not be read. Never an approval."""
 
     why: str
     reply: str
@@ -100,13 +100,13 @@ class UnseenFile:
 
 @dataclass(frozen=True, slots=True)
 class PanelResult:
-    """Everything that was said in one cycle's review, and what it comes to."""
+    """All reviewers' results of one review, and the combined verdict."""
 
     voices: tuple[ReviewerResult, ...]
     verdict: Verdict | None  # None = unreadable
     summary: str
     why: str = ""
-    # changed paths that nobody saw
+    # changed paths that no reviewer saw
     uncovered: tuple[str, ...] = ()
     # changed files with content that cannot be shown, without those that the user's settings allow
     unseen_files: tuple[UnseenFile, ...] = ()
@@ -127,5 +127,5 @@ PERSON = "user:"
 
 
 def is_person(reviewer: str) -> bool:
-    """A review that somebody signed with a name of their own, `user:ada`, is no agent's."""
+    """Whether the review is a person's, signed `user:ada`, and not an agent's."""
     return reviewer.startswith(PERSON)

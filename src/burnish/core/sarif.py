@@ -29,7 +29,7 @@ class ResultBuilder:
 
 
 def runs_of(log: Any) -> list[Any] | None:
-    """The analyser's runs; None if this is no SARIF."""
+    """The analyser's runs; None if this is not SARIF."""
     runs = at(log, "runs")
     return runs if isinstance(runs, list) else None
 

@@ -58,7 +58,7 @@ class Shape:
     pattern: str
     # no part of a longer word: a hash or an image in base64 must not be cut up
     whole: bool = True
-    # begins like much that is no secret: the more must speak for it
+    # its prefix is common in other text, so more evidence is needed
     strict: bool = False
     # part of each secret, quicker to search for than the whole because it begins with a literal
     part: str = ""

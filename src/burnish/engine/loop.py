@@ -99,7 +99,7 @@ def _archived(deps: Deps, setup: TaskSetup, task: Task) -> Task:
 
 @contextmanager
 def disk_trouble() -> Iterator[None]:
-    """A full disk is no bug of ours, wherever it shows."""
+    """Report a full disk as an error of the machine, not as a bug, wherever it occurs."""
     try:
         yield
     except OSError as error:
@@ -140,7 +140,7 @@ def _unsteady(deps: Deps, task: Task) -> Task:
 
 
 def _took_target_in(deps: Deps, setup: TaskSetup, task: Task) -> bool:
-    """Before an author goes on: a person may have merged the target into the branch, which is no part of the change."""
+    """Whether a person merged the target into the branch, which does not belong to the change."""
     tip = setup.workspace.tip()
     if not task.commit or tip in (None, task.commit):
         return False

@@ -20,11 +20,11 @@ class TaskWorkspace(Protocol):
     def path(self) -> Path: ...
     @property
     def moved_to(self) -> Path | None:
-        """Where a directory is that stood in its place and that burnish had not made."""
+        """The new path of a directory that was in its place and that burnish had not made."""
 
     def exists(self) -> bool: ...
     def head(self) -> Commit | None:
-        """The newest commit with work in it; what burnish itself wrote on the branch is no part of its tree."""
+        """The newest commit with work in it; its tree is without the files that burnish wrote on the branch."""
 
     def tip(self) -> str | None:
         """Its sha alone: no process is started for it."""

@@ -96,7 +96,7 @@ def review_input(deps: Deps, setup: TaskSetup, history: History, cycle: int, ste
     context = (
         deps.repository.context_files(setup.workspace, setup.base) if "project_context" in setup.policy.context else ()
     )
-    # that burnish was stopped is no error of the work, and must not make a question that was answered a new one
+    # an interruption is not an error of the work, and must not change a prompt that was already answered
     failures = [p.result for p in history.failures() if not p.result.is_interrupted]
     return ReviewInput(
         spec=_beside_criteria(task.spec) if step else task.spec,
@@ -105,7 +105,7 @@ def review_input(deps: Deps, setup: TaskSetup, history: History, cycle: int, ste
         commit=head,
         change=with_lock_digests(setup.workspace.changes(setup.base.tree, head.tree), setup.workspace.read_blobs),
         delta=delta_since(setup, history, cycle, review_phase(step)),
-        # what the review before a step has just raised is no earlier finding to it
+        # findings of the review in the same cycle are not earlier findings for a step
         findings=tuple(f for f in history.findings if not step or f.first_cycle < cycle),
         comparisons=remembered(deps, task, cycle),
         project_context=context,

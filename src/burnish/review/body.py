@@ -164,7 +164,7 @@ def _summary(panel: PanelResult | None) -> str:
     words += f"\n\nReason for the rejection: {reason}" if reason and reason != prose(panel.summary) else ""
     uncovered_rows = [f"- `{line(quoted(path))}`" for path in panel.uncovered]
     unseen = [f"- `{line(quoted(file.path))}`: {line(file.description)}" for file in panel.unseen_files]
-    words += "\n\nNobody looked at:\n\n" + "\n".join(uncovered_rows) if uncovered_rows else ""
+    words += "\n\nNo reviewer looked at:\n\n" + "\n".join(uncovered_rows) if uncovered_rows else ""
     return words + ("\n\nNot seen by any reviewer, a person decides:\n\n" + "\n".join(unseen) if unseen else "")
 
 

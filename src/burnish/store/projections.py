@@ -118,7 +118,7 @@ def _status(db: Database, event: RecordedEvent) -> None:
 
 
 def _word(words: type[Reason | ErrorCode | FinalVerdict | ReviewStatus], word: str | None) -> str | None:
-    """A word nobody could read back must not get in."""
+    """The value of the enum. Raises `ValueError` for an unknown word, which could not be read back."""
     return words(word).value if word else None
 
 
@@ -226,8 +226,8 @@ def _decision(db: Database, event: RecordedEvent) -> None:
     waits = event.data["action"] == "wait"
     db.all("p_decided", {**_here(event), "waits": int(waits), "waits_for": _waits_for(event.data) if waits else ""})
     if waits and "review_status" in event.data:
-        said = _word(ReviewStatus, event.data["review_status"])
-        db.all("p_review_status", {**_here(event), "review_status": said})
+        review_status = _word(ReviewStatus, event.data["review_status"])
+        db.all("p_review_status", {**_here(event), "review_status": review_status})
     if again := event.data.get("supersede"):
         db.all("p_supersede", {**where, "phases": list(again)})
     for phase, attempt in event.data.get("reinstate", ()):

@@ -144,7 +144,7 @@ def _match(
 
 
 def _covers(ledger: _LedgerState, finding: Finding, place: Anchor, group: RemarkGroup) -> bool:
-    """Is the remark heard if it is put to that finding? What was waived, or is a check's, does not change by it."""
+    """Whether the finding can record the remark: a waived finding, or a check's, does not change by a remark."""
     remark = group.remark
     if finding.state is FindingState.WAIVED:
         delta = None if finding.waiver and finding.waiver.cycle >= ledger.cycle else ledger.delta
@@ -229,7 +229,7 @@ def _open_new(ledger: _LedgerState, groups: list[RemarkGroup], narrow: bool) -> 
 
 
 def _narrowed(ledger: _LedgerState, id: str, remark: Remark) -> Remark:
-    """Later rounds shrink: what is new, and neither grave nor in what changed since, is only told."""
+    """In later cycles a new warning outside the changed lines is kept as info."""
     in_delta = remark.file is not None and touches(ledger.delta, remark.file, remark.line, remark.end_line)
     if in_delta or remark.severity is not Severity.WARNING or is_person(remark.source):
         return remark

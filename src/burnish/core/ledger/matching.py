@@ -51,7 +51,7 @@ _FILLING = """
 """
 _EMPTY = frozenset(_FILLING.split())
 
-_Said = tuple[tuple[frozenset[str], frozenset[str]], ...]
+_WordSets = tuple[tuple[frozenset[str], frozenset[str]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Trace:
     severity: Severity
     rule: str
     words: frozenset[str]
-    # the words of each who spoke of it, by title and in all
-    said: _Said
+    # the words of each remark on it: of the title, and of the whole
+    word_sets: _WordSets
     person: bool
     quote: str
     quote_lines: frozenset[str]
@@ -75,7 +75,7 @@ class Trace:
 
 
 def trace(remark: Remark, place: Anchor) -> Trace:
-    statements = _said(remark)
+    statements = _word_sets(remark)
     lines = frozenset(squeeze(line) for line in remark.quote.split("\n")) - {""}
     return Trace(
         (remark.category, remark.rule, remark.title, remark.description, remark.quote, remark.source),
@@ -141,7 +141,7 @@ def _candidates(
 
 
 def pair_left_over(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]:
-    """Old → new of what is left: one finding nobody mentioned, one remark close by, and nothing else near.
+    """Old → new of what is left: one finding without a remark, one remark close by, and nothing else near.
 
     For reviewers that quote nothing and miscount: words and lines may differ, but no other can be meant.
     """
@@ -202,7 +202,7 @@ def is_same_code(delta: Change | None, old: Anchor, new: Anchor) -> bool:
 
 def say_the_same(one: Remark, other: Remark) -> bool:
     """Do they share enough words that one of them can stand for both? Words kept from others count as well."""
-    return _alike(_said(one), _said(other))
+    return _alike(_word_sets(one), _word_sets(other))
 
 
 def _apart(old: Trace, new: Trace) -> bool:
@@ -213,7 +213,7 @@ def _apart(old: Trace, new: Trace) -> bool:
     if old.rule and new.rule:
         return old.rule != new.rule
     unlike = old.severity is not new.severity or old.person or new.person or old.rule != new.rule
-    return unlike and not _alike(old.said, new.said)
+    return unlike and not _alike(old.word_sets, new.word_sets)
 
 
 def parts(remark: Remark) -> list[Remark]:
@@ -222,17 +222,17 @@ def parts(remark: Remark) -> list[Remark]:
     return [replace(remark, description=own), *(replace(remark, title=text, description="") for text in other_texts)]
 
 
-def _said(remark: Remark) -> _Said:
+def _word_sets(remark: Remark) -> _WordSets:
     word_sets = [(_words(part.title), _words(part.description)) for part in parts(remark)]
     return tuple((title, title | rest) for title, rest in word_sets)
 
 
-def _alike(one: _Said, other: _Said) -> bool:
+def _alike(one: _WordSets, other: _WordSets) -> bool:
     return any(max(_overlap(a, c), _overlap(b, d)) >= _ALIKE for a, b in one for c, d in other)
 
 
 def _thinkable(old: Trace, new: Trace) -> bool:
-    """Code that stands in one file is not that of another; and it moves only to where something changed."""
+    """Whether the two may be the same code: in one file, or moved to a place that changed."""
     if old.place.gone and new.place.sure and new.place.seen:
         return False
     if old.place.file == new.place.file or old.place.file is None or new.place.file is None:
@@ -248,11 +248,11 @@ def _place(old: Anchor, new: Anchor) -> float | None:
         return None
     gap = _gap(old, new)
     if not (old.sure and new.sure):
-        # Somebody's count of lines. That it comes out on the very line is no accident.
+        # A line number without a quote may be a miscount; the same number twice is evidence.
         exact = 0.15 if old.line == new.line else 0.0
         return _PLACE * math.exp(-gap / 8) + exact
     if gap:
-        # Both stand where their code stands, and that is not the same place.
+        # Both positions are certain, and they differ.
         return -0.4
     return _PLACE if abs(old.line - new.line) <= 1 else _PLACE * 0.7
 
@@ -281,7 +281,7 @@ def _likeness_of_words(old: Trace, new: Trace) -> float:
     if _one_spot(old.place, new.place):
         # Names that the code itself holds speak of the place, which is weighed already, not of the problem.
         names = old.quote_names | new.quote_names
-    title = max(_overlap(one - names, other - names) for one, _ in old.said for other, _ in new.said)
+    title = max(_overlap(one - names, other - names) for one, _ in old.word_sets for other, _ in new.word_sets)
     words = _overlap(old.words - names, new.words - names)
     return max(title, words, (title + words) / 2)
 

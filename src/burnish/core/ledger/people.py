@@ -21,7 +21,7 @@ def dispute(findings: tuple[Finding, ...], claims: Iterable[tuple[str, str]], cy
         elif not evidence.strip():
             notes.append(f"{id} was disputed without evidence")
         else:
-            # Said again before anybody ruled on it, it is still the same dispute.
+            # Disputed again before a ruling, it is still the same dispute.
             fresh = finding.state is not FindingState.DISPUTED
             now[id] = replace(
                 finding, state=FindingState.DISPUTED, evidence=evidence.strip(), disputes=finding.disputes + fresh

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from burnish.core.change import Change, ChangedFile
 from burnish.core.finding import Remark
 
-# A shorter text is found everywhere: it cannot tell one place from another.
-TELLING = 8
+# A shorter quote occurs in too many places to identify one.
+MIN_QUOTE = 8
 # Lines on either side of an edit that still count as "there".
 NEAR = 3
 
@@ -106,7 +106,7 @@ def follow(remark: Remark, delta: Change | None, tree: Tree) -> Anchor:
     line, removed_text = _follow_line(entry, remark.line)
     stays = Anchor(path, line, _end(remark, line))
     quote = remark.quote if remark.quote.strip() else (removed_text or "")
-    if len(squeeze(quote)) < TELLING and removed_text is not None:
+    if len(squeeze(quote)) < MIN_QUOTE and removed_text is not None:
         return replace(stays, gone=True)
     hits = tree.find(path, quote)
     if removed_text is not None and entry:
@@ -121,7 +121,7 @@ def follow(remark: Remark, delta: Change | None, tree: Tree) -> Anchor:
 
 
 def _put(remark: Remark, stays: Anchor, spot: tuple[int, int], *, alone: bool) -> Anchor:
-    # A line that nobody quoted is only as good as the count of who named it.
+    # Without a quote, the line number may be a miscount.
     sure = bool(remark.quote.strip())
     if stays.line is not None and spot[0] <= stays.line <= spot[1]:
         return replace(stays, sure=sure, reach=spot[1])
@@ -235,7 +235,7 @@ def _removed_text(file: ChangedFile, line: int) -> str:
 
 def _elsewhere(remark: Remark, quote: str, delta: Change | None, tree: Tree, path: str) -> Anchor | None:
     """The anchor of code that was moved to another file, found among the lines added there."""
-    if delta is None or len(squeeze(quote)) < TELLING:
+    if delta is None or len(squeeze(quote)) < MIN_QUOTE:
         return None
     for entry in sorted(delta.files, key=lambda f: f.path):
         if entry.path != path and entry.status != "D":

@@ -55,7 +55,7 @@ def configured(config: Config, checkout: Path) -> list[ConfiguredAgent]:
     for name, models in models_by_name.items():
         entry = entries[name].placed(checkout)
         if entry.kind == "static" or (entry.kind in CLI_KINDS and name == entry.kind):
-            continue  # those are told where the programs of this machine are
+            continue  # reported with the programs of this machine
         with_models = [ConfiguredAgent(entry, model) for model in dict.fromkeys(models) if model]
         found += with_models or [ConfiguredAgent(entry, None)]
     return found
@@ -71,11 +71,11 @@ def _used(config: Config) -> Iterator[tuple[str, str | None]]:
 
 
 def configured_signs(start: Path, env: Mapping[str, str] = os.environ) -> list[Diagnostic]:
-    """Whether each could be started, as far as can be told without starting it."""
+    """Whether each could be started, as far as is known without starting it."""
     try:
         root, config = settings_at(start)
     except BurnishError:
-        return []  # told with the settings
+        return []  # reported with the settings
     return [_sign(one, env) for one in configured(config, root or start)]
 
 

@@ -255,7 +255,7 @@ def _python_of(spec: CheckSpec, argv: tuple[str, ...]) -> str:
 
 
 def first_program(command: str) -> str:
-    """The program that a shell line starts first, as well as can be told; "" if not."""
+    """The program that a shell line probably starts first; "" if unknown."""
     line = re.sub(r"^\s*cd\s+\S+\s*&&\s*", "", command)
     try:
         words = shlex.split(line, comments=True)

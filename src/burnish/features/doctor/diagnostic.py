@@ -12,7 +12,7 @@ OK, WEAK, MISSING = "ok", "weak", "missing"
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """`missing` stands in the way of the loop; `weak` does not."""
+    """`missing` prevents runs; `weak` does not."""
 
     group: str
     name: str

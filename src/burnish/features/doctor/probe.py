@@ -45,7 +45,7 @@ class _ProbeContext:
 
 
 def probe_signs(start: Path) -> list[Diagnostic]:
-    """Side by side: each is asked once, read-only, and waits for nobody."""
+    """Ask each agent once, read-only and in parallel."""
     root, config = settings_at(start)
     with tempfile.TemporaryDirectory(prefix="burnish-probe-") as folder:
         place = Path(folder).resolve()
@@ -57,7 +57,7 @@ def probe_signs(start: Path) -> list[Diagnostic]:
 
 
 def _asked_ones(config: Config, checkout: Path) -> list[ConfiguredAgent]:
-    """The programs of this machine, then what the settings name. A script has nobody behind it."""
+    """The programs of this machine, then the agents in the settings, without scripted ones."""
     entries = agent_settings(config)
     programs = [ConfiguredAgent(entries[one.kind], entries[one.kind].model) for one in installed_agents()]
     return [*programs, *(one for one in configured(config, checkout) if one.entry.kind != "scripted")]
@@ -88,11 +88,11 @@ def _asked(ground: _ProbeContext, one: ConfiguredAgent, label: str) -> Diagnosti
         reply = ground.agents.call(_request(one, ground.place / label))
     except PhaseFailed as failure:
         hint = failure.hint.replace(_SEE_LOG, "").strip()
-        # what the runner says of the sandbox is no reason not to try it
+        # also if the hint is about the sandbox
         by_hand = [_by_hand(one)] if not hint or one.entry.kind in ("command", "acp") else []
         return PROBE.weak(one.name, f"{who}: {failure.what}", ". ".join([*by_hand, *filter(None, [hint])]))
     word = " ".join(reply.text.split())[:40]
-    return PROBE.ok(one.name, f"{who}: said {word!r} in {time.monotonic() - begun:.1f} s")
+    return PROBE.ok(one.name, f"{who}: answered {word!r} in {time.monotonic() - begun:.1f} s")
 
 
 def _by_hand(one: ConfiguredAgent) -> str:

@@ -26,7 +26,7 @@ class Edit:
     old: bytes | None
     new: bytes | None
     mode: int = 0o600
-    # what is worth telling
+    # messages for the user
     notes: tuple[str, ...] = ()
 
     @property
@@ -79,10 +79,10 @@ class Backups:
         return backup if isinstance(backup, dict) and backup.get("path") == os.fspath(path) else None
 
     def install(self, edit: Edit, without_ours: Callable[[bytes], bytes]) -> None:
-        """Keep what was there, then write; a second install keeps the first one's memory."""
+        """Back up the file, then write it; a second install keeps the backup of the first."""
         backup = self.find(edit.path)
         if backup is None or backup["after"] != _sum(edit.old):
-            # Ours may stand there from an install that nobody remembers: that is not what to go back to.
+            # The file may contain our entry from an install without a backup: it must not be restored.
             before = None if edit.old is None else without_ours(edit.old)
             backup = {
                 "path": os.fspath(edit.path),

@@ -80,7 +80,7 @@ class CommitReviews:
         last = next((review for review in every if review.commit == head), every[-1] if every else None)
         if last and last.state == "running":
             with self.turn() as free:
-                if free:  # nobody is at it any more
+                if free:  # no process works on it any more
                     return replace(last, state="failed", error="It was interrupted.")
         return last
 
@@ -132,7 +132,7 @@ def failed_stop_reviews(start: Path) -> list[CommitNews]:
 
 
 def is_rebasing(found: FoundRepository) -> bool:
-    """Commits that git is only replaying are no news."""
+    """Whether git is replaying commits, which need no new review."""
     return any((found.git_dir / name).is_dir() for name in ("rebase-merge", "rebase-apply"))
 
 
@@ -161,7 +161,7 @@ def on_commit(
 
 def _work_through(reviews: CommitReviews, look: Callable[[CommitReview], CommitReview], stops: StopTokens) -> None:
     for review in reviews.all():
-        if review.state == "running":  # it is our turn, so whoever began it is gone
+        if review.state == "running":  # we hold the lock, so the process that began it has ended
             reviews.keep(replace(review, state="failed", error="It was interrupted.", finished=time.time()))
     while not stops.asked and (waiting := _next(reviews)) is not None:
         reviews.keep(replace(waiting, state="running"))

@@ -1,4 +1,4 @@
-"""The post-commit hook: where git looks for it, and what stands in it."""
+"""The post-commit hook: its path and content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burnish.git.discovery import FoundRepository
 from burnish.git.run import bare_env, git
 
 _SHELL = re.compile(rb"#!\s*(\S*/)?(env\s+(-\S+\s+)*)?(ba|da|k|z|a)?sh\b[^\n]*(\n|$)")
-# Programs that write hooks of their own, and a word that stands in them.
+# Programs that write their own hooks, and a word that these hooks contain.
 _MANAGERS = {
     "husky": b"husky",
     "lefthook": b"lefthook",

@@ -120,7 +120,7 @@ def _settings(hook: StopHook, path: Path) -> _Target:
 
 
 def _unseen(found: FoundRepository, hook: StopHook) -> _Target:
-    """A file that only we made must not be taken for work: git is told to pass it over, in this clone alone."""
+    """Exclude a file that only burnish wrote from git, in this clone only, so that it is not committed."""
     exclude = found.common_dir / "info" / "exclude"
     # with a copy that a program may keep beside it when it migrates its settings
     line = f"/{hook.local_file}*"

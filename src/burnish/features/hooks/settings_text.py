@@ -15,7 +15,7 @@ BEGIN, END = "# >>> burnish {} >>>", "# <<< burnish {} <<<"
 
 
 def put_entry(data: bytes | None, hook: StopHook, command: str, path: Path) -> bytes:
-    """The file with our hook in it, once; the same bytes where it stands there already."""
+    """The file with our hook in it, once; unchanged if it is there already."""
     settings = _read(data, path)
     entry = hook.entry(command, PATIENCE)
     if _entries(settings, hook, path) and _ours(settings, hook) == [entry if hook.flat else entry["hooks"][0]]:
@@ -55,7 +55,7 @@ def _read(data: bytes | None, path: Path) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("a key is there twice")
     return found
 
 
@@ -71,7 +71,7 @@ def _whole_float(text: str) -> float:
 
 
 def _entries(settings: dict[str, Any], hook: StopHook, path: Path) -> list[Any]:
-    """What stands under the event; refused where it has a shape that we do not know."""
+    """The entries of the event. Raises `BadInput` if they have an unknown shape."""
     hooks = settings.get("hooks", {})
     entries = hooks.get(hook.event, []) if isinstance(hooks, dict) else None
     if not isinstance(entries, list):

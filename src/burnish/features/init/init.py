@@ -187,7 +187,7 @@ def _command(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes only what is not there, unless it is told to, and only inside the checkout."""
+    """Writes only missing files, unless `force` is set, and only inside the checkout."""
 
     root: Path
     force: bool

@@ -13,7 +13,7 @@ HEAD = """\
 # `burnish config reference` shows every other setting, `burnish doctor` what is missing.
 
 """
-# What starts like this is no number, date or anything else that YAML would make of it.
+# A text like this is not read by YAML as a number, a date or another type.
 _PLAIN = re.compile(r"(?:[A-Za-z]|\./)[A-Za-z0-9_ ./=,&()+@:-]*")
 _NOT_TEXT = re.compile(r"(?i)true|false|yes|no|on|off|null|~|y|n")
 WIDEST = 100

@@ -77,7 +77,7 @@ class TrialReport:
 
 
 def try_out(start: Path, *, tell: Callable[[str], None]) -> TrialReport:
-    """Needs a trusted checkout; nothing of it is changed. `tell` hears what runs now."""
+    """Try the settings in a trusted checkout, without changing it. `tell` is called with the name of each step."""
     refuse_inside_phase()
     app = App.open(start, flags={})
     app.trust.require()

@@ -243,7 +243,7 @@ def _message(app: App, fit: MergeResult, how: str) -> str:
 
 
 def review_summary(app: App, task: Task) -> str:
-    """What the last review said in short."""
+    """The summary of the last review."""
     phases = with_result(app.store.phases(app.key, task.id, task.run), ReviewResult)
     reviews = [record for record in phases if record.phase == "review"]
     return reviews[-1].result.summary.strip() if reviews else ""

@@ -43,7 +43,7 @@ class NotesOnly:
     inner: Progress
 
     def event(self, task: Task, event: RecordedEvent) -> None:
-        """Not told."""
+        """Not shown."""
 
     def output(self, task_id: int, line: str) -> None:
         self.inner.output(task_id, line)

@@ -74,7 +74,7 @@ class SavedPrompt:
     project: PromptOverride
     everywhere: PromptOverride
     enabled: bool
-    # where the switch stands that turned it off or on; "": nobody touched it
+    # the file whose switch turned it off or on; "": none
     switched_at: str
     # why the text that is in force would be refused; "": it would not
     problem: str
@@ -221,7 +221,7 @@ def _settings_file(app: App, where: PromptScope) -> Path:
         return settings.user_folder() / "config.yaml"
     if table_layer(app.repo.root) is not None:
         raise BadInput(
-            "The settings of this project stand in pyproject.toml, which burnish does not change.",
+            "The settings of this project are in pyproject.toml, which burnish does not change.",
             hint='Write `enabled = false` (or true) there, below [tool.burnish.prompts."<name>"].',
         )
     return app.repo.root / "burnish.yaml"

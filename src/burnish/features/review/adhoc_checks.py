@@ -63,7 +63,7 @@ class ReviewEnvironment:
     # run code of the change? None: if it is what the user has checked out
     tests: bool | None
     say: Callable[[str], None]
-    hear: Callable[[str], None] | None = None
+    on_output: Callable[[str], None] | None = None
     confinement: SandboxPolicy = OPEN
     # has a person accepted what the repository brings?
     trusted: bool = True

@@ -78,7 +78,7 @@ class AdhocResult:
     panel: PanelResult | None = None
     findings: tuple[Finding, ...] = ()
     inspected: tuple[str, ...] = ()
-    # changed paths that nobody saw
+    # changed paths that no reviewer saw
     not_shown: tuple[str, ...] = ()
     blocking: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
@@ -131,9 +131,9 @@ def review_change(
     tests: bool | None,
     stop: StopToken,
     say: Callable[[str], None],
-    hear: Callable[[str], None] | None = None,
+    on_output: Callable[[str], None] | None = None,
 ) -> AdhocResult:
-    """Review the change between two trees. `say` gets progress notes, `hear` the output of agents."""
+    """Review the change between two trees. `say` gets progress notes, `on_output` the output of agents."""
     found, home, secrets = discover(start), home_of(), secrets_from_environment()
     trust = examine(found, home)
     if tests is not False or (trust.problem and trust.accepted):
@@ -153,7 +153,16 @@ def review_change(
             config, checkout=found.root, burnish_home=home, readable=readable_places, read_only=others, project=project
         )
         ground = ReviewEnvironment(
-            project, place, home, config, policy, stop, tests, redacting_listener(secrets, say), hear, sandbox_policy
+            project,
+            place,
+            home,
+            config,
+            policy,
+            stop,
+            tests,
+            redacting_listener(secrets, say),
+            on_output,
+            sandbox_policy,
         )
         ground = replace(ground, trusted=trust.is_trusted, outside=trust.outside)
         try:
@@ -261,15 +270,15 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
             workspace, pair.new.sha, base=base, path=place, from_base=PROJECT_FILES, trusted=ground.trusted
         )
         with snapshot_folder as files:
-            hearing = _hearing(ground, pair, subject, ReviewedFiles(files.path, whole_tree=True))
-            replies = run_reviewers(hearing)
+            session = _review_session(ground, pair, subject, ReviewedFiles(files.path, whole_tree=True))
+            replies = run_reviewers(session)
             breaches = files.breaches()
     else:
         files_read = ReviewedFiles(ground.place / "files" / "changed", whole_tree=False)
         write_changed_files(change, Contents(ground.project, pair.new.sha, change.paths).get, files_read.path)
-        hearing = _hearing(ground, pair, subject, files_read)
-        replies, breaches = run_reviewers(hearing), []
-    panel = panel_of(hearing, replies)
+        session = _review_session(ground, pair, subject, files_read)
+        replies, breaches = run_reviewers(session), []
+    panel = panel_of(session, replies)
     write_notes = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
     result = _put_together(ground, pair, subject, panel, replies, write_notes)
     accepts = ground.config.checks.uncountable == "accept"
@@ -286,7 +295,7 @@ def _subject(
         names = [path for path in files if path in CONTEXT_FILES or path.startswith(CONTEXT_FOLDER)]
     context = read_files(project, pair.old.sha, names) if names else {}
     return ReviewInput(
-        spec=Spec("Review a change", description=_told(project, pair), type=TaskType.REVIEW),
+        spec=Spec("Review a change", description=_description(project, pair), type=TaskType.REVIEW),
         cycle=1,
         max_cycles=1,
         commit=pair.new,
@@ -305,7 +314,9 @@ def _subject(
     )
 
 
-def _hearing(ground: ReviewEnvironment, pair: CommitRange, subject: ReviewInput, files: ReviewedFiles) -> ReviewSession:
+def _review_session(
+    ground: ReviewEnvironment, pair: CommitRange, subject: ReviewInput, files: ReviewedFiles
+) -> ReviewSession:
     cap = int(ground.config.output_cap_mb * 1024 * 1024)
     runner = AgentRunner(
         agent_settings(ground.config),
@@ -330,7 +341,7 @@ def _hearing(ground: ReviewEnvironment, pair: CommitRange, subject: ReviewInput,
         files=files.path,
         task=0,
         call=call,
-        ask=lambda request: agents.call(request, on_output=ground.hear),
+        ask=lambda request: agents.call(request, on_output=ground.on_output),
         now=_now,
         program=lambda seat: by_program(ground, pair, subject, files, seat),
     )
@@ -352,7 +363,7 @@ def _put_together(
     verdict = weighed(ground.policy.block_on, panel, update.findings)
     not_shown = (*panel.uncovered, *(file.path for file in panel.unseen_files), *_not_looked_at(pair))
     in_part = verdict is Verdict.APPROVED and bool(not_shown)
-    # words that could not be understood are kept for a person to read; others have served
+    # replies that could not be read are kept for a person; others are no longer needed
     if verdict is not None:
         remove_tree(ground.place / "calls")
     return AdhocResult(
@@ -371,8 +382,8 @@ def _put_together(
     )
 
 
-def _told(project: Project, pair: CommitRange) -> str:
-    """All there is in place of a task. It comes from the repository, so it belongs where data is fenced."""
+def _description(project: Project, pair: CommitRange) -> str:
+    """The description in place of a task's. It comes from the repository, so prompts must fence it as data."""
     return f"{pair.what}, against {pair.against}\n\nThe commits in it:\n\n{messages(project, pair)}"
 
 

@@ -109,7 +109,7 @@ def hand_off(app: App, task_id: int, *, force: bool) -> HandoffReport:
 
 
 def site_of(app: App, deps: Deps, task: Task) -> TaskSetup:
-    """The task's place, as it is: nothing is laid."""
+    """The set-up of the task, with its workspace unchanged."""
     if not task.base or not task.branch:
         raise Refused(f"Task {task.id} has not been worked on.", hint=f"`burnish run {task.id}` starts it.")
     workspace = app.repository.workspace(task)

@@ -42,7 +42,7 @@ class _UntilDecided:
 
 
 def review_once(app: App, task_id: int, cycle: int) -> str:
-    """Review a task that stands in `code_review`, in this cycle; `approved`, `rejected` or `failed`."""
+    """Review a task in `code_review`, in this cycle; returns `approved`, `rejected` or `failed`."""
     task = app.store.task(app.key, task_id)
     if task.status is not Status.CODE_REVIEW:
         raise Refused(f"Task {task_id} is {task.status}, not in code_review.", hint="Ask when its work is done.")

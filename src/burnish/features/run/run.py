@@ -71,7 +71,7 @@ def run_tasks(
     if request.dry_run:
         return RunReport(planned=tuple(_planned(app, request)))
     stops = stops or StopTokens()
-    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _telling(progress, gate)):
+    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _note_function(progress, gate)):
         app.store.register_runner(runner_card(lock))
         try:
             with notifying(app.event_log, app.config.notify, progress) as notifying_progress:
@@ -81,7 +81,7 @@ def run_tasks(
             app.store.forget_runner(lock.runner.uuid)
 
 
-def _telling(progress: Progress, gate: Gate | None) -> Callable[[str], None]:
+def _note_function(progress: Progress, gate: Gate | None) -> Callable[[str], None]:
     """A note function that is silent at the gate, since no agent runs there."""
     return lambda text: None if gate and gate.asking else progress.note(text)
 

@@ -76,7 +76,7 @@ class ProjectRegistry:
     home: Path
     store: Store
     runs: BackgroundRuns = field(init=False)
-    # told whenever something happened here; the store tells of what happened elsewhere
+    # called after each change in this process; changes by other processes are read from the store
     changed: Callable[[], None] = lambda: None
     # project → the last look at its branches
     _looks: dict[str, _LookAtBranches] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class ProjectRegistry:
         return app
 
     def untrusted(self, row: ProjectRow) -> CheckoutTrust | None:
-        """The project's checkout, if it is there and nobody has trusted it as it is now."""
+        """The project's checkout, if it exists and is not trusted in its current state."""
         if _missing(row):
             return None
         trust = replace(examine(discover(row.root), self.home), is_remote=True)

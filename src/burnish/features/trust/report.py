@@ -35,7 +35,7 @@ _PATH = re.compile(r"(?:^|(?<=[\s=:,;'\"(]))(?:/|~|\.\.(?:/|$))\S*|(?<=/)\.\./\S
 
 @dataclass(frozen=True, slots=True)
 class NamedThing:
-    """A program, a variable or a path: the key, what stands there, and where."""
+    """A program, a variable or a path in the settings: key, value and location."""
 
     key: str
     value: Any
@@ -186,7 +186,7 @@ def _leaves(word: str, root: Path) -> bool:
 def difference(trust: CheckoutTrust, secrets: Secrets) -> Iterator[str]:
     """Against what was accepted last; nothing where that is the same, or nothing was accepted.
 
-    Both sides are redacted: of a changed secret, the name of the file is told.
+    Both sides are redacted: of a changed secret, only the name of the file is shown.
     """
     if not trust.accepted or trust.is_trusted or trust.problem:
         return
