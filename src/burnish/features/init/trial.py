@@ -14,7 +14,7 @@ from burnish.adapters.checks.environments import command_words
 from burnish.adapters.checks.last_results import SETUP, record_result
 from burnish.adapters.task_files import HomeTaskFiles
 from burnish.config.policy import checks_for
-from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus
+from burnish.core.check import INDISTINGUISHABLE, CheckReport, CheckStatus
 from burnish.core.commit import Base
 from burnish.core.error_lines import first_error, last_lines
 from burnish.core.policy import CheckSpec, fill_isolation_env, is_test, setting_of
@@ -181,5 +181,5 @@ def _result(report: CheckReport) -> str:
         return f"{tests} ran, none failed"
     before = f"{tests} ran, {counts.failed:,} failed"
     if why := report.what_hides_failures:
-        return f"{before} before any task, and {why}: {CANNOT_TELL}, so approvals wait for a person"
+        return f"{before} before any task, and {why}: {INDISTINGUISHABLE}, so approvals wait for a person"
     return f"{before}: they fail before any task, so no task is blamed for them"
