@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.errors import BadInput, BurnishError, Refused
+from burnish.errors import BadInput, BurnishError, PhaseFailed, Refused
 from burnish.git.artifacts import commit_artifacts, read_artifact
 from burnish.git.base import identity, merged_base, resolve_base, uncommitted
 from burnish.git.refs import StaleRef, delete_ref, list_refs, read_ref, update_ref
@@ -67,6 +67,13 @@ def test_a_branch_called_burnish_is_noticed(world: GitWorld) -> None:
     with pytest.raises(BurnishError, match="conflicts with") as caught:
         world.workspace()
     assert "git branch -m" in caught.value.hint
+
+
+def test_a_branch_below_the_name_of_a_task_is_named_as_the_obstacle(world: GitWorld) -> None:
+    world.repo.git("branch", "burnish/1-task/mine")
+    with pytest.raises(PhaseFailed, match="'burnish/1-task/mine' conflicts with 'burnish/1-task'") as caught:
+        update_ref(world.project, "refs/heads/burnish/1-task", world.base.commit, world.project.zero)
+    assert "git branch -m burnish/1-task/mine" in caught.value.hint
 
 
 def test_a_symbolic_ref_in_our_place_leads_nowhere(world: GitWorld) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -180,14 +181,26 @@ def _swap(project: Project, ref: str, args: tuple[str, ...], old: str) -> None:
     try:
         project.user_git(*args)
         _sync_names(project, ref, missing)
-    except PhaseFailed:
+    except PhaseFailed as error:
         now = read_ref(project, ref)
         if (now or project.zero) == old:
+            if below := next(iter(list_refs(project, f"{ref}/")), None):
+                raise _name_taken(error, ref, below) from None
             raise
         raise StaleRef(
             f"{ref} is at {(now or 'nothing')[:12]}, not at {old[:12]}: another process moved it.",
             hint="Look at it with `git log`, then run the command again.",
         ) from None
+
+
+def _name_taken(error: PhaseFailed, ref: str, below: str) -> PhaseFailed:
+    """Git cannot create a ref whose name is the folder of another one."""
+    name, other = (one.removeprefix("refs/heads/") for one in (ref, below))
+    return PhaseFailed(
+        error.code,
+        f"The branch {other!r} conflicts with {name!r}, which burnish has to create.",
+        hint=f"Rename it: `git branch -m {shlex.quote(other)} another-name`.",
+    )
 
 
 def _missing_folders(project: Project, ref: str) -> int:
