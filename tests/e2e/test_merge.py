@@ -114,12 +114,13 @@ def test_a_check_that_is_red_by_its_exit_code_alone_is_never_clear(tmp_path: Pat
     assert not any(event["data"].get("rechecked") for event in lab.events("task.merged"))
 
 
-# One case of a JUnit report fails once the file named by the first word is there; the check says so.
+# One case of two in a JUnit report fails once the file named by the first argument is there, and so does the check.
 CASES = """
 import pathlib, sys
 bad = pathlib.Path(sys.argv[1]).exists()
 failure = "<failure message='no'/>" if bad else ""
-report = f"<testsuite><testcase classname='t' name='one'>{failure}</testcase></testsuite>"
+other = "<testcase classname='t' name='two'/>"
+report = f"<testsuite><testcase classname='t' name='one'>{failure}</testcase>{other}</testsuite>"
 pathlib.Path(sys.argv[2]).write_text(report)
 sys.exit(1 if bad else 0)
 """

@@ -213,6 +213,12 @@ def test_equal_digests_mean_equal_files_but_for_hashes_of_new_versions(name: str
     )
 
 
+def test_a_hash_in_the_form_of_another_tool_is_told() -> None:
+    sample = SAMPLES["uv.lock"]
+    words = told("uv.lock", "", sample.replace('hash = "sha256:ab', 'hash = "sha256-ab', 1))
+    assert words is None or "sha256-ab" in words
+
+
 def mask(text: str) -> str:
     """Without what a digest leaves out of a new version: hashes, sizes, folders named after a hash, wheel tags."""
     text = re.sub(r"sha256:[0-9a-f]{64}", "H", text)

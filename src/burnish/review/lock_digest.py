@@ -39,7 +39,11 @@ READERS: Mapping[str, Callable[[str], LockFile]] = {
     "npm-shrinkwrap.json": read_npm,
     "pnpm-lock.yaml": read_pnpm,
 }
-_HASH = re.compile(r"(sha(256|384|512):[0-9a-f]{64,128}|sha(1|256|384|512)-[A-Za-z0-9+/]{27,88}={0,2}|[0-9a-f]{64})")
+# each algorithm with its own length: anything else is printed
+_HASH = re.compile(
+    r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}|[0-9a-f]{64}"
+    r"|sha1-[A-Za-z0-9+/]{27}=|sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==)"
+)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)")
 # Python package indexes store files in folders named after their hash
 _HASH_FOLDER = re.compile(r"(https://[\w.:-]+/packages/)[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{60}/")
