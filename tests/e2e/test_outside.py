@@ -426,7 +426,7 @@ def test_a_second_review_of_a_cycle_stands_beside_the_first_and_takes_nothing_aw
     assert (len(artifact.reviewers), artifact.cycle, len(lab.show(1)["cycles"])) == (2, 1, 1)
     assert render_artifact(artifact, limit=1 << 30) == text
     assert "Zero is not handled" in text and "No docstring" in text
-    assert "whole in review-cycle-1.attempt-1.md" in text
+    assert "in full in review-cycle-1.attempt-1.md" in text
     assert lab.burnish("show", "review-cycle://1/review-cycle-1.attempt-1.md").out == first
     assert lab.burnish("show", "review-cycle://1/outside-review-1.md").out == REJECTION
     assert "No docstring" in lab.burnish("show", "review-cycle://1/outside-review-1.attempt-2.md").out
