@@ -119,7 +119,9 @@ def test_programs_that_tests_start_must_not_run_an_installed_copy(
 
     spec = CheckSpec("test", ".venv/bin/python -m pytest -q")
     place = Placement.plain(tree, checkout=checkout)
-    (report,) = run_checks([spec], place=place, out_dir=tmp_path / "out", env=check_environment(os.environ))
+    # The pytest of the check removes old folders of temporary files, also those of other runs, which may take minutes.
+    env = {**check_environment(os.environ), "TMPDIR": str(tmp_path)}
+    (report,) = run_checks([spec], place=place, out_dir=tmp_path / "out", env=env)
 
     assert report.status is status, report.error
     if status is CheckStatus.ERROR:
