@@ -36,7 +36,7 @@ _IRREGULAR = frozenset(
 # Words that end in -ed or equal a participle but are nouns, adjectives or terms that the field uses.
 _TERMS = frozenset("seed speed feed need embed bed red shed deed id_seed run unified trusted".split())
 _JOURNAL_READ = re.compile(r"\.(?:result|data)(?:\[|\.get\()\s*\"")
-# The event log's decoder and what is no journal (settings layers).
+# The event log's decoder and modules that read other data (layers of settings).
 _JOURNAL_DECODERS = ("core/journal.py", "store/", "config/", "features/init/")
 _REGISTRIES = frozenset({"registry", "report_formats"})
 # Modules that list adapters, check readers, commands, pages and routes. What is added to such a list is a new file.

@@ -9,6 +9,7 @@ import pytest
 from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.journal import Failure, WorkResult
+from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.errors import BurnishError
 from burnish.store import Store
@@ -191,6 +192,30 @@ def test_an_approval_that_no_event_gave_is_not_believed(
         db.execute(f"UPDATE approvals SET {field} = '1'")
     with pytest.raises(BurnishError, match="damaged"):
         store.approval(project, task)
+
+
+@pytest.mark.parametrize("field", ["base", "tree", "judge", "commit_sha", "event_id", "valid"])
+def test_the_record_of_all_approvals_shows_which_no_event_gave(
+    store: Store, project: str, task: int, home: Path, field: str
+) -> None:
+    bound = {"base": "bbb", "tree": "ttt", "judge": "jjj", "commit": "ccc"}
+    store.record(project, task, [Event("run.started", {"run": 1, "base": "bbb"}, run=1)])
+    store.record(project, task, [Event("review.approved", bound, run=1, cycle=1)])
+    statuses = list(Status)
+    (before,) = [one for one in store.recorded_approvals(project, statuses) if one.id == task]
+    with closing(sqlite3.connect(home / "burnish.db")) as db, db:
+        db.execute(f"UPDATE approvals SET {field} = '999'")
+    (after,) = [one for one in store.recorded_approvals(project, statuses) if one.id == task]
+    assert (bool(before.is_unchanged), bool(after.is_unchanged)) == (True, False)
+
+
+def test_a_task_that_cannot_be_read_among_the_approvals_is_a_damaged_database(
+    store: Store, project: str, task: int, home: Path
+) -> None:
+    with closing(sqlite3.connect(home / "burnish.db")) as db, db:
+        db.execute("UPDATE tasks SET head = '{broken'")
+    with pytest.raises(BurnishError, match="damaged"):
+        store.recorded_approvals(project, list(Status))
 
 
 def test_overrides_are_counted(store: Store, project: str, task: int) -> None:

@@ -141,7 +141,7 @@ def reopen(
 ) -> None:
     """Reopen a finding that was resolved or waived.
 
-    An approval that relied on it becomes void. Then `burnish run TASK` has it fixed.
+    An approval that relied on it becomes void. Then `burnish run TASK` calls the author to fix it.
     """
     from burnish import runtime
     from burnish.features.tasks.edit import reopen_finding

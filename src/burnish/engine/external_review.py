@@ -158,7 +158,7 @@ def take(deps: Deps, setup: TaskSetup, external_review: ExternalReview) -> None:
         files=setup.workspace.path,
         task=task.id,
         call=lambda name: deps.task_files.call(task, cycle, "review", attempt, name),
-        ask=_nobody_to_ask,
+        ask=_refuse_to_ask,
         now=deps.now,
     )
     uncovered_paths = external_review.unseen if external_review.review.verdict is Verdict.APPROVED else ()
@@ -194,7 +194,7 @@ def _ending(external_review: ExternalReview) -> str:
     return own if own in (".md", ".json", ".sarif", ".jsonl", ".txt") else endings[external_review.kind]
 
 
-def _nobody_to_ask(request: AgentRequest) -> NoReturn:
+def _refuse_to_ask(request: AgentRequest) -> NoReturn:
     raise AssertionError(f"{request.agent} is not an agent that can be called")
 
 

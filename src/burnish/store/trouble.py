@@ -14,8 +14,8 @@ from burnish.errors import BurnishError, NotFound, PhaseFailed
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# errors without a useful code: text that is not UTF-8, and tables that are not as the migrations left them
-_SIGNS = ("decode", "no such table", "no such column", "already exists", "has no column")
+# errors without a useful code: text that is not UTF-8 or not JSON, and tables that are not as the migrations left them
+_SIGNS = ("decode", "malformed JSON", "no such table", "no such column", "already exists", "has no column")
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

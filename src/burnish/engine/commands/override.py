@@ -43,7 +43,7 @@ def check_seen(repository: Repository, history: History, commit: str = "") -> Ju
     task, phase = history.task, judged_commit(history)
     if phase is None:
         raise Refused(
-            f"Task {task.id} has no commit to decide on.", hint=f"`burnish retry {task.id}` has it worked on again."
+            f"Task {task.id} has no commit to decide on.", hint=f"`burnish retry {task.id}` runs the author again."
         )
     reviewed_commit = phase.result.commit
     head = repository.workspace(task).head()
