@@ -140,7 +140,7 @@ def varied(store: Store, project: str, runner: str = "") -> None:
         bring(store, project, id, S.IN_PROGRESS, cycle=number + 1, cost=0.2)
         if runner:
             working(store, project, id, runner, phase, number + 1)
-    id = add(Spec("Sign the releases, so that whoever installs one can check where it came from"))
+    id = add(Spec("Sign the releases, so that users can check where a download came from"))
     bring(store, project, id, S.CODE_REVIEW, cycle=2, cost=0.77)
     if runner:
         working(store, project, id, runner, "review", 2)

@@ -112,7 +112,7 @@ def _nested(settings: str, *, with_commit: bool = True) -> Plant:
                 run_plain(inner, "add", "-A")
                 run_plain(inner, "commit", "-q", "-m", "inner")
             _append(inner / ".git" / "config", settings.replace("TRAP", str(program)))
-        # Of the same length: git reads a file whose size has changed, and so calls its filter, only if the index is as young.
+        # Of the same length: git reads a file of another size, and calls its filter, only if the index is as young.
         (inner / "data.txt").write_text("atad\n")
 
     return plant

@@ -47,7 +47,7 @@ def main() -> None:
             _take(made_up, "board.png", lambda page, served: page.goto(f"{served.url}/p/{key}"))
         store.close()
         worked = Lab.make(root / "till", author=AUTHOR, judge=CRITIC, extra=GATE)
-        worked.add("Share a bill among people", "--accept", "nobody is no error", "-d", "Add `share(total, people)`.")
+        worked.add("Share a bill among people", "--accept", "refuse zero people", "-d", "Add `share(total, people)`.")
         worked.burnish("run", code=None)
         _take(worked, "task.png", lambda page, served: page.goto(f"{served.url}/p/{served.project}/t/1#changes"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from burnish.config import load
-from burnish.config.other_tools import known_names
+from burnish.config.other_tools import NAMES_HERE
 from burnish.config.problems import known_keys
 from burnish.errors import BadInput
 
@@ -39,6 +39,6 @@ def test_a_setting_of_another_tool_is_named_as_it_is_called_here(tmp_path: Path,
 
 
 def test_every_setting_that_is_named_exists() -> None:
-    for target in known_names().values():
+    for target in NAMES_HERE.values():
         *section, last = target.split(".")
         assert last in known_keys(tuple(section)), target

@@ -4,7 +4,7 @@ import pytest
 
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Review, ReviewerResult, Ruling, RulingState, Unreadable, Verdict
-from burnish.review.panel import combine, merge_remarks, same_remark
+from burnish.review.panel import combine, same_remark
 
 YES = Review(Verdict.APPROVED, "good")
 NO = Review(Verdict.CHANGES_REQUESTED, "The lock is never released. See below.")
@@ -68,34 +68,15 @@ def test_one_that_never_answered_is_not_averaged_away() -> None:
     assert combine(voices(YES, YES), quorum="majority", reviewer_count=3).verdict == Verdict.APPROVED
 
 
-def test_a_blocking_voice_blocks_the_panel() -> None:
-    assert combine(voices(YES, STOP), quorum="any", reviewer_count=2).blocking
-
-
-def test_the_same_remark_from_two_is_one_with_both_as_source() -> None:
+def test_remarks_of_two_reviewers_are_all_passed_on_with_their_source() -> None:
     one = Review(C, "x", remarks=(remark("No error handling in the API call", 45),))
     two = Review(C, "y", remarks=(remark("No error handling in API call!", 47), remark("Unused import", 1)))
     panel = combine(voices(one, two), quorum="all", reviewer_count=2)
-    assert [r.source for r in panel.remarks] == ["agent0", "agent1", "agent1"]  # nothing is lost before the ledger
-    assert [(r.title, r.source) for r in merge_remarks(panel.remarks)] == [
-        ("No error handling in the API call", "agent0, agent1"),
-        ("Unused import", "agent1"),
-    ]
+    assert [r.source for r in panel.remarks] == ["agent0", "agent1", "agent1"]
 
 
-def test_merging_keeps_the_worse_severity_and_the_longer_words() -> None:
-    mild = Remark(Category.CODE, Severity.INFO, "Bug", "short", file="a.py", line=3, suggestion="do")
-    bad = Remark(Category.CODE, Severity.ERROR, "Bug", "longer words", file="a.py", line=3, quote="x")
-    panel = combine(
-        voices(Review(C, "", remarks=(mild,)), Review(C, "", remarks=(bad,))), quorum="all", reviewer_count=2
-    )
-    (merged,) = merge_remarks(panel.remarks)
-    assert (merged.severity, merged.description, merged.suggestion, merged.quote) == (
-        Severity.ERROR,
-        "longer words",
-        "do",
-        "x",
-    )
+def test_a_blocking_voice_blocks_the_panel() -> None:
+    assert combine(voices(YES, STOP), quorum="any", reviewer_count=2).blocking
 
 
 def test_remarks_elsewhere_or_about_something_else_stay_apart() -> None:
@@ -103,11 +84,6 @@ def test_remarks_elsewhere_or_about_something_else_stay_apart() -> None:
     assert not same_remark(remark(line=10), remark(line=14))
     assert not same_remark(remark("Unused import"), remark("Race in the lock"))
     assert same_remark(remark(line=None), remark(line=14))
-
-
-def test_two_remarks_of_one_voice_are_never_merged() -> None:
-    panel = combine(voices(Review(C, "x", remarks=(remark(), remark()))), quorum="all", reviewer_count=1)
-    assert len(merge_remarks(panel.remarks)) == 2
 
 
 def test_changes_requested_without_a_finding_becomes_one() -> None:

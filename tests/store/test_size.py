@@ -13,7 +13,7 @@ from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.core.task import Spec
 from burnish.store import Store
 from burnish.store.sql import fill, queries
-from burnish.views.status import status_rows
+from burnish.views.status_excerpt import status_excerpt
 from burnish.views.task import show_json
 
 TASKS, EVENTS = 1_000, 100_000
@@ -55,7 +55,7 @@ def _fill_up(home: Path, project: str) -> None:
 
 
 READS: dict[str, tuple[int, Callable[[Store, str], object]]] = {
-    "status": (1, lambda store, project: status_rows(store, project, datetime.now(UTC))),
+    "status": (3, lambda store, project: status_excerpt(store, project, datetime.now(UTC))),
     "list": (1, lambda store, project: store.tasks(project)),
     "show": (6, lambda store, project: show_json(store, project, 500)),
     "findings": (1, lambda store, project: store.findings(project, 500)),

@@ -9,7 +9,8 @@ from burnish.core.event import Event
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Spec, Task
 from burnish.store import Store
-from burnish.views.status import MARKS, elapsed, status_line, status_rows, summary
+from burnish.views.status import MARKS, elapsed, status_line, summary
+from burnish.views.status_excerpt import status_excerpt
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -105,13 +106,13 @@ def test_the_summary_counts_and_says_what_to_type_next() -> None:
     assert summary([task(Status.BACKLOG)]).cost_usd is None
 
 
-def test_the_status_screen_is_one_query(store: Store, project: str) -> None:
+def test_the_status_screen_is_two_queries(store: Store, project: str) -> None:
     for n in range(5):
         store.add_task(project, Spec(f"t{n}"), max_cycles=3, auto_review=True)
     store.record(project, 2, [Event("task.status", {"from": "backlog", "to": "cancelled"})])
     before = store.statements
-    view = status_rows(store, project, NOW)
-    assert store.statements - before == 1
+    view = status_excerpt(store, project, NOW).view
+    assert store.statements - before == 2
     assert [(line.id, line.title, line.mark) for line in view.lines][:2] == [
         ("1", "t0", "·"),
         ("2", "t1", "✗"),

@@ -88,10 +88,6 @@ def _cleaned_string(text: str) -> str:
     return blank_refresh_tokens(text, prose=True)
 
 
-def holds_refresh_token(value: Any) -> bool:
-    return json.dumps(without_refresh_tokens(value)) != json.dumps(value)
-
-
 def expiry(value: Any, keys: tuple[str, ...]) -> float | None:
     """The earliest of the times that the dotted keys lead to, in seconds since 1970; None if there is none."""
     times = [_time(found) for key in keys for found in _dug(value, key.split("."))]

@@ -64,7 +64,7 @@ _NO_SETTING = {
     "automerge": "Merging is a command of its own: burnish merge --all-verified.",
     "autocommit": "Each phase is committed on the task's branch; there is nothing to set.",
 }
-_HERE = {old: new for new, names in _SAME_MEANING.items() for old in names}
+NAMES_HERE = {old: new for new, names in _SAME_MEANING.items() for old in names}
 
 
 def hint_for(path: str, beside: Collection[str] = ()) -> str:
@@ -75,13 +75,8 @@ def hint_for(path: str, beside: Collection[str] = ()) -> str:
     name = path.rpartition(".")[2].replace("_", "").replace("-", "").lower()
     if name in _NO_SETTING:
         return _NO_SETTING[name]
-    here = _HERE.get(name, "")
+    here = NAMES_HERE.get(name, "")
     section, last = path.rpartition(".")[0], here.rpartition(".")[2]
     if section and last in beside:
         here = f"{section}.{last}"
     return f"That is {here} here." if here and here != path else ""
-
-
-def known_names() -> dict[str, str]:
-    """Old name → the setting that it is here."""
-    return dict(_HERE)

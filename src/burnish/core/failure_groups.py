@@ -35,11 +35,6 @@ def is_group(remark: Remark) -> bool:
     return remark.rule.startswith(_RULE)
 
 
-def covers(remark: Remark, name: str) -> bool:
-    """Whether a finding with this remark covers the test of that name."""
-    return _digest(name) in _current_members(remark) if is_group(remark) else remark.rule == name
-
-
 def covered_names(remarks: Iterable[Remark], names: Iterable[str]) -> set[str]:
     """Those of `names` that one of the remarks covers."""
     rules, members = set(), set()

@@ -30,7 +30,7 @@ LONGEST_TITLE = 500
 def combine(voices: Sequence[ReviewerResult], *, quorum: str, reviewer_count: int) -> PanelResult:
     """The combined result. Coverage (`uncovered`) and contradictions are checked later.
 
-    Remarks are not merged here: the ledger merges them by place; without a ledger, `merge_remarks` does.
+    Remarks are not merged here: the ledger merges them by place.
     """
     names = _names(voices)
     named_voices = list(zip(names, voices, strict=True))
@@ -144,20 +144,6 @@ def _rulings(reviews: list[tuple[str, Review]]) -> tuple[Ruling, ...]:
     return tuple(by_id.values())
 
 
-def merge_remarks(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
-    """Merge equal remarks of two reviewers, with both as the source (`claude, codex`)."""
-    unique: list[Remark] = []
-    for remark in remarks:
-        # two remarks of one reviewer are never merged
-        others = [at for at, other in enumerate(unique) if remark.source not in other.source.split(", ")]
-        twin = next((at for at in others if same_remark(unique[at], remark)), None)
-        if twin is None:
-            unique.append(remark)
-        else:
-            unique[twin] = _merge(unique[twin], remark)
-    return tuple(unique)
-
-
 def same_remark(one: Remark, other: Remark) -> bool:
     """Whether both have the same file, a near line and a similar title."""
     if one.file != other.file:
@@ -170,20 +156,3 @@ def same_remark(one: Remark, other: Remark) -> bool:
     words, others = set(first.split()), set(second.split())
     alike = len(words & others) / max(1, len(words | others))
     return alike >= 0.5 or SequenceMatcher(None, first, second).ratio() >= 0.75
-
-
-def _merge(one: Remark, other: Remark) -> Remark:
-    worse = min(one.severity, other.severity, key=lambda severity: severity.rank)
-    longer = max(one.description, other.description, key=len)
-    sources = dict.fromkeys([*one.source.split(", "), other.source])
-    return replace(
-        one,
-        severity=worse,
-        description=longer,
-        suggestion=one.suggestion or other.suggestion,
-        line=one.line or other.line,
-        end_line=one.end_line if one.line else other.end_line,
-        quote=one.quote or other.quote,
-        rule=one.rule or other.rule,
-        source=", ".join(sources),
-    )

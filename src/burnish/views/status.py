@@ -10,7 +10,6 @@ from typing import Any
 from burnish.core.cost import joint_source, short_cost
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
-from burnish.store import Store
 from burnish.views.filters import unmet_among
 
 Alive = Callable[[str], bool] | None
@@ -114,11 +113,6 @@ class StatusView:
     tasks: tuple[Task, ...]
     lines: tuple[StatusLine, ...]
     summary: Summary
-
-
-def status_rows(store: Store, project: str | None, now: datetime, *, alive: Alive = None) -> StatusView:
-    """Every task of a project (or of all), by one query."""
-    return status_view(store.tasks(project, brief=True), now, alive=alive)
 
 
 def status_view(tasks: Sequence[Task], now: datetime, *, among: Sequence[Task] = (), alive: Alive = None) -> StatusView:
