@@ -42,16 +42,17 @@ test: $(READY) ## each promise once: what to run before a commit
 test-fast: $(READY) ## unit tests, under 40 seconds: what to run after each change
 	$(PY) -m pytest -n $(JOBS) $(ARGS) $(FAST)
 
-test-all: $(READY) ## all tests, with the whole of each table: what CI runs
-	BURNISH_LONG=1 $(PY) -m pytest -n $(JOBS) $(ARGS)
+test-all: $(READY) ## all tests, with the whole of each table: before a release
+	BURNISH_LONG=1 $(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
-check: $(READY) ## lint, format, types, layers, figures of the code base, front end
+check: $(READY) ## lint, format, types, layers, figures of the code base, front end, links and words of the docs
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy --strict
 	$(VENV)/bin/lint-imports
 	$(PY) -m tools.shape --check
 	$(PY) -m tools.front_end
+	$(PY) -m pytest tests/test_words.py tests/test_generated_pages.py
 
 bench: $(READY) ## how fast it is, with figures
 	@[ -e bench/__main__.py ] || { echo "make bench is not built yet."; echo "See docs/architecture.md."; exit 2; }
