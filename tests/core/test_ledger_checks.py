@@ -158,3 +158,18 @@ def test_a_waived_lint_problem_is_open_again_once_its_line_is_rewritten() -> Non
     assert update.finding("F1").state is FindingState.WAIVED
     update = absorb_checks(known, comparisons=(lint(LONG),), cycle=2, delta=rewritten)
     assert update.reopened == ("F1",) and update.finding("F1").waiver is None
+
+
+def test_a_waived_lint_problem_is_compared_with_the_code_that_the_person_saw() -> None:
+    known = waive(absorb((), lint(LONG)).findings, "F1", Waiver("ann", "known", "2026-01-01", cycle=3)).findings
+    line = f"line_{LONG.line} = {LONG.line}"
+    rewritten = change({"a.py": TEXT}, {"a.py": TEXT.replace(f"{line}\n", f"{line} + 1\n")}, {})
+    unchanged = change({"a.py": TEXT}, {"a.py": TEXT}, {})
+    # waived in cycle 3, after its work began: the person saw the code of cycle 1
+    for cycle in (3, 4):
+        update = absorb_checks(
+            known, comparisons=(lint(LONG),), cycle=cycle, delta=unchanged, since=lambda waiver: rewritten
+        )
+        assert update.reopened == ("F1",)
+    update = absorb_checks(known, comparisons=(lint(LONG),), cycle=3, delta=rewritten, since=lambda waiver: unchanged)
+    assert update.finding("F1").state is FindingState.WAIVED

@@ -259,3 +259,39 @@ def test_a_waiver_covers_the_code_that_the_person_saw(old: str, new: str, remark
     update = absorb_review(waived, remarks=(again,), cycle=2, delta=delta, files={"a.py": text}.get)
     assert update.opened == (() if covered else ("F2",)), update
     assert update.finding("F1").state is FindingState.WAIVED
+
+
+def test_a_waiver_is_compared_with_the_code_that_the_person_saw_not_with_the_last_review() -> None:
+    known = waive(ledger(), "F1", replace(WAIVER, until=None)).findings
+    rewritten_text = TEXT.replace("line_10 = 10", "line_10 = 11")
+    rewritten = change(FILES, {"a.py": rewritten_text}, {})
+    unchanged = change({"a.py": rewritten_text}, {"a.py": rewritten_text}, {})
+    remark = replace(WARN, quote="line_10 = 11")
+    update = absorb_review(
+        known,
+        remarks=(remark,),
+        cycle=3,
+        delta=unchanged,
+        files={"a.py": rewritten_text}.get,
+        since=lambda waiver: rewritten,
+    )
+    assert update.opened == ("F2",)
+    assert update.finding("F2").remark.severity is Severity.WARNING, "not narrowed to info"
+    update = absorb_review(
+        known, remarks=(WARN,), cycle=3, delta=unchanged, files=FILES.get, since=lambda waiver: unchanged
+    )
+    assert not update.opened and update.finding("F1").state is FindingState.WAIVED
+
+
+def test_a_waiver_covers_nothing_after_its_code_was_removed() -> None:
+    lines = TEXT.splitlines(keepends=True)
+    known = waive(ledger(replace(WARN, quote="")), "F1", replace(WAIVER, until=None)).findings
+    shorter = "".join([*lines[:9], *lines[10:]])
+    removed = change(FILES, {"a.py": shorter}, {})
+    second = absorb_review(known, remarks=(), cycle=2, delta=removed, files={"a.py": shorter}.get)
+    more = "".join([*lines[:9], *lines[10:], "last = 1\n"])
+    unrelated = change({"a.py": shorter}, {"a.py": more}, {})
+    # line 12 stood there all the time, two lines below the one that a person accepted
+    other = replace(WARN, line=12, quote="")
+    update = absorb_review(second.findings, remarks=(other,), cycle=3, delta=unrelated, files={"a.py": more}.get)
+    assert update.opened == ("F2",)

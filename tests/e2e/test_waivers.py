@@ -319,3 +319,64 @@ else:
     task = lab.show(1)
     assert (task["status"], task["reason"]) == ("blocked", "guard"), task
     assert task["findings"][0]["state"] == "reopened" and task["findings"][0]["waiver"] is None
+
+
+# The code that a person accepted is rewritten in cycle 2; the reviewer notices that only in cycle 3.
+LATER = """
+text = app.read_text()
+numbers = "".join(f"V{n} = {n}\\n" for n in range(40))
+if phase == "implement":
+    app.write_text(text + "def div(a, b):\\n    return a / b\\n\\n" + numbers + "X = 1  # bad name\\n")
+elif cycle == 2:
+    app.write_text(text.replace("return a / b", "return total(a) / count(b)"))
+else:
+    app.write_text(text.replace("X = 1  # bad name", "LIMIT = 1"))
+"""
+NOTICED_LATER = """
+at = next(number for number, line in enumerate(app.read_text().splitlines(), 1) if " / " in line)
+name = {**flaw, "title": "A name that says nothing", "description": "X says nothing", "line": at + 42}
+if cycle == 1:
+    print(verdict("changes_requested", "two errors", [{**flaw, "line": at}, name]))
+elif cycle == 2:
+    print(verdict("changes_requested", "the name is still bad", [], prior=[{"id": "F2", "state": "open"}]))
+else:
+    prior = [{"id": "F2", "state": "resolved"}]
+    print(verdict("changes_requested", "a division by zero", [{**flaw, "line": at}], prior=prior))
+"""
+
+
+def test_a_waiver_does_not_cover_code_that_was_rewritten_one_review_ago(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=LATER, judge=NOTICED_LATER)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    lab.burnish("waive", "1", "F1", "--reason", "b is never 0 here")
+    lab.burnish("retry", "1", code=1)
+    lab.burnish("retry", "1", code=1)
+    task = lab.show(1)
+    assert task["cycle"] == 3 and task["status"] == "blocked" and not lab.events("review.approved"), task
+    assert {f["id"]: f["state"] for f in task["findings"]} == {"F1": "waived", "F2": "resolved", "F3": "open"}
+
+
+def test_the_review_follows_when_a_guard_finding_is_waived_while_others_are_open(tmp_path: Path) -> None:
+    author = """
+pathlib.Path("CLAUDE.md").write_text("Use short names.\\n" * cycle)
+app.write_text(app.read_text() + f"X{cycle} = 1\\n")
+"""
+    judge = """
+inspected = ["app.py", "CLAUDE.md"]
+if cycle == 1:
+    print(verdict("changes_requested", "one error", [flaw], inspected=inspected))
+else:
+    print(verdict("approved", "good", inspected=inspected, prior=[{"id": "F2", "state": "resolved"}]))
+"""
+    lab = Lab.make(tmp_path, author=author, judge=judge)
+    lab.add("Add division", "--max-cycles", "3")
+    lab.burnish("run", code=1)
+    lab.burnish("waive", "1", "F1", "--reason", "asked for")
+    lab.burnish("run", "1", code=1)
+    assert lab.task()["reason"] == "guard" and lab.task()["cycle"] == 2
+    assert {f["id"]: f["state"] for f in lab.show(1)["findings"]} == {"F1": "reopened", "F2": "open"}
+    lab.burnish("waive", "1", "F1", "--reason", "asked for, too")
+    assert lab.task()["status"] == "code_review"
+    lab.burnish("run", "1")
+    assert lab.calls()[-1]["phase"] == "review" and lab.task()["status"] == "verified"

@@ -73,8 +73,11 @@ class Waiver:
     reason: str  # the person's reason
     at: str  # when, ISO 8601, UTC
     until: str | None = None  # the day on which the waiver ends
-    # the cycle whose code the person saw; 0: not on record
+    # the cycle in which it was waived; 0: not on record
     cycle: int = 0
+    # the tree whose code the person saw; "": not on record
+    tree: str = ""
+    gone: bool = False  # the code that the person saw was removed since: the waiver covers nothing any more
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,10 +73,14 @@ def stored_review(history: History, cycle: int, step: str = "") -> ReviewRecord 
 
 def last_blockers_gone(findings: Sequence[Finding], blockers: Sequence[str], block_on: Severity) -> bool:
     """Whether no blocker is left and a person waived at least one of them."""
+    return blockers_gone(findings, blockers) and not any(blocks(f, block_on) for f in findings)
+
+
+def blockers_gone(findings: Sequence[Finding], blockers: Sequence[str]) -> bool:
+    """Whether none of these blockers is left and a person waived at least one of them. Others may be open."""
     findings_by_id = {f.id: f for f in findings}
     were = [findings_by_id[id] for id in blockers if id in findings_by_id]
-    by_a_person = any(f.state is FindingState.WAIVED for f in were)
-    return by_a_person and not any(f.alive for f in were) and not any(blocks(f, block_on) for f in findings)
+    return any(f.state is FindingState.WAIVED for f in were) and not any(f.alive for f in were)
 
 
 def reviewed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from burnish.core.check import INDISTINGUISHABLE, CheckReport, CheckStatus, Comp
 from burnish.core.codec import decode, encode
 from burnish.core.error_lines import last_lines
 from burnish.core.event import Event
+from burnish.core.finding import Waiver
 from burnish.core.flow import CheckStep
 from burnish.core.history import History
 from burnish.core.journal import CheckRecord, CheckResult, RecordedCounts, ReviewResult
@@ -141,8 +143,11 @@ def _finished(
 ) -> list[Event]:
     task = history.task
     delta = delta_since(setup, history, cycle, "check")
-    check_update = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
-    update = absorb_guard(deps, setup, history.findings, check_update, comparisons, cycle=cycle, delta=delta)
+    since = since_waiver(setup, history)
+    check_update = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta, since=since)
+    update = absorb_guard(
+        deps, setup, history.findings, check_update, comparisons, cycle=cycle, delta=delta, since=since
+    )
     work = history.work(cycle)
     touched_paths = work.result.touched if work else ()
     update = absorb_touched(history.findings, update, touched_paths, cycle, setup.policy.block_on)
@@ -175,6 +180,31 @@ def delta_since(setup: TaskSetup, history: History, cycle: int, phase: str) -> C
             began = record.result.base_tree if isinstance(record.result, ReviewResult) else ""
             return _without_target(setup, began, delta)
     return None
+
+
+def since_waiver(setup: TaskSetup, history: History) -> Callable[[Waiver], Change | None]:
+    """For a waiver, the change since the code that the person saw; all of the change if that code was lost."""
+    changes: dict[str, Change] = {}
+
+    def since(waiver: Waiver) -> Change | None:
+        work = history.tip(waiver.cycle)
+        tree = waiver.tree or (work.result.tree if work else "")
+        if tree not in changes:
+            changes[tree] = _since_tree(setup, history, waiver.cycle, tree)
+        return changes[tree]
+
+    return since
+
+
+def _since_tree(setup: TaskSetup, history: History, cycle: int, tree: str) -> Change:
+    try:
+        delta = setup.workspace.changes(tree or setup.base.tree, setup.head().tree)
+    except PhaseFailed as error:
+        if error.code != ErrorCode.GIT_ERROR:
+            raise
+        return setup.workspace.changes(setup.base.tree, setup.head().tree)
+    review = history.review(cycle)
+    return _without_target(setup, review.result.base_tree if review else "", delta)
 
 
 def _without_target(setup: TaskSetup, began: str, delta: Change) -> Change:

@@ -9,7 +9,7 @@ from functools import partial
 from burnish.core.change import Change
 from burnish.core.check import Comparison
 from burnish.core.event import Event
-from burnish.core.finding import Category, Finding, Remark, Severity
+from burnish.core.finding import Category, Finding, Remark, Severity, Waiver
 from burnish.core.journal_events import GuardBreach, new_event
 from burnish.core.ledger.ledger import LedgerDiff, absorb_source
 from burnish.core.ledger.ledger_diff import diff_ledgers
@@ -33,6 +33,7 @@ def absorb_guard(
     *,
     cycle: int,
     delta: Change | None,
+    since: Callable[[Waiver], Change | None],
 ) -> LedgerDiff:
     """From `findings` to the ledger after the checks and the guard, which looks at the whole change."""
     head = setup.head()
@@ -43,7 +44,9 @@ def absorb_guard(
         new=partial(setup.workspace.read, head.sha),
         levels=dict(setup.policy.guard),
     )
-    guard_update = absorb_source(check_update.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
+    guard_update = absorb_source(
+        check_update.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta, since=since
+    )
     return diff_ledgers(
         findings, guard_update.findings, notes=(*check_update.notes, *guard_update.notes), raised_ids=check_update.given
     )

@@ -21,6 +21,7 @@ from burnish.core.policy import Policy
 from burnish.core.remark_limit import limit_remarks, stands_for_more
 from burnish.core.review import PanelResult, Review, ReviewerResult, Unreadable
 from burnish.core.task import Task
+from burnish.engine.checking import since_waiver
 from burnish.engine.guard_phase import absorb_breach, absorb_touched, touched_event, watched
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.metering import metered_call
@@ -96,6 +97,7 @@ def conclude(
         # other reviewers for the same code: all of it is new to them
         narrow=not _new_to_them(history, step, setup.policy) and not stands_for_more(history.findings),
         mechanical=mechanical(replies),
+        since=since_waiver(setup, history),
     )
     find_known = partial(_known_remarks, history, panel, absorb)
     panel = replace(panel, remarks=limit_remarks(panel.remarks, _full_lists(history.task, replies), find_known))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ from burnish.core.change import Change
 from burnish.core.check import CheckStatus, Comparison, TestFailure
 from burnish.core.error_lines import first_error
 from burnish.core.failure_groups import group_remarks, is_group
-from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers, next_number
 from burnish.core.ledger.matching import SAME, pair, trace
 from burnish.core.ledger.reanchor import Anchor, Tree, follow, rewrites
@@ -19,8 +19,20 @@ from burnish.core.ledger.reanchor import Anchor, Tree, follow, rewrites
 WHOLE = "exit-code"
 
 
+Since = Callable[[Waiver], Change | None]
+
+
 def is_check(finding: Finding) -> bool:
     return finding.remark.source.startswith("check:")
+
+
+def change_since_waiver(waiver: Waiver | None, since: Since | None, cycle: int, delta: Change | None) -> Change | None:
+    """What changed since the person waived it. Where `since` is unknown: `delta`, or nothing in the same cycle."""
+    if waiver is None:
+        return delta
+    if since is not None:
+        return since(waiver)
+    return None if waiver.cycle >= cycle else delta
 
 
 def absorb_checks(
@@ -30,8 +42,9 @@ def absorb_checks(
     cycle: int,
     delta: Change | None = None,
     files: Callable[[str], str | None] | None = None,
+    since: Since | None = None,
 ) -> LedgerDiff:
-    """Write this cycle's checks into the ledger. `delta` is the change since they last ran."""
+    """Write this cycle's checks into the ledger. `delta` is the change since they last ran, `since` since a waiver."""
     ledger = findings
     notes: list[str] = []
     raised_ids: tuple[str, ...] = ()
@@ -45,6 +58,7 @@ def absorb_checks(
             delta=delta,
             files=files,
             unknown=partial(_unknown, comparison),
+            since=since,
         )
         ledger, raised_ids = step.findings, raised_ids + step.given
         notes += step.notes
@@ -62,6 +76,7 @@ def absorb_source(
     delta: Change | None = None,
     files: Callable[[str], str | None] | None = None,
     unknown: Callable[[Finding], bool] = lambda finding: False,
+    since: Since | None = None,
 ) -> LedgerDiff:
     """Write in a source (`check:…`) that lists everything each time: what it no longer lists is resolved.
 
@@ -74,7 +89,9 @@ def absorb_source(
     places = {finding.id: _follow(finding, cycle, delta, tree) for finding in mine}
     now.update((finding.id, _moved(finding, places[finding.id])) for finding in mine)
     matches = _match(mine, places, remarks)
-    raised_ids = _write(now, source, remarks, matches, cycle, delta)
+    waived = [now[id] for id in matches.values() if now[id].state is FindingState.WAIVED]
+    deltas = {finding.id: change_since_waiver(finding.waiver, since, cycle, delta) for finding in waived}
+    raised_ids = _write(now, source, remarks, matches, cycle, deltas)
     for finding in mine:
         if finding.alive and finding.id not in raised_ids and not unknown(finding):
             note = f"{source} is clean there"
@@ -88,15 +105,18 @@ def _write(
     remarks: tuple[Remark, ...],
     matches: dict[int, str],
     cycle: int,
-    delta: Change | None,
+    deltas: Mapping[str, Change | None],
 ) -> tuple[str, ...]:
-    """Update or open the finding of each remark; return the ids in the order of the remarks."""
+    """Update or open the finding of each remark; return the ids in the order of the remarks.
+
+    `deltas` has, for each waived finding, the change since the waiver.
+    """
     number = next_number(now.values())
     raised_ids: list[str] = []
     for index, remark in enumerate(remarks):
         if index in matches:
             id = matches[index]
-            now[id] = _again(now[id], remark, cycle, delta)
+            now[id] = _again(now[id], remark, cycle, deltas.get(id))
         else:
             id = f"F{number}"
             number += 1
@@ -202,21 +222,20 @@ def _again(finding: Finding, remark: Remark, cycle: int, delta: Change | None) -
     state, note = finding.state, finding.note
     if state is FindingState.RESOLVED:
         state, note = FindingState.REOPENED, "it came back"
-    elif state is FindingState.WAIVED and (why := _outside_waiver(finding, remark, cycle, delta)):
+    elif state is FindingState.WAIVED and (why := _outside_waiver(finding, remark, delta)):
         state, note = FindingState.REOPENED, why
     waiver = finding.waiver if state is FindingState.WAIVED else None
     return replace(finding, remark=remark, state=state, note=note, waiver=waiver, last_cycle=cycle)
 
 
-def _outside_waiver(finding: Finding, remark: Remark, cycle: int, delta: Change | None) -> str:
+def _outside_waiver(finding: Finding, remark: Remark, delta: Change | None) -> str:
     """Why the waiver does not cover the remark, "" if it does: it covers only what the person saw."""
     waived = finding.remark
     if remark.count > waived.count:
         return f"waived for {waived.count:,}, now there are {remark.count:,}"
     if waived.content and remark.content:
         return "waived for other content" if remark.content != waived.content else ""
-    is_of_this_cycle = finding.waiver is not None and finding.waiver.cycle >= cycle
-    if is_of_this_cycle or _by_name(remark) or remark.line is None:
+    if _by_name(remark) or remark.line is None:
         return ""
     if rewrites(delta, remark.file, remark.line, remark.end_line):
         return "the code changed since it was waived"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from burnish.core.change import Change
 from burnish.core.criteria import absorb_criteria, is_criterion
 from burnish.core.criterion_remarks import split_criterion_remarks
-from burnish.core.finding import Finding, FindingState, Remark, Severity
-from burnish.core.ledger.check_findings import absorb_checks, absorb_source, is_check
+from burnish.core.finding import Finding, FindingState, Remark, Severity, Waiver
+from burnish.core.ledger.check_findings import absorb_checks, absorb_source, change_since_waiver, is_check
 from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers, next_number
 from burnish.core.ledger.matching import (
     SAME,
@@ -52,6 +52,10 @@ class _LedgerState:
     notes: list[str] = field(default_factory=list)
     ids: dict[int, str] = field(default_factory=dict)
     corrected: set[str] = field(default_factory=set)
+    # what changed since a waiver; without it, what changed since the last review
+    since: Callable[[Waiver], Change | None] | None = None
+    # indices of the groups that say the same as a waived finding about other code
+    outside_waiver: set[int] = field(default_factory=set)
 
 
 def absorb_review(
@@ -64,15 +68,17 @@ def absorb_review(
     files: Callable[[str], str | None] | None = None,
     narrow: bool = True,
     mechanical: frozenset[str] = frozenset(),
+    since: Callable[[Waiver], Change | None] | None = None,
 ) -> LedgerDiff:
     """Write a review into the ledger.
 
     `delta` is the change since the last review (None: there was none), `files` gives the text of a path in
     the reviewed tree. With `narrow`, what is new outside of the delta, and no error, is kept as info.
     `mechanical` names reviewers that list all there is each time: what they no longer raise is resolved.
+    `since` gives the change since a waiver: a waiver covers the code that the person saw, not that of the last review.
     """
     tree = Tree(files)
-    ledger = _LedgerState(findings, cycle, delta, {finding.id: finding for finding in findings})
+    ledger = _LedgerState(findings, cycle, delta, {finding.id: finding for finding in findings}, since=since)
     places = _carry_over(ledger, tree, mechanical)
     groups = group_remarks_of_panel(remarks, tree, delta, mechanical, ledger.notes)
     rulings_by_id = _rule(ledger, rulings)
@@ -80,7 +86,8 @@ def absorb_review(
     for number, group in enumerate(groups):
         if number in matches:
             _raise_again(ledger, matches[number], group, rulings_by_id)
-    _open_new(ledger, [group for number, group in enumerate(groups) if number not in matches], narrow)
+    new_groups = {number: group for number, group in enumerate(groups) if number not in matches}
+    _open_new(ledger, new_groups, narrow)
     _settle(ledger, rulings_by_id, set(matches.values()), mechanical)
     raised_ids = tuple(ledger.ids[index] for index in range(len(remarks)))
     return diff_ledgers(
@@ -100,7 +107,8 @@ def _carry_over(ledger: _LedgerState, tree: Tree, mechanical: frozenset[str]) ->
         places[finding.id] = replace(place, sure=place.sure or is_exact)
         if not stays:
             moved_remark = replace(remark, file=place.file, line=place.line, end_line=place.end_line)
-            ledger.now[finding.id] = replace(finding, remark=moved_remark)
+            waiver = replace(finding.waiver, gone=True) if finding.waiver and place.gone else finding.waiver
+            ledger.now[finding.id] = replace(finding, remark=moved_remark, waiver=waiver)
     return places
 
 
@@ -136,20 +144,19 @@ def _match(
     more_pairs = pair_left_over([old[i] for i in silent], [new[j] for j in unpaired_groups])
     pairs |= {silent[i]: unpaired_groups[j] for i, j in more_pairs.items()}
     matches = {order[j]: candidates[i] for i, j in pairs.items()}
-    return {
-        number: finding.id
-        for number, finding in matches.items()
-        if _covers(ledger, finding, places[finding.id], groups[number])
-    }
+    not_covered = {n: f for n, f in matches.items() if not _covers(ledger, f, places[f.id], groups[n])}
+    ledger.outside_waiver = {n for n, finding in not_covered.items() if finding.state is FindingState.WAIVED}
+    return {number: finding.id for number, finding in matches.items() if number not in not_covered}
 
 
 def _covers(ledger: _LedgerState, finding: Finding, place: Anchor, group: RemarkGroup) -> bool:
     """Whether the finding can record the remark: a waived finding, or a check's, does not change by a remark."""
     remark = group.remark
     if finding.state is FindingState.WAIVED:
-        delta = None if finding.waiver and finding.waiver.cycle >= ledger.cycle else ledger.delta
+        delta = change_since_waiver(finding.waiver, ledger.since, ledger.cycle, ledger.delta)
         is_same = say_the_same(finding.remark, remark) and is_same_code(delta, place, group.place)
-        return is_same and not _outgrows(finding, remark)
+        is_gone = bool(finding.waiver and finding.waiver.gone)
+        return is_same and not is_gone and not _outgrows(finding, remark)
     return not is_check(finding) or remark.severity.rank >= finding.remark.severity.rank
 
 
@@ -218,10 +225,12 @@ def _weight(ledger: _LedgerState, finding: Finding, group: RemarkGroup, remark: 
     return was
 
 
-def _open_new(ledger: _LedgerState, groups: list[RemarkGroup], narrow: bool) -> None:
-    for number, group in enumerate(groups, next_number(ledger.before)):
+def _open_new(ledger: _LedgerState, groups: dict[int, RemarkGroup], narrow: bool) -> None:
+    for number, (index, group) in enumerate(groups.items(), next_number(ledger.before)):
         id = f"F{number}"
-        remark = _narrowed(ledger, id, group.remark) if narrow and ledger.delta is not None else group.remark
+        # what a waiver does not cover any more is not new: its code changed since a person looked at it
+        narrows = narrow and ledger.delta is not None and index not in ledger.outside_waiver
+        remark = _narrowed(ledger, id, group.remark) if narrows else group.remark
         ledger.now[id] = Finding(id, remark, first_cycle=ledger.cycle, last_cycle=ledger.cycle, reviewers=group.voices)
         ledger.ids.update((index, id) for index in group.members)
         if group.corrected:

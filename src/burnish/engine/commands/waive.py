@@ -12,7 +12,7 @@ from burnish.core.history import History
 from burnish.core.journal_events import ApprovalVoided, DecisionMade, new_event
 from burnish.core.ledger import ledger
 from burnish.core.ledger.ledger import LedgerDiff
-from burnish.core.recorded_reviews import last_blockers_gone
+from burnish.core.recorded_reviews import blockers_gone, last_blockers_gone
 from burnish.core.status import Reason, Status
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import EventLog
@@ -29,11 +29,20 @@ def waive(event_log: EventLog, task_id: int, finding_id: str, waiver: Waiver, *,
     if not waiver.reason.strip():
         raise BadInput("A waiver needs a reason.", hint='Say why the finding may stay: --reason "…"')
     history = _unheld_history(event_log, task_id)
-    update = ledger.waive(history.findings, finding_id, replace(waiver, cycle=history.cycle))
+    seen = _tree_of(history, finding_id)
+    update = ledger.waive(history.findings, finding_id, replace(waiver, cycle=history.cycle, tree=seen))
     event_log.record(
         task_id, *_finding_events(history, update), *_resume_if_unblocked(history, update, waiver, block_on)
     )
     return _one(update, finding_id)
+
+
+def _tree_of(history: History, finding_id: str) -> str:
+    """The tree whose lines the finding counts, which the person sees: not work that came after the last review."""
+    name = finding_id.strip().casefold()
+    cycle = next((f.last_cycle for f in history.findings if f.id.casefold() == name), history.cycle)
+    work, reviews = history.tip(cycle), history.reviews(cycle)
+    return reviews[-1].result.tree if reviews else work.result.tree if work else ""
 
 
 def reopen(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reason: str, block_on: Severity) -> Finding:
@@ -80,17 +89,15 @@ def _resume_if_unblocked(history: History, update: LedgerDiff, waiver: Waiver, b
     if task.status is not Status.BLOCKED or task.reason not in BLOCKED_BY_FINDINGS or decision is None:
         return []
     blockers = decision.data.blockers
-    if not last_blockers_gone(update.findings, blockers, block_on):
+    is_last = last_blockers_gone(update.findings, blockers, block_on)
+    if not is_last and not (task.reason is Reason.GUARD and blockers_gone(update.findings, blockers)):
         return []
-    why = "the last blocker was waived"
-    data = DecisionMade(action="again", by=waiver.by, why=why, waived=True, blockers=blockers)
+    # the guard stops a task before its review: that rules on findings of earlier reviews which are still open
+    why = "the last blocker was waived" if is_last else "the last finding of the guard was waived"
+    data = DecisionMade(action="again", by=waiver.by, why=why, waived=is_last, blockers=blockers)
     again = new_event("decision.made", data, run=task.run, cycle=history.cycle)
-    return [
-        again,
-        status_events(
-            task, Status.CODE_REVIEW, note=f"The last blocker was waived: `burnish run {task.id}` decides again."
-        ),
-    ]
+    note = f"{why[0].upper()}{why[1:]}: `burnish run {task.id}` decides again."
+    return [again, status_events(task, Status.CODE_REVIEW, note=note)]
 
 
 def _void(history: History, update: LedgerDiff, block_on: Severity) -> list[Event]:
