@@ -338,6 +338,18 @@ def test_a_ruling_with_an_explanation_stands(note: str) -> None:
         "&#82;EJECTED",
         "\u274c",
         "Please do not merge until F1 is fixed.",
+        "Text.\n\n    Verdict: REJECTED",
+        "Text.\n\n\tVerdict: changes requested",
+        "- An item\n\n      REJECTED",
+        "Text.\n\n    | Verdict | reject |",
+        "```python\nx = 1\n\nVerdict: REJECTED",
+        "~~~\nVerdict: REJECTED\n```",
+        "- An item\n  ```\n  Verdict: REJECTED\n",
+        "Rating: 2/10, reject",
+        "**Score**: 3 of 10 - rejected",
+        "| Rating | 2/10 | needs work |",
+        "Overall: 2/10 (reject)",
+        "My vote: -1; request changes",
     ],
 )
 @pytest.mark.parametrize("approval", ["Verdict: approved", "[APPROVED]", "REVIEW_PASSED"])
@@ -347,7 +359,20 @@ def test_an_approval_beside_another_answer_is_refused_by_both_readers(approval: 
         assert read_unsigned(text).verdict is not Verdict.APPROVED, text
 
 
-@pytest.mark.parametrize("line", ["It rejects the change of names.", "- [x] Tests", "See [the page](a.md).", "\u2705"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "It rejects the change of names.",
+        "- [x] Tests",
+        "See [the page](a.md).",
+        "\u2705",
+        "Rating: 9/10",
+        "Text.\n\n    rejected = check(verdict)\n",
+        "```text\nVerdict: REJECTED\n```",
+        "```\nx = 1\n```\n\n    y = 2",
+        "Status: 3 approved, 1 rejected upload is retried",
+    ],
+)
 def test_honest_words_beside_an_approval_stay_harmless(line: str) -> None:
     review = read_markdown(f"Verdict: approved\n\n{line}\n", verdict=None, number="", expect=Expect())
     assert isinstance(review, Review) and review.verdict is Verdict.APPROVED

@@ -9,19 +9,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from burnish.bounded_yaml import DEEPEST, bounded_parser
 from burnish.errors import BadInput, BurnishError
 from burnish.regular_files import parse_toml
 
-if TYPE_CHECKING:
-    from ruamel.yaml.composer import Composer
-
 PREFIX = "BURNISH__"
 LARGEST = 1_000_000
-# Anchors can make a small file mean a huge or endless one.
-MOST_NODES = 20_000
-DEEPEST = 40
+# Far more than an honest file has: to merge and validate ten thousand takes half a minute.
+MOST_NODES = 3_000
 
 Where = tuple[str | int, ...]
 
@@ -104,11 +101,9 @@ def _parsed_layer(text: str, name: str) -> Layer | BadInput:
 
 def parse_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[Where, int]]:
     """The settings in a YAML text, and the line of each key."""
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    yaml = YAML(typ="safe", pure=True)
-    yaml.Composer = _bounded_composer()
+    yaml = bounded_parser(MOST_NODES)
     try:
         node = yaml.compose(text)
         lines = dict(_limited(_lines((), node, 0), name))
@@ -126,31 +121,6 @@ def parse_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[Where, int]]:
         raise BadInput(f"{name} holds no settings.", hint="Write lines like `agent: claude`.")
     _text_keys(data, name, lines, ())
     return data, lines
-
-
-@lru_cache(maxsize=1)
-def _bounded_composer() -> type[Composer]:
-    """Stops at the limits while it reads: a hostile file would else take many seconds before it is refused."""
-    from ruamel.yaml.composer import Composer
-
-    class BoundedComposer(Composer):
-        depth = 0
-        nodes = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            self.nodes += 1
-            # a key and its value are a node each
-            if self.nodes > 2 * MOST_NODES:
-                raise ValueError(f"it has more than {MOST_NODES} entries")
-            if self.depth > DEEPEST:
-                raise ValueError("it is nested too deep")
-            self.depth += 1
-            try:
-                return super().compose_node(parent, index)
-            finally:
-                self.depth -= 1
-
-    return BoundedComposer
 
 
 def _lines(path: Where, node: Any, depth: int) -> Iterator[tuple[Where, int]]:
@@ -173,7 +143,10 @@ def _lines(path: Where, node: Any, depth: int) -> Iterator[tuple[Where, int]]:
 def _limited(pairs: Iterator[tuple[Where, int]], name: str) -> Iterator[tuple[Where, int]]:
     for number, pair in enumerate(pairs):
         if number > MOST_NODES:
-            raise BadInput(f"{name} has more than {MOST_NODES} entries.", hint="Use fewer anchors and aliases.")
+            raise BadInput(
+                f"{name} has more than {MOST_NODES} entries.",
+                hint="An alias counts as all entries of its anchor: use fewer.",
+            )
         yield pair
 
 

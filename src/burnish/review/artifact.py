@@ -15,6 +15,8 @@ from burnish.review.reading import clean
 
 LIMIT = 10 * 1024
 SMALLEST_BODY = 2048
+# a change of 10,000 files has 40,000
+MOST_FACTS = 60_000
 # verdicts, and results of a cycle without a verdict
 VERDICTS = frozenset({*(verdict.value for verdict in Verdict), "unreadable", "skipped"})
 
@@ -129,7 +131,7 @@ def parse_artifact(text: str, name: str) -> ReviewArtifact:
     if not parts:
         raise MalformedArtifact(name, "it has no front matter")
     try:
-        return _artifact(load(parts[1]), parts[2])
+        return _artifact(load(parts[1], most=MOST_FACTS), parts[2])
     except ValueError as why:
         raise MalformedArtifact(name, str(why)) from None
 

@@ -145,6 +145,21 @@ def without_blocks(text: str, word: str) -> str:
     return "\n".join(lines)
 
 
+def unclosed_fence(text: str) -> str:
+    """The line that opens a fence which is never closed, "" if there is none: what is behind it is not read."""
+    lines = text.split("\n")
+    fences = (token for token in _tokens(text) if token.type == "fence" and not _is_closed(token, lines))
+    return next((lines[token.map[0]].strip() for token in fences if token.map), "")
+
+
+def indented_lines(text: str) -> list[str]:
+    """The lines of code blocks that only their indent makes one; the others are blank."""
+    lines = text.split("\n")
+    code = [token.map for token in _tokens(text) if token.type == "code_block" and token.map]
+    numbers = {number for start, end in code for number in range(start, end)}
+    return [line if number in numbers else "" for number, line in enumerate(lines)]
+
+
 def shown_lines(text: str) -> list[str]:
     """The lines outside quotes and code blocks; HTML is kept, because browsers show its text."""
     return _blank_blocks(text, ("fence", "code_block", "blockquote_open"))

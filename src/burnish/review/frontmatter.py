@@ -6,9 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from burnish.bounded_yaml import load_yaml
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"})
 _PARSER_SLIPS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
+MOST_ENTRIES = 3_000
 _SHORT = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -58,13 +61,12 @@ def _char(char: str) -> str:
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def load(text: str) -> dict[str, Any]:
-    """Parse front matter; raises `ValueError` with the reason."""
-    from ruamel.yaml import YAML
+def load(text: str, *, most: int = MOST_ENTRIES) -> dict[str, Any]:
+    """Parse front matter of at most so many entries; raises `ValueError` with the reason."""
     from ruamel.yaml.error import YAMLError
 
     try:
-        facts = YAML(typ="safe", pure=True).load(text)
+        facts = load_yaml(text, most=most)
     # the parser raises other errors, too, for damaged text
     except (YAMLError, *_PARSER_SLIPS) as why:
         raise ValueError(str(why).split("\n")[0]) from None

@@ -30,6 +30,13 @@ _LABELLED = re.compile(
     rf"(?:{REJECTS}(?=$|[ ]?[.,;:!()|\u2013\u2014-]|[ ](?:because|since|due|until|as)\b)|{_FAILS}[\W_]*$)",
     re.IGNORECASE,
 )
+# `Rating: 2/10, reject`: a part of the value that is a verdict alone
+_VALUE = re.compile(
+    rf"(?:[\w ]{{0,30}}\b)?(?:{LABEL}|rating|score|grade|vote|opinion|stance)\b[^:=|\n]{{0,40}}?(?:{_SIGN})"
+    r"(?P<value>.+)",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(r"[,;:|()/.!\u2013\u2014\u2192]+|[ ]-+>?[ ]|=>?|\band\b")
 _SPOKEN = re.compile(
     rf"[\W_]*(?:the |my |our )?(?:(?:final|overall|review) )?verdict[ ]+{REJECTS}[\W_]*", re.IGNORECASE
 )
@@ -45,6 +52,8 @@ _SIGN_ALONE = re.compile("[\u274c\u26d4\U0001f6ab\U0001f44e\U0001f534\ufe0f\\s]+
 _TICKED = re.compile(r"(?:[-*+][ \t]+)?\[[xX]\][ \t]*")
 # the text of a link or an image
 _LINK = re.compile(r"!?\[([^\[\]]{1,200})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\])")
+# a longer line is a sentence, which may list verdicts
+_LONGEST_VALUE = 100
 _LIST_MARKS = "-*+|#0123456789.) \t"
 # a label with a word or sign that does not approve
 _SHORT_VERDICT = re.compile(
@@ -67,6 +76,9 @@ def is_rejecting_line(line: str) -> bool:
         return True
     short = _SHORT_VERDICT.fullmatch(text.lstrip(_LIST_MARKS))
     if short and not _APPROVES.match(short["word"]):
+        return True
+    value = _VALUE.match(text.lstrip(_LIST_MARKS)) if len(text) <= _LONGEST_VALUE else None
+    if value and any(_ALONE.fullmatch(part) for part in _PARTS.split(value["value"])):
         return True
     return bool(_ALONE.fullmatch(text) or _SPOKEN.fullmatch(text) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from burnish.review.blocks import shown_lines
+from burnish.review.blocks import indented_lines, shown_lines, unclosed_fence
 from burnish.review.contradiction import paragraphs
 from burnish.review.refusal import plain_line, refuses
 from burnish.review.rejecting_lines import LABEL, REJECTS, is_rejecting_line, plain_text
@@ -37,7 +37,15 @@ _NONE = re.compile(
 
 
 def rejecting_text(body: str) -> str:
-    """The line or paragraph that rejects the change; "" if there is none. Quotes and code are ignored."""
+    """The line or paragraph that rejects the change; "" if there is none. Quotes and fenced code are ignored.
+
+    A verdict with an indent is code for Markdown and a verdict for the person who wrote it.
+    """
+    for line in indented_lines(body):
+        if is_rejecting_line(line):
+            return line.strip()[:80]
+    if fence := unclosed_fence(body):
+        return f"{fence[:40]} (the code block is not closed)"
     lines = shown_lines(body)
     # by lines as well: the one before may be the verdict, which ends without a full stop
     for paragraph in (*paragraphs(lines), *lines):

@@ -26,6 +26,7 @@ _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 # most nested sequences and mappings
 _DEEPEST_YAML = 1000
+_LONGEST_SLOW_YAML = 200_000
 _INDENT = re.compile(r"^[ \t?:-]+", re.MULTILINE)
 _AT = re.compile(r"\(at line (\d+), column \d+\)")
 
@@ -142,6 +143,8 @@ def _yaml_flaws(text: str) -> tuple[SyntaxFlaw, ...]:
 
     if (quick_flaws := _quick_yaml_flaws(text)) is not None:
         return quick_flaws
+    if len(text) > _LONGEST_SLOW_YAML:
+        return ()  # ruamel takes 15 seconds for a megabyte
     yaml = YAML(typ="safe", pure=True)
     found: list[SyntaxFlaw] = []
     try:

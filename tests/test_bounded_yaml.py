@@ -1,0 +1,55 @@
+"""YAML files that would take long: they are refused, in settings and in front matter."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from burnish.bounded_yaml import load_yaml
+from burnish.config.sources import yaml_layer
+from burnish.errors import BadInput
+from burnish.review.external.reader import read_markdown
+from burnish.review.frontmatter import load
+from burnish.review.reading import Expect
+from burnish.review.static.syntax import _yaml_flaws
+
+HOSTILE = {
+    "aliases in a mapping": "a: &x {command: ls}\n" + "".join(f"b{n}: *x\n" for n in range(20_000)),
+    "aliases in a list": "a: &x [1]\nb: [" + "*x, " * 20_000 + "*x]\n",
+    "few aliases of much": "a: &x [" + "1, " * 900 + "1]\nb: [*x, *x, *x, *x]\n",
+    "merges": "a: &x {" + ", ".join(f"k{n}: 1" for n in range(900)) + "}\n" + "".join(
+        f"m{n}: {{<<: *x}}\n" for n in range(900)
+    ),
+    "unknown keys": "".join(f"k{n}: 1\n" for n in range(9000)),
+    "a circle": "a: &x [*x]\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_file_that_means_more_than_it_has_is_refused_at_once(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "burnish.yaml"
+    path.write_text(text)
+    start = time.process_time()
+    with pytest.raises(BadInput, match=r"more than 3000 entries|nested too deep"):
+        yaml_layer(path, "burnish.yaml")
+    with pytest.raises(ValueError, match=r"more than 3000 entries|nested too deep"):
+        load(text)
+    page = f"---\nverdict: approved\n{text}---\n\nVerdict: APPROVED\n"
+    assert "front matter cannot be read" in getattr(
+        read_markdown(page, verdict=None, number="", expect=Expect()), "why", ""
+    )
+    assert time.process_time() - start < 5
+
+
+def test_honest_anchors_and_merges_are_read() -> None:
+    text = "base: &b {a: 1, c: 2}\nx: {<<: *b, a: 3}\ny: *b\n"
+    assert load_yaml(text, most=20) == {"base": {"a": 1, "c": 2}, "x": {"a": 3, "c": 2}, "y": {"a": 1, "c": 2}}
+    assert load_yaml("", most=20) is None
+
+
+def test_a_large_file_that_is_not_valid_is_not_read_by_the_slow_parser() -> None:
+    start = time.process_time()
+    _yaml_flaws("".join(f"k{n}: 1\n" for n in range(90_000)) + "\t@: [\n")
+    assert time.process_time() - start < 5
