@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,33 @@ def test_a_binary_file_is_not_approved_without_a_person(change: Person) -> None:
     assert "logo.png: PNG image, 211 bytes, not executable, sha256:" in out
     said = change.asks("review", code=1)
     assert said["verdict"] == "needs_discussion" and said["not_shown"] == ["logo.png"]
+
+
+def test_an_approval_without_tests_does_not_read_as_approved(change: Person) -> None:
+    change.repo.commit({"test_app.py": "import app\n\n\ndef test_add():\n    assert app.add(1, 2) == 3\n"})
+    change.repo.write({"app.py": "def add(a, b):\n    return a - b\n"})
+    change.agent("judge", APPROVES)
+    out = change.types("review", "--no-tests")
+    assert "Check test: not run: --no-tests was given" in out
+    assert "Verdict: NOT TESTED (approved by the reviewer)" in out and "APPROVED" not in out
+    assert change.asks("review", "--no-tests")["verdict"] == "approved"
+    change.repo.git("checkout", "-q", "app.py")
+    change.repo.write({"README.md": "# Words\n"})
+    change.agent("judge", READS + 'reply("approved", inspected=["README.md"])\n')
+    out = change.types("review")
+    assert "the change touches documentation only" in out and "Verdict: APPROVED" in out
+
+
+def test_the_tests_run_beside_an_ai(change: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("BURNISH__CHECKS__TEST", "python -m pytest -q")
+    change.repo.commit(
+        {"test_app.py": "import app\n\n\ndef test_add():\n    assert app.add(1, 2) == 3\n", "conftest.py": ""}
+    )
+    change.repo.write({"app.py": "def add(a, b):\n    return a - b\n"})
+    change.agent("judge", APPROVES)
+    out = change.types("review", code=1)
+    assert "Check test: 1 new failure" in out and "Verdict: NOT PASSED (approved by the reviewer)" in out
 
 
 @pytest.mark.long

@@ -211,7 +211,7 @@ def verdict_lines(result: AdhocResult, page: ReportText) -> Iterator[str]:
         if result.kept:
             yield f"The reply is in {one_line(str(result.kept))}"
         return
-    tone = "green" if result.passed else "red" if result.blocking else "yellow"
+    tone = "green" if result.passed and not result.needs_tests else "red" if result.blocking else "yellow"
     yield paint(f"Verdict: {_verdict_words(result)}", tone, on=page.colour)
     standing = [finding for finding in result.findings if finding.id in result.blocking]
     # without a task every remark is a finding of its own weight: those that stand say it all
@@ -230,10 +230,12 @@ def verdict_lines(result: AdhocResult, page: ReportText) -> Iterator[str]:
 
 
 def _verdict_words(result: AdhocResult) -> str:
-    """The verdict; `APPROVED` only where it passes, and not by static reviewers without tests."""
+    """The verdict; `APPROVED` only where it passes and tests ran, or for documentation that an AI approved."""
     if result.verdict is Verdict.APPROVED and result.nothing_judged:
         return "nothing found (no AI reviewed it and no tests ran)"
     if result.verdict is Verdict.APPROVED and not result.passed:
         reviewers = "nothing found" if result.panel and result.panel.mechanical else "approved by the reviewer"
         return f"NOT PASSED ({reviewers})"
+    if result.verdict is Verdict.APPROVED and result.needs_tests:
+        return "NOT TESTED (approved by the reviewer)"
     return result.verdict.value.upper() if result.verdict else "none"

@@ -27,6 +27,8 @@ def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult) -
     """A review that could not be read, or that did not see everything, is one that a person should know of."""
     if review.panel is not None and review.verdict is None:
         _record(hook, found, f"the review could not be read: {review.panel.why or review.panel.summary}")
+    elif review.verdict is Verdict.APPROVED and review.standing_checks:
+        _record(hook, found, f"approved, but {'; '.join(check.line for check in review.standing_checks)}")
     elif review.verdict is Verdict.APPROVED and not review.passed:
         missing = ", ".join(review.not_shown[:5])
         _record(hook, found, "approved, but not everything was seen" + (f": {missing}" if missing else ""))

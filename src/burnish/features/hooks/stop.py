@@ -14,6 +14,7 @@ from burnish.adapters.agents import StopTokens
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.agents.stop_hook import StopHook
 from burnish.core.review import Verdict
+from burnish.core.review_checks import CheckState, ReviewedCheck
 from burnish.errors import BadInput
 from burnish.features.hooks.limits import limited
 from burnish.features.hooks.outcomes import record_failure, record_review
@@ -37,6 +38,8 @@ Say = Callable[[str], None]
 
 # Some programs cut what is longer than 10,000 characters.
 LONGEST_REASON = 9000
+# of each check, as many failed tests are named
+MOST_TESTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +153,24 @@ def _holds_up(review: AdhocResult, say: Say) -> bool:
     if review.verdict is None:
         say("The review could not be read." if review.panel else "There is nothing to review.")
         return False
+    if _failed_tests(review):
+        return True
     if review.approved_in_part:
         say("Nothing was found, but not everything could be shown to a reviewer: a person should look.")
+        return False
+    if review.standing_checks:
+        say("Approved by the reviewer, but not by the tests: a person should look.")
         return False
     if review.verdict is Verdict.APPROVED:
         say("Approved." if review.passed else "Approved, but not signed: a person should look.")
         return False
     return True
+
+
+def _failed_tests(review: AdhocResult) -> tuple[ReviewedCheck, ...]:
+    """Tests that fail, or are skipped, because of the change, whatever the reviewers say."""
+    by_change = (CheckState.NEW_FAILURES, CheckState.MORE_SKIPPED)
+    return tuple(check for check in review.standing_checks if check.state in by_change)
 
 
 def reason(review: AdhocResult, number: int, most: int) -> str:
@@ -172,6 +186,9 @@ def reason(review: AdhocResult, number: int, most: int) -> str:
     ]
     summary = clean_text(review.panel.summary if review.panel else "").strip()
     parts = [fenced(summary[:2000], tag=tag)] if summary else []
+    for check in _failed_tests(review):
+        names = "\n".join(check.new[:MOST_TESTS])
+        parts.append(fenced(f"Check {check.line}\n{names}".strip(), tag=tag))
     parts += [finding_text(finding, tag) for finding in blocking]
     parts += [finding_text(finding, tag, full=False) for finding in others]
     return secrets_from_environment().redact(clean_text("\n".join([*head, *_fitting(parts)])))

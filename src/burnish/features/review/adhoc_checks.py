@@ -162,8 +162,6 @@ def _why_not(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> st
         return ""
     if is_documentation(change):
         return "the change touches documentation only"
-    if not any(ground.is_static(one.agent) for one in ground.policy.reviewers):
-        return "an AI reviews; --tests runs them too"
     return "" if pair.checked_out else "this is not what is checked out; --tests runs it all the same"
 
 

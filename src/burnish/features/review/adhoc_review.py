@@ -29,7 +29,7 @@ from burnish.core.finding import Finding, worst_first
 from burnish.core.ledger.ledger import absorb_review
 from burnish.core.policy import Policy
 from burnish.core.review import PanelResult, Review, Verdict
-from burnish.core.review_checks import CheckState, ReviewedCheck
+from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation
 from burnish.core.secrets import Secrets
 from burnish.core.task import Spec, TaskType
 from burnish.engine.panel_review import ReviewerReply, ReviewSession, mechanical, panel_of, run_reviewers
@@ -112,11 +112,20 @@ class AdhocResult:
         return any(check.state is CheckState.COULD_NOT_START for check in self.checks)
 
     @property
+    def untested(self) -> bool:
+        """True if no test ran on the change."""
+        untested_states = (CheckState.NOT_RUN, CheckState.COULD_NOT_START)
+        return bool(self.change.files) and all(check.state in untested_states for check in self.checks)
+
+    @property
     def nothing_judged(self) -> bool:
         """True if only programs reviewed it and no test ran: no findings are then not an approval."""
-        untested_states = (CheckState.NOT_RUN, CheckState.COULD_NOT_START)
-        has_tests = any(check.state not in untested_states for check in self.checks)
-        return bool(self.panel and self.panel.mechanical) and not has_tests
+        return bool(self.panel and self.panel.mechanical) and self.untested
+
+    @property
+    def needs_tests(self) -> bool:
+        """True if no test ran although the change is more than documentation."""
+        return self.untested and not is_documentation(self.change)
 
     @property
     def judged_by(self) -> tuple[str, ...]:
