@@ -63,7 +63,6 @@ def test_a_build_that_other_scripts_make_or_that_is_not_there_is_not_added(scrip
     "files",
     [
         {"test/calc.test.ts": 'import { add } from "../src/calc";\n'},
-        {"test/calc.test.js": TEST, "dist/calc.js": ""},
         {"test/calc.test.js": 'require("../node_modules/x"); require("../coverage/y");\n'},
         {"test/calc.test.js": 'require("../../dist/x");\n'},
         # strings that are not imports
@@ -72,6 +71,16 @@ def test_a_build_that_other_scripts_make_or_that_is_not_there_is_not_added(scrip
 )
 def test_tests_of_the_sources_need_no_build(files: dict[str, str]) -> None:
     assert build(SCRIPTS, files, main="dist/calc.js") is None
+
+
+def test_a_committed_build_is_made_again_from_the_sources() -> None:
+    files = {"test/calc.test.js": TEST, "dist/calc.js": ""}
+    assert build(SCRIPTS, files) == "npm run build"
+    assert build(SCRIPTS, {"test/calc.test.js": 'require("../lib/calc.js");\n', "lib/calc.js": ""}) is None
+    package = {"package.json": json.dumps({"scripts": SCRIPTS}), "package-lock.json": "{}"}
+    without_sources = {**package, "test/calc.test.js": TEST, "dist/calc.js": ""}
+    found = decide(discover(without_sources, without_sources.get, around()))
+    assert ("checks", "build") not in [one.key for one in found]
 
 
 def test_packages_of_a_workspace_import_the_builds_of_each_other() -> None:

@@ -16,6 +16,7 @@ case "$1" in
 ci) mkdir -p node_modules/.bin && printf '#!/bin/sh\\ngrep -q "a + b" index.js\\n' > node_modules/.bin/runner
     chmod +x node_modules/.bin/runner ;;
 test) exec node_modules/.bin/runner ;;
+run) mkdir -p dist && cp src/add.js dist/add.js ;;
 esac
 """
 PROJECT = {
@@ -74,3 +75,32 @@ def test_review_and_doctor_use_the_same_set_up(lab: Lab) -> None:
     assert (check["command"], check["state"]) == ("npm test", "new_failures"), reviewed
     signs = {sign["name"]: sign for sign in lab.burnish("doctor", "--json", code=None).json}
     assert signs["set-up"]["what"] == "`npm ci`, because of package-lock.json"
+
+
+BUILT = {
+    "package.json": '{"name": "sum", "scripts": {"build": "tsc", "test": "sh test/add.test.js"}}\n',
+    "src/add.js": "exports.add = (a, b) => a + b\n",
+    "test/add.test.js": 'require("../dist/add.js")\n',
+    ".gitignore": "node_modules\ndist\n",
+}
+
+
+@pytest.mark.parametrize("bug", [False, True])
+def test_the_build_that_the_tests_need_is_found_as_well(lab: Lab, bug: bool) -> None:
+    npm = Path(lab.env["PATH"].partition(os.pathsep)[0], "npm")
+    npm.write_text(NPM.replace("exec node_modules/.bin/runner", "grep -q 'a + b' dist/add.js"))
+    lab.repo.git("rm", "-q", "index.js")
+    lab.repo.commit(BUILT, "a built project")
+    edit = 'text.replace("a + b", "a - b")' if bug else 'text + "// better\\n"'
+    lab.agent("robot", f'file = pathlib.Path("src/add.js"); text = file.read_text(); file.write_text({edit})\n')
+    lab.agent("judge", JUDGE.replace("index.js", "src/add.js"))
+    lab.user_settings(lab.settings("checks: {}\nreview: {agents: [judge], max_cycles: 1}\n"))
+    lab.trust()
+    lab.add()
+    lab.burnish("run", "1", code=None)
+    assert lab.task()["status"] == ("blocked" if bug else "verified"), lab.show()["note"]
+    if bug:
+        lab.user_settings(lab.settings("checks: {}\nreview: {agents: [static]}\n"))
+        lab.repo.commit({"src/add.js": "exports.add = (a, b) => a - b\n"}, "broken")
+        reviewed = lab.burnish("review", "HEAD~1..HEAD", "--json", code=None)
+        assert [check["state"] for check in reviewed.json["checks"]] == ["new_failures"], reviewed

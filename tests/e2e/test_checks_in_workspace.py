@@ -65,6 +65,18 @@ def test_set_up_in_the_workspace_installs_the_workspace(lab: Lab, author: str, s
     assert run(lab) == status
 
 
+def test_the_build_runs_in_the_workspace_too(lab: Lab) -> None:
+    """What set-up built there is that of the base."""
+    copies = "mkdir -p dist && cp src/calc/__init__.py dist/built.txt"
+    test = "def test_built():\n    assert 'a + b' in open('dist/built.txt').read()\n"
+    lab.repo.commit({"tests/test_calc.py": test, ".gitignore": ".venv\n__pycache__\ndist\n"}, "a build")
+    settings = set_up(lab, copies).replace("checks: {", f"checks: {{build: '{copies}', ")
+    lab.settle(settings)
+    assert run(lab) == "blocked", lab.show()["note"]
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert check["new"] == ["tests/test_calc.py::test_built"]
+
+
 @pytest.mark.long
 def test_a_package_that_was_missing_in_the_checkout_takes_a_new_baseline_once_it_is_there(tmp_path: Path) -> None:
     """Else the failure at the base, which it caused, would excuse a new one in the same test."""

@@ -121,7 +121,7 @@ class TaskChecks:
     confinement: SandboxPolicy = OPEN
 
     def environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> str:
-        return self.trees.baseline_key(self.prepared(specs, tree, out_dir=out_dir))
+        return self.trees.baseline_key(self.prepared(specs, tree, out_dir=out_dir), tree.base)
 
     def prepared(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> CheckEnvironment:
         """The environment for the checks of a commit; runs set-up first if it is new."""
@@ -148,7 +148,9 @@ class TaskChecks:
             yield context
 
     def folder_environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit) -> str:
-        return self.trees.baseline_key(workspace_environment(self.trees.project, tree.commit)) if specs else ""
+        if not specs:
+            return ""
+        return self.trees.baseline_key(workspace_environment(self.trees.project, tree.commit), tree.base)
 
     @contextmanager
     def inside(
@@ -162,7 +164,16 @@ class TaskChecks:
             if origins.problem:
                 is_confined, has_setup = workspace.sandbox is not None, self.trees.setup is not None
                 raise other_tree_imported(origins.problem, is_confined=is_confined, has_setup=has_setup)
-            yield CheckContext(folder, workspace.variables, workspace.placement, origins.packages)
+            failure = self._build_inside(workspace, tree, env) if specs else ""
+            yield CheckContext(folder, workspace.variables, workspace.placement, origins.packages, failure=failure)
+
+    def _build_inside(self, workspace: WorkspaceTree, tree: CheckedCommit, env: Mapping[str, str]) -> str:
+        """Run `checks.build` in the workspace: what was built there before may be of other sources."""
+        variables = workspace.variables(env)
+        place, out_dir = workspace.placement(variables), workspace.scratch / "build"
+        failure = self.trees.run_build(tree.base, place, variables, self.stop, out_dir)
+        raise_if_stopped(self.stop)
+        return self.secrets.redact(failure)
 
     def _workspace(self, folder: Path, commit: str = "") -> AbstractContextManager[WorkspaceTree]:
         place = self.trees.home / "throwaway" / self.trees.key
@@ -252,7 +263,7 @@ class TaskChecks:
         # One git call for all old files, one for all new files.
         before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related_files])
         after = texts(new, [*(f.path for f in files if f.status != "D"), *related_files])
-        preparing = self._preparing_commands()
+        preparing = self._preparing_commands(change.old_tree)
         scripts = (
             scripts_behind((*commands, *preparing), tree, partial(texts, reader))
             for tree, reader in ((old_files, old), (new_files, new))
@@ -274,9 +285,9 @@ class TaskChecks:
             ),
         )
 
-    def _preparing_commands(self) -> list[str]:
+    def _preparing_commands(self, base: str) -> list[str]:
         """The commands that run before the checks: set-up and build."""
-        commands = [command for command in (self.trees.setup, self.trees.build) if command]
+        commands = [command for command in (self.trees.setup, self.trees.build_for(base)) if command]
         return [command if isinstance(command, str) else shlex.join(command) for command in commands]
 
     def _installed_modules(self, commands: Sequence[str]) -> frozenset[str]:

@@ -42,6 +42,7 @@ _MARKERS = {
 }
 MOST_FOLDERS = 12
 BUILD = ("checks", "build")
+SETUP = ("workspace", "setup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ def decide(found: tuple[Tools, ...]) -> tuple[DiscoveredChecks, ...]:
             why = _reason(tools, choice.why)
             settings.append(DiscoveredChecks(key, choice.command, why, cwd=tools.folder, paths=tools.paths))
     settings += _joined(BUILD, [(tools, tools.build) for tools in found if tools.build])
-    settings += _joined(("workspace", "setup"), [(tools, tools.setup) for tools in found if tools.setup])
+    settings += _joined(SETUP, [(tools, tools.setup) for tools in found if tools.setup])
     return tuple(settings)
 
 

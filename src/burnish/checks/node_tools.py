@@ -39,6 +39,8 @@ _IMPORT = re.compile(r"""(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*["']
 # A program that tests start: `./dist/cli.js` is one of the project's folder, `../dist/cli.js` one beside the test.
 _PROGRAM = re.compile(r"""["'](\.{1,2}/[^"'\n]{1,200}\.[cm]?js)["']""")
 _ENTRY_KEYS = ("main", "module", "exports", "bin")
+# Folders that only a build writes to, also where they are committed.
+_BUILD_FOLDER = re.compile(r"(?:dist|build|out)/")
 # Folders that no build makes.
 _FOREIGN = re.compile(r"(?:^|/)(?:\.\.|node_modules|coverage)(?:/|$)")
 MOST_FILES = 40
@@ -60,8 +62,9 @@ def node_tools(place: ProjectFolder) -> Tools | None:
 
 
 def _build(place: ProjectFolder, package: dict[str, Any], manager: str) -> ToolChoice | None:
-    folder = _needs_build(place, package)
-    return ToolChoice(f"{manager} run build", f"the tests use {folder}, which git ignores") if folder else None
+    folder, is_committed = _needs_build(place, package)
+    why = "is built from src" if is_committed else "git ignores"
+    return ToolChoice(f"{manager} run build", f"the tests use {folder}, which {why}") if folder else None
 
 
 def _absent_linter(place: ProjectFolder, package: dict[str, Any]) -> str:
@@ -136,19 +139,25 @@ def _dependencies(package: dict[str, Any]) -> set[str]:
     return {name for group in groups if isinstance(group, dict) for name in group}
 
 
-def _needs_build(place: ProjectFolder, package: Mapping[str, Any]) -> str:
-    """The folder that the tests use and only the script `build` makes, e.g. `dist`; "" if there is none."""
+def _needs_build(place: ProjectFolder, package: Mapping[str, Any]) -> tuple[str, bool]:
+    """The folder that the tests use and only the script `build` makes, e.g. `dist`; "" if there is none.
+
+    Also whether it is committed: tests of the committed files would not test a change to the sources.
+    """
     scripts = package.get("scripts")
     if not isinstance(scripts, dict) or not scripts.get("build") or not scripts.get("test"):
-        return ""
+        return "", False
     if any(_COMPILERS.search(str(scripts.get(name) or "")) for name in ("test", *_BEFORE_TESTS)):
-        return ""
+        return "", False
     tracked = {path[:end] for path in place.paths for end in _slashes(path)}
+    committed = {match[0] for path in place.paths if (match := _BUILD_FOLDER.match(path)) and "src" in tracked}
     for path in dict.fromkeys(_paths_of_tests(place, package, str(scripts["test"]))):
+        if folder := next((one for one in committed if f"{path}/".startswith(one)), ""):
+            return folder.rstrip("/"), True
         folder = next((path[:end] for end in _slashes(f"{path}/") if path[:end] not in tracked), "")
         if folder and folder not in place.paths and not _FOREIGN.search(folder) and place.ignores(f"{folder}/"):
-            return folder
-    return ""
+            return folder, False
+    return "", False
 
 
 def _slashes(path: str) -> Iterator[int]:

@@ -12,13 +12,14 @@ from typing import Any
 from burnish import config as settings
 from burnish.adapters.checks.detection_context import detection_context
 from burnish.adapters.checks.environments import Command
-from burnish.adapters.checks.tree_checks import found_setup, tests_are_automatic
+from burnish.adapters.checks.tree_checks import found_commands, tests_are_automatic
 from burnish.adapters.configured_agents import agent_settings, can_start
 from burnish.adapters.event_log import StoreEventLog
 from burnish.adapters.repository import GitRepository
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.agents.base import AgentSettings
 from burnish.checks.detect import FoundChecks, find_checks
+from burnish.checks.discover import BUILD, SETUP
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
 from burnish.core.policy import Policy
@@ -49,8 +50,8 @@ class App:
     note: str = ""
     # commit → the checks that `auto` stands for there
     _automatic: dict[str, FoundChecks] = field(default_factory=dict)
-    # commit → the set-up that `init` would write for it
-    _setups: dict[str, Command | None] = field(default_factory=dict)
+    # commit → the commands that `init` would write for it, by setting
+    _commands: dict[str, dict[tuple[str, ...], Command]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None, reading: bool = False) -> App:
@@ -156,9 +157,15 @@ class App:
         return self.found_setup(commit)
 
     def found_setup(self, commit: str) -> Command | None:
-        if commit not in self._setups:
-            self._setups[commit] = found_setup(self.repo, commit)
-        return self._setups[commit]
+        return self._found_commands(commit).get(SETUP)
+
+    def found_build(self, commit: str) -> Command | None:
+        return self._found_commands(commit).get(BUILD)
+
+    def _found_commands(self, commit: str) -> dict[tuple[str, ...], Command]:
+        if commit not in self._commands:
+            self._commands[commit] = found_commands(self.repo, commit)
+        return self._commands[commit]
 
     def detected_at(self, commit: str) -> FoundChecks:
         """The checks that `auto` stands for in that commit."""

@@ -154,6 +154,7 @@ def tree_checks(
         setup=app.config.workspace.setup,
         build=app.config.checks.build,
         found_setup=app.found_setup,
+        found_build=app.found_build,
         lock=lock,
         automatic=tests_are_automatic(app.config),
         copies=tuple(app.config.workspace.copies),

@@ -80,6 +80,8 @@ class TreeChecks:
     found_setup: Callable[[str], Command | None]
     lock: Callable[[str], AbstractContextManager[None]]
     automatic: bool = False
+    # `checks.build` that `init` would write for a base
+    found_build: Callable[[str], Command | None] = lambda base: None
     # The folder for trees; by default below the burnish home.
     place: Path | None = None
     # `workspace.copy`
@@ -96,6 +98,10 @@ class TreeChecks:
     def takes_turns(self) -> bool:
         """True if the checks of several tasks run one after another: only if set-up makes an environment."""
         return self.sandbox is None and bool(self.setup or self.automatic)
+
+    def build_for(self, base: str) -> Command | None:
+        """`checks.build`; without it, and with automatic tests, the command that `init` would write for the base."""
+        return self.build or (self.found_build(base) if self.automatic else None)
 
     def environment(
         self, commit: str, base: str, specs: Sequence[CheckSpec], stop: StopToken | None, out_dir: Path
@@ -118,7 +124,7 @@ class TreeChecks:
             in_use.enter_context(environment_in_use(self.known[commit, base][0].layer))
         if (commit, base) not in self.known or _is_deleted(self.known[commit, base][0]):
             with self._recorded(commit, base):
-                environments = replace(self._environments(stop, out_dir), in_use=in_use)
+                environments = replace(self._environments(base, stop, out_dir), in_use=in_use)
                 self.known[commit, base] = self._proved_environment(environments, commit, base, specs, stop)
         return self.known[commit, base]
 
@@ -172,12 +178,12 @@ class TreeChecks:
             hint += " With bubblewrap, the environment in your checkout can be used."
         return PhaseFailed(ErrorCode.CHECK_ERROR, f"The tests would not test the change: {problem}.", hint=hint)
 
-    def baseline_key(self, environment: CheckEnvironment) -> str:
+    def baseline_key(self, environment: CheckEnvironment, base: str) -> str:
         """A key of everything that affects check results besides the tree and the command.
 
         A baseline from before a correction of one of these would excuse new failures.
         """
-        settings = (self.build, sorted(self.isolation_env.items()), self.copies)
+        settings = (self.build_for(base), sorted(self.isolation_env.items()), self.copies)
         if not any(settings):
             return environment.fingerprint
         facts = [environment.fingerprint, *settings, copied_files_digest(self.project.root, self.copies)]
@@ -210,7 +216,9 @@ class TreeChecks:
                 setup_error = f"{error.what}\n{error.output}"
                 environment, origins = self._select_environment(tree.base, tree.base, specs, stop, place, in_use)
             tested_tree = in_use.enter_context(self._tree(tree.commit, tree.label, environment, task=tree.task))
-            failure = setup_error or self._build(tested_tree, self._variables(tested_tree, env), stop, out_dir)
+            failure = setup_error or self._build(
+                tested_tree, tree.base, self._variables(tested_tree, env), stop, out_dir
+            )
             yield CheckContext(
                 tested_tree.files,
                 partial(self._variables, tested_tree),
@@ -222,7 +230,7 @@ class TreeChecks:
                 (lambda: None) if tested_tree.overlays else remember_tree(tested_tree.files),
             )
 
-    def _environments(self, stop: StopToken | None, out_dir: Path) -> CheckEnvironments:
+    def _environments(self, base: str, stop: StopToken | None, out_dir: Path) -> CheckEnvironments:
         return CheckEnvironments(
             project=self.project,
             cache=self.home / "environments" / self.key,
@@ -230,7 +238,7 @@ class TreeChecks:
             found_setup=self.found_setup,
             confined=self.sandbox is not None,
             run_setup=lambda command, commit, credentials: self._run_setup(command, commit, credentials, stop, out_dir),
-            builds=self.build is not None,
+            builds=self.build_for(base) is not None,
             lock=self.lock,
             automatic=self.automatic,
             variables=self.isolation_env,
@@ -293,14 +301,21 @@ class TreeChecks:
                 raise setup_failure(report.exit_code, output, credentials=credentials, folders=(self.home,))
             yield SetUpFiles(tree.files, tree.home_parts)
 
-    def _build(self, tree: CheckTree, env: Mapping[str, str], stop: StopToken | None, out_dir: Path) -> str:
+    def _build(self, tree: CheckTree, base: str, env: Mapping[str, str], stop: StopToken | None, out_dir: Path) -> str:
         """Run `checks.build` on this tree; returns why it failed, or ""."""
-        if not self.build:
-            return ""
-        spec = CheckSpec("build", self.build, timeout_seconds=SETUP_SECONDS)
-        place = tree.placement(env)
-        (report,) = run_checks([spec], place=place, out_dir=out_dir, env=env, stop=stop, clean_output=_without_secrets)
+        failure = self.run_build(base, tree.placement(env), env, stop, out_dir)
         tree.keep_build("build")
+        return failure
+
+    def run_build(
+        self, base: str, place: Placement, env: Mapping[str, str], stop: StopToken | None, out_dir: Path
+    ) -> str:
+        """Run `checks.build` there; returns why it failed, or ""."""
+        command = self.build_for(base)
+        if not command:
+            return ""
+        spec = CheckSpec("build", command, timeout_seconds=SETUP_SECONDS)
+        (report,) = run_checks([spec], place=place, out_dir=out_dir, env=env, stop=stop, clean_output=_without_secrets)
         return "" if report.status is CheckStatus.PASSED else f"checks.build failed: {report.error or report.tail}"
 
     def _prove(
@@ -378,13 +393,13 @@ def tests_are_automatic(config: Config) -> bool:
     return config.checks.test is not None and config.checks.test.command == "auto"
 
 
-def found_setup(project: Project, commit: str) -> Command | None:
-    """The set-up command that `init` would write for the files of a commit."""
+def found_commands(project: Project, commit: str) -> dict[tuple[str, ...], Command]:
+    """The commands that `init` would write for the files of a commit, by setting."""
     paths = list_files(project, commit)
     contents = Contents(project, commit, paths)
     around = detection_context(project.root, FoundRepository(project.root, project.git_dir, project.common_dir))
     choices = decide(discover(paths, lambda path: decode_text(contents.get(path)), around))
-    return next((choice.value for choice in choices if choice.key == ("workspace", "setup")), None)
+    return {choice.key: choice.value for choice in choices}
 
 
 def decode_text(data: bytes | None) -> str | None:

@@ -11,12 +11,19 @@ from functools import partial
 from pathlib import Path
 
 from burnish.adapters.checks.detection_context import detection_context
-from burnish.adapters.checks.tree_checks import CheckContext, TreeChecks, decode_text, found_setup, tests_are_automatic
+from burnish.adapters.checks.tree_checks import (
+    CheckContext,
+    TreeChecks,
+    decode_text,
+    found_commands,
+    tests_are_automatic,
+)
 from burnish.adapters.configured_agents import agent_settings
 from burnish.adapters.redaction import redact_folder, secrets_from_environment
 from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
 from burnish.checks.compare import compare
 from burnish.checks.detect import detect
+from burnish.checks.discover import BUILD, SETUP
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import flaky_failures
 from burnish.checks.guard.test_counts import is_skip, is_test_path
@@ -131,7 +138,7 @@ def _only_slow_now(
 ) -> TestOutcome | None:
     """The outcome where the tests end in time before the change, and not with it: it may have made them hang."""
     try:
-        with _on(_trees(ground), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+        with _on(_trees(ground, pair), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
             before = _run(ground, place, spec, "tests-before")
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
@@ -172,7 +179,7 @@ def _took_too_long(report: CheckReport) -> bool:
 
 def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> Comparison:
     """Failures that are new run again before the change is blamed for them."""
-    trees = _trees(ground)
+    trees = _trees(ground, pair)
     try:
         # one tree at a time: without a sandbox they stand at the same path
         with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "now") as place:
@@ -204,7 +211,7 @@ def _before_skips(
     if not skips or _adds_skips(change):
         return None
     try:
-        with _on(_trees(ground), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+        with _on(_trees(ground, pair), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
             return _run(ground, place, spec, "tests-before")
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
@@ -218,7 +225,7 @@ def _adds_skips(change: Change) -> bool:
     return any(line.startswith("+") and is_skip(line[1:]) for line in lines)
 
 
-def _trees(ground: ReviewEnvironment) -> TreeChecks:
+def _trees(ground: ReviewEnvironment, pair: CommitRange) -> TreeChecks:
     """Environments are shared with the tasks of the same checkout; the trees are this review's own."""
     project = ground.project
     project_key = next((row.key for row in known_projects(ground.home) if row.common_dir == project.common_dir), None)
@@ -230,7 +237,9 @@ def _trees(ground: ReviewEnvironment) -> TreeChecks:
         sandbox=ground.confinement.require(),
         setup=ground.config.workspace.setup,
         build=ground.config.checks.build,
-        found_setup=lambda commit: found_setup(project, commit),
+        found_setup=lambda commit: found_commands(project, commit).get(SETUP),
+        # like the tests, as found in the reviewed tree
+        found_build=lambda base: found_commands(project, pair.new.sha).get(BUILD),
         lock=lambda name: _locked(ground, name),
         automatic=tests_are_automatic(ground.config),
         place=ground.place / "tests",
