@@ -292,3 +292,19 @@ def test_plugins_that_a_settings_file_of_pytest_needs_are_installed(file: str, t
     assert "pytest-xdist" in str(settings(files)["workspace.setup"])
     table = f"{project}[tool.pytest]\naddopts = ['-n', '2']\n"
     assert "pytest-xdist" in str(settings({**files, "pyproject.toml": table, file: ""})["workspace.setup"])
+
+
+def test_a_module_of_go_without_tests_has_no_test_check_beside_one_that_has_some() -> None:
+    """`go test` of it finds no tests, for which each approval would wait for a person."""
+    files = {
+        "go.work": "use (\n./app\n./lib\n)\n",
+        "app/go.mod": "module example.org/app\n",
+        "app/app.go": 'import "example.org/lib"\n',
+        "app/app_test.go": "",
+        "lib/go.mod": "module example.org/lib\n",
+        "lib/lib.go": "",
+    }
+    found = paths(files)
+    assert sorted(found) == ["lib-lint", "lint", "test"] and "lib/**" in found["test"]
+    assert "lib-test" in paths({**files, "lib/lib_test.go": ""})
+    assert "lib-test" in paths({path: text for path, text in files.items() if path != "app/app_test.go"})

@@ -161,6 +161,20 @@ def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab:
     assert [task["status"] for task in lab.burnish("status", "--json").json["tasks"]] == ["verified", "verified"]
 
 
+def test_without_a_sandbox_an_author_gets_a_copy_of_the_environment_and_tests_its_own_change(tmp_path: Path) -> None:
+    """Set-up does not run again in the workspace of each task."""
+    lab = make_lab(tmp_path, confined=False)
+    setups, results = tmp_path / "setups", tmp_path / "results"
+    lab.settle(set_up(lab, f"echo x >> {setups}"))
+    tries = "import subprocess\nran = subprocess.run(['.venv/bin/pytest', '-q'], check=False)\n"
+    tries += f"with open({str(results)!r}, 'a') as file: file.write(f'{{ran.returncode}} ')\n"
+    lab.agent("robot", BREAK + tries + BREAK.replace('"a + b", "a - b"', '"a - b", "a + b"') + GOOD + tries)
+    for number in ("1", "2"):
+        lab.add()
+        lab.burnish("run", number)
+    assert results.read_text() == "1 0 1 0 " and setups.read_text() == "x\n"
+
+
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("forgery", ["runner", "byte code", "settings"])
 def test_ignored_files_of_the_author_do_not_help(lab: Lab, forgery: str) -> None:

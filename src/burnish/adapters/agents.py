@@ -13,7 +13,9 @@ from pathlib import Path
 from burnish.adapters import redaction as discretion
 from burnish.adapters.checks.checkout_paths import refuse_absolute_paths
 from burnish.adapters.checks.environments import CheckEnvironment, workspace_environment
+from burnish.adapters.checks.moved_environment import MadeEnvironment
 from burnish.adapters.checks.setup_failure import setup_failure
+from burnish.adapters.checks.stored_environments import environment_in_use
 from burnish.adapters.checks.tree_checks import SETUP_SECONDS, CheckContext, TreeChecks, raise_if_stopped
 from burnish.adapters.checks.trees import copy_below
 from burnish.adapters.checks.workspace_checks import WorkspaceTree, other_tree_imported, workspace_tree
@@ -130,13 +132,20 @@ class TaskChecks:
         return environment
 
     def furnish(self, workspace: Path, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> bool:
-        if self.confinement.sandbox is None:
-            # The environment was created at another path, which a virtual environment contains.
-            return False
         environment = self.prepared(specs, tree, out_dir=out_dir)
-        if environment.layer:
-            copy_below(environment.layer, workspace)
+        with environment_in_use(environment.layer):
+            if self.confinement.sandbox is None:
+                # It was made at another path, which a virtual environment contains.
+                return self._copy_moved(environment, workspace)
+            if environment.layer:
+                copy_below(environment.layer, workspace)
         return True
+
+    def _copy_moved(self, environment: CheckEnvironment, workspace: Path) -> bool:
+        if environment.layer is None:
+            return False
+        made = MadeEnvironment(environment.layer, self.trees.setup_path, environment.folders)
+        return made.copy_to(workspace)
 
     @contextmanager
     def on(

@@ -80,6 +80,7 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
             # In a subfolder, a set-up alone serves no check, unless it installs the members of a workspace.
             if tools and (tools.test or tools.lint or (tools.setup and (not folder or is_workspace(folder, read)))):
                 found += [tools] if not _covered(tools, found, paths, read) else []
+    found = _without_empty_suites(found, paths)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
     parts = tuple(with_paths(found, paths, read)[:MOST_FOLDERS])
     return _with_make(parts, _place("", paths, read, without=set()))
@@ -144,6 +145,21 @@ def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> 
         return is_tested_elsewhere(tools.folder, paths, read)
     above = [t for t in found if t.language == tools.language and _is_above(t.folder, tools.folder)]
     return tools.language == "Java" and bool(above)
+
+
+def _without_empty_suites(found: list[Tools], paths: list[str]) -> list[Tools]:
+    """The tools without `go test` for modules that have no tests, where another module has some.
+
+    A check that runs no tests makes each approval wait for a person.
+    """
+    modules = sorted((tools.folder for tools in found if tools.language == "Go"), key=len, reverse=True)
+    files = [path for path in paths if path.endswith("_test.go")]
+    tested = {next((one for one in modules if not one or path.startswith(f"{one}/")), "") for path in files}
+    if tested.isdisjoint(modules):
+        return found
+    return [
+        replace(tools, test=None) if tools.language == "Go" and tools.folder not in tested else tools for tools in found
+    ]
 
 
 def _without_workspace(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> Tools:

@@ -99,6 +99,11 @@ class TreeChecks:
         """True if the checks of several tasks run one after another: only if set-up makes an environment."""
         return self.sandbox is None and bool(self.setup or self.automatic)
 
+    @property
+    def setup_path(self) -> Path:
+        """Where set-up and the checks of its environment run without a sandbox."""
+        return self.home / "trees" / self.key / "tree"
+
     def build_for(self, base: str) -> Command | None:
         """`checks.build`; without it, and with automatic tests, the command that `init` would write for the base."""
         return self.build or (self.found_build(base) if self.automatic else None)
@@ -255,7 +260,7 @@ class TreeChecks:
         place = (self.place or self.home / "throwaway" / self.key) / label
         tree_lock: AbstractContextManager[None] = nullcontext()
         if self.sandbox is None and (direct or environment.layer):
-            place, tree_lock = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
+            place, tree_lock = self.setup_path, self.lock(f"tree-{self.key}")
         task_tree = TaskTree.of(self.project, task, self.home / "snapshots" / self.key / task) if task else None
         with (
             tree_lock,
