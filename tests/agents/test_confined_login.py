@@ -165,6 +165,63 @@ def test_a_program_that_lacks_its_files_is_told_of_the_setting(registry: House) 
     assert "sandbox" in failed.value.hint and "agents: {pi: {login:" in failed.value.hint
 
 
+# Prints its settings, as a `command` and in the format of gemini.
+SETTINGS_READER = """
+import json, os, pathlib, sys
+text = pathlib.Path(os.environ["HOME"], ".gemini", "settings.json").read_text()
+if "stream-json" in sys.argv:
+    print(json.dumps({"type": "message", "role": "assistant", "content": text}))
+    print(json.dumps({"type": "result", "status": "success"}))
+else:
+    print(text)
+"""
+USERS_SETTINGS = """{
+  // comment, "https://x"
+  "security": {"auth": {"selectedType": "oauth"}}, /* "x" */
+  "tools": {"allowed": ["write_file"], "sandbox": false},
+  "context": {"fileName": "NOTES.md", "x": "// no comment"},
+  "mcpServers": {"mine": {"command": "x"}}
+}"""
+
+
+@pytest.mark.parametrize("kind", ["gemini", "command"])
+@pytest.mark.parametrize("users_settings", [USERS_SETTINGS, "", "[]"])
+def test_settings_for_a_review_by_gemini_are_in_its_copy_of_the_users_own(
+    registry: House, kind: str, users_settings: str
+) -> None:
+    """It skips the settings of the system that burnish gives it, unless root owns their file."""
+    file = registry.home / ".gemini" / "settings.json"
+    if users_settings:
+        file.parent.mkdir()
+        file.write_text(users_settings)
+    program = registry.program("gemini", SETTINGS_READER)
+    entry = AgentSettings("it", kind, argv=(program,) if kind == "command" else ())
+
+    text = registry.call(entry, role="review", read_only=True).text
+
+    if users_settings == "[]":  # gemini does not start with these
+        assert text == "[]"
+        return
+    settings = json.loads(text)
+    assert settings["context"]["includeDirectoryTree"] is False
+    assert settings["context"]["fileName"] == ["GEMINI.md", "AGENTS.md"]
+    assert settings["tools"]["allowed"] == [] and "write_file" in settings["tools"]["exclude"]
+    assert settings["hooksConfig"] == {"enabled": False} and settings["mcp"]["allowed"] == ["none"]
+    if users_settings:
+        assert settings["security"] == {"auth": {"selectedType": "oauth"}}
+        assert settings["tools"]["sandbox"] is False and settings["context"]["x"] == "// no comment"
+        assert file.read_text() == users_settings
+    else:
+        assert not file.exists()
+
+
+def test_an_author_that_runs_gemini_as_a_command_has_the_users_settings(registry: House) -> None:
+    (registry.home / ".gemini").mkdir()
+    (registry.home / ".gemini" / "settings.json").write_text(USERS_SETTINGS)
+    program = registry.program("gemini", SETTINGS_READER)
+    assert registry.call(AgentSettings("it", "command", argv=(program,))).text == USERS_SETTINGS
+
+
 @pytest.mark.parametrize("left", [-60, 30])
 def test_a_login_that_will_expire_is_renewed_outside_before_the_call(registry: House, left: float) -> None:
     file = registry.home / ".claude" / ".credentials.json"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from burnish.agents.base import AgentFailure, AgentSettings
 from burnish.agents.gemini import GeminiAgent
+from burnish.agents.login_copy import linked_home
 from burnish.core.agent import AgentReply
 from testing.agent_samples import request, spoken
 
@@ -38,6 +40,32 @@ def test_our_settings_lie_over_those_of_the_repository() -> None:
     assert told["advanced"]["ignoreLocalEnv"] is True
     assert told["context"] == {"includeDirectoryTree": False, "fileName": ["GEMINI.md", "AGENTS.md"]}
     assert call.argv[call.argv.index("--approval-mode") + 1] == "default"
+
+
+@pytest.mark.parametrize("users_settings", ['{"security": {"x": 1}} // mine', "", "broken"])
+def test_without_a_sandbox_a_reviewer_has_our_settings_beside_the_users_other_files(
+    tmp_path: Path, users_settings: str
+) -> None:
+    """It skips the settings of the system that burnish gives it, unless root owns their file."""
+    home = tmp_path / "user"
+    (home / ".gemini" / "tmp").mkdir(parents=True)
+    for name in (".env", ".gemini/oauth_creds.json"):
+        (home / name).write_text(name)
+    if users_settings:
+        (home / ".gemini" / "settings.json").write_text(users_settings)
+
+    ours = GeminiAgent().home_settings(request(read_only=True))
+    private_home = linked_home(tmp_path / "call", home, ours)
+
+    assert (private_home / ".env").read_text() == ".env"
+    assert (private_home / ".gemini" / "oauth_creds.json").resolve() == home / ".gemini" / "oauth_creds.json"
+    text = (private_home / ".gemini" / "settings.json").read_text()
+    if users_settings == "broken":  # gemini does not start with these
+        assert text == users_settings
+        return
+    settings = json.loads(text)
+    assert settings["context"]["includeDirectoryTree"] is False and "write_file" in settings["tools"]["exclude"]
+    assert settings.get("security") == ({"x": 1} if users_settings else None)
 
 
 def test_the_answer_is_what_was_said_after_the_last_tool() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from burnish.agents.jsonlines import Json
 from burnish.agents.login import Login
@@ -247,6 +247,15 @@ class KnowsModel(Protocol):
 
     def session_model(self, env: Mapping[str, str], session: str) -> str | None:
         """From what the program itself recorded of a session, if the settings name no model."""
+        ...
+
+
+@runtime_checkable
+class SetsHomeSettings(Protocol):
+    """An agent whose program may ignore the settings that burnish passes to it, unless they are the user's own."""
+
+    def home_settings(self, request: AgentRequest) -> Mapping[str, Mapping[str, Any]]:
+        """By path in the home: values that replace the user's in the copy of a JSON file that a sandbox shows."""
         ...
 
 

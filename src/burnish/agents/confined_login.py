@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentSettings
+from burnish.agents.base import Agent, AgentSettings, SetsHomeSettings
 from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.login_copy import CopyPlan, LoginCopy, login_copy
+from burnish.agents.login_copy import CopyPlan, LoginCopy, login_copy, replace_settings
 from burnish.agents.login_refresh import LoginCheck, not_copied_warning
 from burnish.core.agent import AgentRequest
 from burnish.folder_walk import walk_folders
@@ -66,6 +66,10 @@ class ConfinedLogins:
         login = owner.login if owner else NO_LOGIN
         plan = self._plan(login, request, entry, env)
         with login_copy(self.burnish_home / "logins", plan) as copy:
+            # a program that is started as a `command` or `acp` agent keeps the user's settings, unless it reviews
+            if isinstance(owner, SetsHomeSettings) and (owner.name == entry.kind or request.quotes_change):
+                for path, values in owner.home_settings(request).items():
+                    replace_settings(copy, plan, self._real(login.located(path, self.home, env)), values)
             variables = {name: str(login.located(path, self.home, env)) for name, path in login.session_variables}
             warnings = tuple(not_copied_warning(entry.name, file, login.advice) for file in copy.left_out)
             yield MountedLogin(_mounts(plan, copy), variables if plan.sessions else {}, warnings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,12 +103,11 @@ class GeminiAgent:
             "GEMINI_CLI_NO_RELAUNCH": "true",
         }
         prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
-        own_settings: dict[str, Any] = dict(_SETTINGS)
-        if request.quotes_change:
-            own_settings["context"] = _NO_TREE | _INSTRUCTIONS
-        if request.read_only:
-            own_settings["tools"] = _TOOLS | _LOOK
-        return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(own_settings)})
+        return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(_own_settings(request))})
+
+    def home_settings(self, request: AgentRequest) -> Mapping[str, Mapping[str, Any]]:
+        # `gemini.json` is skipped unless root owns it and every folder above it, and nobody else may write there
+        return {".gemini/settings.json": _own_settings(request)}
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, result, before_answer = "", None, "", None, -1
@@ -149,6 +149,15 @@ class GeminiAgent:
 
     def progress(self, piece: str) -> str:
         return progress_line(piece)
+
+
+def _own_settings(request: AgentRequest) -> dict[str, Any]:
+    settings: dict[str, Any] = dict(_SETTINGS)
+    if request.quotes_change:
+        settings["context"] = _NO_TREE | _INSTRUCTIONS
+    if request.read_only:
+        settings["tools"] = _TOOLS | _LOOK
+    return settings
 
 
 def _reply(text: str, session: str | None, results: list[Json]) -> AgentReply:

@@ -6,7 +6,9 @@ the user's later sessions. Sessions for `resume` are mounted from a folder of th
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator, Mapping
@@ -14,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from burnish.agents.credential_files import file_without_refresh_tokens, json_without_refresh_tokens
 from burnish.folder_walk import walk_folders
@@ -25,6 +28,8 @@ MOST_BYTES = 16 * 1024 * 1024
 MOST_FILES = 2000
 # How deep a large folder is taken apart, so that settings beside a large cache are still copied.
 _DEPTH = 3
+# Settings may have comments.
+_COMMENT_OR_STRING = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,54 @@ def login_copy(parent: Path, plan: CopyPlan) -> Iterator[LoginCopy]:
         remove_folder(folder)
         folder.with_suffix(".lock").unlink(missing_ok=True)
         os.close(lock)
+
+
+def replace_settings(copy: LoginCopy, plan: CopyPlan, place: Path, values: Mapping[str, Any]) -> None:
+    """Replace `values` in the copy of a JSON file. One that cannot be parsed stays: its program refuses it."""
+    folders = [(plan.home, copy.home), *((one.target, one.source) for one in copy.shared if one.writable)]
+    found = [source / place.relative_to(target) for target, source in folders if place.is_relative_to(target)]
+    if not found:
+        return
+    file = found[-1]
+    private_folder(file.parent, durable=False)
+    if settings := _with_values(file, values):
+        file.write_text(settings, "utf-8")
+
+
+def linked_home(folder: Path, home: Path, settings: Mapping[str, Mapping[str, Any]]) -> Path:
+    """A home below `folder` for a program without a sandbox: links to the user's files, and own copies of settings."""
+    private_home = folder / "home"
+    files = {Path(path): values for path, values in settings.items()}
+    folders = {above for path in files for above in path.parents}
+    for place in sorted(folders, key=lambda place: len(place.parts)):
+        private_folder(private_home / place, durable=False)
+        for name in _names(home / place):
+            if place / name not in files and place / name not in folders:
+                (private_home / place / name).symlink_to(home / place / name)
+    for path, values in files.items():
+        text = _with_values(home / path, values)
+        if text is None:
+            (private_home / path).symlink_to(home / path)
+        else:
+            (private_home / path).write_text(text, "utf-8")
+    return private_home
+
+
+def _with_values(file: Path, values: Mapping[str, Any]) -> str | None:
+    """The JSON object of a file, perhaps with comments, with these values instead. None: it is not one."""
+    with suppress(OSError, ValueError, RecursionError):
+        text = file.read_text("utf-8") if file.exists() else "{}"
+        settings = json.loads(_COMMENT_OR_STRING.sub(lambda part: part[1] or "", text))
+        return json.dumps(_merged(settings, values)) if isinstance(settings, dict) else None
+    return None
+
+
+def _merged(settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(settings)
+    for name, value in values.items():
+        old = merged.get(name)
+        merged[name] = _merged(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
+    return merged
 
 
 def _new_folder(parent: Path) -> tuple[Path, int]:

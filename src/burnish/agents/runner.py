@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, ReportsProgress
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, ReportsProgress, SetsHomeSettings
 from burnish.agents.confined_login import ConfinedLogins
 from burnish.agents.env import agent_environment
+from burnish.agents.login_copy import linked_home
 from burnish.agents.meter import Beyond, Spending
 from burnish.agents.program import located
 from burnish.agents.question import RECORDS, AgentCall, agent_file, last_output, unrecorded_folders, write_private
@@ -288,6 +289,8 @@ class AgentRunner:
                     trees=view.mounts,
                 )
                 argv = with_overlays(argv, view.overlays)
+            else:
+                env |= _own_home(question.agent, request, folder, env)
             yield Command(
                 argv=argv,
                 cwd=request.cwd,
@@ -334,6 +337,15 @@ class AgentRunner:
                 hint=f"Known kinds: {', '.join(sorted(self._agents))}.",
             )
         return self._agents[entry.kind]
+
+
+def _own_home(agent: Agent, request: AgentRequest, folder: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """For a reviewer without a sandbox: a variable that names a home with our settings, if its program has one."""
+    if not isinstance(agent, SetsHomeSettings) or not request.quotes_change:
+        return {}
+    variable = next(name for name, place in agent.login.folder_variables if not place)
+    home = Path(env.get(variable) or env.get("HOME") or Path.home())
+    return {variable: str(linked_home(folder, home, agent.home_settings(request)))}
 
 
 _FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)
