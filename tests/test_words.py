@@ -154,8 +154,8 @@ def test_each_file_that_a_page_names_exists(page: Path) -> None:
     assert [name for name in names if Path(name).stem not in EXAMPLES and not (ROOT / name).exists()] == []
 
 
-# A reference page that is generated from the code, and two that still open with a paragraph.
-NO_EXAMPLE = {"settings.md", "board.md", "terminal.md"}
+# A reference page that is generated from the code.
+NO_EXAMPLE = {"settings.md"}
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
