@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from testing.attack_counts import PROPERTY, CountAttacks, counts_of, counts_of_marker, table
 from testing.children import ending_children, make_children_interruptible, record_children
+from testing.lean_pytest import LEAN_PYTEST
 from testing.long_forms import MARKERS, deselect_long, examples
 from testing.reliability_table import write_table
 from testing.userrepo import UserRepo
@@ -92,6 +93,12 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # a screen is as wide as a test says, whatever a test tool thinks of the one it runs on
     monkeypatch.delenv("COLUMNS", raising=False)
     return home
+
+
+@pytest.fixture
+def lean_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that starts the pytest of this environment loads none of its large plugins, which take a second."""
+    monkeypatch.setenv("BURNISH__ISOLATION__ENV", f"{{PYTEST_ADDOPTS: {LEAN_PYTEST}}}")
 
 
 @pytest.fixture

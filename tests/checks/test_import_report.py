@@ -17,6 +17,7 @@ from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
 from burnish.core.check import CheckStatus
 from burnish.core.policy import CheckSpec
+from testing.lean_pytest import LEAN_PYTEST
 from tests.e2e.test_trees_under_test import virtual_environment
 
 
@@ -95,6 +96,7 @@ INSTALLED = {
 }
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize(("kind", "origin", "status"), INSTALLED.values(), ids=INSTALLED)
 def test_programs_that_tests_start_must_not_run_an_installed_copy(
     tmp_path: Path, kind: str, origin: dict[str, object] | None, status: CheckStatus
@@ -120,7 +122,7 @@ def test_programs_that_tests_start_must_not_run_an_installed_copy(
     spec = CheckSpec("test", ".venv/bin/python -m pytest -q")
     place = Placement.plain(tree, checkout=checkout)
     # The pytest of the check removes old folders of temporary files, also those of other runs, which may take minutes.
-    env = {**check_environment(os.environ), "TMPDIR": str(tmp_path)}
+    env = {**check_environment(os.environ), "TMPDIR": str(tmp_path), "PYTEST_ADDOPTS": LEAN_PYTEST}
     (report,) = run_checks([spec], place=place, out_dir=tmp_path / "out", env=env)
 
     assert report.status is status, report.error

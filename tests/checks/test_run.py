@@ -16,6 +16,7 @@ from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.finding import Category, Severity
 from burnish.core.policy import CheckSpec
 from burnish.proc.stop import StopToken
+from testing.lean_pytest import LEAN_PYTEST
 
 PYTEST = (sys.executable, "-m", "pytest", "-q")
 RUFF = (sys.executable, "-m", "ruff", "check", "--output-format=concise", "--isolated", "--no-cache")
@@ -35,7 +36,7 @@ def lay(root: Path, files: dict[str, str]) -> Path:
 
 
 def run_one(spec: CheckSpec, cwd: Path, **more: object) -> CheckReport:
-    env = check_environment(os.environ)
+    env = check_environment(os.environ, extra={"PYTEST_ADDOPTS": LEAN_PYTEST})
     given = {"place": Placement.plain(cwd), **more}
     (report,) = run_checks([spec], out_dir=cwd.parent / "out", env=env, **given)  # type: ignore[arg-type]
     return report
@@ -122,7 +123,7 @@ SEVERAL = {
 }
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("command", SEVERAL.values(), ids=SEVERAL)
 def test_a_later_run_below_one_command_does_not_hide_the_failures_of_an_earlier_one(cwd: Path, command: str) -> None:
     files = {

@@ -15,6 +15,8 @@ from testing.lab import Lab
 from testing.terminal import terminal
 from testing.userrepo import UserRepo
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 Capture = pytest.CaptureFixture[str]
 TESTS = {"test_app.py": "def test_a(): ...\n\n\ndef test_b(): ...\n", ".gitignore": ".venv/\n*.log\n"}
 

@@ -12,6 +12,8 @@ import pytest
 from burnish.cli.main import main
 from testing.userrepo import UserRepo
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 TESTS = "import app\n\n\ndef test_add():\n    assert app.add(1, 2) == 3\n"
 OLD = "\n\ndef test_old():\n    assert app.add(1, 1) == 3\n"
 GOOD, BAD = "def add(a, b):\n    return b + a\n", "def add(a, b):\n    return a - b\n"

@@ -9,6 +9,8 @@ import pytest
 
 from testing.lab import Lab
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 REVIEW = 'print(verdict("approved", "good", inspected=["calc.py"]))'
 EDIT = 'calc = pathlib.Path("calc.py")\ncalc.write_text(calc.read_text() + "# more\\n")'
 PYTEST = f"{{test: '{sys.executable} -m pytest -q', lint: null}}"

@@ -16,6 +16,8 @@ from testing.bubblewrap import needs_bubblewrap
 from testing.lab import Lab
 from tests.e2e.test_trees_under_test import virtual_environment
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 MODULE = "def add(a, b):\n    return a + b\n\n\ndef main():\n    print(add(1, 2))\n"
 PROJECT = {
     "pyproject.toml": '[project]\nname = "calc"\nversion = "1"\n[project.scripts]\ncalc = "calc:main"\n',

@@ -15,6 +15,8 @@ from burnish.review.prompt_sections import baseline_text
 from testing.at_hand import TOKEN, at_hand
 from testing.lab import Lab
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 # An own script, as many projects have: it names nothing, and one of its checks has failed for long.
 SCRIPT = """#!/bin/sh
 code=0
@@ -101,6 +103,7 @@ test("adds", () => assert.equal(add(1, 2), 3));
 """
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
 @pytest.mark.parametrize("others", [{}, {"test/b.test.js": 'require("node:test")("fine", () => {});\n'}])
 def test_tests_of_a_build_that_was_not_made_prove_nothing(tmp_path: Path, others: dict[str, str]) -> None:

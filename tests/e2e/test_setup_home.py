@@ -10,6 +10,8 @@ import pytest
 from testing.bubblewrap import needs_bubblewrap
 from testing.lab import Lab
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 PROJECT = {
     "calc.py": "def add(a, b):\n    return a + b\n",
     "cli.sh": "#!/bin/sh\necho $((1 + 2))\n",

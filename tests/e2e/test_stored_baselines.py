@@ -8,6 +8,8 @@ import pytest
 
 from testing.lab import APPROVE, Lab
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 TEST = (
     "import os\nfrom pathlib import Path\nfrom app import add\n\n\n"
     "def test_add():\n    assert {needs}\n    assert add(1, 2) == 3\n\n\ndef test_other():\n    pass\n"

@@ -13,6 +13,8 @@ import pytest
 from testing.bubblewrap import needs_bubblewrap
 from testing.lab import Lab
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 BREAK = 'app = pathlib.Path("src/calc/__init__.py"); app.write_text(app.read_text().replace("a + b", "a - b"))\n'
 GOOD = 'app = pathlib.Path("src/calc/__init__.py"); app.write_text(app.read_text() + "# better\\n")\n'
 JUDGE = 'print(verdict("approved", "good", inspected=sys.argv[1:] or ["src/calc/__init__.py"]))'

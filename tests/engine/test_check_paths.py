@@ -8,6 +8,8 @@ import pytest
 
 from testing.lab import APPROVE, Lab
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 TEST = "from app import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 PARTS = {
     "api/app.py": "def add(a, b):\n    return a + b\n",

@@ -17,6 +17,8 @@ from burnish.git.review_target import ReviewTarget
 from burnish.proc.run import StopToken
 from testing.userrepo import UserRepo
 
+pytestmark = pytest.mark.usefixtures("lean_pytest")
+
 PATIENCE = 20.0
 
 
@@ -60,6 +62,7 @@ def test_a_new_test_failure_is_found_and_an_old_one_is_not_blamed_on_the_change(
 SKIPS = "import pytest\n\nfast = pytest.importorskip('app.fast')\n\n\ndef test_add():\n    assert fast.add(1, 2) == 3\n"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("others", [True, False], ids=["some are skipped", "all are skipped"])
 def test_tests_that_are_skipped_because_the_change_is_broken_are_no_pass(
     user_repo: UserRepo, python_first: None, monkeypatch: pytest.MonkeyPatch, others: bool
@@ -143,7 +146,8 @@ def test_many_files_need_few_git_calls(user_repo: UserRepo) -> None:
     assert calls.total < 30, calls.by_command
 
 
-@pytest.mark.parametrize("panel", [["sleeper"], ["sleeper", "sleeper2"]])
+@pytest.mark.representatives(1)
+@pytest.mark.parametrize("panel", [["sleeper", "sleeper2"], ["sleeper"]])
 def test_ctrl_c_ends_the_agents_and_is_130(
     user_repo: UserRepo, tmp_path: Path, hermetic: Path, panel: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
