@@ -17,6 +17,7 @@ KEY = (
 )
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("before", [0, (1 << 20) - 7, (1 << 20) + 3])
 @pytest.mark.parametrize("gap", ["\n", " "])
 def test_a_secret_at_any_place_of_a_large_file_is_found(tmp_path: Path, before: int, gap: str) -> None:

@@ -61,6 +61,7 @@ def test_a_reviewer_may_read_and_not_write(project, ask) -> None:
     assert "refused: Write a.py" in Path(reply.transcript).with_name("stderr").read_text()
 
 
+@pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize("tool", ["tool t1 pending", "tool t1 completed", "tool t1 pending\ntool t1 completed"])
 def test_the_answer_of_a_reviewer_is_what_it_says_after_its_last_tool(ask, tool: str) -> None:
@@ -77,7 +78,7 @@ def test_the_answer_of_a_reviewer_is_what_it_says_after_its_last_tool(ask, tool:
 UPDATE = '{"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": %s}}'
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize(
     ("line", "words"),
@@ -158,6 +159,7 @@ def test_a_program_that_does_not_know_the_protocol_is_not_tried_again(ask) -> No
     assert not caught.value.retryable
 
 
+@pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize(("orders", "options"), [(("hang 60",), ()), (("say hello",), ("--deaf",))])
 def test_one_that_hangs_is_ended_in_time(ask, orders: tuple[str, ...], options: tuple[str, ...]) -> None:

@@ -557,6 +557,7 @@ def test_of_many_commits_that_wait_only_the_newest_are_reviewed(tmp_path: Path) 
     assert "newer commits were waiting" in reviews.all()[0].error
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("how", ["untrusted", "settings changed"])
 def test_in_an_untrusted_checkout_the_agent_may_stop_and_nothing_of_it_runs(
     agent: Agent, tmp_path: Path, how: str

@@ -55,7 +55,7 @@ def outcome_of(lab: Lab, name: str, payload: Payload) -> tuple[str, str | None]:
     return task["status"], task["reason"]
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", AUDIT)
 def test_no_payload_of_the_audit_is_approved_unseen(tmp_path: Path, name: str) -> None:
     lab = lab_for(tmp_path, reads_files=True)

@@ -66,7 +66,7 @@ OWN: dict[str, Callable[[Lab], Path]] = {
 }
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", ["empty", "garbage"])
 @pytest.mark.parametrize("name", OWN)
 def test_a_torn_file_is_healed_at_the_start_of_a_run(lab: Lab, name: str, way: str) -> None:

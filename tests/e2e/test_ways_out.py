@@ -276,7 +276,7 @@ def _short_wait_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("burnish.store.database.BUSY_SECONDS", BUSY_SECONDS)
 
 
-@pytest.mark.representatives(3)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", STATES)
 def test_each_command_that_a_screen_names_works_when_typed(name: str, tmp_path: Path) -> None:
     state = STATES[name]

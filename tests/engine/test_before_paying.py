@@ -163,6 +163,7 @@ def test_retry_after_a_failed_setup_works_in_the_sandbox(tmp_path: Path) -> None
     assert lab.task()["error"] is None, lab.burnish("show", "1").out
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "settings",
     ["workspace: {setup: test -f deps.txt}\n", "checks: {test: test -f deps.txt || exit 127, lint: null}\n"],

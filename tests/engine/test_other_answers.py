@@ -150,6 +150,7 @@ print("**Verdict: APPROVED**\\n\\n" + verdict("rejected").replace("}\\n```", ",}
 DAMAGED = 'verdict("rejected").replace("}\\n```", ",}\\n```")'
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("first", "status"),
     [

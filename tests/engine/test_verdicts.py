@@ -19,7 +19,7 @@ def ended(lab: Lab, code: int) -> dict[str, Any]:
     return lab.show(1)
 
 
-@pytest.mark.representatives(3)
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("judge", "status", "reason", "final", "review", "code"),
     [

@@ -35,6 +35,7 @@ def aged(file: Path, seconds: float) -> None:
     os.utime(file, (time.time() - seconds,) * 2)
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("shift", [0, 1, 10, len(VALUE) - 1, len(VALUE)])
 @pytest.mark.parametrize("edge", [AT_ONCE, 2 * AT_ONCE])
 def test_a_secret_at_the_edge_of_a_piece_of_a_very_long_line(tmp_path: Path, edge: int, shift: int) -> None:
@@ -83,6 +84,7 @@ def test_the_last_line_of_a_program_that_has_ended_is_whole(tmp_path: Path) -> N
     assert (read_chunk(file, 0, KNOWN).text, printed(file)) == ("one\ntwo three", "onetwo three")
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("shift", [1, 10, len(VALUE) - 1])
 @pytest.mark.parametrize("edge", [1 << 20, (1 << 20) + (1 << 16), (1 << 20) + (1 << 16) - 8192])
 def test_a_secret_at_the_edge_of_what_is_redacted_at_once(tmp_path: Path, edge: int, shift: int) -> None:

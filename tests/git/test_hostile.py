@@ -78,7 +78,7 @@ def calls(
     yield "remove", workspace.remove
 
 
-@pytest.mark.representatives(5)
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v.name.replace(" ", "-"))
 def test_no_call_of_ours_runs_what_the_agent_laid(vector: Vector, world: GitWorld, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
