@@ -27,7 +27,9 @@ _OTHER_PART = re.compile(r"reason|think|tool|error|command|file|search|todo|plan
 # What a damaged line holds is looked for this often: a line may be made of nothing but beginnings.
 _MOST_RECOVERIES = 1000
 _LONGEST_LINE = 200
-_WORD_KEYS = ("text", "content", "message", "result", "item", "part", "role")
+_WORD_KEYS = ("text", "content", "message", "result", "item", "part", "role", "data")
+# Objects in each other that are looked at: an event may be inside of another one.
+_DEEPEST_EVENT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +56,40 @@ class EventStream:
         return any(gap > index for gap in self.gaps)
 
 
-def _looks_like_message(event: Json) -> bool:
+def _looks_like_message(event: Json, depth: int = 0) -> bool:
     """Programs change the shape of their events: what may be the final message must not be skipped."""
     kind, role = event.get("type"), event.get("role")
     if not isinstance(kind, str):
-        return any(key in event for key in _WORD_KEYS)
+        return any(key in event for key in _WORD_KEYS) or _holds_message(event, depth)
     if _OTHER.search(kind) or role == "user":
         return False
     if _MESSAGE.search(kind) or role is not None:
         return True
-    return any(key in event and _is_message_part(event[key]) for key in ("item", "part"))
+    is_part = any(key in event and _is_message_part(event[key], kind) for key in ("item", "part"))
+    return is_part or _has_words(event.get("data"), kind) or _holds_message(event, depth)
 
 
-def _is_message_part(part: Any) -> bool:
+def _has_words(data: Any, event_kind: str) -> bool:
+    if not isinstance(data, dict) or _OTHER_PART.search(event_kind):
+        return False
+    return any(isinstance(data.get(key), str) for key in ("text", "content"))
+
+
+def _holds_message(event: Json, depth: int) -> bool:
+    """Whether an event inside of this one is a message: a program may print its events in another envelope."""
+    inner = [one for value in event.values() for one in (value if isinstance(value, list) else [value])]
+    objects = [one for one in inner if isinstance(one, dict)]
+    return depth < _DEEPEST_EVENT and any(
+        _looks_like_message(one, depth + 1) if "type" in one else _holds_message(one, depth + 1) for one in objects
+    )
+
+
+def _is_message_part(part: Any, event_kind: str) -> bool:
     if not isinstance(part, dict):
         return True
     kind = str(part.get("type") or "")
+    if not kind and not _OTHER_PART.search(event_kind):
+        return True
     if _OTHER.search(kind):
         return False
     return bool(_MESSAGE.search(kind)) or (not _OTHER_PART.search(kind) and ("text" in part or "content" in part))

@@ -33,6 +33,12 @@ def text_around(stdout: str, answer: str) -> tuple[tuple[str, ...], tuple[str, .
     return _others(texts[:end], answer), _others((*texts[end:], *_beside(events)[-1:]), answer)
 
 
+def used_tool_after(stdout: str, answer: str) -> bool:
+    """Whether the answer is a text after which the model used a tool and wrote nothing more: it did not finish."""
+    groups = _groups(read_events(stdout).events)
+    return not groups[-1] and any(answer.strip() == text.strip() for group in groups for text in group)
+
+
 def _others(texts: Iterable[str], answer: str) -> tuple[str, ...]:
     unique = dict.fromkeys(text.strip() for text in texts)
     found = (text[:_LONGEST_MESSAGE] for text in unique if text and not _is_same(text, answer.strip()))
@@ -85,7 +91,7 @@ def _texts(event: Json) -> Iterator[str | None]:
             yield from _parts(content)
         case {"type": "item.completed", "item": {"type": "agent_message", "text": str(text)}}:  # codex
             yield text
-        case {"type": "item.completed", "item": {"type": str(kind)}} if kind not in _NOT_WORK:
+        case {"type": "item.started" | "item.completed", "item": {"type": str(kind)}} if kind not in _NOT_WORK:
             yield None
         case {"type": "text", "part": {"text": str(text)}}:  # opencode
             yield text

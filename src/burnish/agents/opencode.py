@@ -116,7 +116,8 @@ class OpencodeAgent:
                 case {"type": "error"}:
                     problem = event.get("error") or {}
                 case {"type": "step_start"}:
-                    in_step = True
+                    # a text before a tool is not the answer: what the tool showed may have changed it
+                    in_step, text = True, "" if reason == "tool-calls" else text
                 case {"type": "step_finish", "part": dict(part)}:
                     steps.append(part)
                     in_step = False

@@ -15,6 +15,7 @@ from typing import Any
 
 from burnish.agents.base import AgentFailure, FinishedCall
 from burnish.agents.jsonlines import torn_line
+from burnish.agents.model_messages import used_tool_after
 from burnish.agents.verdict_blocks import BLOCK_NAME as _BLOCK_NAME
 from burnish.agents.verdict_blocks import blocks_of
 from burnish.core.finding import Severity
@@ -74,6 +75,18 @@ def torn_output(who: str, call: FinishedCall, answer: str) -> AgentFailure | Non
         return None
     return AgentFailure(
         f"{who} failed: a line of its output is damaged, so that a verdict may be lost.",
+        retryable=True,
+        hint="Everything it printed: `burnish log`.",
+    )
+
+
+def unfinished_answer(who: str, call: FinishedCall, answer: str) -> AgentFailure | None:
+    """The failure of a review whose approval is followed by the use of a tool, and by no message."""
+    approves = any(_is_approving(answer, number) for number in islice(_numbers_of(answer), _MOST_VERDICTS))
+    if call.role not in _ROLES or not approves or not used_tool_after(call.stdout, answer):
+        return None
+    return AgentFailure(
+        f"{who} failed: it used a tool after its answer and wrote nothing more.",
         retryable=True,
         hint="Everything it printed: `burnish log`.",
     )

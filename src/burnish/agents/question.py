@@ -14,7 +14,7 @@ from burnish.agents.file_mentions import plain_answer
 from burnish.agents.jsonlines import LEFT_OUT, read_events, recover_events
 from burnish.agents.meter import Meter
 from burnish.agents.model_messages import other_messages, text_around
-from burnish.agents.other_verdicts import conflicting_verdict, torn_output
+from burnish.agents.other_verdicts import conflicting_verdict, torn_output, unfinished_answer
 from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.cost import CostSource
@@ -174,7 +174,9 @@ class AgentCall:
 
     def _without_one_verdict(self, call: FinishedCall, answer: str) -> AgentFailure | None:
         name = self.entry.name
-        failure = None if self.entry.kind in _PLAIN_TEXT else torn_output(name, call, answer)
+        failure = None
+        if self.entry.kind not in _PLAIN_TEXT:
+            failure = torn_output(name, call, answer) or unfinished_answer(name, call, answer)
         return failure or conflicting_verdict(name, call, answer)
 
     def _without_secrets(self, call: FinishedCall, failure: AgentFailure) -> AgentFailure:
