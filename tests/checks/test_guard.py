@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -343,6 +344,18 @@ def test_fewer_collected_and_more_skipped_is_found_by_count_alone() -> None:
     assert fewer.title == "Fewer tests than before: 6 → 5" and fewer.severity is Severity.ERROR
     (skips,) = judged({}, {"a.py": "x\n"}, comparisons=(counted(SIX, Counts(6, 4, 0, 2)),))
     assert "0 → 2" in skips.title
+
+
+def test_a_run_that_stopped_at_a_new_failure_is_not_fewer_tests() -> None:
+    """`pytest -x` or `--bail`: the author is to correct the failure, and the tests are counted when they pass."""
+    failure = TestFailure("test_a", "failed", "")
+    stopped = counted(SIX, Counts(3, 2, 1, 0))
+    stopped = replace(stopped, report=replace(stopped.report, status=CheckStatus.FAILED, failures=(failure,)))
+    assert judged({}, {"a.py": "x\n"}, comparisons=(replace(stopped, new=(failure,)),)) == ()
+    # with an old failure the change could be approved, and so it could if the check is not blocking
+    assert judged({}, {"a.py": "x\n"}, comparisons=(replace(stopped, old=(failure,)),))
+    advisory = replace(stopped, report=replace(stopped.report, blocking=False), new=(failure,))
+    assert judged({}, {"a.py": "x\n"}, comparisons=(advisory,))
 
 
 def test_an_unknown_baseline_is_not_zero_and_not_a_loss() -> None:

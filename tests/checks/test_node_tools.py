@@ -73,12 +73,14 @@ def test_tests_of_the_sources_need_no_build(files: dict[str, str]) -> None:
     assert build(SCRIPTS, files, main="dist/calc.js") is None
 
 
-def test_a_committed_build_is_made_again_from_the_sources() -> None:
-    files = {"test/calc.test.js": TEST, "dist/calc.js": ""}
+@pytest.mark.parametrize("listed", [{"out/calc.js": ""}, {}])
+def test_a_committed_build_is_made_again_from_the_sources(listed: dict[str, str]) -> None:
+    """`init` does not list the files of such a folder, `auto` does."""
+    files = {"test/calc.test.js": TEST.replace("dist", "out"), **listed}
     assert build(SCRIPTS, files) == "npm run build"
     assert build(SCRIPTS, {"test/calc.test.js": 'require("../lib/calc.js");\n', "lib/calc.js": ""}) is None
     package = {"package.json": json.dumps({"scripts": SCRIPTS}), "package-lock.json": "{}"}
-    without_sources = {**package, "test/calc.test.js": TEST, "dist/calc.js": ""}
+    without_sources = {**package, "test/calc.test.js": TEST.replace("dist", "out"), "out/calc.js": ""}
     found = decide(discover(without_sources, without_sources.get, around()))
     assert ("checks", "build") not in [one.key for one in found]
 

@@ -116,6 +116,31 @@ def test_a_run_that_stops_at_the_first_failure_is_known_to_be_incomplete(command
     assert prepare(CheckSpec("test", command), report_dir=HERE, env=ENV).may_hide == STOPS_EARLY
 
 
+@pytest.mark.parametrize(
+    ("command", "name", "text"),
+    [
+        ("mocha", ".mocharc.json", '{"bail": true}'),
+        ("mocha", ".mocharc.yml", "bail: true\n"),
+        ("npm test", "package.json", '{"scripts": {"test": "jest"}, "jest": {"bail": 1}}'),
+        ("cd web && jest", "web/jest.config.js", "module.exports = {\n  bail: 1,\n};\n"),
+        ("vitest run", "vitest.config.ts", "export default {test: {bail: 3}}\n"),
+        ("mvn test", "pom.xml", "<skipAfterFailureCount>1</skipAfterFailureCount>"),
+        ("gradle test", "build.gradle.kts", "tasks.test { failFast = true }\n"),
+    ],
+)
+def test_a_command_whose_settings_make_it_stop_early_may_hide_failures(
+    tmp_path: Path, command: str, name: str, text: str
+) -> None:
+    """An old failure, at which the run ends, would hide a new one."""
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    spec = CheckSpec("test", command)
+    off = text.replace("true", "false").replace("1", "0").replace("3", "0")
+    for content, expected in ((text, STOPS_EARLY), (off, "")):
+        file.write_text(content)
+        assert prepare(spec, report_dir=HERE, env=ENV, root=tmp_path).may_hide == expected
+
+
 @pytest.mark.parametrize("command", ["pytest -rx", "pytest -k x -p no:xdist", "go test ./..."])
 def test_other_options_are_not_taken_for_that(command: str) -> None:
     assert prepare(CheckSpec("test", command), report_dir=HERE, env=ENV).may_hide == ""

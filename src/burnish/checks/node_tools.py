@@ -149,14 +149,18 @@ def _needs_build(place: ProjectFolder, package: Mapping[str, Any]) -> tuple[str,
         return "", False
     if any(_COMPILERS.search(str(scripts.get(name) or "")) for name in ("test", *_BEFORE_TESTS)):
         return "", False
-    tracked = {path[:end] for path in place.paths for end in _slashes(path)}
-    committed = {match[0] for path in place.paths if (match := _BUILD_FOLDER.match(path)) and "src" in tracked}
+    has_sources = any(path.startswith("src/") for path in place.paths)
+    # `init` does not list the files of such a folder, even if they are committed.
+    sources = {path for path in place.paths if not (has_sources and _BUILD_FOLDER.match(path))}
+    tracked = {path[:end] for path in sources for end in _slashes(path)}
     for path in dict.fromkeys(_paths_of_tests(place, package, str(scripts["test"]))):
-        if folder := next((one for one in committed if f"{path}/".startswith(one)), ""):
-            return folder.rstrip("/"), True
         folder = next((path[:end] for end in _slashes(f"{path}/") if path[:end] not in tracked), "")
-        if folder and folder not in place.paths and not _FOREIGN.search(folder) and place.ignores(f"{folder}/"):
+        if not folder or folder in sources or _FOREIGN.search(folder):
+            continue
+        if place.ignores(f"{folder}/"):
             return folder, False
+        if has_sources and _BUILD_FOLDER.match(f"{folder}/"):
+            return folder, True
     return "", False
 
 

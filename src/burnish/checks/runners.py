@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,10 +28,15 @@ class TestRunner:
     options: Callable[[str], tuple[str, ...]] = lambda path: ()
     # Arguments that make it stop at the first failure.
     stops_early: str = ""
+    # Names of files with its settings, and what makes it stop there.
+    settings_files: str = ""
+    stopping_settings: bytes = b""
     # Folder and name prefix of the JUnit files that it writes into the tree by default.
     tree_reports: tuple[str, str] | None = None
 
 
+# `bail: true` or `"bail": 1` in settings of JavaScript, JSON or YAML
+_BAIL = rb"""\bbail["']?\s*:\s*(?:true|[1-9])"""
 PYTEST = TestRunner(
     "pytest",
     ("pytest",),
@@ -55,6 +61,8 @@ JEST = TestRunner(
     ("jest", JSON_FILE),
     lambda path: ("--json", f"--outputFile={path}"),
     r"--bail(?:=.*)?|-b|-o|--onlyChanged|--onlyFailures",
+    r"jest\.config\.\w+|package\.json",
+    _BAIL,
 )
 VITEST = TestRunner(
     "vitest",
@@ -62,9 +70,17 @@ VITEST = TestRunner(
     ("jest", JSON_FILE),
     lambda path: ("--reporter=default", "--reporter=json", f"--outputFile.json={path}"),
     r"--bail(?:=.*)?|--changed(?:=.*)?",
+    r"vite(?:st)?\.config\.\w+",
+    _BAIL,
 )
 # mocha supports one reporter at a time; another one would replace the readable output.
-MOCHA = TestRunner("mocha", ("mocha", "tap"), stops_early="--bail|-b")
+MOCHA = TestRunner(
+    "mocha",
+    ("mocha", "tap"),
+    stops_early="--bail|-b",
+    settings_files=r"\.mocharc\.\w+|package\.json",
+    stopping_settings=_BAIL,
+)
 NODE = TestRunner(
     "node --test",
     ("tap", "node"),
@@ -74,12 +90,21 @@ NODE = TestRunner(
         *("--test-reporter=tap", f"--test-reporter-destination={path}"),
     ),
 )
-MAVEN = TestRunner("Maven", (), stops_early="-ff|--fail-fast", tree_reports=("target/surefire-reports", "TEST-"))
+MAVEN = TestRunner(
+    "Maven",
+    (),
+    stops_early="-ff|--fail-fast",
+    settings_files=r"pom\.xml",
+    stopping_settings=rb"<skipAfterFailureCount>\s*[1-9]",
+    tree_reports=("target/surefire-reports", "TEST-"),
+)
 GRADLE = TestRunner(
     "Gradle",
     (),
     options=lambda path: ("--continue",),
     stops_early="--fail-fast",
+    settings_files=r"build\.gradle(?:\.kts)?",
+    stopping_settings=rb"\bfailFast\s*=\s*true",
     tree_reports=("build/test-results", "TEST-"),
 )
 
@@ -97,6 +122,8 @@ class KnownCommand:
     position: int | None
     # Maven skips the modules after a failed one.
     skips_modules: bool = False
+    # Its settings make it stop at the first failure.
+    has_stopping_settings: bool = False
 
     def with_options(self, options: tuple[str, ...]) -> Command | None:
         if self.position is None:
@@ -112,7 +139,8 @@ class KnownCommand:
     @property
     def stops_early(self) -> bool:
         pattern = self.runner.stops_early
-        return bool(pattern) and any(re.fullmatch(pattern, word) for word in self.arguments)
+        by_argument = bool(pattern) and any(re.fullmatch(pattern, word) for word in self.arguments)
+        return by_argument or self.has_stopping_settings
 
 
 def known_command(command: Command, root: Path | None) -> KnownCommand | None:
@@ -128,11 +156,13 @@ def known_command(command: Command, root: Path | None) -> KnownCommand | None:
         # After a path, Node passes further words to the test files.
         has_paths = runner is NODE and any(positionals(line.script, after=line.script.program))
         at_end = None if has_paths or runner in (GO, CARGO, NEXTEST, MAVEN, GRADLE) else len(line.words) - 1
-        return KnownCommand(runner, line, at_end)
+        return KnownCommand(runner, line, at_end, has_stopping_settings=_has_stopping_settings(runner, root, line))
     found = _match(line)
     if found is None:
         return None
-    return KnownCommand(found[0], line, found[1], found[0] is MAVEN and _has_modules(root, line.folder))
+    runner, position = found
+    has_modules = runner is MAVEN and _has_modules(root, line.folder)
+    return KnownCommand(runner, line, position, has_modules, _has_stopping_settings(runner, root, line))
 
 
 def _match(line: CommandLine) -> tuple[TestRunner, int] | None:
@@ -175,6 +205,22 @@ def _match_cargo(line: CommandLine) -> tuple[TestRunner, int] | None:
     if words[:1] in (["test"], ["t"]):
         return CARGO, at
     return (NEXTEST, at + 1) if words[:2] in (["nextest", "run"], ["nextest", "r"]) else None
+
+
+def _has_stopping_settings(runner: TestRunner, root: Path | None, line: CommandLine) -> bool:
+    """True if a file of settings beside the tests makes the runner stop at the first failure."""
+    if root is None or not runner.settings_files:
+        return False
+    try:
+        names = sorted(entry.name for entry in os.scandir(root / line.folder))
+    except OSError:
+        return False
+    texts = (
+        read_regular(root / line.folder / name, longest=1024 * 1024)
+        for name in names
+        if re.fullmatch(runner.settings_files, name)
+    )
+    return any(text is not None and re.search(runner.stopping_settings, text) for text in texts)
 
 
 def _has_modules(root: Path | None, folder: str) -> bool:

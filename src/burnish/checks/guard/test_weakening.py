@@ -62,7 +62,8 @@ def thinning(change: Change, comparisons: tuple[Comparison, ...], old_text: Text
     explained_files = {loss.file for loss in hollow}
     fewer_assertions = _fewer_assertions(test_files, as_many=as_many, has_deletions=bool(deletions))
     lost_assertions = [loss for loss in fewer_assertions if loss.file not in explained_files]
-    by_count = _by_count(count_pairs, has_deletions=bool(deletions), has_skips=bool(skips))
+    final_pairs = [pair for one in comparisons if not _may_have_stopped(one) and (pair := _counts(one))]
+    by_count = _by_count(final_pairs, has_deletions=bool(deletions), has_skips=bool(skips))
     return [*deletions, *skips, *hollow, *lost_assertions, *by_count, *_missing_counts(comparisons)]
 
 
@@ -121,6 +122,14 @@ def _counts(comparison: Comparison) -> tuple[Counts, Counts] | None:
     if any(failure.status == "error" for failure in (*now.failures, *before.failures)):
         return None
     return before.counts, now.counts
+
+
+def _may_have_stopped(comparison: Comparison) -> bool:
+    """True if new failures send the change back to its author, and may have ended the run (`pytest -x`, `--bail`).
+
+    The tests are counted when they pass.
+    """
+    return bool(comparison.new) and comparison.report.blocking
 
 
 def _by_count(count_pairs: list[tuple[Counts, Counts]], *, has_deletions: bool, has_skips: bool) -> Iterator[Loss]:
