@@ -387,6 +387,10 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "maven": ({"pom.xml": "", "core/pom.xml": ""}, {"checks.test": "mvn -q -B test"}),
     "maven wrapper": ({"pom.xml": "", "mvnw": ""}, {"checks.test": "./mvnw -q -B test"}),
     "gradle": ({"build.gradle.kts": "", "gradlew": "", "app/build.gradle.kts": ""}, {"checks.test": "./gradlew test"}),
+    "gradle with settings alone at the root": (
+        {"settings.gradle.kts": "", "gradlew": "", "app/build.gradle.kts": "", "lib/build.gradle.kts": ""},
+        {"checks.test": "./gradlew test"},
+    ),
     "gradle of the machine": ({"settings.gradle": ""}, {"checks.test": "gradle test"}),
     "rspec": (
         {"Gemfile": "gem 'rubocop'\n", ".rspec": "", ".rubocop.yml": ""},

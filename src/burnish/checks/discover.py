@@ -37,6 +37,9 @@ _MARKERS = {
     "pom.xml": "Java",
     "build.gradle": "Java",
     "build.gradle.kts": "Java",
+    # `gradle init` writes no build file beside it.
+    "settings.gradle": "Java",
+    "settings.gradle.kts": "Java",
     "Gemfile": "Ruby",
     "Rakefile": "Ruby",
 }
