@@ -128,7 +128,7 @@ def test_what_copilot_wrote_to_its_file_counts_though_its_answer_cannot_be_read(
 def test_a_crash_and_a_timeout_bill_what_was_metered(project, program, then: str) -> None:
     program("claude", lines(*CLAUDE), then=then)
     with pytest.raises(PhaseFailed) as caught:
-        ask(project, "claude", attempts=1, timeout_seconds=2.0 if "sleep" in then else 20.0)
+        ask(project, "claude", attempts=1, timeout_seconds=6.0 if "sleep" in then else 60.0)
     assert cost(caught.value) == (1.0, "partial", 40_000)
 
 

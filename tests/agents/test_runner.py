@@ -196,9 +196,14 @@ def test_an_agent_has_only_so_many_places(project) -> None:
 
 def test_live_output_reaches_the_screen(project) -> None:
     heard: list[str] = []
-    robot = project.robot("import time\nprint('\\x1b[31mworking', flush=True); time.sleep(.3)")
+    code = "import pathlib, time\nprint('\\x1b[31mworking', flush=True)\n"
+    robot = project.robot(code + "while not pathlib.Path('heard').exists(): time.sleep(.02)")
 
-    project.runner(robot).call(project.request(), on_output=heard.append)
+    def hear(text: str) -> None:
+        heard.append(text)
+        (project.root / "workspace" / "heard").touch()
+
+    project.runner(robot).call(project.request(), on_output=hear)
 
     assert "working" in heard[0] and "\x1b" not in heard[0]
 
@@ -219,12 +224,14 @@ print(runner.call(request, lock_file=root / "lock").text)
 
 
 def test_a_burnish_that_was_killed_finds_the_answer_it_had_paid_for(project) -> None:
-    robot = project.robot(COUNT + "pathlib.Path('ready').touch(); time.sleep(.4); print('paid')")
+    wait = "pathlib.Path('ready').touch()\nwhile not pathlib.Path('go').exists(): time.sleep(.02)\n"
+    robot = project.robot(COUNT + wait + "print('paid')")
     request = project.request()
     argv = [sys.executable, "-c", RUNNER, str(project.root), str(request.call_dir)]
     first = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     _wait_for(project.root / "workspace" / "ready")
     first.send_signal(signal.SIGSTOP)
+    (project.root / "workspace" / "go").touch()
     _wait_for(request.call_dir / "try-1-outcome.json")
     first.kill()
     first.wait()
@@ -274,7 +281,7 @@ def test_an_outcome_that_an_agent_wrote_into_its_folder_is_not_an_answer(project
 
 
 def _wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < deadline, path
         time.sleep(0.01)

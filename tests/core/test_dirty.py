@@ -45,7 +45,7 @@ def test_every_path_is_in_exactly_one_of_the_two_lists(paths: list[str]) -> None
 
 def test_a_hundred_paths_take_no_time() -> None:
     paths = [f".burnish/tasks/{n}-x/file.md" if n % 2 else f"src/deep/er/{n}.py" for n in range(100)]
-    start = time.perf_counter()
+    start = time.process_time()
     blocking, benign = classify(paths, task_name=MINE)
-    assert time.perf_counter() - start < 0.2
+    assert time.process_time() - start < 0.2
     assert (len(blocking), len(benign)) == (50, 50)

@@ -54,7 +54,7 @@ class Bench:
         wait_for(lambda: b"ready" in self.stdout())
 
     def wait_until_gone(self) -> None:
-        wait_for(lambda: not self.alive(), seconds=5)
+        wait_for(lambda: not self.alive())
 
     def stdout(self) -> bytes:
         path = self.call_dir / "stdout"

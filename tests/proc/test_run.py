@@ -111,7 +111,7 @@ def test_a_hang_ends_at_the_timeout(bench) -> None:
     done = run(bench.python("import time; time.sleep(99)", timeout_seconds=0.5))
 
     assert done.ended == "timeout"
-    assert 0.5 <= time.monotonic() - started < 5
+    assert 0.5 <= time.monotonic() - started < 60
     assert finished_call(bench.call_dir) is None  # a timeout is no answer
 
 
@@ -124,13 +124,21 @@ def test_the_outcome_is_on_disk_for_whoever_comes_later(bench) -> None:
     assert set(outcome) == keys
 
 
+WAIT_FOR_GO = """
+import pathlib, time
+print('ready', flush=True)
+while not pathlib.Path('go').exists(): time.sleep(.02)
+"""
+
+
 def test_a_call_that_had_ended_when_burnish_was_killed_is_on_record(bench) -> None:
     """burnish is frozen before the program ends, and killed without ever having heard of it."""
-    code = "print('ready', flush=True); import time; time.sleep(.5); print('paid for')"
+    code = WAIT_FOR_GO + "print('paid for')"
     runner = subprocess.Popen([sys.executable, "-c", RUNNER, code, str(bench.root)])
     bench.wait_until_ready()
     runner.send_signal(signal.SIGSTOP)
-    deadline = time.monotonic() + 5
+    (bench.root / "go").touch()
+    deadline = time.monotonic() + 60
     while not outcome_file(bench.call_dir).exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     runner.kill()
@@ -183,28 +191,36 @@ def test_orphans_are_waited_for_while_a_shim_holds_the_lock(bench) -> None:
 def test_two_programs_may_hold_one_lock(bench) -> None:
     (bench.root / "other").mkdir()
     lock = bench.root / "lock"
-    code = "import time; time.sleep(1)"
+    # each ends well only if the other one runs meanwhile
+    code = """
+import pathlib, sys, time
+pathlib.Path('MINE').touch()
+end = time.monotonic() + 60
+while not pathlib.Path('OTHER').exists() and time.monotonic() < end: time.sleep(.02)
+sys.exit(not pathlib.Path('OTHER').exists())
+"""
     commands = [
-        bench.python(code, lock_file=lock),
-        bench.python(code, lock_file=lock, call_dir=bench.root / "other"),
+        bench.python(code.replace("MINE", "a").replace("OTHER", "b"), lock_file=lock),
+        bench.python(code.replace("MINE", "b").replace("OTHER", "a"), lock_file=lock, call_dir=bench.root / "other"),
     ]
-    started = time.monotonic()
-    threads = [threading.Thread(target=run, args=(command,)) for command in commands]
+    codes: list[int | None] = []
+    threads = [threading.Thread(target=lambda one=one: codes.append(run(one).exit_code)) for one in commands]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert time.monotonic() - started < 1.9
+    assert codes == [0, 0]
 
 
 def test_live_output_is_heard_at_most_four_times_a_second(bench) -> None:
     heard: list[str] = []
     code = "import time\nfor n in range(100): print('line', n, flush=True); time.sleep(.01)"
 
+    started = time.monotonic()
     run(bench.python(code), on_output=heard.append)
 
-    assert 2 <= len(heard) <= 8
+    assert 2 <= len(heard) <= 4 * (time.monotonic() - started) + 2
     assert "line 0" in heard[0]
 
 
@@ -245,7 +261,7 @@ def test_one_stop_reaches_all_programs_of_a_run(bench) -> None:
     time.sleep(0.3)
     stop.request()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
 
     assert not any(thread.is_alive() for thread in threads)
     assert bench.alive() == []

@@ -36,10 +36,10 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("text", TOO_MUCH.values(), ids=TOO_MUCH)
 def test_what_could_hang_burnish_or_read_files_is_refused_at_once_and_says_what_to_do(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(BadInput) as refused:
         render("review.system", GIVEN, text)
-    assert time.monotonic() - start < 10 and refused.value.hint
+    assert time.process_time() - start < 10 and refused.value.hint
 
 
 def test_variables_conditions_and_plain_filters_are_enough() -> None:

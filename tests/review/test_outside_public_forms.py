@@ -225,6 +225,6 @@ def test_a_place_counts_only_if_the_file_and_the_line_exist() -> None:
     "line", ["a." * 1900, "**Issue 1 " + "x" * 3900, "[" * 3900, "| a " * 900, "# " + "Issue 1 " * 480]
 )
 def test_hostile_text_takes_no_long_time(line: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     read("Verdict: changes requested\n\n" + f"{line}\n" * 50)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -158,9 +158,9 @@ def test_over_two_hundred_files_go_in_batches() -> None:
 
 def test_ten_thousand_files_are_packed_in_five_seconds() -> None:
     made = change(*(modified(f"src/dir{n % 100}/f{n}.py", 3) for n in range(10_000)))
-    start = time.monotonic()
+    start = time.process_time()
     packed = pack(made, 30 * 1024)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert len(packed.shown) + len(packed.not_shown) == 10_000
 
 

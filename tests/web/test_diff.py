@@ -166,11 +166,11 @@ def test_two_thousand_lines_are_on_the_page_soon() -> None:
     new = "".join(f"def f_{n}(a: int) -> str:\n    return str(a + {n})  # <{n}>\n" for n in range(1000))
     file, painter = one_file("", new), Painter()
     painter.paint(file, lambda: {"b" * 40: new})
-    begun = time.perf_counter()
+    begun = time.process_time()
     painted = painter.paint(file, dict)
     page = render("task/file_body.html.j2", file=file, painted=painted, markup=markup)
     # 200 ms are promised; a machine that does other things meanwhile gets more
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
     assert page.count('<tr class="add"') == 2000
 
 
