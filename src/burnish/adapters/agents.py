@@ -144,8 +144,8 @@ class TaskChecks:
     def _copy_moved(self, environment: CheckEnvironment, workspace: Path) -> bool:
         if environment.layer is None:
             return False
-        made = MadeEnvironment(environment.layer, self.trees.setup_path, environment.folders)
-        return made.copy_to(workspace)
+        source = MadeEnvironment(environment.layer, self.trees.setup_path, environment.folders)
+        return source.copy_to(workspace)
 
     @contextmanager
     def on(

@@ -157,11 +157,12 @@ def _without_empty_suites(found: list[Tools], paths: list[str]) -> list[Tools]:
     """
     modules = sorted((tools.folder for tools in found if tools.language == "Go"), key=len, reverse=True)
     files = [path for path in paths if path.endswith("_test.go")]
-    tested = {next((one for one in modules if not one or path.startswith(f"{one}/")), "") for path in files}
-    if tested.isdisjoint(modules):
+    with_tests = {next((one for one in modules if not one or path.startswith(f"{one}/")), "") for path in files}
+    if with_tests.isdisjoint(modules):
         return found
     return [
-        replace(tools, test=None) if tools.language == "Go" and tools.folder not in tested else tools for tools in found
+        replace(tools, test=None) if tools.language == "Go" and tools.folder not in with_tests else tools
+        for tools in found
     ]
 
 

@@ -53,14 +53,14 @@ def _edits(layer: Path, old: Sequence[bytes], new: bytes) -> dict[str, bytes] | 
     edits: dict[str, bytes] = {}
     for path in _files(layer):
         content = os.fsencode(path.readlink()) if path.is_symlink() else _content_with(path, old)
-        edited = content
+        new_content = content
         for name in old:
-            edited = edited.replace(name, new)
-        if edited == content:
+            new_content = new_content.replace(name, new)
+        if new_content == content:
             continue
         if b"\0" in content:
             return None
-        edits[str(path.relative_to(layer))] = _with_short_first_line(edited)
+        edits[str(path.relative_to(layer))] = _with_short_first_line(new_content)
     return edits
 
 
