@@ -53,6 +53,20 @@ def test_a_program_in_a_checkout_is_not_found_once_the_checkout_was_looked_at(ch
     assert not str(find_own_program("git")).startswith(str(checkout))
 
 
+def test_the_shim_of_a_version_manager_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a checkout a shim may start a program of the checkout."""
+    shims, other = tmp_path / ".asdf" / "shims", tmp_path / "bin"
+    for folder in (shims, other):
+        program(folder / "tool-of-a-test")
+    program(shims / "another-tool-of-a-test")
+    monkeypatch.setenv("PATH", f"{shims}/{os.pathsep}{other}")
+
+    assert find_own_program("tool-of-a-test") == str(other / "tool-of-a-test")
+    assert find_own_program("another-tool-of-a-test") == str(shims / "another-tool-of-a-test")
+    # agents are chosen by the order of PATH
+    assert find_agent_program("tool-of-a-test") == str(shims / "tool-of-a-test")
+
+
 @pytest.mark.parametrize("kind", ["linked folder", "linked program", "link that leads out"])
 def test_a_link_does_not_hide_that_a_program_lies_in_the_checkout(
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str

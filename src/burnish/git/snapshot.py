@@ -25,6 +25,14 @@ from burnish.proc.folders import private_folder
 
 # names the repositories that git would fetch into submodules
 GIT_FILES = (".gitmodules",)
+# By these, version managers (asdf, mise, volta, proto, aqua and the like) and npx choose which program they start in a
+# folder, also one of the repository (`nodejs path:./tools`). What PATH has as an agent may be one of their shims.
+VERSION_FILES = (
+    *(".tool-versions", ".*-version", ".nvmrc", ".sdkmanrc", ".volta", ".prototools", ".proto", ".pkgx.*", "pkgx.*"),
+    *("mise.toml", "mise.*.toml", "mise.lock", ".mise", ".mise.*", "mise/config.*", "mise/conf.d", ".rtx.*"),
+    *(".config/mise", ".config/mise.*", "aqua.yaml", "aqua.yml", ".aqua.*", ".aqua", "aqua/aqua.*"),
+    *("node_modules/.bin", ".npmrc", ".yarnrc*"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ def snapshot(
 ) -> Iterator[SnapshotFolder]:
     """Check out `commit` at `path`, with files that match `from_base` (agents' instructions) as in the base.
 
-    In an untrusted repository these files, and links out of the repository, are left out.
+    So are the files of version managers. In an untrusted repository both, and links out of it, are left out.
     """
     project, commit = workspace.project, workspace.plain(commit)
     tree = TaskTree.of(project, workspace.name, path)
@@ -76,7 +84,7 @@ def snapshot(
     if trusted:
         _restore_from_base(workspace, index, path, base, commit, from_base)
     else:
-        _leave_out(project, index, path, from_base)
+        _leave_out(project, index, path, (*VERSION_FILES, *from_base))
     files = tuple((name, workspace.secrets.redact(text)) for name, text in (brief or {}).items())
     contents = agent_gitdir.AgentGitDir(
         workspace.ref, commit, workspace.plain(base.commit), base.target, workspace.author, files=files
@@ -88,6 +96,7 @@ def snapshot(
 def _restore_from_base(
     workspace: GitWorkspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]
 ) -> None:
+    names = (*VERSION_FILES, *names)
     patterns = (*GIT_FILES, *names)
     changed_files = workspace.changes(workspace.plain(base.commit), commit).files
     if not changed_files:

@@ -49,9 +49,11 @@ def own_path(path: str | None = None) -> str:
 def find_own_program(name: str, path: str | None = None) -> str | None:
     """The path of a program that is not in a checkout, also not through a link.
 
-    A path is returned unchanged, unless it leads into an untrusted checkout.
+    A path is returned unchanged, unless it leads into an untrusted checkout. The shim of a version manager is the last
+    choice: in a checkout it may start a program of it (`nodejs path:./tools` in `.tool-versions`).
     """
-    return _find(name, _or_own_path(path), _recorded_checkouts())
+    entries = _or_own_path(path).split(os.pathsep)
+    return _find(name, os.pathsep.join(sorted(entries, key=_is_shim_folder)), _recorded_checkouts())
 
 
 def find_agent_program(name: str) -> str | None:
@@ -75,6 +77,11 @@ def untrusted_argument(words: Sequence[str]) -> str:
     `vim -u ./vimrc`, `less --lesskey-src=key`, `sh -c "./show"`: such a file may be executed.
     """
     return next((word for word in words[1:] if any(map(_is_untrusted_file, _paths_in(word)))), "")
+
+
+def _is_shim_folder(entry: str) -> bool:
+    """Whether it is the folder of asdf, mise, pyenv, proto or the like for programs that they choose at each start."""
+    return os.path.basename(entry.rstrip(os.sep)) == "shims"  # noqa: PTH119 (text alone)
 
 
 def _paths_in(word: str) -> set[str]:
