@@ -13,6 +13,7 @@ from bench.verified_tasks import copy_verified
 from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.features.run.run import run_tasks
+from burnish.features.server import registry as registry_module
 from burnish.features.server.registry import ProjectRegistry
 from burnish.git import refs, soundness
 from burnish.git.run import calls
@@ -69,6 +70,60 @@ def test_a_start_reads_the_file_of_each_ref_once(place: Ground, monkeypatch: pyt
     assert len(branches) == len(set(branches)) == 21
 
 
+def test_a_server_reads_no_file_of_a_ref_again_that_did_not_change(
+    place: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_verified(place, 20)
+    monkeypatch.setattr(refs, "SETTLED_NANOSECONDS", 0)
+    registry = ProjectRegistry.here()
+    key = registry.projects()[0].key
+    count_start(registry.open(key))
+    read: list[str] = []
+    real = refs._read_small_file
+
+    def remember(path: str) -> bytes:
+        read.append(Path(path).name)
+        return real(path)
+
+    monkeypatch.setattr(refs, "_read_small_file", remember)
+    place.git("update-ref", "refs/heads/burnish/2-first", "refs/heads/burnish/3-first")
+    app = registry.open(key)
+    read.clear()  # pages look at the branches in their own way
+    _, _, notes = count_start(app)
+    registry.close()
+    assert "Task 2 is no longer approved: the branch has moved" in "\n".join(notes)
+    assert {name for name in read if name.endswith("-first")} == {"2-first"}
+
+
+def test_a_server_lists_its_branches_again_only_if_their_folder_was_changed(
+    place: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refs, "SETTLED_NANOSECONDS", 0)
+    registry = ProjectRegistry.here()
+    key = registry.projects()[0].key
+    listed: list[object] = []
+    real = registry_module._names_in
+
+    def remember(folder: Path) -> frozenset[str]:
+        listed.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(registry_module, "_names_in", remember)
+    for _ in range(3):
+        registry.project(key)
+    assert listed == []
+    # a branch that is added is no reason to read all of them; it is noticed when it is gone again
+    looks: list[object] = []
+    monkeypatch.setattr(registry_module, "void_lost_approvals", lambda *args: looks.append(args))
+    place.git("branch", "burnish/another", "main")
+    registry.project(key)
+    assert (len(listed), len(looks)) == (1, 0)
+    place.git("branch", "-D", "burnish/another")
+    registry.project(key)
+    registry.close()
+    assert (len(listed), len(looks)) == (2, 1)
+
+
 def test_a_loose_commit_that_is_torn_is_found_among_many(place: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     copy_verified(place, 20)
     monkeypatch.setattr(soundness, "MANY", 5)
@@ -94,8 +149,9 @@ def test_more_verified_tasks_cost_no_more_statements_and_no_more_processes(place
     statements, processes, _ = count_start(app)
     copy_verified(place, 20)
     assert len(app.store.tasks(app.key, statuses=(Status.VERIFIED,))) == 21
-    many_statements, many_processes, notes = count_start(app)
+    _, _, notes = count_start(app)  # the first one compares their approvals with the events
     assert not [note for note in notes if "Task" in note]
+    many_statements, many_processes, _ = count_start(app)
     assert many_statements <= statements
     assert many_processes <= processes + 1  # a pack was added: git is asked for it
 

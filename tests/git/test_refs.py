@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from burnish.errors import BadInput, BurnishError, PhaseFailed, Refused
+from burnish.git import refs
 from burnish.git.artifacts import commit_artifacts, read_artifact
 from burnish.git.base import identity, merged_base, resolve_base, uncommitted
-from burnish.git.refs import StaleRef, delete_ref, list_refs, read_ref, update_ref
+from burnish.git.refs import KnownRefs, StaleRef, delete_ref, list_refs, read_own_refs, read_ref, update_ref
 from testing.gitworld import ME, GitWorld, commit
 
 ARTIFACTS = "refs/burnish/artifacts/1-task"
@@ -46,6 +48,34 @@ def test_compare_and_swap_refuses_what_is_stale(world: GitWorld) -> None:
         delete_ref(world.project, ref, world.base.commit)
     delete_ref(world.project, ref, second)
     assert read_ref(world.project, ref) is None
+
+
+def test_a_known_ref_file_is_read_again_after_any_change(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refs, "SETTLED_NANOSECONDS", 0)
+    known, first, second = KnownRefs(), world.base.commit, world.repo.commit({"b": "b"})
+    ref, symbolic = "refs/burnish/x", "refs/burnish/y"
+    update_ref(world.project, ref, first, world.project.zero)
+    world.repo.git("symbolic-ref", symbolic, ref)
+    file = world.project.common_dir / ref
+    for commit_hash in (first, first, second, first):
+        world.repo.git("update-ref", ref, commit_hash)
+        assert read_own_refs(world.project, known).tips == {ref: commit_hash, symbolic: commit_hash}
+    before = file.stat()
+    file.write_text(f"{second}\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert read_own_refs(world.project, known).tips[ref] == second
+    file.write_text("")
+    assert ref in read_own_refs(world.project, known).torn
+    file.unlink()
+    assert ref not in read_own_refs(world.project, known).tips
+
+
+def test_a_ref_file_that_was_changed_just_now_is_not_taken_as_known(world: GitWorld) -> None:
+    known, ref = KnownRefs(), "refs/burnish/x"
+    update_ref(world.project, ref, world.base.commit, world.project.zero)
+    read_own_refs(world.project, known)
+    state = refs.file_state((world.project.common_dir / ref).stat())
+    assert known.commit(ref, state) is None
 
 
 def test_a_branch_checked_out_anywhere_stays(world: GitWorld, tmp_path: Path) -> None:

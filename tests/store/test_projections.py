@@ -13,6 +13,8 @@ from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.errors import BurnishError
 from burnish.store import Store
+from burnish.store.database import Database
+from burnish.store.sql import Params
 
 
 @pytest.fixture
@@ -207,6 +209,35 @@ def test_the_record_of_all_approvals_shows_which_no_event_gave(
         db.execute(f"UPDATE approvals SET {field} = '999'")
     (after,) = [one for one in store.recorded_approvals(project, statuses) if one.id == task]
     assert (bool(before.is_unchanged), bool(after.is_unchanged)) == (True, False)
+
+
+def test_an_approval_is_compared_with_its_event_again_only_if_something_changed(
+    store: Store, project: str, task: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = {"base": "bbb", "tree": "ttt", "judge": "jjj", "commit": "ccc"}
+    store.record(project, task, [Event("run.started", {"run": 1, "base": "bbb"}, run=1)])
+    store.record(project, task, [Event("review.approved", bound, run=1, cycle=1)])
+    compared: list[object] = []
+    real = Database.all
+
+    def remember(db: Database, name: str, params: Params) -> list[sqlite3.Row]:
+        if name == "recorded_approvals":
+            compared.append((params["every"], params["ids"]))
+        return real(db, name, params)
+
+    monkeypatch.setattr(Database, "all", remember)
+
+    def read() -> list[bool]:
+        compared.clear()
+        return [one.is_unchanged for one in store.recorded_approvals(project, list(Status))]
+
+    assert (read(), compared) == ([True], [(1, [])])
+    assert (read(), compared) == ([True], [])
+    store.edit_task(project, task, {"description": "Something else."})
+    assert (read(), compared) == ([False], [(0, [task])])
+    assert (read(), compared) == ([False], [])
+    store.record(project, task, [Event("task.removed", {})])
+    assert (read(), compared) == ([], [])
 
 
 def test_a_task_that_cannot_be_read_among_the_approvals_is_a_damaged_database(

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,13 @@ _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SHA_FILE = re.compile(rb"\s*([0-9a-f]{40}(?:[0-9a-f]{24})?)\s*")
 # matches names that git does not allow for refs
 INVALID_REF_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|/-")
+
+
+# Times of files are as coarse as the clock of the kernel, so that two changes within a tick look like one.
+SETTLED_NANOSECONDS = 2 * 10**9
+
+# the time of the last change (which programs cannot set), inode, size
+FileState = tuple[int, int, int]
 
 
 class StaleRef(Refused):
@@ -57,6 +65,31 @@ def read_refs(
     return found
 
 
+def file_state(found: os.stat_result) -> FileState:
+    return found.st_ctime_ns, found.st_ino, found.st_size
+
+
+def is_settled(state: FileState) -> bool:
+    """False if the file or folder was changed just now, so that a further change may not show."""
+    return time.time_ns() - state[0] >= SETTLED_NANOSECONDS
+
+
+@dataclass(slots=True)
+class KnownRefs:
+    """The commit hash in each ref file that a long-running process has read, with the state of the file before it."""
+
+    _commits: dict[str, tuple[FileState, str]] = field(default_factory=dict)
+
+    def commit(self, ref: str, state: FileState) -> str | None:
+        """The hash that the file contains; None if it must be read."""
+        entry = self._commits.get(ref)
+        return entry[1] if entry and entry[0] == state else None
+
+    def remember(self, ref: str, state: FileState, commit: str) -> None:
+        if is_settled(state):
+            self._commits[ref] = state, commit
+
+
 @dataclass(frozen=True, slots=True)
 class OwnRefFiles:
     """Files of burnish's refs, which may be thousands: each is read once."""
@@ -66,34 +99,61 @@ class OwnRefFiles:
     locks: list[str] = field(default_factory=list)
 
 
-def read_own_refs(project: Project) -> OwnRefFiles:
-    """All loose refs of burnish; none with reftables."""
+def read_own_refs(project: Project, known_refs: KnownRefs | None = None) -> OwnRefFiles:
+    """All loose refs of burnish; none with reftables. `known_refs`: a cache for long-running processes."""
     found = OwnRefFiles()
     if _by_files(project):
         for prefix in OURS:
-            _read_below(project, prefix.rstrip("/"), found)
+            _read_below(project, prefix.rstrip("/"), found, known_refs)
     found.torn.sort()
     found.locks.sort()
     return found
 
 
-def _read_below(project: Project, folder: str, found: OwnRefFiles) -> None:
+def _read_below(project: Project, folder: str, found: OwnRefFiles, known_refs: KnownRefs | None) -> None:
     try:
-        with os.scandir(f"{project.common_dir}/{folder}") as listing:
-            entries = list(listing)
+        # by descriptor: looking at a thousand files takes less time if none of their paths is resolved from the root
+        descriptor = os.open(f"{project.common_dir}/{folder}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return
-    for entry in entries:
-        name = f"{folder}/{entry.name}"
-        if entry.is_dir(follow_symlinks=False):
-            _read_below(project, name, found)
-        elif entry.is_file(follow_symlinks=False):
-            if name.endswith(".lock"):
-                found.locks.append(name)
-            elif sha := _loose(project, name):
-                found.tips[name] = sha
-            elif sha is None:
-                found.torn.append(name)
+    try:
+        with os.scandir(descriptor) as listing:
+            entries = list(listing)
+        for entry in entries:
+            name = f"{folder}/{entry.name}"
+            if entry.is_file(follow_symlinks=False):
+                _read_file(project, entry, name, found, known_refs)
+            elif entry.is_dir(follow_symlinks=False):
+                _read_below(project, name, found, known_refs)
+    finally:
+        os.close(descriptor)
+
+
+def _read_file(
+    project: Project, entry: os.DirEntry[str], ref: str, found: OwnRefFiles, known_refs: KnownRefs | None
+) -> None:
+    if ref.endswith(".lock"):
+        found.locks.append(ref)
+    elif sha := _loose(project, ref) if known_refs is None else _known_or_loose(project, entry, ref, known_refs):
+        found.tips[ref] = sha
+    elif sha is None:
+        found.torn.append(ref)
+
+
+def _known_or_loose(project: Project, entry: os.DirEntry[str], ref: str, known_refs: KnownRefs) -> str | None:
+    """The same as `_loose`, with the cache."""
+    try:
+        state = file_state(entry.stat(follow_symlinks=False))
+        if commit := known_refs.commit(ref, state):
+            return commit
+        content = _SHA_FILE.fullmatch(_read_small_file(f"{project.common_dir}/{ref}"))
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return ""
+    if not content:
+        return _loose(project, ref)  # symbolic or torn
+    sha = content[1].decode()
+    known_refs.remember(ref, state, sha)
+    return sha
 
 
 def _loose(project: Project, ref: str) -> str | None:

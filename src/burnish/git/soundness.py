@@ -149,5 +149,7 @@ def _missing_by_git(project: Project, names: Sequence[str], *, whole: bool = Fal
         # git stops at the first damaged object, so each is checked by itself
         checks = {name: project.user_git("cat-file", "-p", name, ok=(0, 1, *READ_FAILED)).exit_code for name in names}
         return {name for name, code in checks.items() if code}
+    if b" missing" not in result.stdout:
+        return set()
     lines = set(result.stdout.split(b"\n"))
     return {name for name in names if f"{name} missing".encode() in lines}

@@ -28,6 +28,7 @@ from burnish.git.base import resolve_base
 from burnish.git.discovery import discover
 from burnish.git.large_files import MEGABYTE
 from burnish.git.project import Project, open_project
+from burnish.git.refs import KnownRefs
 from burnish.review.commit_message import check_commit_message
 from burnish.runtime.project_identity import ensure_id, locate
 from burnish.runtime.prompts import own_prompts
@@ -48,6 +49,8 @@ class App:
     flags: Mapping[str, Any] = field(default_factory=dict)
     # A note for the user that the repository was moved.
     note: str = ""
+    # set by a server, which starts many runs
+    known_refs: KnownRefs | None = None
     # commit → the checks that `auto` stands for there
     _automatic: dict[str, FoundChecks] = field(default_factory=dict)
     # commit → the commands that `init` would write for it, by setting

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from burnish.core.codec import encode
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
@@ -50,8 +50,7 @@ class TaskTotal:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class TaskBranch:
+class TaskBranch(NamedTuple):
     """The branch of a task, if it has a commit."""
 
     id: int

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from burnish.core.finding import Finding
     from burnish.core.history import AnyPhase, DecisionRecord, History
     from burnish.errors import BurnishError
-    from burnish.store.approval_rows import BaselineOrigins, RecordedApproval
+    from burnish.store.approval_rows import ApprovalReader, BaselineOrigins, RecordedApproval
     from burnish.store.tally import Tally
 
 # What writes, and the types of the journal, are imported by the methods that need them: `burnish status` does not.
@@ -49,6 +49,7 @@ class Store:
         self._clock = clock
         # brief tasks with the rows they were read from: a board reads all of them with every change
         self._brief_cache: dict[tuple[str, int], tuple[tuple[Any, ...], Task]] = {}
+        self._approval_reader: ApprovalReader | None = None
 
     @classmethod
     def open(cls, home: Path, *, create: bool = True, clock: Callable[[], datetime] = _utc_now) -> Store:
@@ -194,10 +195,11 @@ class Store:
 
     def recorded_approvals(self, project: str, statuses: Iterable[Status]) -> list[RecordedApproval]:
         """The approvals of tasks with one of these statuses, with few fields of the tasks."""
-        from burnish.store.approval_rows import RecordedApproval
+        if self._approval_reader is None:
+            from burnish.store.approval_rows import ApprovalReader
 
-        found = self._db.all("recorded_approvals", {"project": project, "statuses": list(statuses)})
-        return [RecordedApproval(*row) for row in found]
+            self._approval_reader = ApprovalReader(self._db)
+        return self._approval_reader.read(project, list(statuses))
 
     def tasks_on_branch(self, project: str, branch: str) -> list[Task]:
         found = self._db.all("task_list_on_branch", {"project": project, "branch": branch})

@@ -47,7 +47,7 @@ def heal(app: App, *, thorough: bool = False) -> RepairReport:
     """
     is_restarted = _last_boot(app.repo) != boot_id() and app.store.has_begun_tasks(app.key)
     is_restarted = is_restarted or thorough
-    files = read_own_refs(app.repo)
+    files = read_own_refs(app.repo, app.known_refs)
     report, stale = RepairReport(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
     report.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
     torn_objects = move_torn_objects_aside(app.repo) if is_restarted else []

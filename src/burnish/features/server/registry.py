@@ -16,6 +16,7 @@ from burnish.errors import BadInput, BurnishError, NotFound
 from burnish.features.run.run import run_tasks
 from burnish.features.server.background_runs import BackgroundRuns, Notice
 from burnish.git.discovery import discover
+from burnish.git.refs import FileState, KnownRefs, file_state, is_settled
 from burnish.runtime.app import App
 from burnish.runtime.lost_branches import void_lost_approvals
 from burnish.runtime.ports import NullProgress
@@ -46,27 +47,41 @@ SECONDS_BETWEEN_LOOKS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _LookAtBranches:
-    """The state of a project when its branches were looked at."""
+    """The branches of a project as they are now, and when their commits were looked at."""
 
     names: frozenset[str]  # of burnish's branches: one that only moved is not lost
+    # None without a folder, and if it was changed so recently that a further change may not show
+    folder_state: FileState | None
     packed_refs_time: int
     store_version: int
     at: float
 
     @classmethod
-    def now(cls, common_dir: Path, store_version: int) -> _LookAtBranches:
-        names, packed_refs_time = list[str](), 0
+    def now(cls, common_dir: Path, store_version: int, last: _LookAtBranches | None) -> _LookAtBranches:
+        """Lists a thousand names only if their folder was changed since the last look."""
+        folder = common_dir / "refs/heads/burnish"
+        folder_state, packed_refs_time = None, 0
         with suppress(OSError):
-            names = os.listdir(common_dir / "refs/heads/burnish")  # noqa: PTH208 - ten times as fast
+            state = file_state(folder.stat())
+            folder_state = state if is_settled(state) else None
         with suppress(OSError):
             packed_refs_time = (common_dir / "packed-refs").stat().st_mtime_ns
-        own_names = frozenset(name for name in names if not name.endswith(".lock"))
-        return cls(own_names, packed_refs_time, store_version, time.monotonic())
+        is_listed = last is not None and folder_state is not None and last.folder_state == folder_state
+        names = last.names if last and is_listed else _names_in(folder)
+        return cls(names, folder_state, packed_refs_time, store_version, time.monotonic())
 
     def is_current(self, now: _LookAtBranches) -> bool:
-        if (self.names, self.packed_refs_time) != (now.names, now.packed_refs_time):
+        """Branches that were only added since are not lost."""
+        if self.packed_refs_time != now.packed_refs_time or not self.names <= now.names:
             return False
         return self.store_version == now.store_version or now.at - self.at < SECONDS_BETWEEN_LOOKS
+
+
+def _names_in(folder: Path) -> frozenset[str]:
+    names = list[str]()
+    with suppress(OSError):
+        names = os.listdir(folder)  # noqa: PTH208 - ten times as fast
+    return frozenset(name for name in names if not name.endswith(".lock"))
 
 
 @dataclass
@@ -82,6 +97,8 @@ class ProjectRegistry:
     _looks: dict[str, _LookAtBranches] = field(default_factory=dict)
     # project → where its branches pointed then
     _tips: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    # project → the files of its refs that were read at the start of a run
+    _known_refs: dict[str, KnownRefs] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.runs = BackgroundRuns(self.home / "serve" / "runs.json", self.open, lambda: self.changed())
@@ -106,11 +123,13 @@ class ProjectRegistry:
 
     def _look_at_branches(self, row: ProjectRow) -> None:
         """Void the approvals of branches that are gone, so that no page shows them."""
-        now = _LookAtBranches.now(row.common_dir, self.store.version)
         last = self._looks.get(row.key)
+        now = _LookAtBranches.now(row.common_dir, self.store.version, last)
         if last is None or not last.is_current(now):
             self._looks[row.key] = now
             void_lost_approvals(self.home, self.store, [row], self._tips)
+        else:
+            self._looks[row.key] = replace(now, store_version=last.store_version, at=last.at)
 
     def open(self, key: str) -> App:
         """The project with its settings as they are now."""
@@ -123,6 +142,7 @@ class ProjectRegistry:
             )
         app = App.open(row.root, flags={}, store=self.store)
         app.trust = replace(app.trust, is_remote=True)
+        app.known_refs = self._known_refs.setdefault(key, KnownRefs())
         return app
 
     def untrusted(self, row: ProjectRow) -> CheckoutTrust | None:

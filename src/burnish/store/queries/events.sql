@@ -6,6 +6,9 @@ VALUES (:project, :id, :ts, :task, :run, :cycle, :type, :data);
 SELECT project, id, ts, task, run, cycle, type, data FROM events
 WHERE project = :project AND id > :since ORDER BY id LIMIT :limit;
 
+-- name: tasks_with_events_since
+SELECT DISTINCT task AS id FROM events WHERE project = :project AND id > :since AND task IS NOT NULL;
+
 -- name: events_of_project_typed
 SELECT project, id, ts, task, run, cycle, type, data FROM events
 WHERE project = :project AND id > :since AND type IN (:types) ORDER BY id LIMIT :limit;

@@ -33,10 +33,15 @@ FROM tasks t JOIN approvals a ON a.project = t.project AND a.task = t.id
 LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id
 WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) ORDER BY a.task;
 
+-- name: approval_columns
+SELECT t.id, t.branch, t.base, a.commit_sha, a.judge, a.base, a.tree, a.valid, a.event_id
+FROM tasks t LEFT JOIN approvals a ON a.project = t.project AND a.task = t.id
+WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.id;
+
 -- name: recorded_approvals
--- compared here, so that the data of a thousand events is not read into Python
-SELECT t.id, t.branch, json_remove(t.head, '$.title', '$.depends_on', '$.priority', '$.of', '$.follows') AS kind,
-    t.base, a.commit_sha, a.judge,
+-- the same columns first; compared here, so that the data of a thousand events is not read into Python
+SELECT t.id, t.branch, t.base, a.commit_sha, a.judge, a.base, a.tree, a.valid, a.event_id,
+    json_remove(t.head, '$.title', '$.depends_on', '$.priority', '$.of', '$.follows') AS kind,
     coalesce(
         a.valid = 1 AND t.base = a.base AND e.type = 'review.approved' AND e.task = t.id
         AND instr(e.data, a.base) AND instr(e.data, a.tree) AND instr(e.data, a.judge) AND instr(e.data, a.commit_sha)
@@ -46,7 +51,8 @@ SELECT t.id, t.branch, json_remove(t.head, '$.title', '$.depends_on', '$.priorit
         0) AS is_unchanged
 FROM tasks t LEFT JOIN approvals a ON a.project = t.project AND a.task = t.id
 LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id
-WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.id;
+WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) AND (:every = 1 OR t.id IN (:ids))
+ORDER BY t.id;
 
 -- name: baseline_of
 SELECT report FROM baselines
