@@ -169,6 +169,20 @@ def test_doctor_names_what_is_torn_and_what_puts_it_right(lab: Lab, name: str) -
     assert "damage" in said and "burnish run" in said
 
 
+@pytest.mark.representatives(1)
+@pytest.mark.parametrize("name", ["tree of the artifacts", "file among the artifacts"])
+def test_the_run_after_doctor_puts_right_what_doctor_named(lab: Lab, name: str) -> None:
+    """Without another start of the machine: objects were read at its first run."""
+    lab.burnish("run")
+    lab.add("Another one")
+    OWN[name](lab).unlink()
+    assert "damage" in lab.burnish("doctor", code=None).out
+    lab.burnish("run")
+    assert user_git_problems(lab) == []
+    assert "damage" not in lab.burnish("doctor", code=None).out
+    assert (lab.task(1)["status"], lab.task(2)["status"]) == ("verified", "verified")
+
+
 def test_a_commit_in_a_damaged_pack_is_not_approved(lab: Lab) -> None:
     lab.burnish("run")
     lab.repo.git("gc", "-q")

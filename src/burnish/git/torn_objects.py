@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from burnish.errors import PhaseFailed
-from burnish.git.files import disk_errors
+from burnish.git.files import disk_errors, write_whole
 from burnish.git.kept_packs import KeptPack, list_packs, remove_pack
 from burnish.git.project import Project
 from burnish.git.refs import OURS
+from burnish.proc.identity import boot_id
 
 _FOLDER = re.compile(r"[0-9a-f]{2}")
 _NAME = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
@@ -117,3 +118,28 @@ def _needed_by_user(project: Project) -> set[str] | None:
     except PhaseFailed:
         return None
     return set(result.stdout.decode().split())
+
+
+# Objects are read once after each start of the machine. The record of it is in burnish's git directory of the project
+# (`own`).
+
+
+def is_checked(own: Path) -> bool:
+    """Whether all objects were read since the machine started."""
+    try:
+        return _check_file(own).read_text("ascii", "replace") == boot_id()
+    except OSError:
+        return False
+
+
+def record_check(own: Path) -> None:
+    write_whole(_check_file(own), boot_id().encode())
+
+
+def forget_check(own: Path) -> None:
+    """Have the next run read all objects."""
+    _check_file(own).unlink(missing_ok=True)
+
+
+def _check_file(own: Path) -> Path:
+    return own / "checked-in-boot"

@@ -15,6 +15,7 @@ from burnish.features.doctor.agents import configured_signs
 from burnish.features.doctor.diagnostic import MISSING, Diagnostic, DiagnosticGroup, clean_signs
 from burnish.features.doctor.machine import RUNS, agent_signs, database_sign, machine_signs
 from burnish.git.discovery import discover
+from burnish.git.torn_objects import forget_check
 from burnish.proc.orphans import wait_for_orphans
 from burnish.runtime.reader import home_of
 from burnish.store import Store
@@ -35,7 +36,12 @@ def examine(start: Path, *, encoding: str) -> list[Diagnostic]:
     else:
         with store:
             key = _project_key(start, store)
-            signs += _repository_signs(start, read_results(home, key) if key else {}, can_git=can_git)
+            found_signs = list(_repository_signs(start, read_results(home, key) if key else {}, can_git=can_git))
+            if key and any(sign.name == "damage" for sign in found_signs):
+                # else the next run would only look at refs: it has read all objects since the machine started
+                with suppress(OSError):
+                    forget_check(home / "projects" / key / "git")
+            signs += found_signs
             signs += _origin_signs(key, store)
             signs += _run_signs(home, store)
     return clean_signs(secrets_from_environment(), signs)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from burnish.engine.lost_branch import OPEN, is_concerned
 from burnish.git.broken_refs import BrokenRef, find_broken_refs, remove_broken_ref
 from burnish.git.commit_repair import publish_again
-from burnish.git.files import write_whole
 from burnish.git.project import Project
 from burnish.git.refs import read_own_refs
 from burnish.git.rescue import ARTIFACTS, keep
@@ -18,8 +17,7 @@ from burnish.git.rescue import PREFIX as RESCUES
 from burnish.git.rescue_repair import ReadableRescue, write_readable
 from burnish.git.soundness import find_unsound
 from burnish.git.stale_locks import PACKED_REFS_LOCK, remove_stale_locks
-from burnish.git.torn_objects import move_torn_objects_aside
-from burnish.proc.identity import boot_id
+from burnish.git.torn_objects import is_checked, move_torn_objects_aside, record_check
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
@@ -42,10 +40,11 @@ class RepairReport:
 def heal(app: App, *, thorough: bool = False) -> RepairReport:
     """At the start of a run: repair or remove broken refs and objects of burnish, which would disturb the user's git.
 
-    Objects are read only once after each start of the machine, for that takes time: files are torn by a loss of power.
+    Objects are read only once after each start of the machine, for that takes time: files are torn by a loss of power;
+    and once more after `burnish doctor` has found damage.
     `thorough`: read them in any case, because one was found to be unreadable.
     """
-    is_restarted = _last_boot(app.repo) != boot_id() and app.store.has_begun_tasks(app.key)
+    is_restarted = not is_checked(app.repo.own) and app.store.has_begun_tasks(app.key)
     is_restarted = is_restarted or thorough
     files = read_own_refs(app.repo, app.known_refs)
     report, stale = RepairReport(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
@@ -65,7 +64,7 @@ def heal(app: App, *, thorough: bool = False) -> RepairReport:
         else:
             report.notes.append(_remove(app, broken_ref))
             report.unarchived += _owners(app, broken_ref)
-    write_whole(_boot_file(app.repo), boot_id().encode())
+    record_check(app.repo.own)
     return replace(report, tips={} if broken_refs else files.tips, is_thorough=is_restarted)
 
 
@@ -111,14 +110,3 @@ def _owners(app: App, broken_ref: BrokenRef) -> list[int]:
 
 def _kept(project: Project, name: str) -> Path:
     return project.own / "kept" / name
-
-
-def _boot_file(project: Project) -> Path:
-    return project.own / "checked-in-boot"
-
-
-def _last_boot(project: Project) -> str:
-    try:
-        return _boot_file(project).read_text("ascii", "replace")
-    except OSError:
-        return ""
