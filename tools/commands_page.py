@@ -48,7 +48,7 @@ def _section(verb: str) -> str:
         *_options(code),
     ]
     parts = [f"### {verb}\n", f"```\n{usage}\n```\n", _text(code)]
-    parts += [f"`{alias}` is another name of it.\n" for alias, target in ALIASES.items() if target == verb]
+    parts += [f"`{alias}` is an alias of this command.\n" for alias, target in ALIASES.items() if target == verb]
     if rows:
         parts.append("\n".join([COLUMNS, *rows]) + "\n")
     return "\n".join(parts)

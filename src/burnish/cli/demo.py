@@ -37,7 +37,7 @@ def demo(
 ) -> int:
     """Run three sample tasks, without AI, network or your files.
 
-    Exit code 0: the tasks ended as expected, so burnish works on this machine. 3: they did not.
+    The exit code is 0 if the tasks ended as expected, so burnish works on this machine, and 3 otherwise.
     """
     from burnish.demo.stage import create_stage
 

@@ -24,7 +24,8 @@ def doctor(
 ) -> int:
     """Check this machine and repository for problems.
 
-    Each problem is shown with a remedy. Exit code 0: tasks can run. 1: something that tasks need is missing.
+    Each problem is shown with a remedy. The exit code is 0 if tasks can run, and 1 if something that they need is
+    missing.
     """
     from burnish.features.doctor.doctor import can_run, examine
 

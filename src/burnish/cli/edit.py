@@ -64,9 +64,9 @@ def edit(
 ) -> None:
     """Change the text, limits, agent or status of a task.
 
-    A change of what the task asks for voids its approval. --verdict APPROVED changes the task and approves it
-    against its review in one step. To approve without changing the task, use `burnish override`, or
-    `burnish decide` if it waits for approval.
+    A change of the requirements (title, description, scope, criteria, checklist) voids the approval.
+    --verdict APPROVED changes the task and approves it against its review in one step. To approve without changing
+    the task, use `burnish override`, or `burnish decide` if it waits for approval.
     """
     from burnish.features.tasks.edit import edit_task
 

@@ -30,7 +30,7 @@ def hook(
         str | None,
         Argument(
             metavar="NAME",
-            help="An agent program, or git; omit it for a list.",
+            help="An agent program (e.g. claude), or git.",
             show_default=False,
         ),
     ] = None,
@@ -41,9 +41,10 @@ def hook(
 ) -> int:
     """Review automatically when an agent stops or you commit.
 
-    install adds a hook. A hook of an agent reviews when the agent stops, and lets it continue until the review
-    passes, a few times at most. The git hook reviews each commit in the background. uninstall restores the files.
-    last shows the review of the last commit and failed reviews of agent stops.
+    install adds a hook. The hook of an agent program reviews the work when the agent stops. If the review does not
+    pass, the agent continues, at most `hook.max_rounds` times. The git hook reviews each commit in the background.
+
+    uninstall restores the files. last shows the review of the last commit, and failed reviews of agent stops.
     """
     if action == "run":
         return _run(name, commit)

@@ -42,8 +42,8 @@ def init(
     """Write burnish.yaml for this repository.
 
     burnish detects the test command, linters and installed agents, and writes them with the reason for each.
-    It overwrites nothing without --force. It runs no code of the repository unless --try is given or you agree;
-    that needs a trusted checkout (`burnish trust`).
+    It overwrites files only with --force. It runs code of the repository only with --try or if you agree, and only
+    in a trusted checkout (`burnish trust`).
     """
     from burnish.features.init.init import initiate
 

@@ -14,7 +14,7 @@ from burnish.core.task import task_id
 def pr(
     task: TaskId,
     draft: Annotated[
-        bool, Option("--draft", help="Open a draft; also for a task that is not approved, with a notice.")
+        bool, Option("--draft", help="Open a draft. It also works for a task that is not approved.")
     ] = False,
     into: Annotated[
         str | None,

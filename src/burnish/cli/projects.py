@@ -37,8 +37,9 @@ def projects(
 ) -> None:
     """List registered repositories; forget or relink one.
 
-    forget removes a project from the lists; its events and branches are kept, and `burnish add` restores it.
-    relink, run in a moved repository, connects it to its project if burnish did not do so automatically.
+    forget removes a project from the lists and keeps its events and branches. `burnish add` restores the project.
+    relink connects a moved repository to its project, if burnish did not do so automatically. Run it in the
+    repository.
     """
     from burnish.features.projects.projects import forget, list_projects
 

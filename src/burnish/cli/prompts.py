@@ -35,8 +35,8 @@ def prompts(
 ) -> None:
     """Show, replace or preview the prompts sent to agents.
 
-    edit opens a prompt in your editor; reset returns to the built-in text; on and off switch your text without
-    deleting it. render TASK prints the prompts that TASK would send.
+    edit opens a prompt in your editor. reset restores the built-in text. on and off switch your text on and off
+    without deleting it. render TASK prints the prompts that agents would get for TASK.
     """
     from burnish.runtime import refuse_inside_phase
 

@@ -43,7 +43,7 @@ def review(
     model: Annotated[str | None, Option("--model", metavar="MODEL", help="Use MODEL for the reviewers.")] = None,
     tests: Annotated[
         bool | None,
-        Option("--tests/--no-tests", help="Run (or do not run) code of the change: tests, linters with plugins."),
+        Option("--tests/--no-tests", help="Run (or do not run) code of the change: tests and linters with plug-ins."),
     ] = None,
     source: Annotated[
         str | None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from burnish.runtime import App
     from burnish.runtime.requests import RunReport, RunRequest
 
-ExitZero = Annotated[bool, Option("--exit-zero", help="Exit with 0 also if the result is not approved.")]
+ExitZero = Annotated[bool, Option("--exit-zero", help="Exit with 0 even if the result is not approved.")]
 
 
 def run(

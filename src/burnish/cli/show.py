@@ -35,7 +35,8 @@ def show(
 ) -> None:
     """Show one task with its cycles, checks and findings.
 
-    Or print one of its artifacts. Use `burnish diff` for the change, `burnish log` for the output.
+    With the address of an artifact, print that artifact. Use `burnish diff` for the change, and `burnish log` for the
+    output.
     """
     if "://" in task:
         _artifact(task, as_json)

@@ -29,7 +29,7 @@ MOST_EXPENSIVE = 10
 
 
 def stats(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = False) -> None:
-    """Show outcomes, cycles, findings and reviewers in figures.
+    """Show statistics on outcomes, cycles, findings and reviewers.
 
     Use `burnish cost` for money, tokens and time by agent, phase and task.
     """

@@ -23,7 +23,7 @@ NO_TASKS = 'No tasks yet. Add one: burnish add "TITLE"'
 
 
 def status(
-    everything: Annotated[bool, Option("--all", help="Show every task, also if there are more than 200.")] = False,
+    everything: Annotated[bool, Option("--all", help="Show every task, even if there are more than 200.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show all tasks, one per line, and what to do next.
