@@ -97,6 +97,6 @@ def _replace(path: Path, content: bytes) -> None:
     else:
         fresh.write_bytes(content)
         fresh.chmod(stat.S_IMODE(path.stat().st_mode))
-        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
-            compiled.unlink()
+        for bytecode in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+            bytecode.unlink()
     fresh.replace(path)

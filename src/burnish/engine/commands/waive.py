@@ -29,8 +29,8 @@ def waive(event_log: EventLog, task_id: int, finding_id: str, waiver: Waiver, *,
     if not waiver.reason.strip():
         raise BadInput("A waiver needs a reason.", hint='Say why the finding may stay: --reason "…"')
     history = _unheld_history(event_log, task_id)
-    seen = _tree_of(history, finding_id)
-    update = ledger.waive(history.findings, finding_id, replace(waiver, cycle=history.cycle, tree=seen))
+    tree = _tree_of(history, finding_id)
+    update = ledger.waive(history.findings, finding_id, replace(waiver, cycle=history.cycle, tree=tree))
     event_log.record(
         task_id, *_finding_events(history, update), *_resume_if_unblocked(history, update, waiver, block_on)
     )
