@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -153,6 +154,23 @@ def test_a_new_failure_beside_an_old_one_in_the_same_block_of_subtests_is_told_a
         for text in (before, after)
     ]
     assert names == [["m > old"], ["m > old", "m > fine"]]
+
+
+@pytest.mark.parametrize("panics", [False, True])
+def test_a_panic_in_go_hides_the_tests_after_it(panics: bool) -> None:
+    events = [
+        {"Action": "pass", "Package": "p", "Test": "TestA"},
+        {"Action": "output", "Package": "p", "Test": "TestB", "Output": "--- FAIL: TestB (0.00s)\n"},
+        {"Action": "output", "Package": "p", "Test": "TestB", "Output": "panic: old FAIL\n" if panics else "old\n"},
+        {"Action": "fail", "Package": "p", "Test": "TestB"},
+        *([] if panics else [{"Action": "output", "Package": "p", "Output": "FAIL\n"}]),
+        {"Action": "output", "Package": "p", "Output": "FAIL\tp\t0.019s\n"},
+        {"Action": "fail", "Package": "p"},
+    ]
+    text = "\n".join(map(json.dumps, events))
+    reading = FILE_FORMATS["go"](text.encode(), Placement.plain(ROOT), "")
+    assert [failure.name for failure in reading.failures] == ["p.TestB"]
+    assert bool(reading.partial) == panics
 
 
 def test_prose_is_not_taken_for_results(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ class _Package:
     results: dict[str, str] = field(default_factory=dict)
     output: dict[str, Case] = field(default_factory=dict)
     failed: bool = False
+    # The last line of a run that reached its end and failed is `FAIL` alone.
+    has_ended: bool = False
 
 
 _WORST = ("skip", "pass", "fail")
@@ -69,7 +71,9 @@ class GoEventReader:
             return
         package = self._package(str(event.get("Package") or ""))
         if action == "output":
-            package.output.setdefault(test, Case(test)).add(str(event.get("Output") or "").rstrip("\n"))
+            text = str(event.get("Output") or "").rstrip("\n")
+            package.output.setdefault(test, Case(test)).add(text)
+            package.has_ended = package.has_ended or (not test and text.endswith("FAIL"))
         elif action in _WORST and test:
             self._result(package, test, str(action))
         elif action == "fail":
@@ -89,6 +93,7 @@ class GoEventReader:
             return None
         cases: list[Case] = []
         passes = skips = 0
+        partial = ""
         for name, package in self.packages.items():
             parents = {test[:slash] for test in package.results for slash in _slashes(test)}
             failing = [test for test, result in package.results.items() if result == "fail"]
@@ -100,8 +105,12 @@ class GoEventReader:
                 skips += result == "skip" and test not in parents
             if package.failed and not failing:
                 cases.append(self._case(name, "", package))
+            elif package.failed and not package.has_ended:
+                # a panic ends the process, and the tests after it do not run
+                partial = f"the tests of {name} ended before all of them had run"
         counts = make_counts(passes=passes, failures=len(cases), skips=skips)
-        return Reading(counts, failures_of(cases), error="" if self.cases <= MOST_CASES else "too many tests")
+        error = "" if self.cases <= MOST_CASES else "too many tests"
+        return Reading(counts, failures_of(cases), error=error, partial=partial)
 
     def _case(self, package: str, test: str, found: _Package) -> Case:
         lines = found.output.get(test, Case("")).lines
