@@ -355,3 +355,16 @@ def test_reports_of_maven_and_gradle_count_only_if_this_run_wrote_them(tmp_path:
     assert [failure.name for failure in report.failures] == ["A.fresh"] and not report.partial
     several = run_in(tmp_path / "tree", {**files, "pom.xml": "<project><modules/></project>"}, "./mvnw -q test")
     assert several.failures and several.partial
+
+
+def test_a_test_that_ends_the_process_of_maven_hides_the_tests_after_it(tmp_path: Path) -> None:
+    """As surefire reports `System.exit` in a test: the classes after it have no report."""
+    failure = '<testsuite><testcase classname="A" name="old"><failure/></testcase></testsuite>'
+    prints = "echo '[ERROR] The forked VM terminated without properly saying goodbye. VM crash or System.exit called?'"
+    mvnw = f"#!/bin/sh\nmkdir -p target/surefire-reports\necho '{failure}' > target/surefire-reports/TEST-A.xml\n"
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "mvnw").touch(0o755)
+    for more, is_partial in ((f"{prints}\n", True), ("", False)):
+        files = {"pom.xml": "<project/>", "mvnw": f"{mvnw}{more}exit 1\n"}
+        report = run_in(tmp_path / "tree", files, "./mvnw -q test")
+        assert [failure.name for failure in report.failures] == ["A.old"] and bool(report.partial) == is_partial

@@ -29,6 +29,12 @@ NO_TESTS = 5  # pytest's exit code for "nothing collected"
 # Exit codes of pytest without test results.
 PYTEST_CRASHED = {3: "internal error", 4: "usage error"}
 _PYTEST_STOPPED = re.compile(r"^!+ (?:stopping after \d|Interrupted)|^!+ _pytest\.outcomes\.Exit", re.M)
+# What a runner prints if the process of its tests ended before all of them had run.
+_PROCESS_ENDED = {
+    "Maven": re.compile(r"The forked VM terminated without|There was an error in the forked process"),
+    "Gradle": re.compile(r"Process 'Gradle Test Executor \d+' finished with non-zero exit value"),
+    "vitest": re.compile(r"Worker (?:exited unexpectedly|terminated)|Vitest caught \d+ unhandled error"),
+}
 TIMED_OUT = "It timed out after"
 
 
@@ -114,8 +120,18 @@ def _partial(check: PreparedCheck, exit_record: ExitRecord, reading: Reading) ->
         return ""
     if check.report_file in (None, "-") and _was_cut(exit_record):
         return "its output was longer than output_cap_mb allows"
-    has_stopped = check.is_pytest and _PYTEST_STOPPED.search(read_text(exit_record.stdout, limit=4 * TAIL))
-    return reading.partial or check.may_hide or ("pytest stopped before it had run every test" if has_stopped else "")
+    if reading.partial or check.may_hide:
+        return reading.partial or check.may_hide
+    if check.is_pytest and _PYTEST_STOPPED.search(read_text(exit_record.stdout, limit=4 * TAIL)):
+        return "pytest stopped before it had run every test"
+    return "the process of its tests ended before all of them had run" if _process_ended(check, exit_record) else ""
+
+
+def _process_ended(check: PreparedCheck, exit_record: ExitRecord) -> bool:
+    pattern = _PROCESS_ENDED.get(check.known.runner.name) if check.known else None
+    if pattern is None:
+        return False
+    return any(pattern.search(read_text(path, limit=READ)) for path in (exit_record.stdout, exit_record.stderr))
 
 
 def _was_cut(exit_record: ExitRecord) -> bool:
