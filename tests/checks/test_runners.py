@@ -368,3 +368,11 @@ def test_a_test_that_ends_the_process_of_maven_hides_the_tests_after_it(tmp_path
         files = {"pom.xml": "<project/>", "mvnw": f"{mvnw}{more}exit 1\n"}
         report = run_in(tmp_path / "tree", files, "./mvnw -q test")
         assert [failure.name for failure in report.failures] == ["A.old"] and bool(report.partial) == is_partial
+
+
+@pytest.mark.parametrize("options", ["-x", "-x --color=yes", "--maxfail=1 --color=yes -qq"])
+def test_settings_of_pytest_that_make_it_stop_early_are_noticed(tmp_path: Path, options: str) -> None:
+    tests = "def test_a():\n    pass\n\n\ndef test_old():\n    assert 0\n\n\ndef test_z():\n    pass\n"
+    files = {"test_a.py": tests, "pytest.ini": f"[pytest]\naddopts = {options}\n"}
+    report = run_in(tmp_path / "tree", files, f"{sys.executable} -m pytest")
+    assert [failure.name for failure in report.failures] == ["test_a.py::test_old"] and report.partial

@@ -28,7 +28,10 @@ READ = 4 * 1024 * 1024
 NO_TESTS = 5  # pytest's exit code for "nothing collected"
 # Exit codes of pytest without test results.
 PYTEST_CRASHED = {3: "internal error", 4: "usage error"}
-_PYTEST_STOPPED = re.compile(r"^!+ (?:stopping after \d|Interrupted)|^!+ _pytest\.outcomes\.Exit", re.M)
+# Also in colour (`--color=yes`).
+_PYTEST_STOPPED = re.compile(
+    r"^(?:\x1b\[[\d;]*m)*!+ (?:stopping after \d|(?:xdist\.dsession\.)?Interrupted|_pytest\.outcomes\.Exit)", re.M
+)
 # What a runner prints if the process of its tests ended before all of them had run.
 _PROCESS_ENDED = {
     "Maven": re.compile(r"The forked VM terminated without|There was an error in the forked process"),
