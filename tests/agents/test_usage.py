@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,20 @@ def test_codexs_model_is_else_found_in_its_session_file(tmp_path: Path) -> None:
 
     assert session_model(tmp_path, "01a1e2ca-d2c3") == "gpt-6-sol"
     assert session_model(tmp_path, "01a1e2ca-ffff") is None and session_model(tmp_path, "*") is None
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_or_a_link_in_the_place_of_a_file_of_codex_is_not_read(tmp_path: Path) -> None:
+    """Without a sandbox an author can write there; a pipe would be waited for without end."""
+    place = tmp_path / "sessions" / "2026" / "11" / "16"
+    place.mkdir(parents=True)
+    (tmp_path / "elsewhere").write_text('{"type": "turn_context", "payload": {"model": "gpt-6-sol"}}\n')
+    os.mkfifo(place / "rollout-2026-11-16T05-18-25-01a1e2ca-d2c3.jsonl")
+    (place / "rollout-2026-11-16T05-18-26-01a1e2ca-d2c3.jsonl").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(tmp_path / "config.toml")
+
+    assert session_model(tmp_path, "01a1e2ca-d2c3") is None
+    assert configured_model(tmp_path) is None
 
 
 def test_the_source_of_several_costs_is_the_weakest_of_theirs() -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from burnish.regular_files import parse_toml
+from burnish.regular_files import parse_toml, read_regular
 
 # What every installation on this machine shares; the user's own settings come first.
 SYSTEM_CONFIG = Path("/etc/codex/config.toml")
@@ -48,19 +48,18 @@ def _model_in(path: Path) -> str | None:
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError, RecursionError):
-        return parse_toml(path.read_text("utf-8"))
+    with suppress(ValueError, RecursionError):
+        return parse_toml((read_regular(path) or b"").decode("utf-8"))
     return {}
 
 
 def _recorded(path: Path) -> Iterator[str]:
-    with suppress(OSError):
-        if path.is_symlink() or path.stat().st_size > _LONGEST_SESSION:
-            return
-        for line in path.read_bytes().split(b"\n"):
-            if b'"turn_context"' not in line:
-                continue
-            with suppress(ValueError, RecursionError, AttributeError, TypeError):
-                model = json.loads(line)["payload"]["model"]
-                if isinstance(model, str):
-                    yield model
+    # Without a sandbox an author can put a pipe or a link in its place.
+    data = read_regular(path, longest=_LONGEST_SESSION + 1, follow=False) or b""
+    for line in data.split(b"\n") if len(data) <= _LONGEST_SESSION else ():
+        if b'"turn_context"' not in line:
+            continue
+        with suppress(ValueError, RecursionError, AttributeError, TypeError):
+            model = json.loads(line)["payload"]["model"]
+            if isinstance(model, str):
+                yield model

@@ -22,6 +22,7 @@ from burnish.agents.credential_files import file_without_refresh_tokens, json_wi
 from burnish.folder_walk import walk_folders
 from burnish.proc.folders import private_folder, remove_folder
 from burnish.proc.slots import try_lock
+from burnish.regular_files import read_regular
 
 # A file or folder above this is mounted read-only instead of copied at each call.
 MOST_BYTES = 16 * 1024 * 1024
@@ -115,8 +116,9 @@ def linked_home(folder: Path, home: Path, settings: Mapping[str, Mapping[str, An
 
 def _with_values(file: Path, values: Mapping[str, Any]) -> str | None:
     """The JSON object of a file, perhaps with comments, with these values instead. None: it is not one."""
-    with suppress(OSError, ValueError, RecursionError):
-        text = file.read_text("utf-8") if file.exists() else "{}"
+    data = read_regular(file) if os.path.lexists(file) else b"{}"
+    with suppress(ValueError, RecursionError):
+        text = (data or b"").decode("utf-8")
         settings = json.loads(_COMMENT_OR_STRING.sub(lambda part: part[1] or "", text))
         return json.dumps(_merged(settings, values)) if isinstance(settings, dict) else None
     return None
