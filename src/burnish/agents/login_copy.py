@@ -86,10 +86,10 @@ def login_copy(parent: Path, plan: CopyPlan) -> Iterator[LoginCopy]:
 def replace_settings(copy: LoginCopy, plan: CopyPlan, place: Path, values: Mapping[str, Any]) -> None:
     """Replace `values` in the copy of a JSON file. One that cannot be parsed stays: its program refuses it."""
     folders = [(plan.home, copy.home), *((one.target, one.source) for one in copy.shared if one.writable)]
-    found = [source / place.relative_to(target) for target, source in folders if place.is_relative_to(target)]
-    if not found:
+    files = [source / place.relative_to(target) for target, source in folders if place.is_relative_to(target)]
+    if not files:
         return
-    file = found[-1]
+    file = files[-1]
     private_folder(file.parent, durable=False)
     if settings := _with_values(file, values):
         file.write_text(settings, "utf-8")
@@ -125,11 +125,11 @@ def _with_values(file: Path, values: Mapping[str, Any]) -> str | None:
 
 
 def _merged(settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(settings)
+    result = dict(settings)
     for name, value in values.items():
-        old = merged.get(name)
-        merged[name] = _merged(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
-    return merged
+        old = result.get(name)
+        result[name] = _merged(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
+    return result
 
 
 def _new_folder(parent: Path) -> tuple[Path, int]:
