@@ -7,9 +7,16 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
-_started: list[subprocess.Popen[Any]] = []
+
+class Child(Protocol):
+    def poll(self) -> int | None: ...
+    def kill(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+_started: list[Child] = []
 
 
 def make_children_interruptible() -> None:
@@ -40,6 +47,17 @@ def record_children() -> None:
 
     subprocess.Popen.__init__ = start_and_record  # type: ignore[method-assign]
     subprocess.Popen.__exit__ = kill_and_leave  # type: ignore[method-assign]
+
+
+def record_child(process: Child) -> None:
+    """Remember a process that was not started through `subprocess`."""
+    _started.append(process)
+
+
+def leave_running(process: subprocess.Popen[Any]) -> None:
+    """It serves other tests, too, and ends with the process that started it."""
+    if process in _started:
+        _started.remove(process)
 
 
 @contextmanager

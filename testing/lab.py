@@ -21,6 +21,8 @@ import psutil
 from burnish.cli.main import main
 from burnish.config.loading import user_folder
 from burnish.errors import BurnishError
+from testing.children import record_child
+from testing.fork_server import ForkedProcess, shared_server
 from testing.userrepo import UserRepo
 
 # What every agent of the laboratory does before and after its own text: it signs in and out.
@@ -175,16 +177,36 @@ class Lab:
             heard.append(stream.buffer.getvalue().decode(errors="replace"))  # type: ignore[attr-defined]
         return self.judged(Said(ended, *heard), argv, code)
 
-    def start(self, *argv: str, **env: str) -> subprocess.Popen[str]:
+    def start(self, *argv: str, **env: str) -> ForkedProcess | subprocess.Popen[str]:
         """As a process of its own, for what only processes can show."""
+        variables = {**os.environ, **self.env, **env}
+        if not shared_server().can_start(variables):
+            return self.spawn(*argv, **env)
+        process = shared_server().start(["-C", str(self.repo.path), *argv], variables)
+        record_child(process)
+        return process
+
+    def spawn(self, *argv: str, **env: str) -> subprocess.Popen[str]:
+        """As a new interpreter, whose command line and variables others can see."""
         words = [sys.executable, "-m", "burnish.cli", "-C", str(self.repo.path), *argv]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(words, env={**os.environ, **self.env, **env}, text=True, **pipes)
 
-    def apart(self, *argv: str, code: int | None = 0, timeout: float = 60, **env: str) -> Said:
+    def apart(
+        self,
+        *argv: str,
+        code: int | None = 0,
+        timeout: float = 60,
+        kill_when: Callable[[], bool] | None = None,
+        **env: str,
+    ) -> Said:
+        """As a process of its own, to its end; killed as soon as `kill_when` is true, if it has not ended by then."""
         with self.start(*argv, **env) as process:
+            if kill_when is not None:
+                self.until(lambda: process.poll() is not None or kill_when())
+                process.kill()
             out, err = process.communicate(timeout=timeout)
-        return self.judged(Said(process.returncode, out, err), argv, code)
+        return self.judged(Said(process.wait(), out, err), argv, code)
 
     def judged(self, said: Said, argv: tuple[str, ...], code: int | None) -> Said:
         # what an agent printed is quoted behind a bar

@@ -57,7 +57,7 @@ class Served:
 @contextmanager
 def serving(lab: Lab, *options: str, port: int = 0, **env: str) -> Iterator[Served]:
     """Until the block ends; a token of one's own can be given by BURNISH_SERVE_TOKEN."""
-    process = lab.start("serve", "--port", str(port), "--json", *options, **env)
+    process = lab.spawn("serve", "--port", str(port), "--json", *options, **env)
     try:
         assert process.stdout
         told = _first_value(process)

@@ -28,19 +28,29 @@ from testing.lab import APPROVE, REJECT, Lab
 from testing.userrepo import UserRepo
 
 # An agent that tries them all: without the variable that names its task and in a session of its own; the first in
-# every other way, too.
+# every other way, too, and each as a new interpreter.
 TRAITOR = """
 import subprocess
 app.write_text(app.read_text() + "# x\\\\n")
 clean = {k: v for k, v in os.environ.items() if not k.startswith("BURNISH_")} | HOME
 came = []
-for at, way in enumerate(WAYS):
-    for env, apart in ((clean, True), (clean, False), (os.environ | HOME, False))[: 3 if at == 0 else 1]:
-        argv = [PYTHON, "-m", "burnish.cli", "-C", REPO, *way]
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, start_new_session=apart,
-                              stdin=subprocess.DEVNULL)
-        came.append([way, done.returncode, done.stderr])
-pathlib.Path(OUT).write_text(json.dumps(came))
+for env, apart in ((clean, True), (clean, False), (os.environ | HOME, False)):
+    argv = [PYTHON, "-m", "burnish.cli", "-C", REPO, *WAYS[0]]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, start_new_session=apart,
+                          stdin=subprocess.DEVNULL)
+    came.append([WAYS[0], done.returncode, done.stderr])
+argv = [PYTHON, "-c", OTHERS, REPO, json.dumps(WAYS[1:])]
+done = subprocess.run(argv, env=clean, cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True, check=True)
+pathlib.Path(OUT).write_text(json.dumps(came + json.loads(done.stdout)))
+"""
+# The other ways: processes that are forked from one that has imported burnish.
+OTHERS = """
+import json, os, sys
+from testing.fork_server import ForkServer
+server = ForkServer()
+tries = [(way, server.run(["-C", sys.argv[1], *way], os.environ)) for way in json.loads(sys.argv[2])]
+server.close()
+print(json.dumps([[way, code, err] for way, (code, _, err) in tries]))
 """
 
 
@@ -62,6 +72,7 @@ def test_every_way_is_refused_from_inside_a_phase_and_nothing_has_changed(tmp_pa
     out = tmp_path / "came.json"
     home = {key: lab.env[key] for key in ("HOME", "BURNISH_HOME")}
     names = {"WAYS": DECISIONS, "PYTHON": sys.executable, "REPO": str(lab.repo.path), "OUT": str(out), "HOME": home}
+    names |= {"OTHERS": OTHERS, "ROOT": str(Path(__file__).parents[2])}
     told = "".join(f"{name} = {value!r}\n" for name, value in names.items())
     lab.agent("robot", told + TRAITOR)
     lab.add("Treason")

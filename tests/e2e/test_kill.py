@@ -18,7 +18,6 @@ import pytest
 
 import burnish
 from testing.attack_counts import CountAttacks
-from testing.fork_server import ForkServer, fork_server
 from testing.lab import AUTHOR, CRITIC, Lab
 
 TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
@@ -72,7 +71,7 @@ def die_and_go_on(lab: Lab, point: str) -> Lab:
     return lab
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("quarter", range(4))
 def test_a_runner_killed_at_any_failpoint_is_taken_up_where_it_was(tmp_path: Path, quarter: int) -> None:
     points = failpoints()[quarter::4]
@@ -148,17 +147,17 @@ PASSES = ("", "", ":2", "", "")
 BATCHES, DEATHS_EACH = (5, 10) if TORTURE else (1, 1)
 
 
-def die_again_and_again(server: ForkServer, lab: Lab, point: str, most: int) -> int:
+def die_again_and_again(lab: Lab, point: str, most: int) -> int:
     """One task that is killed up to `most` times at this point and then continued; how often it was killed."""
     lab.add()
     before, deaths = lab.repo.fingerprint(), 0
     for nth in PASSES[:most]:
-        ended = server.apart(lab, "run", code=None, BURNISH_FAILPOINT=point + nth)
+        ended = lab.apart("run", code=None, BURNISH_FAILPOINT=point + nth)
         if ended.code == 0:
             break
         assert ended.code == -signal.SIGKILL, ended
         deaths += 1
-    server.apart(lab, "run")
+    lab.apart("run")
     assert lab.repo.fingerprint() == before
     assert_ended_well(lab)
     return deaths
@@ -170,10 +169,10 @@ def die_again_and_again(server: ForkServer, lab: Lab, point: str, most: int) -> 
 @pytest.mark.parametrize("point", failpoints())
 def test_fifty_deaths_at_every_failpoint(tmp_path: Path, point: str, batch: int, count_attacks: CountAttacks) -> None:
     deaths = 0
-    with counting_a_failure(count_attacks, "kill -9 at a failpoint"), fork_server() as server:
+    with counting_a_failure(count_attacks, "kill -9 at a failpoint"):
         while deaths < DEATHS_EACH:
             root = tmp_path / str(deaths)
-            new = die_again_and_again(server, Lab.make(root, extra=CHECKS), point, DEATHS_EACH - deaths)
+            new = die_again_and_again(Lab.make(root, extra=CHECKS), point, DEATHS_EACH - deaths)
             assert new, "this point is not passed"
             deaths += new
             shutil.rmtree(root)
@@ -196,15 +195,15 @@ def test_random_deaths_inside_every_phase(tmp_path: Path, seed: int, count_attac
     kind, chance, lab = "kill -9 inside a phase", random.Random(seed), slow_lab(tmp_path)
     lab.add()
     deaths = 0
-    with counting_a_failure(count_attacks, kind), fork_server() as server:
+    with counting_a_failure(count_attacks, kind):
         for _ in range(4):
-            deaths += kill_after_next_call(server, lab, chance.uniform(0, 1.2)) == -signal.SIGKILL
-        server.apart(lab, "run")
+            deaths += kill_after_next_call(lab, chance.uniform(0, 1.2)) == -signal.SIGKILL
+        lab.apart("run")
         assert_ended_well(lab, extra_starts=deaths)
     count_attacks(kind, deaths, 0)
 
 
-def kill_after_next_call(server: ForkServer, lab: Lab, wait: float) -> int:
+def kill_after_next_call(lab: Lab, wait: float) -> int:
     calls, end = len(lab.calls()), math.inf
 
     def is_time() -> bool:
@@ -213,4 +212,4 @@ def kill_after_next_call(server: ForkServer, lab: Lab, wait: float) -> int:
             end = time.monotonic() + wait
         return time.monotonic() >= end
 
-    return server.apart(lab, "run", code=None, kill_when=is_time).code
+    return lab.apart("run", code=None, kill_when=is_time).code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from burnish.runtime import open_app
 from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest
 from burnish.store import Store
+from testing.fork_server import shared_server
 
 
 class Notes:
@@ -40,8 +42,9 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     with ground() as found:
         for name, value in found.env.items():
             monkeypatch.setenv(name, value)
-        found.burnish("add", "First")
-        found.burnish("run", "1")
+        for words in (["add", "First"], ["run", "1"]):
+            code, _, err = shared_server().run(["-C", str(found.repo), *words], os.environ)
+            assert code == 0, err
         yield found
 
 

@@ -42,7 +42,7 @@ def opened(lab: Lab, out: Path, *argv: str, **env: str) -> Iterator[tuple[subpro
     script = out / "browser"
     script.write_text(BROWSER.format(python=sys.executable, out=out))
     script.chmod(0o755)
-    with lab.start("serve", "--port", "0", "--open", *argv, BROWSER=str(script), **env) as process:
+    with lab.spawn("serve", "--port", "0", "--open", *argv, BROWSER=str(script), **env) as process:
         lab.until((out / "url").exists)
         yield process, (out / "url").read_text()
         process.send_signal(signal.SIGTERM)
@@ -88,13 +88,13 @@ def test_a_token_file_that_others_can_read_or_that_holds_no_token_is_refused(tmp
     file = tmp_path / "token"
     file.write_text("0123456789abcdef\n")
     file.chmod(0o644)
-    assert "chmod 600" in lab.apart("serve", "--port", "0", "--token-file", str(file), code=2).err
+    assert "chmod 600" in lab.burnish("serve", "--port", "0", "--token-file", str(file), code=2).err
     file.chmod(0o600)
     file.write_text("")
-    assert "is empty" in lab.apart("serve", "--port", "0", "--token-file", str(file), code=2).err
+    assert "is empty" in lab.burnish("serve", "--port", "0", "--token-file", str(file), code=2).err
     file.write_text("short\n")
-    assert "too short" in lab.apart("serve", "--port", "0", "--token-file", str(file), code=2).err
-    assert "cannot be read" in lab.apart("serve", "--port", "0", "--token-file", "/no/such/file", code=2).err
+    assert "too short" in lab.burnish("serve", "--port", "0", "--token-file", str(file), code=2).err
+    assert "cannot be read" in lab.burnish("serve", "--port", "0", "--token-file", "/no/such/file", code=2).err
 
 
 @pytest.mark.representatives(1)
