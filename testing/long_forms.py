@@ -7,6 +7,9 @@ a table. A test that is named on the command line always runs.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
 
 import pytest
 
@@ -23,6 +26,13 @@ _FEWEST = 10
 def examples(count: int) -> int:
     """How many examples hypothesis tries: `count` in the long form, a fifth of them otherwise."""
     return count if IS_LONG else min(count, max(_FEWEST, count // _SHARE))
+
+
+def paired(*tables: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """All combinations in the long form; otherwise so few that each entry of each table is in one."""
+    if IS_LONG:
+        return list(product(*tables))
+    return [tuple(table[number % len(table)] for table in tables) for number in range(max(map(len, tables)))]
 
 
 def deselect_long(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -99,6 +99,7 @@ def test_a_review_from_which_a_message_is_missing_does_not_count(ask, line: str,
     assert ask("say It is", f"raw {line}", "say  well.").text == "It is well."
 
 
+@pytest.mark.long
 @acp
 def test_other_updates_and_plain_lines_do_no_harm(ask) -> None:
     thought = UPDATE % '{"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "Hm."}}'
@@ -115,6 +116,7 @@ def test_it_sees_the_variables_that_the_settings_name_and_no_others(ask, monkeyp
     assert reply.text == "k1unset29"
 
 
+@pytest.mark.long
 @acp
 def test_a_very_long_message_comes_whole(ask) -> None:
     assert len(ask("big 1000000").text) == 1_000_000

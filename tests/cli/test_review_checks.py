@@ -36,6 +36,7 @@ def review(repo: UserRepo, capsys: pytest.CaptureFixture[str], *argv: str, code:
     return out
 
 
+@pytest.mark.long
 def test_tests_that_pass_are_told_with_their_number(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
     user_repo.commit({"test_app.py": TESTS, "conftest.py": ""})
     user_repo.write({"app.py": GOOD})

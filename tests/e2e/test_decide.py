@@ -8,6 +8,7 @@ import pytest
 
 from testing.byhand import ADDS_A_LINE, SEES_BOTH, commit_by_hand, facts
 from testing.lab import APPROVE, REJECT, Lab
+from testing.long_forms import paired
 
 
 def waiting(tmp_path: Path, judge: str = REJECT, *argv: str, extra: str = "", author: str = ADDS_A_LINE) -> Lab:
@@ -175,16 +176,16 @@ def test_a_decision_on_another_commit_is_refused_every_time(tmp_path: Path) -> N
     seen, base = lab.task()["commit"], lab.task()["base"]
     other = "0" * 40
     before = facts(lab)
-    for choice in ("approve", "reject", "fix", "skip"):
-        for wrong in (base, other, seen[:5], seen[:-1] + ("0" if seen[-1] != "0" else "1"), "main", f"{seen}0"):
-            lab.burnish("decide", "1", choice, "-m", "x", "--commit", wrong, code=4)
-            assert facts(lab) == before
+    commits = (base, other, seen[:5], seen[:-1] + ("0" if seen[-1] != "0" else "1"), "main", f"{seen}0")
+    for choice, wrong in paired(("approve", "reject", "fix", "skip"), commits):
+        lab.burnish("decide", "1", choice, "-m", "x", "--commit", wrong, code=4)
+        assert facts(lab) == before
     commit_by_hand(lab)
     before = facts(lab)
-    for choice in ("approve", "reject", "fix"):
-        for named in ([], ["--commit", seen], ["--commit", lab.repo.git("rev-parse", lab.task()["branch"])]):
-            said = lab.burnish("decide", "1", choice, "-m", "x", *named, code=4)
-            assert "is what was reviewed" in said.err and facts(lab) == before
+    names = ([], ["--commit", seen], ["--commit", lab.repo.git("rev-parse", lab.task()["branch"])])
+    for choice, named in paired(("approve", "reject", "fix"), names):
+        said = lab.burnish("decide", "1", choice, "-m", "x", *named, code=4)
+        assert "is what was reviewed" in said.err and facts(lab) == before
     lab.agent("judge", SEES_BOTH)
     lab.burnish("run", "--hitl-review", code=1)
     assert (lab.task()["status"], lab.task()["cycle"]) == ("waiting_approval", 2)

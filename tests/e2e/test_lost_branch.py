@@ -170,6 +170,7 @@ def test_a_commit_that_is_gone_is_not_merged(verified: Lab, lose: Callable[[Lab]
     assert verified.repo.git("rev-parse", "main") == main
 
 
+@pytest.mark.long
 def test_done_refuses_a_task_whose_branch_is_gone(verified: Lab) -> None:
     delete(verified)
     assert verified.burnish("done", "1", code=None).code != 0

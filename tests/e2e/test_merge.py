@@ -350,6 +350,7 @@ def test_a_merge_that_was_killed_before_it_was_written_down_is_only_written_down
     assert lab.task()["status"] == "completed" and lab.repo.git("rev-parse", "main") == here
 
 
+@pytest.mark.long
 def test_an_agent_cannot_merge(tmp_path: Path) -> None:
     src = Path(__file__).parents[2] / "src"
     sneak = (

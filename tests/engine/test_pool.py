@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from testing.lab import APPROVE, Lab
+from testing.long_forms import IS_LONG
 
 OWN_FILE = """
 time.sleep(0.05)
@@ -18,16 +19,17 @@ pathlib.Path(f"task-{task}.py").write_text(f"x = {task}\\n")
 OWN_JUDGE = "print(verdict('approved', inspected=[f'task-{n}.py' for n in range(30)]))"
 
 
-def test_twenty_tasks_under_two_runners_all_end_right_while_one_fails(tmp_path: Path) -> None:
+def test_many_tasks_under_two_runners_all_end_right_while_one_fails(tmp_path: Path) -> None:
+    count = 20 if IS_LONG else 10
     lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
     before = lab.repo.fingerprint()
-    for number in range(1, 21):
+    for number in range(1, count + 1):
         lab.add(f"Task {number}", *(["-d", "fail me"] if number == 7 else []))
     runners = [lab.start("run", "--all", "-j", "8") for _ in range(2)]
     ended = [(r.communicate(timeout=120), r.returncode) for r in runners]
     assert sorted(code for _, code in ended)[-1] == 3, ended
     tasks = {t["id"]: t for t in lab.burnish("status", "--json").json["tasks"]}
-    assert Counter(t["status"] for t in tasks.values()) == {"verified": 19, "failed": 1}
+    assert Counter(t["status"] for t in tasks.values()) == {"verified": count - 1, "failed": 1}
     assert tasks["7"]["error"] == "AGENT_FAILED"
     assert set(lab.paid().values()) == {1}
     for id, task in tasks.items():

@@ -50,6 +50,7 @@ def test_more_workers_than_tasks_are_not_started(lab: Lab) -> None:
     assert threading.active_count() <= before + 1
 
 
+@pytest.mark.long
 def test_an_agent_may_not_change_what_its_task_is_judged_by(tmp_path: Path) -> None:
     cheat = "import subprocess\n" + "\n".join(
         f"codes.append(subprocess.run([sys.executable, '-m', 'burnish.cli', '-C', {{repo!r}}, {words}]).returncode)"

@@ -73,6 +73,7 @@ def test_after_an_unreadable_review_retry_reviews_again_without_working_again(tm
     assert lab.phases_committed(lab.task()["branch"]) == [("1", "implement")]
 
 
+@pytest.mark.long
 def test_an_approval_with_its_own_error_counts_as_changes_requested(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge='print(verdict("approved", findings=[flaw]))')
     lab.add("Task", "--max-cycles", "1")
@@ -87,6 +88,7 @@ def test_an_approval_that_does_not_resolve_an_earlier_error_is_none(tmp_path: Pa
     assert ended(lab, 1)["status"] == "blocked"
 
 
+@pytest.mark.long
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("title", "held"),

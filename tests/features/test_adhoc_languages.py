@@ -11,6 +11,7 @@ from burnish.features.review.adhoc_review import AdhocResult, review_change
 from burnish.git import run
 from burnish.git.review_target import ReviewTarget
 from burnish.proc.run import StopToken
+from testing.long_forms import IS_LONG
 from testing.userrepo import UserRepo
 
 JS = "export function add(a, b) {\n  return a + b\n}\n\nexport const list = [1, 2]\n"
@@ -134,7 +135,7 @@ def test_new_tests_for_one_system_only_and_tests_that_moved_are_not_lost(user_re
 
 
 def test_one_commit_of_a_large_repository_is_reviewed_without_checking_out_the_tree(tmp_path: Path) -> None:
-    repo = UserRepo.make_big(tmp_path / "big", 20_000)
+    repo = UserRepo.make_big(tmp_path / "big", 20_000 if IS_LONG else 4_000)
     sha = repo.commit({"one.js": JS.replace("a + b", "a + ")})
     run.calls.reset()
     done = reviewed(repo, ReviewTarget("rev", sha))

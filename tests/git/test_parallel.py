@@ -17,6 +17,7 @@ from burnish.git.discovery import discover
 from burnish.git.project import open_project
 from burnish.git.snapshot import snapshot
 from testing.gitworld import ME, GitWorld, commit
+from testing.long_forms import IS_LONG
 
 
 def work(world: GitWorld, number: int, commits: int) -> list[str]:
@@ -44,7 +45,7 @@ def many(world: GitWorld, tasks: int, commits: int) -> None:
 
 
 def test_tasks_side_by_side_lose_no_commit(world: GitWorld) -> None:
-    many(world, 20, 2)
+    many(world, 20 if IS_LONG else 8, 2)
 
 
 @pytest.mark.attacks("lose a commit of tasks side by side", 1000)

@@ -9,6 +9,7 @@ from burnish.errors import SecretFound
 from burnish.git.secret_scan import OVERLAP, PART
 from burnish.git.workspace import GitWorkspace
 from testing.gitworld import GitWorld, commit
+from testing.long_forms import IS_LONG
 
 TOKEN = "ghp_" + "aB3dE5fG7h" * 3 + "I9jK1l"
 VALUE = "env-7f8a9b2c3d"
@@ -71,7 +72,8 @@ def test_a_link_that_changes_its_target_to_a_secret_is_refused(world: GitWorld) 
 
 
 def test_a_secret_across_two_parts_of_a_large_file_is_refused(workspace: GitWorkspace) -> None:
-    for size in (PART - 20, PART - OVERLAP - 20, 2 * (PART - OVERLAP) - 20):
+    sizes = (PART - 20, PART - OVERLAP - 20, 2 * (PART - OVERLAP) - 20)
+    for size in sizes if IS_LONG else sizes[:1]:
         (workspace.path / "large.txt").write_bytes(b"a" * (size - 1) + b" " + TOKEN.encode() + b" " + b"a" * OVERLAP)
         assert refused(workspace).count("large.txt:1 (GitHub token)") == 1
 
