@@ -71,7 +71,8 @@ def test_old_files_of_tasks_that_are_over_go_and_those_of_open_tasks_and_rescues
     assert days_later(lab, 500) is None, "what is over is gone, what is open never goes"
     assert rescue in lab.refs("refs/burnish/rescue/") and unfinished.is_dir()
     assert lab.show("1")["cycles"]
-    lab.burnish("log", "1", code=None)
+    assert "was removed" in lab.burnish("log", "1").err
+    assert "was removed" in lab.burnish("log", "1", "--phase", "review").err
 
 
 @pytest.mark.long

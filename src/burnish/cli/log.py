@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Follow = Annotated[bool, Option("-f", "--follow", help="Print new lines as they are written.")]
 PHASES = ("setup", "baseline", "implement", "improve", "check", "review")
+# each call of an agent leaves a folder
+AGENT_PHASES = {"implement", "improve", "review"}
 _PAUSE = 0.3
 # An agent may print a gigabyte without a newline: never hold more than this of a line.
 _LONGEST = 64 * 1024
@@ -78,21 +80,25 @@ def _why_nothing(app: App, number: int, phase: str | None) -> str:
     if phase and others and task.error:
         look = ", ".join(f"burnish log {number} --phase {one}" for one in others)
         return f"No output of {phase}: the task {task.status} ({task.error}) before it. See: {look}"
-    if task.status not in RUNNING and _has_run(app, number, phase):
-        return f"{phase.capitalize() if phase else 'The task'} ran and printed nothing."
-    return f"No output yet. Run the task: burnish run {number}"
+    phases = _started_phases(app, number)
+    shown_phases = {phase, "baseline"} if phase == "check" else {phase} if phase else phases
+    if task.status in RUNNING or not phases & shown_phases:
+        return f"No output yet. Run the task: burnish run {number}"
+    if phases & AGENT_PHASES and not (app.task_folder(task) / "calls").is_dir():
+        return f"The output of task {number} was removed, as that of tasks that ended long ago (settings: clean)."
+    return f"{phase.capitalize() if phase else 'The task'} ran and printed nothing."
 
 
-def _has_run(app: App, number: int, phase: str | None) -> bool:
-    """Is it recorded that the phase (None: any) was started? Its output is then empty, not missing."""
+def _started_phases(app: App, number: int) -> set[str]:
+    """The phases that were started, as recorded: their output is empty, not missing."""
     from burnish.core.journal import read
     from burnish.core.journal_events import PhaseStarted
 
     starts = app.store.events(app.key, task=number, types=["phase.started"])
-    started = {read(PhaseStarted, event.data).phase for event in starts}
+    phases = {read(PhaseStarted, event.data).phase for event in starts}
     if app.store.events(app.key, task=number, types=["baseline.captured"]):
-        started.add("baseline")
-    return bool(started & {phase, "baseline"} if phase == "check" else phase in started if phase else started)
+        phases.add("baseline")
+    return phases
 
 
 def _check_phase(phase: str | None, logged_phases: set[str]) -> None:
