@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import stat
@@ -8,6 +9,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -105,6 +107,19 @@ def test_a_database_that_may_not_be_written_is_said(store: Store, project: str) 
     with pytest.raises(BurnishError, match="Cannot open or write") as caught:
         store.add_task(project, Spec("x"), max_cycles=3, auto_review=True)
     assert "BURNISH_HOME" in caught.value.hint
+
+
+@pytest.mark.parametrize(("flag", "cause"), [(os.ST_RDONLY, "Read-only file system"), (0, "Permission denied")])
+def test_the_reason_why_a_home_may_not_be_written_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, flag: int, cause: str
+) -> None:
+    Store.open(home).close()
+    monkeypatch.setattr(os, "access", lambda *args: False)
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=flag))
+    with pytest.raises(BurnishError, match=cause):
+        Store.open(home)
+    with Store.open_reading(home) as store:
+        assert store.obstacle and cause in store.obstacle.what
 
 
 def test_a_file_that_is_no_database_is_called_damaged(home: Path) -> None:

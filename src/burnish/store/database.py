@@ -58,7 +58,7 @@ class Database:
         path = home / "burnish.db"
         try:
             if path.is_file() and not os.access(home, os.W_OK):
-                raise _no_access(home, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+                raise _no_access(home, _why_no_access(home))
             if not path.exists():
                 return cls.open(home, create=True)
             database = cls(path, busy_seconds=READER_BUSY_SECONDS)
@@ -171,6 +171,13 @@ class Database:
             self._open = [*alive, (threading.current_thread(), connection)]
 
 
+def _why_no_access(path: Path) -> OSError:
+    """The error that opening it for writing would raise."""
+    is_mounted_read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    code = errno.EROFS if is_mounted_read_only else errno.EACCES
+    return OSError(code, os.strerror(code), str(path))
+
+
 def _no_access(home: Path, error: OSError) -> BurnishError:
     if error.errno in FULL:
         return disk_full(home)
@@ -190,4 +197,4 @@ def _create_database_file(home: Path, path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not os.access(path, os.R_OK | os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        raise _why_no_access(path)

@@ -84,7 +84,7 @@ def _as_burnish_error(path: Path, error: sqlite3.Error) -> BurnishError | None:
     if code in _BUSY:
         return PhaseFailed(
             "DATABASE_LOCKED",
-            f"Another program has locked {path} for 30 seconds.",
+            f"Another program has locked {path}.",
             hint="Stop it, or wait, and try again.",
         )
     if code in _NO_ACCESS:
