@@ -297,7 +297,9 @@ def test_without_the_workspace_retry_continues_from_the_last_commit_that_can_be_
 def test_where_nothing_is_left_retry_begins_again_from_the_base(verified: Lab) -> None:
     delete_and_prune(verified)
     shutil.rmtree(Path(verified.env["BURNISH_HOME"]) / "workspaces")
-    assert "refs/burnish/artifacts/1-add-division" in (verified.task() and verified.show()["note"])
+    note = verified.task() and verified.show()["note"]
+    assert "refs/burnish/artifacts/1-add-division" in note
+    assert "workspace" not in note, "its files are gone, too"
     verified.burnish("retry", "1")
     assert (verified.task()["status"], len(verified.commits(BRANCH))) == ("verified", 2)
 

@@ -72,7 +72,8 @@ def describe_loss(repository: Repository, history: History, loss: LostBranch) ->
         return f"{what}; its commit {found.commit[:12]} is still there: {back}`burnish retry {task.id}` brings it back"
     restart = f"`burnish retry {task.id} --restart` begins again from the base"
     again = f"`burnish retry {task.id}` continues from {found.commit[:12]} (cycle {found.cycle}), " if found else ""
-    if not found and repository.workspace(task).checked_out_commit() == task.commit:
+    workspace = repository.workspace(task)
+    if not found and workspace.is_own() and workspace.checked_out_commit() == task.commit:
         again = f"`burnish retry {task.id}` commits it again from the files of the workspace, "
     refs = repository.kept_refs(task)
     offer = f"; kept, to look at with `git show`: {', '.join(refs)}" if refs else ""

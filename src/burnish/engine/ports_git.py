@@ -23,6 +23,9 @@ class TaskWorkspace(Protocol):
         """The new path of a directory that was in its place and that burnish had not made."""
 
     def exists(self) -> bool: ...
+    def is_own(self) -> bool:
+        """Whether burnish created the directory; a restored copy does not count."""
+
     def head(self) -> Commit | None:
         """The newest commit with work in it; its tree is without the files that burnish wrote on the branch."""
 
