@@ -23,7 +23,7 @@ WAITS = Task("p", 1, Spec("x"), Status.CODE_REVIEW, base="b", commit="c")
 def test_a_task_that_waits_for_its_review_offers_it_instead_of_going_on(
     waits_for: str, offered: str, first: str
 ) -> None:
-    """`burnish run` leaves such a task alone, so that "Go on" would do nothing."""
+    """`burnish run` leaves such a task alone, so that "Continue" would do nothing."""
     task = replace(WAITS, waits_for=waits_for)
     assert offered in others(task, standing="") and "goon" not in others(task, standing="")
     assert ACTS[offered].path == "/review"

@@ -109,7 +109,7 @@ def test_what_runs_is_seen_running_is_stopped_and_goes_on(tmp_path: Path, opened
         page.wait_for_selector("#stop-all", state="hidden")
         lab.agent("robot", AUTHOR)
         page.locator("#t1 .more").click()
-        page.get_by_role("menuitem", name="Go on").click()
+        page.get_by_role("menuitem", name="Continue").click()
         until_in(page, 1, "verified")
         assert page.locator("#t1 .doing").count() == 0 and page.locator("#c-backlog #t2").count() == 1
 

@@ -26,28 +26,28 @@ class Act:
 
 ACTS: Mapping[str, Act] = {
     "run": Act("Start", path="/run"),
-    "goon": Act("Go on", path="/run", words="Goes on at the phase that was cut."),
+    "goon": Act("Continue", path="/run", words="Continues at the interrupted phase."),
     "retry": Act("Retry", path="/retry"),
     "restart": Act(
         "Start again",
         path="/retry",
         body={"restart": True},
         ask="sure",
-        words="A new run from a fresh base; the commits so far stay under a rescue ref.",
+        words="Starts a new run from the current base; the commits so far stay under a rescue ref.",
     ),
-    "stop": Act("Stop", path="/stop", words="Ends its agents; the work so far is kept, and it can go on later."),
-    "unqueue": Act("Take out of the queue", path="/stop", words="It stays where it is until somebody starts it."),
+    "stop": Act("Stop", path="/stop", words="Stops the agents and keeps the work; you can continue later."),
+    "unqueue": Act("Take out of the queue", path="/stop", words="The task keeps its status until you start it."),
     "improve": Act(
-        "Improve", path="/improve", body={"review": True}, ask="note", words="One more round, with a word from you."
+        "Improve", path="/improve", body={"review": True}, ask="note", words="Runs one more cycle with your note."
     ),
-    "ask": Act("Review", path="/review", words="Its checks and its review, on what is on the branch."),
-    "review": Act("Review again", path="/review", words="Runs checks and review again on what is on the branch."),
-    "back": Act("Put back", "PATCH", body={"status": "backlog"}, words="Back to the backlog."),
-    "cancel": Act("Cancel", path="/cancel", ask="sure", words="It is not worked on any more; what exists is kept."),
-    "merge": Act("Merge…", path="/merge", ask="merge", words="Into the branch that it started from."),
-    "decide": Act("Decide…", ask="page#gate", words="The task's page shows what was found and asks."),
-    "override": Act("Override…", ask="page#override", words="Against the review: the task's page asks why."),
-    "remove": Act("Remove", "DELETE", ask="sure", words="Out of every list; its events and its work are kept."),
+    "ask": Act("Review", path="/review", words="Runs checks and review on the branch."),
+    "review": Act("Review again", path="/review", words="Runs checks and review again on the branch."),
+    "back": Act("Put back", "PATCH", body={"status": "backlog"}, words="Moves the task back to the backlog."),
+    "cancel": Act("Cancel", path="/cancel", ask="sure", words="Ends the work on the task; the work so far is kept."),
+    "merge": Act("Merge…", path="/merge", ask="merge", words="Merges into the branch that the task started from."),
+    "decide": Act("Decide…", ask="page#gate", words="The task's page shows the findings and asks for your decision."),
+    "override": Act("Override…", ask="page#override", words="Approves against the review; the page asks for a reason."),
+    "remove": Act("Remove", "DELETE", ask="sure", words="Removes it from all lists; its events and its work are kept."),
 }
 
 _S = Status

@@ -154,7 +154,7 @@ def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
     if standing in RUNNING:
         return _running(task, standing)
     if standing == "queued":
-        return "It is queued: this server takes it up when it is its turn."
+        return "It is queued: this server starts it when a slot is free."
     match task.status:
         case Status.BACKLOG:
             if unmet:
@@ -178,22 +178,22 @@ def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
 
 def _running(task: Task, standing: str) -> str:
     who = task.agent or task.spec.agent or "The agent"
-    where = "" if standing == "here" else " (run from elsewhere)"
+    where = "" if standing == "here" else " (in another process)"
     if not task.phase:
-        return f"It is being worked on{where}."
+        return f"It is running{where}."
     if task.phase.startswith(("implement", "improve")):
         return f"{who} is {doing(task.phase)}{where}. Then come the checks and the review."
-    then = {"check": " Then comes the review.", "review": " Then it is decided how it goes on."}
+    then = {"check": " Then comes the review.", "review": " Then burnish decides on the next step."}
     return f"It is {doing(task.phase)}{where}.{then.get(task.phase, '')}"
 
 
 def _at_rest(task: Task, standing: str) -> str:
     if standing == "interrupted":
-        return "It was interrupted. It can go on at the phase that was cut; nothing that was finished is done twice."
+        return "It was interrupted. It can continue at the interrupted phase; finished phases do not run again."
     if task.waits_for == "improve":
-        return "The review asks for changes. Have them made, or have it judged again."
+        return "The review asks for changes. Improve the task, or review it again."
     if task.waits_for == "outside":
-        return f"It was handed to a reviewer outside: burnish review {task.id} --from FILE brings the answer."
+        return f"It was handed to an external reviewer: burnish review {task.id} --from FILE imports the reply."
     if task.status is Status.CODE_REVIEW and task.waits_for:
-        return "It waits for its review: ask for it, or let it be improved."
-    return "No runner works on it. Continue it."
+        return "It waits for its review. Review it, or improve it."
+    return "No process runs it. Continue it."
