@@ -102,6 +102,6 @@ def check_move(task: str, old: Status, new: Status) -> None:
     hint = (
         f"From {old} it may become: {next_statuses}. `burnish show {task}` names the commands."
         if next_statuses
-        else f"What is {old} stays so. For more of it: burnish add"
+        else f"A {old} task does not change any more. To add a new one: burnish add"
     )
     raise Refused(f"Task {task} is {old} and cannot become {new}.", hint=hint)

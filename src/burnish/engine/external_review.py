@@ -128,8 +128,8 @@ def refuse_against_rejection(history: History, tree: str, review: Review) -> Non
     has_rejection = any(review.verdict == Verdict.REJECTED or review.blocking for review in reviews)
     if review.verdict is Verdict.APPROVED and (has_rejection or history.rejected_by_person(tree)):
         raise Refused(
-            f"This very code of task {task.id} was rejected: approving it is an override.",
-            hint=f"Say on what grounds: burnish override {task.id}",
+            f"This code of task {task.id} was rejected: to approve it is an override.",
+            hint=f"Give the reason: burnish override {task.id}",
         )
 
 

@@ -82,7 +82,7 @@ def _check_status(task: Task, answer: GateDecision) -> None:
         statuses = " or ".join(answer.among)
         raise Refused(
             f"Task {task.id} is {task.status}, not {statuses}: the decision is out of date.",
-            hint=f"Look at it again (burnish show {task.id}); to decide on it as it is, name its status.",
+            hint=f"Read it again (burnish show {task.id}). To decide on its current state, name its status.",
         )
 
 
@@ -96,7 +96,7 @@ def _check_legal(task: Task, choice: GateChoice, policy: Policy) -> None:
     if to is Status.VERIFIED and task.status is not Status.WAITING_APPROVAL:
         raise Refused(
             f"Task {task.id} is {task.status} and does not wait for an approval.",
-            hint=f"To accept it all the same: burnish override {task.id}",
+            hint=f"To approve it against its review: burnish override {task.id}",
         )
     if task.status is Status.FAILED:
         raise Refused(f"Task {task.id} could not be run.", hint=f"`burnish retry {task.id}` goes on with it.")
