@@ -13,6 +13,7 @@ from burnish.review.external.lines import rulings
 from testing.verdicts import N, block, with_
 
 DENYING = [
+    *("to be done later", "did not change", "nothing changed here", "same as before: broken", "fails as before"),
     *("No.", "no, it is still there", "The bug remains.", "bug is still present", "isn't fixed", "it isn't resolved"),
     *("was not fixed", "has not been fixed", "hasn't been addressed", "only partly", "partially fixed", "half done"),
     *("it is still open", "unfixed", "Unchanged.", "nothing changed", "OPEN", "state: open", "reopened", "-> open"),

@@ -9,6 +9,7 @@ from typing import Any
 
 from burnish.core.lookalikes import visible
 from burnish.review.refusal import plain_line, refuses
+from burnish.review.rejecting_lines import is_rejecting_line
 
 _OTHER_VERDICTS = frozenset(
     "rejected|reject|disapproved|not approved|changes requested|request changes|needs revision|needs discussion"
@@ -57,7 +58,7 @@ def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
     excerpt = f"{key[:40]}: {json.dumps(value, ensure_ascii=False, default=str)[:60]}"
     if name in _PROBLEM_LISTS and isinstance(value, list | dict) and value:
         return excerpt
-    approves = re.search(r"approv|mergeable|merge|lgtm|pass|accept|safe|^ok$", name)
+    approves = re.search(r"approv|mergeable|merge|lgtm|pass|accept|safe|^ready|^ok$", name)
     if isinstance(value, bool):
         rejects = re.search(r"reject|block|veto|fail|unsafe|malicious", name)
         return excerpt if (approves and not value) or (rejects and value) else ""
@@ -66,7 +67,10 @@ def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
         is_grave = name in ("severity", "priority", "level", "risk") and words in _GRAVE
         is_denial = words in _DENIALS and (approves or name in _VERDICT_NAMES)
         is_problem = name in _PROBLEM_LISTS and words not in _NONE
-        return excerpt if is_grave or is_denial or is_problem or words in _OTHER_VERDICTS else ""
+        is_verdict = words in _OTHER_VERDICTS or is_rejecting_line(f"{key}: {value[:200]}")
+        return excerpt if is_grave or is_denial or is_problem or is_verdict else ""
+    if name == "vote" and isinstance(value, int | float) and value < 0:
+        return excerpt
     if approves and isinstance(value, int | float) and not value and not name.startswith(("merge c", "pass")):
         return excerpt
     if depth >= _DEEPEST:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from burnish.core.review import Verdict
-from burnish.review.blocks import code_after, prose_around, shown_lines
+from burnish.review.blocks import code_after, indented_lines, prose_around, shown_lines
 from burnish.review.legacy_markers import verdict_of
 from burnish.review.refusal import plain_line, refuses, takes_back
 from burnish.review.rejecting_lines import is_rejecting_line
@@ -26,6 +26,8 @@ def contradicting_text(reply: str, word: str) -> str:
             return other
         if found := _VERDICT_FIELD.search(content):
             return found[0].strip()[:80]
+    if found := next(filter(is_rejecting_line, indented_lines(reply)), ""):
+        return found.strip()[:80]
     before, after = prose_around(reply, word)
     return _rejection(before, refuses) or _rejection_after(after)
 

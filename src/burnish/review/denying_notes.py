@@ -22,7 +22,9 @@ def _any(*forms: str) -> re.Pattern[str]:
 # the whole note
 _ALONE = _any(
     r"(?:(?:state|status):? |->? ?|\u2192 ?)*(?:it is |still |remains |stays )*(?:open|unresolved|unfixed|a problem)",
-    r"no|nope|false|unmet|unchanged|nothing (?:has )?changed|reopened|regressed|pending|todo|won't fix|wontfix|ignored",
+    r"no|nope|false|unmet|unchanged|nothing (?:has )?changed(?: here| there)?|missing",
+    r"reopened|regressed|pending|todo|won't fix|wontfix|ignored",
+    r"(?:it |this |the code )?did(?: not|n't) change|(?:the )?same as before\b.{0,40}|(?:it )?fails(?: as before)?",
     r"partial(?:ly)?|partly|only part(?:ly|ially)|half(?: done)?|incomplete|insufficient(?: fix)?|broken|doubtful",
     r"(?:it )?remains|(?:I )?disagree|rejected|not (?:yet|really|quite|entirely|fully|completely)",
     rf"(?:I |claimed by the author[,;] )?{_UNCHECKED}(?: this| it)?",
@@ -44,6 +46,7 @@ _ANYWHERE = _any(
     r"\b(?:fix|change|patch) (?:is|was) (?:wrong|incomplete|insufficient|missing|broken|only partial)\b",
     rf"\bpart(?:ly|ially) {_SETTLED}\b|\b{_SETTLED} (?:only )?(?:partly|partially|in part)\b",
     r"\b(?:will|would|should|needs? to|has to|to) be (?:fixed|resolved|addressed|implemented|solved)\b",
+    r"\bto be done later\b",
     r"\bnever (?:been )?(?:fixed|resolved|met|addressed|implemented)\b|(?:->|\u2192) ?(?:re)?open",
 )
 # words that describe the past beside the present

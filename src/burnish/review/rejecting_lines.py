@@ -19,11 +19,16 @@ REJECTS = (
     r"|do[ ]not[ ](?:merge|approve|ship)|don't[ ](?:merge|approve|ship)|no[ -]go|nack|veto|" + skeleton(_FOREIGN) + ")"
 )
 _FAILS = r"(?:fail(?:s|ed)?|blocked|no)"
+# an answer to a label: `Approval: denied`, `Vote: -1`, `Merge: no`, `Result: \u274c`
+_ANSWERS_NO = (
+    r"(?:no|nope|never|denied|declined|refused|withheld|fail(?:s|ed)?|blocked|-[12]"
+    "|[\u274c\u26d4\U0001f6ab\U0001f44e]\ufe0f?)"
+)
 LABEL = (
     r"(?:verdict|decision|status|result|outcome|recommendation|conclusion|assessment|judge?ment|disposition|overall"
     r"|review|approval|ruling|edit|update|correction)"
 )
-_SIGN = r"[:=|>\u2013\u2014\u2192-]|\bis\b"
+_SIGN = r"[:=|>?\u2013\u2014\u2192\u21d2-]|\bis\b"
 # `**Decision**: REJECTED`, `My verdict is: reject`, `| Verdict | REJECTED |`
 _LABELLED = re.compile(
     rf"(?:[\w ]{{0,30}}\b)?{LABEL}\b[^:=|\n]{{0,40}}?(?:{_SIGN})[\W_]{{0,8}}"
@@ -32,7 +37,7 @@ _LABELLED = re.compile(
 )
 # `Rating: 2/10, reject`: a part of the value that is a verdict alone
 _VALUE = re.compile(
-    rf"(?:[\w ]{{0,30}}\b)?(?:{LABEL}|rating|score|grade|vote|opinion|stance)\b[^:=|\n]{{0,40}}?(?:{_SIGN})"
+    rf"(?:[\w ]{{0,30}}\b)?(?:{LABEL}|rating|score|grade|vote|opinion|stance|merge|ship)\b[^:=|\n]{{0,40}}?(?:{_SIGN})"
     r"(?P<value>.+)",
     re.IGNORECASE,
 )
@@ -40,7 +45,14 @@ _PARTS = re.compile(r"[,;:|()/.!\u2013\u2014\u2192]+|[ ]-+>?[ ]|=>?|\band\b")
 _SPOKEN = re.compile(
     rf"[\W_]*(?:the |my |our )?(?:(?:final|overall|review) )?verdict[ ]+{REJECTS}[\W_]*", re.IGNORECASE
 )
-_ALONE = re.compile(rf"[\W_]*{REJECTS}[\W_]*", re.IGNORECASE)
+_ALONE = re.compile(
+    rf"[\W_]*(?:(?:please|nope,?|I must|I hereby)[ ])?(?:{REJECTS}|rejecting|review[_ ]failed|reject)"
+    r"(?:[ ](?:this|it))?[\W_]*",
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(rf"[ ]*(?:{_ANSWERS_NO})[\s.!]*", re.IGNORECASE)
+_BREAK = re.compile(r"<br[ ]{0,9}/?>", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"\[\^[^\]\n]{1,40}\]:[ \t]*")
 # as Gerrit and the Apache projects vote
 _VOTE_AGAINST = re.compile(r"(?:code-review\W{1,3})?-[12][.!]?(?:[ ]?\(?(?:binding|veto)\)?)?", re.IGNORECASE)
 _EARLIER = re.compile(
@@ -68,19 +80,28 @@ _APPROVES = re.compile(
 
 def is_rejecting_line(line: str) -> bool:
     """Whether the line is a verdict other than an approval; a line about an earlier cycle is not."""
-    text = plain_text(line)
+    if len(parts := _BREAK.split(line[:4000])) > 1:
+        return any(map(is_rejecting_line, parts))
+    text = _FOOTNOTE.sub("", plain_text(line), count=1) if "[^" in line else plain_text(line)
     if not text or _EARLIER.search(text):
         return False
     text = _TICKED.sub("", text, count=1) if _TICKED.match(text) else text
     if any(pattern.fullmatch(text) for pattern in (_VOTE_AGAINST, _DENIED, _SIGN_ALONE)):
         return True
+    if _DENIED.fullmatch(text.lstrip(_LIST_MARKS)):
+        return True
     short = _SHORT_VERDICT.fullmatch(text.lstrip(_LIST_MARKS))
     if short and not _APPROVES.match(short["word"]):
         return True
     value = _VALUE.match(text.lstrip(_LIST_MARKS)) if len(text) <= _LONGEST_VALUE else None
-    if value and any(_ALONE.fullmatch(part) for part in _PARTS.split(value["value"])):
+    if value and _rejects_in_part(value["value"]):
         return True
     return bool(_ALONE.fullmatch(text) or _SPOKEN.fullmatch(text) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
+
+
+def _rejects_in_part(value: str) -> bool:
+    parts = _PARTS.split(value)
+    return bool(_ANSWER.fullmatch(value)) or any(_ALONE.fullmatch(part) for part in parts)
 
 
 def plain_text(line: str) -> str:

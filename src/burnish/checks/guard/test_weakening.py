@@ -81,7 +81,8 @@ def lost_tests(change: Change, comparisons: tuple[Comparison, ...], old_text: Te
 def _switches_off(test_files: list[_FileTests], loss: Loss) -> bool:
     """True if the skip is unconditional and affects a test that ran before."""
     file_tests = next((one for one in test_files if one.file.path == loss.file), None)
-    if file_tests is None or loss.line is None or _CONDITION.search(loss.quote):
+    # a file without earlier tests has nothing to switch off: a new one may have thousands of skips
+    if file_tests is None or not file_tests.old.names or loss.line is None or _CONDITION.search(loss.quote):
         return False
     lines = (file_tests.new_text or "").split("\n")
     above = lines[: loss.line - 1]

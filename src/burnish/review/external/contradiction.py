@@ -8,11 +8,12 @@ from burnish.review.blocks import indented_lines, shown_lines, unclosed_fence
 from burnish.review.contradiction import paragraphs
 from burnish.review.refusal import plain_line, refuses
 from burnish.review.rejecting_lines import LABEL, REJECTS, is_rejecting_line, plain_text
+from burnish.sanitize import without_escapes
 
 _TAKEN_BACK = re.compile(
     r"\b(?:I )?(?:have )?changed my mind\b|\bon second thoughts?\b[^.]{0,80}\b(?:reject|request|not|changes)"
     r"|\b(?:verdict|approval) (?:above|below)? ?is (?:wrong|void|a mistake|invalid|withdrawn|revoked)\b"
-    r"|\bI (?:hereby )?(?:retract|withdraw|revoke)\b|\btake (?:my|the|this|that) (?:approval )?back\b"
+    r"|\bI (?:hereby )?(?:retract|withdraw|revoke)\b|\btake (?:it|my|the|this|that) (?:approval )?back\b"
     r"|(?:^|[.!?:] )(?:please )?reject th(?:is|e) (?:change|diff|patch|pull request|PR|MR)"
     r"(?=\W*$|[.!,;:]| (?:because|until))",
     re.IGNORECASE,
@@ -41,8 +42,9 @@ def rejecting_text(body: str) -> str:
 
     A verdict with an indent is code for Markdown and a verdict for the person who wrote it.
     """
+    body = without_escapes(body)
     for line in indented_lines(body):
-        if is_rejecting_line(line):
+        if line.strip() and (is_rejecting_line(line) or refuses(plain_line(line.strip()))):
             return line.strip()[:80]
     if fence := unclosed_fence(body):
         return f"{fence[:40]} (the code block is not closed)"
