@@ -132,6 +132,8 @@ class TaskChecks:
         return environment
 
     def furnish(self, workspace: Path, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> bool:
+        if self.confinement.sandbox is None and not specs:
+            return False  # No check needs an environment, so that set-up runs in the workspace alone.
         environment = self.prepared(specs, tree, out_dir=out_dir)
         with environment_in_use(environment.layer):
             if self.confinement.sandbox is None:

@@ -35,20 +35,35 @@ def paged(*, enabled: bool = True) -> Iterator[None]:
     if process is None:
         yield
         return
+    # The signal may arrive at any point, also while the output is closed.
+    try:
+        try:
+            with _output_to(process):
+                yield
+        except Terminated:
+            raise
+        except BaseException:
+            _wait(process)
+            raise
+        _wait(process)
+    except Terminated:
+        _end(process)
+        raise
+
+
+@contextmanager
+def _output_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
     assert process.stdin is not None
-    screen, sys.stdout = sys.stdout, _Paged(process.stdin, encoding=sys.stdout.encoding, errors="replace")
+    screen, paged_output = sys.stdout, _Paged(process.stdin, encoding=sys.stdout.encoding, errors="replace")
+    sys.stdout = paged_output
     try:
         yield
     except BrokenPipeError:
         pass  # read enough
-    except Terminated:
-        _end(process)
-        raise
     finally:
-        with suppress(BrokenPipeError):
-            sys.stdout.close()
         sys.stdout = screen
-        _wait(process)
+        with suppress(BrokenPipeError):
+            paged_output.close()
 
 
 def program() -> list[str] | None:
@@ -100,7 +115,6 @@ def _wait(process: subprocess.Popen[bytes]) -> None:
             process.wait()
             return
         except Terminated:
-            _end(process)
             raise
         except KeyboardInterrupt:
             continue  # Ctrl-C stops a search in less; less decides when to exit
