@@ -14,10 +14,8 @@ from fastapi import FastAPI
 
 from burnish.features.server.registry import ProjectRegistry
 from burnish.web.app import routes
-from burnish.web.auth import RequestPolicy, hosts_of
-from burnish.web.login_codes import LoginCodes
-from burnish.web.middleware import SecurityMiddleware
-from burnish.web.sessions import Sessions, WebSession
+from burnish.web.auth import RequestPolicy, SecurityMiddleware, hosts_of
+from burnish.web.sessions import LoginCodes, Sessions, WebSession
 from testing.lab import Lab
 
 with warnings.catch_warnings():

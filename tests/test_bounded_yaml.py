@@ -10,8 +10,8 @@ import pytest
 from burnish.bounded_yaml import load_yaml
 from burnish.config.sources import yaml_layer
 from burnish.errors import BadInput
+from burnish.review.artifact import load
 from burnish.review.external.reader import read_markdown
-from burnish.review.frontmatter import load
 from burnish.review.reading import Expect
 from burnish.review.static.syntax import _yaml_flaws
 

@@ -11,7 +11,7 @@ import pytest
 
 from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
 from burnish.agents.command import CommandAgent
-from burnish.agents.transient import looks_transient
+from burnish.agents.failure import looks_transient
 from burnish.core.agent import AgentReply
 from burnish.errors import PhaseFailed
 

@@ -11,7 +11,7 @@ import pytest
 from burnish.agents.base import Agent, AgentSettings, KnowsModel, ReplacesMentions, ReportsUsageLive
 from burnish.agents.registry import AGENTS, PROJECT_FILES, STOP_HOOKS
 from burnish.config.kinds import CLI_KINDS, KINDS, NEED_ARGV, READ_NO_FILES, READY_KINDS
-from burnish.core.project_files import is_named
+from burnish.core.path_patterns import is_named
 from testing.agent_samples import NAMES
 
 each = pytest.mark.parametrize("name", AGENTS)

@@ -15,7 +15,7 @@ from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply
 from burnish.core.cost import CostSource
-from burnish.proc.ending import ExitRecord
+from burnish.proc.shim_files import ExitRecord
 from testing.agent_samples import request
 
 Events = list[dict[str, Any]]
@@ -114,7 +114,7 @@ def test_a_session_file_that_commands_of_codex_can_write_is_not_the_last_word_on
     sessions.mkdir(parents=True)
     call_dir.mkdir()
     monkeypatch.setenv("CODEX_HOME", str(home))
-    monkeypatch.setattr("burnish.agents.codex_model.SYSTEM_CONFIG", home / "none.toml")
+    monkeypatch.setattr("burnish.agents.codex.SYSTEM_CONFIG", home / "none.toml")
     asked = replace(request(call_dir=call_dir), role=role)
     question = AgentCall(asked, AgentSettings("it", "codex"), AGENTS["codex"])
     folder = question.new_folder()

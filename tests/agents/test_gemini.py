@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.confined_login import linked_home
 from burnish.agents.gemini import GeminiAgent
-from burnish.agents.login_copy import linked_home
 from burnish.core.agent import AgentReply
 from testing.agent_samples import request, spoken
 

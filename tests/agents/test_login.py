@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from burnish.agents.login import Login
+from burnish.agents.base import Login
 from burnish.agents.registry import AGENTS
 from burnish.config.kinds import CLI_KINDS
 

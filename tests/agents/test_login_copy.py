@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents import login_copy as module
-from burnish.agents.login_copy import CopyPlan, login_copy
+from burnish.agents import confined_login as module
+from burnish.agents.confined_login import CopyPlan, login_copy
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_what_an_agent_leaves_in_its_copy_is_deleted_and_links_are_not_followed(
 
 def test_copies_of_a_killed_process_are_removed_by_the_next_one(home: Path, tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from burnish.agents.login_copy import *\n"
+        "import sys, time; from pathlib import Path; from burnish.agents.confined_login import *\n"
         f"home = Path({str(home)!r})\n"
         f"with login_copy(Path({str(tmp_path / 'logins')!r}), CopyPlan(home, (home / '.claude',))):\n"
         "    print('ready', flush=True); time.sleep(60)\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.login import Login, TokenFile
+from burnish.agents.base import Login, TokenFile
 from burnish.agents.login_refresh import LoginCheck
 from burnish.agents.registry import AGENTS
 

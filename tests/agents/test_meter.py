@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.agents.base import FinishedCall
-from burnish.agents.meter import Meter
+from burnish.agents.monitor import Meter
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply, Use
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from burnish.agents.base import FinishedCall
-from burnish.agents.model_messages import other_messages, text_around
+from burnish.agents.jsonlines import other_messages, text_around
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply
 from tests.agents.test_streams import STREAMS, Events

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import burnish
-from burnish.agents.entrypoints import START, own_program
+from burnish.agents.program import START, own_program
 
 PACKAGE = Path(burnish.__file__).parent
-SAY = "from burnish.agents.entrypoints import own_program; import json; print(json.dumps(own_program('scripted_main')))"
+SAY = "from burnish.agents.program import own_program; import json; print(json.dumps(own_program('scripted_main')))"
 
 
 def base_python() -> str:

@@ -11,7 +11,7 @@ from burnish.agents.registry import AGENTS, PROJECT_FILES
 from burnish.checks.guard.guard import guard
 from burnish.checks.guard.shadowing import guarded_trees
 from burnish.config.kinds import CLI_KINDS
-from burnish.core.project_files import is_named
+from burnish.core.path_patterns import is_named
 from burnish.git.snapshot import snapshot
 from testing.edits import change_between
 from testing.gitworld import GitWorld, commit

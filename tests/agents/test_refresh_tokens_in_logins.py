@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.credential_files import file_without_refresh_tokens
-from burnish.agents.credential_text import blank_refresh_tokens
-from burnish.agents.login_copy import CopyPlan, login_copy
+from burnish.agents.confined_login import CopyPlan, login_copy
+from burnish.agents.credentials import blank_refresh_tokens, file_without_refresh_tokens
 
 SECRET = "SECRET-RT-4f9a"
 PLAIN = {"access_token": "at-1", "refresh_token": SECRET, "note": "stays"}

@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 
 from burnish.agents.base import AgentSettings, FinishedCall
-from burnish.agents.codex import CodexAgent
-from burnish.agents.codex_model import configured_model, session_model
-from burnish.agents.meter import Meter
+from burnish.agents.codex import CodexAgent, configured_model, session_model
+from burnish.agents.monitor import Meter
 from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
 from burnish.agents.usage import MOST_TOKENS, MOST_USD, TokenCount, at_least, dollars, token_count
 from burnish.core.agent import AgentReply, Use
 from burnish.core.cost import CostSource, joint_source
-from burnish.proc.ending import ExitRecord
+from burnish.proc.shim_files import ExitRecord
 from testing.agent_samples import request
 
 ABSURD = [-1000, -0.01, math.nan, math.inf, -math.inf, 10**400, 1e300, MOST_USD * 1.01, "5", True, None, [], {}]
@@ -205,7 +204,7 @@ def test_a_resumed_qwen_session_is_billed_without_what_it_used_before() -> None:
 def test_codexs_model_is_found_where_the_user_set_it(
     files: dict[str, str], model: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("burnish.agents.codex_model.SYSTEM_CONFIG", tmp_path / "none")
+    monkeypatch.setattr("burnish.agents.codex.SYSTEM_CONFIG", tmp_path / "none")
     for name, text in files.items():
         (tmp_path / name).write_text(text)
 

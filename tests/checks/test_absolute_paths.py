@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from burnish.checks.absolute_paths import build_files, names_checkout
+from burnish.adapters.checks.checkout_paths import build_files, names_checkout
 
 HOME = ("/home/me/calc",)
 

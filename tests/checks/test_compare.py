@@ -5,8 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.checks.compare import compare
-from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure
+from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure, compare
 from burnish.core.finding import Category, Remark, Severity
 
 PASSED = CheckReport("test", "pytest", CheckStatus.PASSED, exit_code=0, counts=Counts(3, 3, 0, 0))

@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from burnish.checks.dependency_files import dependency_paths, fingerprint, included_paths, named_paths
-from burnish.checks.generated_files import has_build_output, has_copied_packages, leaves_files, native_sources
-from burnish.checks.generated_packages import has_generated_packages
+from burnish.checks.generated_files import (
+    has_build_output,
+    has_copied_packages,
+    has_generated_packages,
+    leaves_files,
+    native_sources,
+)
 from burnish.checks.import_origins import read_origins, top_level_packages
 from burnish.checks.installed import difference, environment_folders
 from burnish.core.policy import CheckSpec

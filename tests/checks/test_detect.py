@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from burnish.checks.detect import detect
+from burnish.checks.discover import detect
 from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Surroundings
 from testing.layouts import package
 

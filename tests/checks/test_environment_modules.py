@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from burnish.checks.environment_modules import environment_modules
+from burnish.checks.python_environments import environment_modules
 
 
 def install(prefix: Path, *names: str) -> Path:

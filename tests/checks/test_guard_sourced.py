@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.checks.guard.sourced_files import scripts_behind
+from burnish.checks.guard.commands import scripts_behind
 from testing.lab import APPROVE, Lab
 
 FILES = {

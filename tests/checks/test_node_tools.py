@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from burnish.checks.detect import detect
-from burnish.checks.discover import decide, discover
+from burnish.checks.discover import decide, detect, discover
 from burnish.checks.tools import Surroundings
 
 TEST = 'const { add } = require("../dist/calc.js");\n'

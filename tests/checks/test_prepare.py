@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.checks.prepare import prepare
+from burnish.checks.runners import prepare
 from burnish.core.policy import CheckSpec
 
 HERE = Path("/out/it is/report")

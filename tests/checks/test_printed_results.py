@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.checks.line_pattern import read_pattern
+from burnish.checks.lines import read_pattern
 from burnish.checks.placement import Placement
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, read_printed
 from burnish.core.check import Counts
-from burnish.core.failure_pattern import pattern_problem
+from burnish.core.error_lines import pattern_problem
 
 SAMPLES = Path(__file__).parent / "samples"
 ROOT = Path("/project")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.checks.compare import compare
 from burnish.checks.javascript_json import read_jest
 from burnish.checks.junit import read_junit
 from burnish.checks.lines import read_lines
@@ -15,7 +14,7 @@ from burnish.checks.reading import Reading, path_in_repository, read_report, sho
 from burnish.checks.report_formats import read_printed
 from burnish.checks.sarif import read_sarif
 from burnish.checks.tap import read_tap
-from burnish.core.check import CheckReport, CheckStatus, Counts
+from burnish.core.check import CheckReport, CheckStatus, Counts, compare
 from burnish.core.finding import Category, Severity
 
 XML = (

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment
 from burnish.checks.placement import Placement
-from burnish.checks.prepare import MAY_RUN_MORE, STOPS_EARLY, prepare
 from burnish.checks.run import run_checks
-from burnish.checks.runners import known_command
-from burnish.core.check import CheckReport, CheckStatus
+from burnish.checks.runners import MAY_RUN_MORE, STOPS_EARLY, known_command, prepare
+from burnish.core.check import CheckReport, CheckStatus, compare
 from burnish.core.policy import CheckSpec
 
 HERE = Path("/out/report")

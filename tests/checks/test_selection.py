@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.checks.selection import select_tests
+from burnish.checks.flakes import select_tests
 from burnish.core.check import TestFailure
 
 

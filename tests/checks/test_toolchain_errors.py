@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from burnish.checks.outcome import not_started
 from burnish.checks.placement import Placement
-from burnish.checks.toolchain_errors import not_started
 
 MESSAGES = {
     "rustup": "error: rustup could not choose a version of cargo to run, because one wasn't specified "

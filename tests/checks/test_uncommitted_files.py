@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.checks.uncommitted_files import uncommitted_only
+from burnish.checks.command_line import uncommitted_only
 from testing.lab import APPROVE, Lab
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.cli.output import short_title, width
 from burnish.cli.status import board
-from burnish.cli.text import short_title, width
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Spec, Task
 from burnish.views.status import status_view

@@ -9,7 +9,7 @@ import pytest
 
 from burnish.cli.config import table, written
 from burnish.cli.main import main
-from burnish.cli.text import width
+from burnish.cli.output import width
 from burnish.config.sources import parse_yaml
 from burnish.features.settings.provenance import values
 from testing.userrepo import UserRepo

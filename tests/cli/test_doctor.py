@@ -9,7 +9,7 @@ import pytest
 
 from burnish.cli.doctor import chart
 from burnish.cli.main import main
-from burnish.cli.text import width
+from burnish.cli.output import width
 from burnish.features.doctor.diagnostic import DiagnosticGroup
 from testing.userrepo import UserRepo
 

@@ -10,7 +10,7 @@ import pytest
 
 from burnish.cli.init import report
 from burnish.cli.main import main
-from burnish.cli.text import width
+from burnish.cli.output import width
 from burnish.features.init.init import initiate
 from testing.layouts import MONO
 from testing.userrepo import UserRepo

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from burnish.cli.output import width
 from burnish.cli.show_page import page
-from burnish.cli.text import width
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec, Task

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from burnish.cli import progress_text as story
+from burnish.cli import progress as story
 from burnish.cli.progress import PlainProgress, QuietProgress, watcher
 from burnish.cli.run import exit_code
 from burnish.core.event import RecordedEvent

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from burnish.cli.main import main
+from burnish.cli.output import width
 from burnish.cli.projects import ago, table
-from burnish.cli.text import width
 from burnish.core.event import Event
 from burnish.features.projects.projects import KnownProject
 from burnish.proc.identity import hold

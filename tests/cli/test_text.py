@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.cli.text import clean, count, cut, duration, hung, one_line, pad, width, wrap
+from burnish.cli.output import clean, count, cut, duration, hung, one_line, pad, width, wrap
 
 ANY = st.text(st.characters(codec=None, exclude_categories=()))  # surrogates too: names that are not UTF-8
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from burnish.config import load
-from burnish.config.other_tools import NAMES_HERE
-from burnish.config.problems import known_keys
+from burnish.config.problems import NAMES_HERE, known_keys
 from burnish.errors import BadInput
 
 

@@ -12,8 +12,7 @@ from burnish.config.docs_page import settings_page
 from burnish.config.kinds import KINDS, PROMPTS, ROLES
 from burnish.config.problems import known_keys
 from burnish.config.sections import AgentSection
-from burnish.config.settings import Config
-from burnish.config.unused import unused_settings
+from burnish.config.settings import Config, unused_settings
 
 REFERENCE = (files("burnish.config") / "reference.yaml").read_text()
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

@@ -9,7 +9,7 @@ import pytest
 from burnish.adapters.sandbox import resolve_sandbox_policy
 from burnish.config import load
 from burnish.errors import BadInput
-from burnish.proc.sandbox_support import sandbox_obstacle
+from burnish.proc.sandbox import sandbox_obstacle
 
 
 def user_settings(root: Path, text: str) -> dict[str, str]:

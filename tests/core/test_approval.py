@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from burnish.core.approval import Approval, VoidCause, asked_for
-from burnish.core.approval_criteria import ApprovalCriteria, StepCriteria
+from burnish.core.approval import Approval, ApprovalCriteria, StepCriteria, VoidCause, asked_for
 from burnish.core.review import Review, Verdict
 from burnish.core.task import Item, Spec
 from burnish.review.contract import Expect, read

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.core.dirty import classify
+from burnish.features.review.handoff import classify_uncommitted
 
 MINE = "29-add-login"
 
@@ -33,19 +33,19 @@ MINE = "29-add-login"
 )
 def test_own_work_blocks_and_what_burnish_or_other_tasks_left_does_not(path: str, blocks: bool) -> None:
     ours = [f".burnish/tasks/{MINE}/review-cycle-1.md"]
-    blocking, benign = classify([path], task_name=MINE, written_by_burnish=ours)
+    blocking, benign = classify_uncommitted([path], task_name=MINE, written_by_burnish=ours)
     assert (blocking, benign) == (([path], []) if blocks else ([], [path]))
 
 
 @given(st.lists(st.text(min_size=1)))
 def test_every_path_is_in_exactly_one_of_the_two_lists(paths: list[str]) -> None:
-    blocking, benign = classify(paths, task_name=MINE)
+    blocking, benign = classify_uncommitted(paths, task_name=MINE)
     assert sorted(blocking + benign) == sorted(set(paths))
 
 
 def test_a_hundred_paths_take_no_time() -> None:
     paths = [f".burnish/tasks/{n}-x/file.md" if n % 2 else f"src/deep/er/{n}.py" for n in range(100)]
     start = time.process_time()
-    blocking, benign = classify(paths, task_name=MINE)
+    blocking, benign = classify_uncommitted(paths, task_name=MINE)
     assert time.process_time() - start < 0.2
     assert (len(blocking), len(benign)) == (50, 50)

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.change import Change, ChangedFile, Hunk
-from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure
-from burnish.core.flaky import is_blamed, without_flaky
+from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure, is_blamed, without_flaky
 
 CHANGE = Change("a", "b", (ChangedFile("src/net.py", "M", hunks=(Hunk(9, 1, 9, 2, "@@\n-x\n+y\n+z\n"),)),))
 

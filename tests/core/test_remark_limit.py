@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.ledger.ledger import absorb_review
-from burnish.core.remark_limit import MOST_REMARKS, RULE, SMALLEST_SHARE, limit_remarks, stands_for_more
+from burnish.core.ledger.remark_grouping import (
+    MORE_REMARKS_RULE,
+    MOST_REMARKS,
+    SMALLEST_SHARE,
+    limit_remarks,
+    stands_for_more,
+)
 
 WHERE = {"judge": "the reviewer's reply (`burnish log 7 --phase review`)"}
 
@@ -22,7 +28,7 @@ def test_up_to_the_limit_each_remark_is_a_finding_of_its_own() -> None:
 
 def test_beyond_the_limit_the_rest_is_one_finding_that_says_where_to_read_all() -> None:
     limited = limit_remarks(remarks(400), WHERE)
-    assert len(limited) == MOST_REMARKS and (limited[-1].rule, limited[-1].count) == (f"{RULE}:judge", 321)
+    assert len(limited) == MOST_REMARKS and (limited[-1].rule, limited[-1].count) == (f"{MORE_REMARKS_RULE}:judge", 321)
     assert "`burnish log 7 --phase review`" in limited[-1].description
 
 
@@ -48,7 +54,7 @@ def test_the_rest_of_the_next_review_is_the_same_finding() -> None:
     first = absorb_review((), remarks=limit_remarks(remarks(400), WHERE), cycle=1)
     fewer = limit_remarks(remarks(400)[100:], WHERE)
     second = absorb_review(first.findings, remarks=fewer, cycle=2)
-    (rest,) = [finding for finding in second.findings if finding.remark.rule.startswith(RULE)]
+    (rest,) = [finding for finding in second.findings if finding.remark.rule.startswith(MORE_REMARKS_RULE)]
     assert (rest.remark.count, rest.last_cycle) == (221, 2)
     assert stands_for_more(first.findings)
 
@@ -56,4 +62,4 @@ def test_the_rest_of_the_next_review_is_the_same_finding() -> None:
 def test_the_rests_of_two_reviewers_are_two_findings() -> None:
     both = (*remarks(200, "judge"), *remarks(150, "static", Severity.ERROR))
     update = absorb_review((), remarks=limit_remarks(both, {}), cycle=1, mechanical=frozenset({"static"}))
-    assert sorted(f.remark.count for f in update.findings if f.remark.rule.startswith(RULE)) == [71, 121]
+    assert sorted(f.remark.count for f in update.findings if f.remark.rule.startswith(MORE_REMARKS_RULE)) == [71, 121]

@@ -17,9 +17,8 @@ import pytest
 from burnish.cli.main import main
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
-from burnish.demo import stage, tasks
-from burnish.demo.outcome import summarize
-from burnish.demo.tasks import TASKS, unexpected_outcomes
+from burnish.demo import stage
+from burnish.demo.stage import TASKS, summarize, unexpected_outcomes
 from testing.userrepo import UserRepo
 from tools.record import FILE, record
 
@@ -65,9 +64,8 @@ def test_kept_it_can_be_looked_at_with_the_commands_that_it_prints(tmp_path: Pat
     assert "Undefined name `BadParcel`" in tried.stdout and "+class BadParcel(ValueError):" in tried.stdout
 
 
-def one_task(monkeypatch: pytest.MonkeyPatch, plan: tasks.Planned) -> None:
-    for module in (stage, tasks):
-        monkeypatch.setattr(module, "TASKS", (plan,))
+def one_task(monkeypatch: pytest.MonkeyPatch, plan: stage.Planned) -> None:
+    monkeypatch.setattr(stage, "TASKS", (plan,))
 
 
 @pytest.mark.long

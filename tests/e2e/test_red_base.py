@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.checks.compare import compare
-from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure
+from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure, compare
 from burnish.review.prompt_sections import baseline_text
 from testing.at_hand import TOKEN, at_hand
 from testing.lab import Lab

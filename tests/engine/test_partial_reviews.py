@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.review import Compliance, Review, Verdict
-from burnish.engine.merge_replies import merge_replies
+from burnish.review.panel import merge_replies
 from testing.lab import Lab
 
 TWO_FILES = "pathlib.Path('huge.py').write_text('x = 1\\n' * 20000)\napp.write_text(app.read_text() + 'y = 2\\n')"

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.finding import Category, Severity
-from burnish.exchange.rdjson import read_rdjson, read_rdjsonl
-from burnish.exchange.report import MOST, NotReadable
-from burnish.exchange.sarif_in import read_sarif
+from burnish.exchange.reports import MOST, NotReadable, read_rdjson, read_rdjsonl, read_sarif
 
 REGION = {"artifactLocation": {"uri": "./src/a%20b.py"}, "region": {"startLine": 3, "endLine": 4}}
 RESULT = {

@@ -12,7 +12,7 @@ from burnish.adapters.redaction import redact_file
 from burnish.cli.log import _lines_from
 from burnish.core.secrets import Secrets
 from burnish.features.tasks.logs import AT_ONCE, read_chunk
-from burnish.proc.ending import outcome_file
+from burnish.proc.shim_files import outcome_file
 
 VALUE = "hunter2-tangerine-Zz91-qq"
 KNOWN = Secrets.of({"MY_TOKEN": VALUE})

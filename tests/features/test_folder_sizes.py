@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from burnish.features.clean import folder_sizes
-from burnish.features.clean.folder_sizes import total_size
+from burnish.features.clean import automatic
+from burnish.features.clean.automatic import total_size
 
 SOON = 60.0
 
@@ -50,7 +50,7 @@ def test_each_time_it_goes_on_with_what_was_measured_longest_ago(
         return 1
 
     real = time.monotonic
-    monkeypatch.setattr(folder_sizes, "disk_usage", measure_one)
+    monkeypatch.setattr(automatic, "disk_usage", measure_one)
     for _ in range(4):
         monkeypatch.setattr(time, "monotonic", real)
         total_size([place], tmp_path / "sizes.json", real() + SOON)

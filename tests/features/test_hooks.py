@@ -17,9 +17,8 @@ from burnish.agents.registry import STOP_HOOKS
 from burnish.errors import BadInput, Refused
 from burnish.features.hooks.install import install, uninstall
 from burnish.features.hooks.programs import GIVE_UP
-from burnish.features.hooks.sessions import remembered
-from burnish.features.hooks.settings_text import put_block, put_entry, take_block, take_entry
-from burnish.features.hooks.stop import read_stopping
+from burnish.features.hooks.stop import read_stopping, remembered
+from burnish.features.hooks.user_files import put_block, put_entry, take_block, take_entry
 from testing.long_forms import examples
 from testing.userrepo import UserRepo
 

@@ -15,8 +15,7 @@ from burnish.checks.discover import DiscoveredChecks, decide, discover
 from burnish.config.loading import load
 from burnish.config.sources import parse_yaml
 from burnish.errors import BadInput, BurnishError, Refused
-from burnish.features.init.init import InitReport, initiate
-from burnish.features.init.settings_file import settings_text
+from burnish.features.init.init import InitReport, initiate, settings_text
 from burnish.store import Store
 from testing.layouts import MONO, NODE, OTHERS, PYTHON
 from testing.long_forms import examples

@@ -6,7 +6,7 @@ import pytest
 
 from burnish.core.history import History
 from burnish.core.task import Spec, Task
-from burnish.features.merge.pull_request_text import body
+from burnish.features.merge.pull_request import pr_body
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from burnish.features.merge.pull_request_text import body
 )
 def test_the_cost_is_named_with_its_source(usd: float | None, source: str, words: str) -> None:
     task = Task("p", 29, Spec("Add feature X"), cycle=1, cost_usd=usd, cost_source=source, tokens=900)
-    assert f"Task 29, 1 cycle, {words}, 900 tokens." in body(History(task), approved_commit=None)
+    assert f"Task 29, 1 cycle, {words}, 900 tokens." in pr_body(History(task), approved_commit=None)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from burnish.cli.main import main
-from burnish.features.doctor.agents import configured_signs
+from burnish.features.doctor.agents import configured_signs, probe_signs
 from burnish.features.doctor.diagnostic import Diagnostic
-from burnish.features.doctor.probe import probe_signs
 from testing.bubblewrap import needs_bubblewrap
 from testing.extras import needs_extra
 from testing.model_server import ModelServer

@@ -8,8 +8,7 @@ import pytest
 
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.prompts.edit import PromptScope, all_kept, kept, reset, save, switch, try_on
-from burnish.review.templates import LONGEST
-from burnish.review.variable_docs import variable_descriptions
+from burnish.review.templates import LONGEST, variable_descriptions
 from burnish.runtime import open_app
 from burnish.runtime.app import App
 from burnish.runtime.prompts import NAMES, variables

@@ -16,7 +16,7 @@ from burnish.core.task import Spec
 from burnish.features.run.run import run_tasks
 from burnish.features.server import registry as registry_module
 from burnish.features.server.registry import ProjectRegistry
-from burnish.git import refs, soundness
+from burnish.git import integrity, refs
 from burnish.git.run import calls
 from burnish.runtime import open_app
 from burnish.runtime.app import App
@@ -129,17 +129,17 @@ def test_a_server_lists_its_branches_again_only_if_their_folder_was_changed(
 
 def test_a_loose_commit_that_is_torn_is_found_among_many(place: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     copy_verified(place, 20)
-    monkeypatch.setattr(soundness, "MANY", 5)
+    monkeypatch.setattr(integrity, "MANY", 5)
     app = open_app(place.repo)
     count_start(app)
     branch = str(app.store.task(app.key, 9).branch)
     place.git("branch", "-f", branch, place.git("commit-tree", "-m", "x", f"{branch}^{{tree}}").strip())
     commit = place.git("rev-parse", branch).strip()
     loose = place.repo / ".git" / "objects" / commit[:2] / commit[2:]
-    assert soundness.find_unreadable(app.repo, _tips(app), with_trees=True) == set()
+    assert integrity.find_unreadable(app.repo, _tips(app), with_trees=True) == set()
     loose.chmod(0o644)
     loose.write_bytes(loose.read_bytes()[:-5])
-    assert soundness.find_unreadable(app.repo, _tips(app), with_trees=True) == {commit}
+    assert integrity.find_unreadable(app.repo, _tips(app), with_trees=True) == {commit}
 
 
 def _tips(app: App) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.change import Change
-from burnish.git.changed_files import write_changed_files
+from burnish.git.checkout import write_changed_files
 from testing.defects import changed_file
 
 

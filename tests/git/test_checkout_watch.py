@@ -8,8 +8,7 @@ from pathlib import Path
 
 from burnish.git import run
 from burnish.git.checkout_watch import changed_checkouts, read_checkouts
-from burnish.git.discovery import discover
-from burnish.git.worktrees import list_checkouts
+from burnish.git.discovery import discover, list_checkouts
 from testing.gitworld import GitWorld
 
 

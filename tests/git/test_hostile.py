@@ -11,10 +11,10 @@ import pytest
 
 from burnish.agents.registry import PROJECT_FILES
 from burnish.errors import PhaseFailed
+from burnish.features.review.handoff import dirty_paths
 from burnish.git.artifacts import commit_artifacts, read_artifact
 from burnish.git.base import identity, merged_base, resolve_base, uncommitted
 from burnish.git.checkout import throwaway
-from burnish.git.dirty import dirty_paths
 from burnish.git.discovery import discover
 from burnish.git.project import open_project
 from burnish.git.refs import list_refs

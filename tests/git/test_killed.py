@@ -35,7 +35,7 @@ for step in range(10_000):
 @pytest.mark.representatives(2)
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.09, 0.14, 0.2])
 def test_killed_anywhere_it_goes_on(world: GitWorld, delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burnish.git.layout.LOCK_SECONDS", 0.3)
+    monkeypatch.setattr("burnish.git.checkout.LOCK_SECONDS", 0.3)
     before = world.repo.fingerprint()
     argv = [sys.executable, "-c", WORKER, str(world.repo.path), str(world.home), str(delay)]
     root = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from burnish.git.reading import list_links
+from burnish.git.objects import list_links
 from testing.gitworld import GitWorld
 from testing.userrepo import UserRepo
 

@@ -13,9 +13,8 @@ import pytest
 
 from burnish.errors import BadInput
 from burnish.git.discovery import discover
-from burnish.git.object_links import borrowed_objects
+from burnish.git.objects import borrowed_objects, read_files
 from burnish.git.project import open_project
-from burnish.git.reading import read_files
 from burnish.git.refs import read_ref
 from testing.gitworld import GitWorld
 from testing.userrepo import UserRepo

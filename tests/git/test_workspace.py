@@ -11,9 +11,9 @@ import pytest
 
 from burnish.agents.registry import PROJECT_FILES
 from burnish.errors import PhaseFailed, Refused
+from burnish.features.review.handoff import dirty_paths
 from burnish.git import run
 from burnish.git.artifacts import commit_artifacts
-from burnish.git.dirty import dirty_paths
 from burnish.git.refs import read_ref, update_ref
 from burnish.git.snapshot import snapshot
 from burnish.git.workspace import GitWorkspace
@@ -251,7 +251,7 @@ def test_a_damaged_index_or_state_is_no_loss(world: GitWorld) -> None:
 
 
 def test_a_dead_lock_is_removed_and_a_live_one_waited_for(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burnish.git.layout.LOCK_SECONDS", 0.6)
+    monkeypatch.setattr("burnish.git.checkout.LOCK_SECONDS", 0.6)
     workspace = world.workspace()
     lock = workspace.index.with_name("1-task.lock")
     lock.touch()

@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 from rich.file_proxy import FileProxy
 
-from burnish.notify.channels import bell, desktop, url
-from burnish.notify.message import Message
+from burnish.notify.notifier import Message, bell, desktop, url
 
 HOSTILE = Message('Review Failed: "; do shell script "touch /tmp/x', "-e <b>a</b> & b\nburnish show 1")
 

@@ -9,7 +9,7 @@ import pytest
 
 from burnish.core.event import RecordedEvent
 from burnish.core.task import Spec, Task
-from burnish.notify.message import is_quiet, message_for
+from burnish.notify.notifier import is_quiet, message_for
 
 ALL = ("blocked", "approved", "waiting_approval", "failed")
 TASK = Task("p", 29, Spec("Add login"))

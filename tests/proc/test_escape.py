@@ -12,8 +12,8 @@ import time
 import pytest
 
 from burnish.proc import run as proc_run
-from burnish.proc.ending import outcome_file
 from burnish.proc.run import ShimLost, StopToken, run, wait_for_orphans
+from burnish.proc.shim_files import outcome_file
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc and a subreaper")
 

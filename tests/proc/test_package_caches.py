@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from burnish.proc.package_caches import package_caches
+from burnish.proc.program_files import package_caches
 
 
 def test_a_cache_that_is_a_link_to_secrets_or_out_of_the_home_is_not_shown(tmp_path: Path) -> None:

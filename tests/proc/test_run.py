@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BurnishError
-from burnish.proc.ending import outcome_file
 from burnish.proc.run import (
     SHIM,
     DiskFull,
@@ -24,6 +23,7 @@ from burnish.proc.run import (
     run,
     wait_for_orphans,
 )
+from burnish.proc.shim_files import outcome_file
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 127, 255])

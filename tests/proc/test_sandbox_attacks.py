@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from burnish.proc.overlay import Overlay, with_overlays
+from burnish.proc.mounts import Overlay, with_overlays
 from burnish.proc.private_places import MARKERS
 from burnish.proc.run import Command, run
 from burnish.proc.sandbox import Sandbox

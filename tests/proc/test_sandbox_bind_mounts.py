@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.proc.bind_mounts import MountedFolder, other_names
+from burnish.proc.mounts import MountedFolder, other_names
 from testing.bubblewrap import needs_bubblewrap
 
 # In a mount namespace of its own, on a new file system outside of /tmp and /home: bind mounts, a sandbox, and what a

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.proc import sandbox_support
+from burnish.proc import sandbox
 
 CASES = [
     ({"/proc/sys/user/max_user_namespaces": "0"}, "No space left", "max_user_namespaces is 0", "sysctl user."),
@@ -33,14 +33,14 @@ def test_the_cause_and_the_cure_are_named(
     settings: dict[str, str], message: str, cause: str, cure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the kernel's settings of another machine
-    monkeypatch.setattr(sandbox_support, "_setting", lambda path: settings.get(path, ""))
-    monkeypatch.setattr(sandbox_support, "_CONTAINER_FILES", ())
+    monkeypatch.setattr(sandbox, "_setting", lambda path: settings.get(path, ""))
+    monkeypatch.setattr(sandbox, "_CONTAINER_FILES", ())
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     program = tmp_path / "bwrap"
     program.write_text(f'#!/bin/sh\necho "{message}" >&2\nexit 1\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    obstacle = sandbox_support.sandbox_obstacle()
+    obstacle = sandbox.sandbox_obstacle()
     assert obstacle is not None and f"cannot run ({message})" in obstacle.cause
     assert cause in obstacle.cause and cure in obstacle.cure
 
@@ -48,5 +48,5 @@ def test_the_cause_and_the_cure_are_named(
 def test_a_missing_bubblewrap_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("PATH", str(tmp_path))
-    obstacle = sandbox_support.sandbox_obstacle()
-    assert obstacle == sandbox_support.Obstacle("bubblewrap is not installed", "Install the package `bubblewrap`.")
+    obstacle = sandbox.sandbox_obstacle()
+    assert obstacle == sandbox.Obstacle("bubblewrap is not installed", "Install the package `bubblewrap`.")

@@ -12,8 +12,8 @@ from burnish.core.task import Item, Spec
 from burnish.errors import BadInput
 from burnish.review.context import SWITCHES, ReviewContext, build_review_prompt
 from burnish.review.contract import read
-from burnish.review.fence import fenced
 from burnish.review.implement_prompt import ImplementContext, build_implement_prompt, build_plan_prompt
+from burnish.review.quoting import fenced
 from burnish.review.templates import NAMES, render, shipped
 from testing.changes import added, change, modified
 from testing.verdicts import with_

@@ -8,8 +8,8 @@ import pytest
 
 from burnish.core.review import Review, RulingState
 from burnish.review.contract import Expect, read
-from burnish.review.denying_notes import denies
 from burnish.review.external.lines import rulings
+from burnish.review.refusal import denies
 from testing.verdicts import N, block, with_
 
 DENYING = [

@@ -12,8 +12,8 @@ from burnish.core.finding import Category, Finding, FindingState, Remark, Severi
 from burnish.core.task import Spec
 from burnish.errors import BadInput
 from burnish.review.contract import read_disputes
-from burnish.review.fence import fenced
 from burnish.review.fix_prompt import FixContext, build_fix_prompt
+from burnish.review.quoting import fenced
 
 TASK = Spec("Add login", "Users log in.", criteria=("rejects empty",))
 CODE = "\n".join(f"line {n}" for n in range(1, 101)) + "\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from burnish.review.other_messages import rejecting_message, rejecting_text
+from burnish.review.prose import rejecting_message, rejecting_text
 from testing.verdicts import block, with_
 
 REJECTING = [

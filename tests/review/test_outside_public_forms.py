@@ -8,7 +8,7 @@ import pytest
 
 from burnish.core.finding import Remark, Severity
 from burnish.core.review import Review, Unreadable, Verdict
-from burnish.review.external.places import existing_places
+from burnish.features.review.external_review import existing_places
 from burnish.review.external.reader import read_markdown
 from burnish.review.reading import Expect
 

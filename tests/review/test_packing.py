@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from burnish.core.change import Change, ChangedFile, HiddenContent
 from burnish.review.context import ReviewPrompt, coverage, merge_prompts
 from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
-from burnish.review.path_quoting import quoted, unquoted
+from burnish.review.quoting import quoted, unquoted
 from testing.changes import added, binary, change, deleted, modified, renamed
 from testing.long_forms import examples
 

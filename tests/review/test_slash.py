@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from burnish.review.slash import wrap_in_command
+from burnish.review.context import wrap_in_command
 
 HEAD = "---\ndescription: x\nallowed-tools: Bash(git diff:*)\n---\n"
 REQUEST = "Judge this: $ARGUMENTS and $1\n\n## Output\n\nnumber 1a2b\n"

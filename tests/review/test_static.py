@@ -9,8 +9,8 @@ from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Review, Verdict
 from burnish.review.static.files import FileScan, scan_file
+from burnish.review.static.lines import line_ranges, unrun_remark
 from burnish.review.static.review import conclude, elsewhere
-from burnish.review.static.untested_lines import ranges, unrun_remark
 from testing.defects import changed_file
 
 BEFORE = "one\ntwo\nthree\nfour\nfive\n"
@@ -146,8 +146,8 @@ def test_a_new_file_that_nothing_runs_is_a_warning() -> None:
 
 
 def test_many_places_are_cut_short() -> None:
-    assert ranges([3]) == "Line 3"
-    assert ranges(list(range(1, 40, 2))).endswith("and 12 more places")
+    assert line_ranges([3]) == "Line 3"
+    assert line_ranges(list(range(1, 40, 2))).endswith("and 12 more places")
 
 
 def test_a_syntax_error_says_that_the_rest_was_not_analysed() -> None:

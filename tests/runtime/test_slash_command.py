@@ -8,7 +8,7 @@ import pytest
 
 from burnish import config
 from burnish.errors import BadInput
-from burnish.runtime.slash_command import PARSE, REVIEW, commands
+from burnish.runtime.prompts import PARSE, REVIEW, slash_commands
 from testing.lab import AUTHOR, Lab
 
 # The first answer cannot be read, so that the second command is asked for as well.
@@ -33,23 +33,23 @@ def put(folder: Path, name: str, text: str) -> None:
 def test_the_projects_own_wins_over_the_users(tmp_path: Path) -> None:
     user, env = tmp_path / "user", {"CLAUDE_CONFIG_DIR": str(tmp_path / "user")}
     put(user, "mine", "the user's")
-    assert commands(settings(tmp_path, "/mine"), tmp_path, env) == {REVIEW: "the user's"}
+    assert slash_commands(settings(tmp_path, "/mine"), tmp_path, env) == {REVIEW: "the user's"}
     put(tmp_path / ".claude", "mine", "the project's")
     put(tmp_path / ".claude", "parse-review", "reads")
-    assert commands(settings(tmp_path, "mine"), tmp_path, env) == {REVIEW: "the project's", PARSE: "reads"}
+    assert slash_commands(settings(tmp_path, "mine"), tmp_path, env) == {REVIEW: "the project's", PARSE: "reads"}
     (tmp_path / ".claude" / "commands" / "web").mkdir()
     (tmp_path / ".claude" / "commands" / "web" / "look.md").write_text("in a folder")
-    assert commands(settings(tmp_path, "'/web:look'"), tmp_path, env)[REVIEW] == "in a folder"
+    assert slash_commands(settings(tmp_path, "'/web:look'"), tmp_path, env)[REVIEW] == "in a folder"
 
 
 @pytest.mark.parametrize("name", ["/nosuch", "/../../secret", "/a b", "/"])
 def test_a_command_that_is_not_there_is_a_wrong_setting(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInput, match=r"review\.slash_command \(burnish\.yaml:1\)"):
-        commands(settings(tmp_path, f"'{name}'"), tmp_path, {"CLAUDE_CONFIG_DIR": str(tmp_path)})
+        slash_commands(settings(tmp_path, f"'{name}'"), tmp_path, {"CLAUDE_CONFIG_DIR": str(tmp_path)})
 
 
 def test_without_the_setting_nothing_is_looked_for(tmp_path: Path) -> None:
-    assert commands(config.load(tmp_path), Path("/nowhere")) == {}
+    assert slash_commands(config.load(tmp_path), Path("/nowhere")) == {}
 
 
 def test_reviews_go_through_the_command_and_the_contract_still_holds(tmp_path: Path) -> None:

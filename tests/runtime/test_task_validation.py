@@ -8,7 +8,7 @@ import pytest
 
 from burnish.core.task import Item, Spec, TaskType
 from burnish.errors import BadInput
-from burnish.runtime.task_validation import ticked, validated_changes, validated_spec
+from burnish.runtime.tasks import ticked, validated_changes, validated_spec
 
 
 def test_a_title_comes_onto_one_line() -> None:

@@ -13,8 +13,7 @@ from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.errors import BurnishError
 from burnish.store import Store
-from burnish.store.database import Database
-from burnish.store.sql import Params
+from burnish.store.database import Database, Params
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.core.task import Spec
 from burnish.store import Store
-from burnish.store.sql import fill, queries
+from burnish.store.database import fill, queries
 from burnish.views.status_excerpt import status_excerpt
 from burnish.views.task import show_json
 

@@ -13,9 +13,8 @@ from burnish.core.journal import CheckRecord, ReviewerRecord, read
 from burnish.core.task import Item, Spec
 from burnish.errors import BadInput
 from burnish.store import Store
-from burnish.views.cycles import cycles
 from burnish.views.status import task_json
-from burnish.views.task import show_json
+from burnish.views.task import cycles, show_json
 
 TASK_KEYS = """id project title type status reason error final_verdict cycle max_cycles review_status
     open_findings branch base commit agent model auto_review priority cost_usd cost_source tokens depends_on

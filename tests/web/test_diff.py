@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from burnish.core.change import ChangedFile
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
-from burnish.features.tasks.changes import without_secrets
+from burnish.features.tasks.inspect import without_secrets
 from burnish.views.diff import FileDiff, bare, pinned
-from burnish.web.pages.diff_colour import LONGEST_LINE, coloured
-from burnish.web.pages.diff_lines import Painter, between, markup
+from burnish.web.pages.diff import LONGEST_LINE, Painter, between, coloured, markup
 from burnish.web.pages.rendering import render
 from testing.changes import added, binary, change, deleted, modified, renamed
 from testing.histories import hunks

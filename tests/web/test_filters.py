@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from burnish.web.pages.filters import age, commands, took
+from burnish.web.pages.rendering import age, commands, took
 
 
 @pytest.mark.parametrize(

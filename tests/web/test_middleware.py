@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
-from burnish.web.middleware import HEADERS
+from burnish.web.auth import HEADERS
 from testing.at_hand import HOST, TOKEN, AtHand
 from testing.lab import Lab
 from testing.serving import Served, serving

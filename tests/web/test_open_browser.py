@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from burnish.web.login_codes import SECONDS, LoginCodes
+from burnish.web.sessions import CODE_SECONDS, LoginCodes
 from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
 
@@ -140,10 +140,10 @@ def test_a_code_expires_and_is_useless_afterwards() -> None:
     now = [time.monotonic()]
     codes = LoginCodes(lambda: now[0])
     late, ended = codes.issue(), []
-    now[0] += SECONDS
+    now[0] += CODE_SECONDS
     assert not codes.redeem(late, lambda: "cookie", ended.append)
     used = codes.issue()
     assert codes.redeem(used, lambda: "cookie", ended.append)
-    now[0] += SECONDS
+    now[0] += CODE_SECONDS
     # a browser that keeps its command line for hours cannot be used to end the session either
     assert not codes.redeem(used, lambda: "cookie", ended.append) and ended == []

@@ -11,7 +11,7 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.views.task_page.page import what_next
 from burnish.web.pages import diff
-from burnish.web.pages.task_markdown import LONGEST, read
+from burnish.web.pages.task import LONGEST_ARTIFACT, read
 from testing.at_hand import TOKEN, AtHand
 
 
@@ -143,7 +143,7 @@ def test_markdown_makes_no_html_of_its_own_and_fetches_nothing() -> None:
 def test_front_matter_is_shown_apart_and_a_monster_as_it_is() -> None:
     one = read("review-cycle-1.md", "---\ntask: 1\n---\n# Title\n")
     assert one.front == "task: 1" and "Title</h1>" in one.html
-    assert not read("review-cycle-1.md", "# x\n" * LONGEST).html
+    assert not read("review-cycle-1.md", "# x\n" * LONGEST_ARTIFACT).html
     assert not read("task.json", "{}").html
 
 

@@ -12,7 +12,7 @@ from burnish.core.event import Event
 from burnish.core.task import Spec
 from burnish.store import Store
 from burnish.views.task_page.story import CycleStory, Moment, story
-from burnish.web.pages.filters import brief_cost, cost
+from burnish.web.pages.rendering import brief_cost, cost
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from burnish.errors import BurnishError
 from burnish.features.server.registry import ProjectRegistry
 from burnish.runtime.requests import RunRequest
 from burnish.store import Store
-from burnish.web.change_notifier import ChangeNotifier
 from burnish.web.sessions import Sessions
+from burnish.web.socket import ChangeNotifier
 from testing.lab import Lab
 
 

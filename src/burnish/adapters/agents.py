@@ -12,9 +12,8 @@ from pathlib import Path
 
 from burnish.adapters import redaction as discretion
 from burnish.adapters.checks.checkout_paths import refuse_absolute_paths
-from burnish.adapters.checks.environments import CheckEnvironment, workspace_environment
+from burnish.adapters.checks.environments import CheckEnvironment, setup_failure, workspace_environment
 from burnish.adapters.checks.moved_environment import MadeEnvironment
-from burnish.adapters.checks.setup_failure import setup_failure
 from burnish.adapters.checks.stored_environments import environment_in_use
 from burnish.adapters.checks.tree_checks import SETUP_SECONDS, CheckContext, TreeChecks, raise_if_stopped
 from burnish.adapters.checks.trees import copy_below
@@ -22,29 +21,27 @@ from burnish.adapters.checks.workspace_checks import WorkspaceTree, other_tree_i
 from burnish.adapters.sandbox import OPEN, SandboxPolicy
 from burnish.agents.registry import PROJECT_FILES
 from burnish.agents.runner import AgentRunner, OnSetback
-from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment, index_settings, setup_environment
-from burnish.checks.environment_modules import environment_modules
 from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirm_failures, flaky_failures
+from burnish.checks.guard.commands import scripts_behind
 from burnish.checks.guard.guard import guard, reads
-from burnish.checks.guard.precedence import MAKEFILES, settings_beside
-from burnish.checks.guard.shadowing import guarded_trees
-from burnish.checks.guard.sourced_files import scripts_behind
+from burnish.checks.guard.shadowing import MAKEFILES, guarded_trees, settings_beside
 from burnish.checks.import_origins import PYTEST_SETTINGS
 from burnish.checks.outcome import error_report
+from burnish.checks.python_environments import environment_modules
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.change import Change
-from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
+from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure, compare
 from burnish.core.error_lines import last_lines
 from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.secrets import Secrets
 from burnish.engine.ports import Beyond, CheckedCommit, CheckPlace, Reads
 from burnish.errors import PhaseFailed
-from burnish.git.reading import list_links
-from burnish.proc.full_disk import full_disk_failure
+from burnish.git.objects import list_links
+from burnish.proc.file_systems import full_disk_failure
 from burnish.proc.run import StopToken
 
 

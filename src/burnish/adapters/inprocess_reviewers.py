@@ -11,8 +11,8 @@ from burnish.agents.base import AgentSettings
 from burnish.checks.environment import check_environment
 from burnish.core.review import Review
 from burnish.engine.ports import StaticReviewRequest
+from burnish.git.objects import Contents, list_files
 from burnish.git.project import Project
-from burnish.git.reading import Contents, list_files
 
 if TYPE_CHECKING:
     from burnish.proc.run import StopToken

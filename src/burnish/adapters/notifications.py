@@ -13,8 +13,7 @@ from burnish.core.journal_events import NotifyFailed, new_event
 from burnish.core.task import Task
 from burnish.engine.ports import Progress
 from burnish.errors import BurnishError
-from burnish.notify.channels import Channel, bell, desktop, url
-from burnish.notify.notifier import Notifier
+from burnish.notify.notifier import Channel, Notifier, bell, desktop, url
 
 if TYPE_CHECKING:
     from burnish.config.sections import Notify

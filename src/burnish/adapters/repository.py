@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from burnish.adapters.checks.copied_files import copy_ignored_files
+from burnish.adapters.checks.trees import copy_ignored_files
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.agents.registry import PROJECT_FILES
 from burnish.core.commit import Base
@@ -20,25 +20,29 @@ from burnish.engine import ports_git
 from burnish.errors import Refused
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
-from burnish.git.broken_refs import BrokenRef, remove_broken_ref
-from burnish.git.checkout import throwaway
+from burnish.git.checkout import TaskTree, throwaway
 from burnish.git.checkout_watch import changed_checkouts, read_checkouts
-from burnish.git.commit_repair import restore_objects, write_again
 from burnish.git.files import remove_tree
-from burnish.git.large_files import MOST_BYTES
+from burnish.git.integrity import (
+    BranchDamage,
+    BrokenRef,
+    Damage,
+    find_damage,
+    is_whole,
+    move_torn_objects_aside,
+    remove_broken_ref,
+)
 from burnish.git.merge import merge_base
-from burnish.git.objects import with_trailers
+from burnish.git.objects import list_files, read_files, with_trailers
 from burnish.git.owned_files import PHASE, commit_owned_files, plain_tree
 from burnish.git.project import Project
-from burnish.git.reading import list_files, read_files
 from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out, update_ref
+from burnish.git.repair import restore_objects, write_again
 from burnish.git.repository_id import restore_id
 from burnish.git.rescue import keep, kept_refs
 from burnish.git.secret_scan import left_out_by_name
 from burnish.git.snapshot import SnapshotFolder, snapshot
-from burnish.git.soundness import BranchDamage, Damage, find_damage, is_whole
-from burnish.git.task_tree import TaskTree
-from burnish.git.torn_objects import move_torn_objects_aside
+from burnish.git.staging import MOST_BYTES
 from burnish.git.workspace import GitWorkspace
 from burnish.git.workspace_removal import RescuedWork, remove_workspace
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
 from burnish.errors import BadInput, PhaseFailed
-from burnish.git.object_links import borrowed_objects
+from burnish.git.discovery import list_checkouts
+from burnish.git.objects import borrowed_objects
 from burnish.git.project import Project
-from burnish.git.worktrees import list_checkouts
 from burnish.proc.mounts import Mount
 from burnish.proc.sandbox import Sandbox, available
 from burnish.store import Store

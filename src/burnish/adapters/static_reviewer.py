@@ -7,8 +7,7 @@ from pathlib import Path
 
 from burnish.adapters.sandbox import OPEN, SandboxPolicy
 from burnish.checks.guard.test_weakening import lost_tests as lost_tests_of
-from burnish.checks.scan import new_errors, scan
-from burnish.checks.scan_coverage import lines_not_run
+from burnish.checks.scan import lines_not_run, new_errors, scan
 from burnish.checks.scanners.base import ScanContext, Wrap
 from burnish.core.change import Change
 from burnish.core.check import CheckStatus, Comparison
@@ -18,9 +17,9 @@ from burnish.core.review import Review
 from burnish.proc.stop import StopToken
 from burnish.review.packing import SOURCE, TEST, kind
 from burnish.review.static.files import FileScan, scan_file
+from burnish.review.static.lines import unrun_remark
 from burnish.review.static.review import SYNTAX, conclude, elsewhere
-from burnish.review.static.stored import stored_secrets
-from burnish.review.static.untested_lines import unrun_remark
+from burnish.review.static.secrets import stored_secrets
 
 TIMEOUT = 120.0
 # Tests that take less time than this run again to measure coverage.

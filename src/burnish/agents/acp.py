@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
+from burnish.agents.base import (
+    NO_LOGIN,
+    AgentFailure,
+    AgentSettings,
+    Call,
+    CallUsage,
+    FinishedCall,
+    Login,
+    StopHook,
+    UsageReport,
+)
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
-from burnish.agents.entrypoints import own_program
 from burnish.agents.failure import contradictory, failure, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import NO_ATTACHMENTS, without_mentions
 from burnish.agents.jsonlines import Json, number, read_events, text_or_empty
-from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.program import located
-from burnish.agents.stop_hook import StopHook
+from burnish.agents.program import located, own_program
 from burnish.agents.usage import TokenCount, billed, dollars, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.proc.run import ProgramMissing

@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, Login, StopHook, TokenFile, UsageReport
 from burnish.agents.failure import failure, missing_answer, no_answer
-from burnish.agents.login import Login, TokenFile
-from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, dollars, is_token_count
 from burnish.core.agent import AgentReply, AgentRequest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,8 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from burnish.agents.jsonlines import Json
-from burnish.agents.login import Login
-from burnish.agents.stop_hook import StopHook
 from burnish.core.agent import AgentReply, AgentRequest, Use
 
 # The id of a call to the model ("" if the event has none), and what that call has used so far.
@@ -266,3 +265,107 @@ class AbortsEarly(Protocol):
     def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
         """Why the call should be aborted, from the end of its output so far; None if it should go on."""
         ...
+
+
+# -- login ----------------------------------------------------------------------------------------
+# Where a program keeps its login, its user's settings and its sessions: facts that each adapter states.
+
+# Variables of the XDG base directory specification, and the folder below the home that each one replaces.
+_XDG = (("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state"))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A JSON file that holds tokens. Copies of it have no refresh token; if it cannot be parsed it is not copied."""
+
+    path: str
+    # dotted keys that say when the access token expires: a time, or a JSON web token with one. `*` is any key.
+    expires: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """All paths are relative to the home directory and use `/`."""
+
+    # files and folders that are copied for a call: credentials, settings, instructions of the user
+    places: tuple[str, ...] = ()
+    # parts of them that are not copied, `*` within a name: sessions, histories, logs, caches
+    skipped: tuple[str, ...] = ()
+    token_files: tuple[TokenFile, ...] = ()
+    # folders with the sessions that the program can resume
+    sessions: tuple[str, ...] = ()
+    # variables to set where sessions are kept, each with a path: for programs that keep them beside other things
+    session_variables: tuple[tuple[str, str], ...] = ()
+    # a variable that puts one of the folders elsewhere, and that folder; "" is the home itself
+    folder_variables: tuple[tuple[str, str], ...] = ()
+    # names of the programs that use this login, besides the adapter's own
+    programs: tuple[str, ...] = ()
+    # variables with a key or a long-lived token: where one is set, the token files are not used
+    key_variables: tuple[str, ...] = ()
+    # arguments of the program that renew the access token without asking a model, with what it gets on stdin
+    refresh: tuple[str, ...] = ()
+    refresh_input: str = ""
+    # the program ends only with its stdin, which stays open until this text is in its output
+    refresh_until: str = ""
+    # how to get a token that lasts
+    advice: str = ""
+
+    def located(self, path: str, home: Path, env: Mapping[str, str]) -> Path:
+        """Where a place is, with the variables that move it."""
+        for variable, folder in (*self.folder_variables, *_XDG):
+            value = env.get(variable, "")
+            if value.startswith("/") and Path(path).is_relative_to(folder):
+                return Path(value) / Path(path).relative_to(folder)
+        return home / path
+
+    def has_key(self, env: Mapping[str, str]) -> bool:
+        return any(env.get(name) for name in self.key_variables)
+
+
+NO_LOGIN = Login()
+
+
+# -- stop hook ------------------------------------------------------------------------------------
+# The hook that a program runs when its agent is about to stop: facts that each adapter states.
+
+
+@dataclass(frozen=True, slots=True)
+class StopHook:
+    """The settings file that holds the program's hooks, the form of an entry, and the answer that rejects a stop."""
+
+    name: str
+    event: str
+    # below the user's home directory, or below the folder that `home_variable` names
+    own_file: str
+    # in the checkout; "": the program has no such file
+    local_file: str = ""
+    home_variable: str = ""
+    home_folder: str = ""
+    refusal: str = "block"
+    timeout_key: str = "timeout"
+    # units of the time limit in one second: 1000 for milliseconds
+    per_second: int = 1
+    # an entry is the hook itself; with other programs, each entry has a list of hooks
+    flat: bool = False
+    # printed after installation
+    note: str = ""
+    # the program removes API keys from the environment of its hooks
+    strips_keys: bool = False
+
+    def file(self, root: Path | None, env: Mapping[str, str] = os.environ) -> Path:
+        """The settings file in the checkout `root`, or the user's own."""
+        if root is not None and self.local_file:
+            return root / self.local_file
+        folder = env.get(self.home_variable, "") if self.home_variable else ""
+        return (Path(folder) if folder else Path.home() / self.home_folder) / self.own_file
+
+    def entry(self, command: str, seconds: int) -> dict[str, Any]:
+        """What to add to the settings so that the program runs `command` for at most `seconds`."""
+        key = "bash" if self.flat else "command"
+        hook = {"type": "command", key: command, self.timeout_key: seconds * self.per_second}
+        return hook if self.flat else {"hooks": [hook]}
+
+    def is_ours(self, hook: object) -> bool:
+        """Whether burnish installed this entry."""
+        command = hook.get("bash" if self.flat else "command") if isinstance(hook, dict) else None
+        return isinstance(command, str) and "burnish" in command and f"hook run {self.name}" in command

@@ -5,7 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
+from burnish.agents.base import (
+    AgentFailure,
+    AgentSettings,
+    Call,
+    CallUsage,
+    FinishedCall,
+    Login,
+    StopHook,
+    TokenFile,
+    UsageReport,
+)
 from burnish.agents.failure import (
     contradictory,
     failure,
@@ -17,9 +27,7 @@ from burnish.agents.failure import (
 )
 from burnish.agents.file_mentions import NO_ATTACHMENTS
 from burnish.agents.jsonlines import Json, dig, number, progress_line, read_events, text_or_empty
-from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
-from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, are_token_counts, billed, dollars, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
 

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.agents.base import (
+    NO_LOGIN,
     REPORTS_NOTHING,
     AgentFailure,
     AgentSettings,
     Call,
     FinishedCall,
+    Login,
     ReplacesMentions,
+    StopHook,
     UsageReport,
 )
+from burnish.agents.failure import looks_transient
 from burnish.agents.file_mentions import NO_ATTACHMENTS, replaces_mentions, without_mentions
-from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.stop_hook import StopHook
-from burnish.agents.transient import looks_transient
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.regular_files import read_regular
 

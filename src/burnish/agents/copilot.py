@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, Login, StopHook, TokenFile, UsageReport
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.jsonlines import dig, json_lines, json_value, progress_line, read_events, text_or_empty
-from burnish.agents.login import Login, TokenFile
-from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed
 from burnish.core.agent import AgentReply, AgentRequest
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
+from burnish.agents.base import (
+    REPORTS_NOTHING,
+    AgentFailure,
+    AgentSettings,
+    Call,
+    FinishedCall,
+    Login,
+    StopHook,
+    TokenFile,
+    UsageReport,
+)
 from burnish.agents.failure import contradictory, failure, is_failed, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import progress_line, read_events, text_or_empty
-from burnish.agents.login import Login, TokenFile
-from burnish.agents.stop_hook import StopHook
 from burnish.core.agent import AgentReply, AgentRequest
 
 LOGIN_FILES = Login(

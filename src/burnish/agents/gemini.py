@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, Login, StopHook, TokenFile, UsageReport
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, dig, progress_line, read_events, text_or_empty
-from burnish.agents.login import Login, TokenFile
-from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, are_token_counts, billed, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 

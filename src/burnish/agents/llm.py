@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from burnish.agents.base import REPORTS_TOKENS, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
-from burnish.agents.entrypoints import own_program
+from burnish.agents.base import (
+    NO_LOGIN,
+    REPORTS_TOKENS,
+    AgentFailure,
+    AgentSettings,
+    Call,
+    FinishedCall,
+    Login,
+    StopHook,
+    UsageReport,
+)
 from burnish.agents.failure import contradictory, failure, missing_answer, structured_conflict, unreadable
 from burnish.agents.jsonlines import Json, json_value, number, progress_line, read_events, text_or_empty
-from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.stop_hook import StopHook
+from burnish.agents.program import own_program
 from burnish.agents.usage import TokenCount, billed, dollars, highest
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import BadInput

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from burnish.agents.base import Login
 from burnish.agents.credentials import expiry, parsed
-from burnish.agents.login import Login
 from burnish.proc.slots import slot
 from burnish.proc.stop import StopToken
 

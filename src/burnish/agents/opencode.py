@@ -8,11 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
+from burnish.agents.base import (
+    AgentFailure,
+    AgentSettings,
+    Call,
+    CallUsage,
+    FinishedCall,
+    Login,
+    StopHook,
+    TokenFile,
+    UsageReport,
+)
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.jsonlines import Json, dig, json_lines, number, progress_line, read_events, text_or_empty
-from burnish.agents.login import Login, TokenFile
-from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import billed, dollars, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
 

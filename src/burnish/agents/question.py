@@ -11,15 +11,14 @@ from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, FinishedCall, KnowsModel, ReportsUsage
 from burnish.agents.file_mentions import plain_answer
-from burnish.agents.jsonlines import LEFT_OUT, read_events, recover_events
-from burnish.agents.meter import Meter
-from burnish.agents.model_messages import other_messages, text_around
+from burnish.agents.jsonlines import LEFT_OUT, other_messages, read_events, recover_events, text_around
+from burnish.agents.monitor import Meter
 from burnish.agents.other_verdicts import conflicting_verdict, torn_output, unfinished_answer
 from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.cost import CostSource
-from burnish.proc.ending import exit_record, read_outcome
 from burnish.proc.run import ExitRecord, finished_call, read_text
+from burnish.proc.shim_files import exit_record, read_outcome
 from burnish.regular_files import read_regular
 
 # characters of a failed program's output that are kept in the event log

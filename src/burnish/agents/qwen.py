@@ -6,7 +6,17 @@ import json
 import re
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, CallUsage, FinishedCall, UsageReport
+from burnish.agents.base import (
+    AgentFailure,
+    AgentSettings,
+    Call,
+    CallUsage,
+    FinishedCall,
+    Login,
+    StopHook,
+    TokenFile,
+    UsageReport,
+)
 from burnish.agents.failure import (
     contradictory,
     failure,
@@ -18,9 +28,7 @@ from burnish.agents.failure import (
 )
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import EventStream, Json, dig, progress_line, read_events, text_or_empty
-from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
-from burnish.agents.stop_hook import StopHook
 from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest, Use
 

@@ -11,23 +11,19 @@ from itertools import count
 from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, ReportsProgress, SetsHomeSettings
-from burnish.agents.confined_login import ConfinedLogins
-from burnish.agents.env import agent_environment
-from burnish.agents.login_copy import linked_home
-from burnish.agents.meter import Beyond, Spending
-from burnish.agents.program import located
+from burnish.agents.confined_login import ConfinedLogins, linked_home
+from burnish.agents.failure import in_short
+from burnish.agents.monitor import Beyond, Spending, Watchdog
+from burnish.agents.program import agent_environment, located
 from burnish.agents.question import RECORDS, AgentCall, agent_file, last_output, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
-from burnish.agents.transient import in_short
 from burnish.agents.usage import with_failed_attempts
-from burnish.agents.watchdog import Watchdog
 from burnish.core.agent import AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
 from burnish.proc.environment import variables_for_mounts
-from burnish.proc.full_disk import full_disk_failure
-from burnish.proc.mounts import Mount
-from burnish.proc.overlay import TreeView, with_overlays
+from burnish.proc.file_systems import full_disk_failure
+from burnish.proc.mounts import Mount, TreeView, with_overlays
 from burnish.proc.run import (
     Command,
     DiskFull,

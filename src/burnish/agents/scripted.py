@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.agents.base import REPORTS_NOTHING, AgentFailure, AgentSettings, Call, FinishedCall, UsageReport
+from burnish.agents.base import (
+    NO_LOGIN,
+    REPORTS_NOTHING,
+    AgentFailure,
+    AgentSettings,
+    Call,
+    FinishedCall,
+    Login,
+    StopHook,
+    UsageReport,
+)
 from burnish.agents.command import CommandAgent
-from burnish.agents.entrypoints import own_program
-from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.stop_hook import StopHook
+from burnish.agents.program import own_program
 from burnish.core.agent import AgentReply, AgentRequest
 
 

@@ -6,8 +6,17 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import MOST_CASES, Reading, path_in_repository
-from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, failures_of, make_counts, number
+from burnish.checks.reading import (
+    CUT_SHORT,
+    MOST_CASES,
+    UNLISTED,
+    Case,
+    Reading,
+    failures_of,
+    make_counts,
+    number,
+    path_in_repository,
+)
 
 _RUNNING = re.compile(r"running (\d{1,9}) tests?")
 _FAILED = re.compile(r"test (.+?)(?: - should panic)? \.\.\. FAILED(?: .*)?")

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from burnish.checks import node_tools, other_tools, python_tools
-from burnish.checks.cargo_workspaces import is_tested_elsewhere
+from burnish.checks.other_tools import is_tested_elsewhere
 from burnish.checks.parts import with_paths
+from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
 from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools
-from burnish.checks.uv_workspaces import is_member, is_workspace
+from burnish.core.policy import CheckSpec
 
 # Folders whose projects are not parts of this one: fixtures, examples, templates, other people's code.
 _FOREIGN = re.compile(
@@ -81,7 +82,7 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
             if tools and language == "JavaScript":
                 tools = _without_workspace(tools, found, paths, read)
             # In a subfolder, a set-up alone serves no check, unless it installs the members of a workspace.
-            if tools and (tools.test or tools.lint or (tools.setup and (not folder or is_workspace(folder, read)))):
+            if tools and (tools.test or tools.lint or (tools.setup and (not folder or is_uv_workspace(folder, read)))):
                 found += [tools] if not _covered(tools, found, paths, read) else []
     found = _without_empty_suites(found, paths)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
@@ -103,8 +104,8 @@ def _python_tools(
         below = {other for other in projects if other != own} | foreign
         return _place(own, paths, read, without=below, around=around)
 
-    root = next((other for other in projects if is_member(folder, other, read)), None)
-    members = [place(other) for other in projects if is_member(other, folder, read)]
+    root = next((other for other in projects if is_uv_member(folder, other, read)), None)
+    members = [place(other) for other in projects if is_uv_member(other, folder, read)]
     uv_root = None if root is None else place(root)
     return python_tools.python_tools(place(folder), uv_root=uv_root, uv_members=members)
 
@@ -249,3 +250,32 @@ def _from_root(command: Command, folder: str, *, among: int = 1) -> Command:
         command = shlex.join("python3" if word == "python" and n == 0 else word for n, word in enumerate(command))
     line = f"cd {shlex.quote(folder)} && {command}"
     return f"({line})" if among > 1 else line
+
+
+# -- detect ---------------------------------------------------------------------------------------
+# `checks.test: auto` and `checks.lint: auto`: the checks that `burnish init` would write.
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChecks:
+    """The checks that `auto` stands for, and notes on what was left out and why."""
+
+    specs: tuple[CheckSpec, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = None) -> FoundChecks:
+    """Test and lint checks of the repository; those of subprojects are named after their folder. May be empty."""
+    found = discover(files, read, around or Surroundings())
+    # Without `paths`: dependencies between parts are a guess, which users can correct only in burnish.yaml.
+    specs = [
+        CheckSpec(one.key[-1], one.value, found=True, cwd=one.cwd)
+        for one in decide(found)
+        if one.key[0] == "checks" and one.key != BUILD
+    ]
+    notes = [f"{tools.folder}: {note}" if tools.folder else note for tools in found for note in tools.notes]
+    return FoundChecks(tuple(specs), tuple(notes))
+
+
+def detect(files: Iterable[str], read: Read, around: Surroundings | None = None) -> tuple[CheckSpec, ...]:
+    return find_checks(files, read, around).specs

@@ -9,8 +9,10 @@ used to test another tree: a broken change would pass with the program built bef
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +202,136 @@ def _toml(data: bytes) -> dict[str, Any]:
         return parse_toml(data.decode())
     except (ValueError, RecursionError):
         return {}
+
+
+# -- generated packages ---------------------------------------------------------------------------
+# Files in node_modules that an install script generated, perhaps from the sources.
+#
+# Prisma writes its client to `node_modules/.prisma` out of `schema.prisma`; scripts write clients and types the same
+# way. Such files belong to the sources of one tree, unlike the packages beside them.
+
+# Folders of package managers, and caches of tools, whose entries are keyed by the content of the sources.
+_KNOWN_HIDDEN = frozenset(".bin .cache .pnpm .store .yarn .vite .vite-temp .vitest .staging .tmp .ignored .bun".split())
+# npm's own list of what it installed
+_NPM_RECORD = ".package-lock.json"
+
+
+def has_generated_packages(root: Path, contents: Mapping[str, bytes | None]) -> bool:
+    """True if a node_modules folder of these projects holds files that belong to no package."""
+    projects = {path.rpartition("/")[0] for path in contents if path.rpartition("/")[2] == "package.json"}
+    return any(_has_generated(root / project / "node_modules") for project in sorted(projects))
+
+
+def _has_generated(folder: Path) -> bool:
+    npm_packages = _recorded_by_npm(folder)
+    if any(_is_generated(entry, folder, npm_packages) for entry in _entries(folder)):
+        return True
+    # pnpm keeps the packages there, each with its own node_modules
+    return any(
+        entry.name.startswith(".") and entry.name not in _KNOWN_HIDDEN and entry.is_dir(follow_symlinks=False)
+        for store in _scan(folder / ".pnpm")
+        for entry in _scan(Path(store.path, "node_modules"))
+    )
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """The entries of node_modules and of its scopes."""
+    for entry in _scan(folder):
+        if entry.name.startswith("@") and entry.is_dir(follow_symlinks=False):
+            yield from _scan(Path(entry.path))
+        else:
+            yield entry
+
+
+def _is_generated(entry: os.DirEntry[str], folder: Path, npm_packages: frozenset[str] | None) -> bool:
+    if entry.is_symlink() or entry.name in _KNOWN_HIDDEN:
+        return False
+    if entry.name.startswith("."):
+        return entry.is_dir()
+    if not Path(entry.path, "package.json").is_file():
+        return True
+    return npm_packages is not None and Path(entry.path).relative_to(folder).as_posix() not in npm_packages
+
+
+def _recorded_by_npm(folder: Path) -> frozenset[str] | None:
+    """The packages that npm installed directly in this folder; None if it was not npm."""
+    try:
+        packages = json.loads((folder / _NPM_RECORD).read_bytes())["packages"]
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return None
+    return frozenset(path.removeprefix("node_modules/") for path in packages) if isinstance(packages, dict) else None
+
+
+def _scan(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+# -- setup home -----------------------------------------------------------------------------------
+# Files that set-up leaves in its home directory: those of the environment, and those built from the sources.
+#
+# In a sandbox, set-up has its own home directory. `pip install --user`, `npm install --global`, Poetry's virtual
+# environments and Playwright's browsers are stored there, and checks must find them.
+
+# Downloads that are not needed after installation, and compiled code.
+_CACHES = (
+    ".npm", ".cache/pip", ".cache/uv", ".cache/yarn", ".cache/go-build", ".cache/pypoetry/cache", ".cache/pdm",
+    ".cache/pypoetry/artifacts", ".local/share/pnpm/store", ".pnpm-store", ".bun/install/cache", ".cache/ccache",
+    ".cache/sccache", ".cache/mesa_shader_cache", ".local/state",
+)  # fmt: skip
+# Settings of package indexes and logins: checks do not get them, even if set-up wrote them.
+_PRIVATE = (
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".netrc", ".pypirc", ".git-credentials", ".ssh", ".gnupg", ".aws", ".azure",
+    ".docker", ".kube", ".pip", ".config/pip", ".config/uv", ".config/pypoetry", ".config/pnpm", ".config/go",
+    ".config/gh", ".config/gcloud", ".cargo/config", ".cargo/config.toml", ".cargo/credentials",
+    ".cargo/credentials.toml", ".bundle/config", ".gem/credentials", ".m2/settings.xml",
+    ".m2/settings-security.xml", ".local/share/uv/credentials", ".local/share/keyrings", ".config/composer/auth.json",
+)  # fmt: skip
+_LEFT_OUT = frozenset((*_CACHES, *_PRIVATE))
+# Folders of third-party code.
+_PACKAGES = frozenset("site-packages dist-packages node_modules registry mod .cache .rustup .pyenv .nvm".split())
+_PYTHON = re.compile(rb"#!.*\b(?:python|pypy)[\d.]*", re.I)
+_LIBRARY = (".so", ".a", ".dylib")
+
+
+def kept_files(layer: Path, home: Path, below: str = "") -> Iterator[str]:
+    """Paths of files and links in `layer` that belong to the environment; `home` is the user's own home.
+
+    `below` is the folder of the home that `layer` represents. Skips empty files and links left by mounts.
+    """
+    for entry in sorted(os.scandir(layer), key=lambda one: one.name):
+        path = f"{below}/{entry.name}" if below else entry.name
+        if path in _LEFT_OUT:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from kept_files(Path(entry.path), home, path)
+            continue
+        info = entry.stat(follow_symlinks=False)
+        is_link, is_file = stat.S_ISLNK(info.st_mode), stat.S_ISREG(info.st_mode)
+        is_mount_point = (is_link or not info.st_size) and os.path.lexists(home / path)
+        if (is_link or is_file) and not is_mount_point:
+            yield path
+
+
+def has_built_programs(home: Path) -> bool:
+    """True if the home contains programs or libraries that may be built from the sources, e.g. by `go install`."""
+    for place, folders, files in walk_folders(home):
+        here = Path(place)
+        folders[:] = [name for name in folders if name not in _PACKAGES and not (here / name / "pyvenv.cfg").is_file()]
+        first_part = here.relative_to(home).parts[:1]
+        visible = bool(first_part) and not first_part[0].startswith(".")
+        for name in files:
+            if (visible or here.name in ("bin", "sbin") or name.endswith(_LIBRARY)) and _is_built(here / name):
+                return True
+    return False
+
+
+def _is_built(file: Path) -> bool:
+    """True for regular files that are not Python scripts: imports of Python programs are checked separately."""
+    if file.is_symlink() or not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return _PYTHON.match(stream.read(200)) is None

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from burnish.checks.reading import MOST_CASES, Reading
-from burnish.checks.text_reader import Case, failures_of, make_counts
+from burnish.checks.reading import MOST_CASES, Case, Reading, failures_of, make_counts
 
 _RESULT = re.compile(r"\s*--- (FAIL|PASS|SKIP): (\S+) \(")
 _PACKAGE = re.compile(r"(ok|FAIL)\s+(\S+)\s+(\S.*)")

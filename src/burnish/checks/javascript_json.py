@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from burnish.checks.reading import MOST_CASES, Reading, path_in_repository
-from burnish.checks.text_reader import Case, failures_of, local_name, make_counts
+from burnish.checks.reading import MOST_CASES, Case, Reading, failures_of, local_name, make_counts, path_in_repository
 
 _BAD = "failed"
 

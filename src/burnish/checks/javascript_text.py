@@ -6,8 +6,16 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import Reading, path_in_repository
-from burnish.checks.text_reader import UNLISTED, Case, failures_of, local_name, make_counts, number
+from burnish.checks.reading import (
+    UNLISTED,
+    Case,
+    Reading,
+    failures_of,
+    local_name,
+    make_counts,
+    number,
+    path_in_repository,
+)
 
 _JEST_FILE = re.compile(r"(PASS|FAIL) (\S.*?)(?: \([\d.]+ m?s\))?")
 _JEST_CASE = re.compile(r"  ● (\S.*)")

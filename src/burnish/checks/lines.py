@@ -1,12 +1,20 @@
-"""Reads the problems that linters print, on one line or on several (rustc and clippy, eslint)."""
+"""Reads printed lines: problems that linters print, and failures that match a user-defined pattern."""
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.checks.reading import path_in_repository, shortened
+from burnish.checks import line_pattern_main
+from burnish.checks.reading import Reading, path_in_repository, shortened
+from burnish.core.check import TestFailure
+from burnish.core.error_lines import pattern_problem
 from burnish.core.finding import Category, Remark, Severity
+from burnish.errors import BurnishError
+from burnish.proc.capture import capture
 
 MOST = 5000
 LONGEST = 5000
@@ -95,3 +103,25 @@ def _remark(file: str, line: int, words: str, source: str, severity: Severity) -
     rule, text = (match["rule"], match["text"]) if match else ("", words)
     title = shortened(text, longest=200) or rule
     return Remark(Category.CODE, severity, title, file=file, line=line or None, rule=rule, source=source)
+
+
+MOST_FAILURES = 20_000
+# Python's regular expressions can take exponential time, and cannot be interrupted inside the process.
+PATTERN_SECONDS = 30.0
+
+
+def read_pattern(pattern: str, files: Sequence[Path], *, seconds: float = PATTERN_SECONDS) -> Reading:
+    """The failures named by lines of these files. Never raises."""
+    if problem := pattern_problem(pattern):
+        return Reading(error=problem)
+    existing = [str(path) for path in files if path.is_file()]
+    request = json.dumps({"pattern": pattern, "files": existing, "most": MOST_FAILURES + 1})
+    argv = [sys.executable, "-I", "-S", str(Path(line_pattern_main.__file__))]
+    try:
+        result = capture(argv, cwd=Path(sys.prefix), env={}, stdin=request.encode(), timeout=seconds)
+        names = [str(name) for name in json.loads(result.stdout)]
+    except (BurnishError, ValueError):
+        return Reading(error=f"the pattern {pattern!r} could not be applied to the output within {seconds:g} seconds")
+    partial = f"only the first {MOST_FAILURES} failures were read" if len(names) > MOST_FAILURES else ""
+    unique = dict.fromkeys(shortened(name, longest=500) for name in names[:MOST_FAILURES])
+    return Reading(failures=tuple(TestFailure(name, "failed") for name in unique), partial=partial)

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import Reading, path_in_repository
-from burnish.checks.text_reader import UNLISTED, Case, failures_of, make_counts, number
+from burnish.checks.reading import UNLISTED, Case, Reading, failures_of, make_counts, number, path_in_repository
 
 _SUMMARY = re.compile(r"=+ short test summary info =+")
 _END = re.compile(

@@ -13,10 +13,9 @@ from burnish.checks.javascript_text import JestReader, MochaReader, NodeSpecRead
 from burnish.checks.junit import read_junit
 from burnish.checks.placement import Placement
 from burnish.checks.pytest_text import PytestReader
-from burnish.checks.reading import Reading, iterate_lines, merge_readings, read_report
+from burnish.checks.reading import Reading, TextReader, iterate_lines, merge_readings, read_report
 from burnish.checks.sarif import read_sarif
 from burnish.checks.tap import TapTextReader, read_tap
-from burnish.checks.text_reader import TextReader
 from burnish.checks.unittest_text import UnittestReader
 from burnish.folder_walk import walk_folders
 from burnish.proc.text import clean_text

@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from burnish.checks.checkout_programs import CheckoutProgram
+from burnish.checks.checkout_programs import CheckoutProgram, program_problem, started_elsewhere, with_program_report
+from burnish.checks.command_line import uncommitted_only
 from burnish.checks.go_test import plain_output
-from burnish.checks.import_report import import_hint, imported_elsewhere, with_import_report
+from burnish.checks.import_report import import_hint, imported_elsewhere, unreported_imports, with_import_report
 from burnish.checks.outcome import error_report, report_of, tail_of
 from burnish.checks.placement import Placement
-from burnish.checks.prepare import prepare
-from burnish.checks.program_report import program_problem, started_elsewhere, with_program_report
 from burnish.checks.reading import iterate_lines
 from burnish.checks.report_formats import marks_of
-from burnish.checks.uncommitted_files import uncommitted_only
-from burnish.checks.unreported_imports import unreported_imports
+from burnish.checks.runners import prepare
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
 from burnish.proc.run import Command, ProgramMissing, ShimLost, StopToken, run

@@ -8,8 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import MOST_CASES, Reading, path_in_repository, shortened
-from burnish.checks.text_reader import Case, failures_of, local_name, make_counts
+from burnish.checks.reading import (
+    MOST_CASES,
+    Case,
+    Reading,
+    failures_of,
+    local_name,
+    make_counts,
+    path_in_repository,
+    shortened,
+)
 
 _PLAN = re.compile(r"1\.\.(\d{1,9})(?:\s|$)")
 _TEST = re.compile(r"(not )?ok(?=\s|$)(?:\s+(\d{1,9})(?=\s|$))?(?:\s+-)?\s*(.*)", re.DOTALL)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from burnish.checks.reading import Reading
-from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, failures_of, local_name, make_counts, number
+from burnish.checks.reading import CUT_SHORT, UNLISTED, Case, Reading, failures_of, local_name, make_counts, number
 
 _RULE = "=" * 70
 _LINE = "-" * 70

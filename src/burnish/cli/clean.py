@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import columns, mark, say, say_json, tell
+from burnish.cli.output import clean as harmless
+from burnish.cli.output import columns, count, cut, mark, one_line, pad, say, say_json, tell
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, offer_tasks, open_app
-from burnish.cli.text import clean as harmless
-from burnish.cli.text import count, cut, one_line, pad
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from burnish.cli.text import one_line
+from burnish.cli.output import one_line
 from burnish.errors import BurnishError
 
 

@@ -7,15 +7,14 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import coloured, columns, paint, say, say_json
+from burnish.cli.output import clean, coloured, columns, cut, one_line, pad, paint, say, say_json, visible, width
 from burnish.cli.pager import paged
 from burnish.cli.parameters import Argument
 from burnish.cli.session import AsJson, start_dir, tell_approval_cost
-from burnish.cli.text import clean, cut, one_line, pad, visible, width
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.config.reserved import IgnoredKey
+    from burnish.config.repository import IgnoredKey
     from burnish.features.settings.provenance import Value
 
 ACTIONS = ("show", "path", "reference")

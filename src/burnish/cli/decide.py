@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from burnish.cli import questions
-from burnish.cli.output import say, say_json, tell, titled
+from burnish.cli.output import count, one_line, say, say_json, tell, titled
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, TaskId, open_app
-from burnish.cli.text import count, one_line
 from burnish.core.gate import GateChoice, GateDecision
 from burnish.core.override import OverrideReasons
 from burnish.core.review import UnseenFile

@@ -11,10 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import coloured, columns, paint, say, say_json
+from burnish.cli.output import coloured, columns, one_line, paint, say, say_json, wrap
 from burnish.cli.parameters import Option
 from burnish.cli.session import SESSION, AsJson
-from burnish.cli.text import one_line, wrap
 from burnish.errors import BadInput, BurnishError
 
 if TYPE_CHECKING:
@@ -94,8 +93,7 @@ class DemoView:
 
 def _run_tasks(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list[str]]:
     """Run the tasks; return their records and the unexpected outcomes."""
-    from burnish.demo.outcome import summarize
-    from burnish.demo.tasks import TASKS, unexpected_outcomes
+    from burnish.demo.stage import TASKS, summarize, unexpected_outcomes
     from burnish.runtime import open_reader
     from burnish.views.task import show_json
 

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import coloured, columns, paint, say, say_json
+from burnish.cli.output import coloured, columns, count, one_line, pad, paint, say, say_json, visible, width, wrap
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, start_dir
-from burnish.cli.text import count, one_line, pad, visible, width, wrap
 
 if TYPE_CHECKING:
     from burnish.features.doctor.diagnostic import Diagnostic
@@ -31,7 +30,7 @@ def doctor(
 
     signs = examine(start_dir(), encoding=sys.stdout.encoding or "")
     if probe:
-        from burnish.features.doctor.probe import probe_signs
+        from burnish.features.doctor.agents import probe_signs
 
         signs += probe_signs(start_dir())
     if as_json:

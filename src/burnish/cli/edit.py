@@ -174,7 +174,7 @@ def _checklist(
 ) -> tuple[Item, ...] | None:
     if not (items or tick or untick):
         return None
-    from burnish.runtime.task_validation import ticked
+    from burnish.runtime.tasks import ticked
 
     new_items = tuple(Item(text) for text in items or ())
     return ticked(new_items or app.store.task(app.key, number).spec.checklist, tick, untick)

@@ -7,10 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import BY_SEVERITY, coloured, columns, paint, say, say_json, tell
+from burnish.cli.output import (
+    BY_SEVERITY,
+    clean,
+    coloured,
+    columns,
+    count,
+    cut,
+    one_line,
+    pad,
+    paint,
+    say,
+    say_json,
+    tell,
+    width,
+)
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, TaskId, open_app, open_reader
-from burnish.cli.text import clean, count, cut, one_line, pad, width
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -153,7 +166,7 @@ def reopen(
 
 
 def _day(text: str) -> date:
-    from burnish.runtime.task_validation import refuse_past
+    from burnish.runtime.tasks import refuse_past
 
     try:
         day = date.fromisoformat(text.strip())

@@ -12,8 +12,20 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from burnish.cli import questions
-from burnish.cli.output import BY_SEVERITY, coloured, columns, fitted, paint, spoken, tell
-from burnish.cli.text import count, cut, one_line, width, wrap
+from burnish.cli.output import (
+    BY_SEVERITY,
+    coloured,
+    columns,
+    count,
+    cut,
+    fitted,
+    one_line,
+    paint,
+    spoken,
+    tell,
+    width,
+    wrap,
+)
 from burnish.core.finding import Finding, blocks, worst_first
 from burnish.core.gate import GateChoice, GateDecision, GateView
 

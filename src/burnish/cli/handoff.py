@@ -7,10 +7,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import coloured, paint, say, say_json, tell
+from burnish.cli.output import clean, coloured, count, one_line, paint, say, say_json, tell
 from burnish.cli.parameters import Option
 from burnish.cli.session import SESSION, AsJson, TaskId, open_app
-from burnish.cli.text import clean, count, one_line
 from burnish.core.flow import RUNNING
 from burnish.core.review import Verdict
 from burnish.core.status import Status

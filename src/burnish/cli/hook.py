@@ -8,10 +8,9 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import coloured, paint, say, say_json, tell
+from burnish.cli.output import clean, coloured, one_line, paint, say, say_json, tell
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, start_dir
-from burnish.cli.text import clean, one_line
 from burnish.errors import BadInput, BurnishError
 
 if TYPE_CHECKING:

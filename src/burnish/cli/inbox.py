@@ -7,11 +7,23 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import BY_STATUS, coloured, columns, mark, paint, say, say_json
+from burnish.cli.output import (
+    BY_STATUS,
+    coloured,
+    columns,
+    count,
+    cut,
+    mark,
+    one_line,
+    paint,
+    say,
+    say_json,
+    width,
+    wrap,
+)
 from burnish.cli.parameters import Option
 from burnish.cli.projects import ago
 from burnish.cli.session import AsJson, open_reader
-from burnish.cli.text import count, cut, one_line, width, wrap
 from burnish.views.status import MARKS
 
 if TYPE_CHECKING:

@@ -8,10 +8,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import coloured, columns, is_plain, mark, paint, say, say_json, tell
+from burnish.cli.output import (
+    clean,
+    coloured,
+    columns,
+    cut,
+    duration,
+    is_plain,
+    mark,
+    one_line,
+    pad,
+    paint,
+    say,
+    say_json,
+    tell,
+    visible,
+    width,
+    wrap,
+)
 from burnish.cli.parameters import Option
 from burnish.cli.session import SESSION, AsJson, follow_move, start_dir
-from burnish.cli.text import clean, cut, duration, one_line, pad, visible, width, wrap
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-from burnish.cli.output import coloured, paint, say, say_json, tell
+from burnish.cli.output import clean, coloured, paint, say, say_json, tell
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, TaskId, open_app
-from burnish.cli.text import clean
 from burnish.core.task import task_id
 
 

@@ -14,9 +14,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from burnish.cli import progress_text as story
+from burnish.cli import progress
+from burnish.cli.output import cut, duration, one_line, width
 from burnish.cli.progress import PlainProgress
-from burnish.cli.text import cut, duration, one_line, width
 from burnish.core.cost import short_cost
 from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
@@ -57,8 +57,8 @@ class LiveProgress(PlainProgress):
             if task.status not in RUNNING:
                 self.rows.pop(task.id, None)
             elif event.type == "phase.started":
-                words = story.STARTS.get(read(PhaseStarted, event.data).phase, "Working…")
-                counter = story.counter(task, event.cycle)
+                words = progress.STARTS.get(read(PhaseStarted, event.data).phase, "Working…")
+                counter = progress.counter(task, event.cycle)
                 self.rows[task.id] = Row(task, f"{counter} {words}", time.monotonic(), Spinner("dots"))
             elif event.type in ("phase.finished", "phase.failed"):
                 self.rows.pop(task.id, None)

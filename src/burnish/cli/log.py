@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import columns, json_text, say, say_json, tell
+from burnish.cli.output import clean, columns, cut, json_text, one_line, say, say_json, tell
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app, open_reader
-from burnish.cli.text import clean, cut, one_line
 from burnish.core.flow import RUNNING
 from burnish.core.task import task_id
 from burnish.errors import BadInput
@@ -199,7 +198,7 @@ def events(
 def _say_event(event: RecordedEvent, as_json: bool) -> None:
     import sys
 
-    from burnish.cli.progress_text import brief
+    from burnish.cli.progress import brief
     from burnish.views.task import event_json
 
     if as_json:

@@ -5,10 +5,22 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import advise, coloured, complain, fitted, mark, paint, say, say_json, tell
+from burnish.cli.output import (
+    advise,
+    clean,
+    coloured,
+    complain,
+    cut,
+    fitted,
+    mark,
+    one_line,
+    paint,
+    say,
+    say_json,
+    tell,
+)
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, offer_tasks, open_app
-from burnish.cli.text import clean, cut, one_line
 from burnish.core.check import INDISTINGUISHABLE
 from burnish.core.task import task_id
 from burnish.errors import BadInput

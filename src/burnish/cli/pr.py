@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from burnish.cli.output import mark, say, say_json
+from burnish.cli.output import clean, mark, say, say_json
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, TaskId, open_app
-from burnish.cli.text import clean
 from burnish.core.task import task_id
 
 

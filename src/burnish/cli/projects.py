@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli import complete
-from burnish.cli.output import coloured, columns, paint, say, say_json, tell
+from burnish.cli.output import coloured, columns, count, cut, one_line, pad, paint, say, say_json, tell, width
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, start_dir
-from burnish.cli.text import count, cut, one_line, pad, width
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def ago(moment: str, now: datetime) -> str:
 
 
 def _relink(name: str | None, as_json: bool, *, new: bool) -> None:
-    from burnish.features.projects.relink import make_own, relink
+    from burnish.features.projects.projects import make_own, relink
 
     if new and name:
         raise BadInput("NAME and --new cannot be combined.", hint="Use one of them.")

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import coloured, fitted, paint, say, say_json, tell
+from burnish.cli.output import clean, coloured, fitted, one_line, paint, say, say_json, tell
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, open_app
-from burnish.cli.text import clean, one_line
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 

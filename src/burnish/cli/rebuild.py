@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import mark, say, say_json, tell
+from burnish.cli.output import clean, count, mark, say, say_json, tell
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, open_app
-from burnish.cli.text import clean, count
 
 if TYPE_CHECKING:
     from burnish.features.rebuild.rebuild import RebuildReport

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from burnish.cli.output import BY_SEVERITY, paint
-from burnish.cli.text import clean, count, cut, one_line, wrap
+from burnish.cli.output import BY_SEVERITY, clean, count, cut, one_line, paint, wrap
 from burnish.core.decision import effective_verdict
 from burnish.core.finding import Finding, Remark, Severity
 from burnish.core.review import Verdict

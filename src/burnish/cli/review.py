@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import coloured, columns, is_plain, say, say_json, tell
+from burnish.cli.output import clean, coloured, columns, cut, is_plain, one_line, say, say_json, tell
 from burnish.cli.pager import paged
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.report import ReportText, report
 from burnish.cli.run import ExitZero
 from burnish.cli.session import SESSION, AsJson, start_dir
-from burnish.cli.text import clean, cut, one_line
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 

@@ -6,10 +6,22 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import BY_STATUS, coloured, fitted, mark, paint, say, say_json, tell, titled
+from burnish.cli.output import (
+    BY_STATUS,
+    clean,
+    coloured,
+    count,
+    fitted,
+    mark,
+    one_line,
+    paint,
+    say,
+    say_json,
+    tell,
+    titled,
+)
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
-from burnish.cli.text import clean, count, one_line
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -192,7 +204,7 @@ def exit_code(tasks: Iterable[Task], *, waiting: bool, interrupted: bool, exit_z
 
 
 def say_report(report: RunReport, request: RunRequest, *, is_printed: bool = False) -> None:
-    from burnish.cli.progress_text import advice, result
+    from burnish.cli.progress import advice, result
 
     on = coloured(sys.stdout)
     if request.dry_run:

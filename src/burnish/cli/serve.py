@@ -14,8 +14,8 @@ from burnish.cli.session import AsJson
 from burnish.proc.own_programs import own_path
 
 if TYPE_CHECKING:
-    from burnish.web.login_codes import LoginCodes
     from burnish.web.server import Address
+    from burnish.web.sessions import LoginCodes
 
 
 def serve(

@@ -85,8 +85,7 @@ def follow_move() -> None:
 
 def _report_move(note: str) -> None:
     if note:
-        from burnish.cli.output import tell
-        from burnish.cli.text import one_line
+        from burnish.cli.output import one_line, tell
 
         tell(one_line(note))
 

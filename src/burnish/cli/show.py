@@ -6,10 +6,9 @@ import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import coloured, columns, say, say_json, tell
+from burnish.cli.output import clean, coloured, columns, say, say_json, tell
 from burnish.cli.parameters import Argument
 from burnish.cli.session import AsJson, offer_tasks, open_app, open_reader
-from burnish.cli.text import clean
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 

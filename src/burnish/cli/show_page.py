@@ -6,8 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from burnish.cli.findings import place, said_of
-from burnish.cli.output import BY_SEVERITY, BY_STATUS, mark, paint
-from burnish.cli.text import clean, count, cut, duration, one_line, pad, width, wrap
+from burnish.cli.output import (
+    BY_SEVERITY,
+    BY_STATUS,
+    clean,
+    count,
+    cut,
+    duration,
+    mark,
+    one_line,
+    pad,
+    paint,
+    width,
+    wrap,
+)
 from burnish.core.check import count_of
 from burnish.core.cost import cost_with_source
 from burnish.core.finding import ALIVE

@@ -7,10 +7,23 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import BY_STATUS, coloured, columns, mark, paint, say, say_json, tell
+from burnish.cli.output import (
+    BY_STATUS,
+    LONGEST_TITLE,
+    coloured,
+    columns,
+    cut,
+    mark,
+    one_line,
+    pad,
+    paint,
+    say,
+    say_json,
+    tell,
+    width,
+)
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, open_reader, tell_approval_cost
-from burnish.cli.text import LONGEST_TITLE, cut, one_line, pad, width
 
 if TYPE_CHECKING:
     from burnish.core.task import Task

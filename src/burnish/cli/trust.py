@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import coloured, columns, paint, say, say_json, tell
+from burnish.cli.output import coloured, columns, pad, paint, say, say_json, tell, visible, width
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, follow_move, start_dir, tell_approval_cost
-from burnish.cli.text import pad, visible, width
 from burnish.errors import Untrusted
 
 if TYPE_CHECKING:

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.config.environment import env_layer
-from burnish.config.repository import RepositoryContent, repository_layer
-from burnish.config.reserved import IgnoredKey
-from burnish.config.sources import Layer, flag_layer, yaml_layer
+from burnish.config.repository import IgnoredKey, RepositoryContent, repository_layer
+from burnish.config.sources import Layer, env_layer, flag_layer, yaml_layer
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr
 from burnish.config import sections as s
 from burnish.config import values as v
 from burnish.config.kinds import KINDS
-from burnish.config.reserved import IgnoredKey
+from burnish.config.repository import IgnoredKey
 
 DEFAULT = "default"
 
@@ -137,3 +137,10 @@ def _plain(value: Any) -> Any:
         set_fields = value.model_fields_set
         return {key: _plain(getattr(value, key)) for key in type(value).model_fields if key in set_fields}
     return value
+
+
+def unused_settings(config: Config) -> list[str]:
+    """One line for all that are set; empty if none is."""
+    names = [f"agents.{name}.effort" for name, agent in sorted(config.agents.items()) if agent.effort is not None]
+    names += ["budget.reserve"] if config.budget.reserve is not None else []
+    return [f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no effect in this version."] if names else []

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from burnish.config.kinds import REPORTS
-from burnish.core.failure_pattern import pattern_problem
+from burnish.core.error_lines import pattern_problem
 
 Text = Annotated[StrictStr, Field(min_length=1)]
 Flag = StrictBool

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from pathlib import PurePosixPath
+from typing import Any, TypeVar
 
+from burnish.core.change import Change, ChangedFile
 from burnish.core.error_lines import first_error
 from burnish.core.finding import Remark
 from burnish.core.policy import is_test
@@ -182,3 +186,125 @@ class Comparison:
     def clean(self) -> bool:
         """Nothing that this change is to blame for."""
         return not (self.new or self.new_remarks or self.broken)
+
+
+# -- flaky ----------------------------------------------------------------------------------------
+# Tests that fail and then pass on the same tree: when that excuses them, and what it does to a report.
+
+# More new failures than this are not run again: that many at once are not chance.
+MOST_RERUN = 10
+_PLACES = (re.compile(r'File "([^"\n]+)", line (\d{1,8})'), re.compile(r"([\w./@+-]+\.\w{1,8}):(\d{1,8})\b"))
+
+
+def is_blamed(failure: TestFailure, change: Change) -> bool:
+    """Whether the change touches the test itself or a line in its traceback."""
+    return any(_touches_test(failure, file) for file in change.files) or _crosses(failure.message, change)
+
+
+def _touches_test(failure: TestFailure, file: ChangedFile) -> bool:
+    paths = {path for path in (file.path, file.old_path) if path}
+    if failure.file:
+        return failure.file in paths
+    # Some runners name no file: a test is then known by the class, module or folder in its name.
+    words = set(re.split(r"[^\w-]+", failure.name))
+    return any(PurePosixPath(path).stem in words or path in failure.name for path in paths)
+
+
+def _crosses(message: str, change: Change) -> bool:
+    lines_by_path = {file.path: file.changed_lines() for file in change.files if file.hunks}
+    for pattern in _PLACES:
+        for place, line in pattern.findall(message):
+            if any(_is_same_file(place, path) and int(line) in lines for path, lines in lines_by_path.items()):
+                return True
+    return False
+
+
+def _is_same_file(place: str, path: str) -> bool:
+    """A traceback may name a file by its full path, from the root, or by its name alone."""
+    return place == path or place.endswith(f"/{path}") or path.endswith(f"/{place.removeprefix('./')}")
+
+
+def without_flaky(report: CheckReport, names: Collection[str]) -> CheckReport:
+    """The report with these failures counted as passed, since they passed when they were run again."""
+    flaky = tuple(one for one in report.failures if one.name in names)
+    if not flaky:
+        return report
+    failures = tuple(one for one in report.failures if one.name not in names)
+    counts = report.counts
+    if counts:
+        # a case with several failed subtests is counted once
+        cases = min(len(flaky), counts.failed)
+        counts = Counts(counts.total, counts.passed + cases, counts.failed - cases, counts.skipped)
+    status = report.status if failures or report.remarks else CheckStatus.PASSED
+    flaky_names = (*report.flaky, *(one.name for one in flaky))
+    return replace(report, failures=failures, counts=counts, status=status, flaky=flaky_names)
+
+
+# -- compare --------------------------------------------------------------------------------------
+# Compares a check's report with its report at the base, to find what the change broke.
+
+T = TypeVar("T")
+
+
+def compare(report: CheckReport, baseline: CheckReport | None) -> Comparison:
+    """Sort failures into new and old. Without a usable baseline all failures are new."""
+    base = baseline if baseline and baseline.status is not CheckStatus.ERROR else None
+    key = _failure_key(report, base)
+    new, old = _split(report.failures, base.failures if base else (), key=key)
+    new_remarks, _ = _split(report.remarks, base.remarks if base else (), key=_identity)
+    return Comparison(
+        report=report,
+        baseline=base,
+        new=new,
+        old=old,
+        fixed=_fixed(report, base, key),
+        new_remarks=new_remarks,
+        broken=not new and not new_remarks and _broken(report, base),
+    )
+
+
+def _split(
+    now: Iterable[T], before: Iterable[T], *, key: Callable[[T], Hashable]
+) -> tuple[tuple[T, ...], tuple[T, ...]]:
+    """New and old items; of two equal items where the base had one, one is new and one is old."""
+    remaining = Counter(key(one) for one in before)
+    new: list[T] = []
+    old: list[T] = []
+    for one in now:
+        is_old = remaining[key(one)] > 0
+        remaining[key(one)] -= is_old
+        (old if is_old else new).append(one)
+    return tuple(new), tuple(old)
+
+
+def _failure_key(report: CheckReport, base: CheckReport | None) -> Callable[[TestFailure], Hashable]:
+    """Name and file: node:test and mocha leave the file out of the name, and tests of two files may share one."""
+    failures = (*report.failures, *(base.failures if base else ()))
+    without_file = {one.name for one in failures if one.file is None}
+    return lambda one: (one.name, None if one.name in without_file else one.file)
+
+
+def _identity(remark: Remark) -> tuple[str | None, str, str]:
+    # Line numbers shift with every edit above them, and some linters put them into their messages.
+    return remark.file, remark.rule, re.sub(r"\d+", "#", remark.title)
+
+
+def _fixed(report: CheckReport, base: CheckReport | None, key: Callable[[TestFailure], Hashable]) -> tuple[str, ...]:
+    if base is None or report.counts is None or report.status is CheckStatus.ERROR:
+        return ()
+    still = {key(one) for one in report.failures}
+    return tuple(dict.fromkeys(one.name for one in base.failures if key(one) not in still))
+
+
+def _broken(report: CheckReport, base: CheckReport | None) -> bool:
+    """True if the check fails and neither a new failure nor the state of the base explains it."""
+    if report.status is CheckStatus.PASSED:
+        return False
+    if report.status is CheckStatus.ERROR or base is None or base.status is CheckStatus.PASSED:
+        return True
+    had_cases, has_cases = _has_cases(base), _has_cases(report)
+    return report.exit_code != base.exit_code or (had_cases and not has_cases)
+
+
+def _has_cases(report: CheckReport) -> bool:
+    return bool(report.failures or report.remarks)

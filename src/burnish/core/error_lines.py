@@ -72,3 +72,17 @@ def last_lines(text: str, *, most: int = TAIL_LINES) -> str:
     """The end of what was printed."""
     lines = [line.rstrip() for line in without_usage(text).splitlines() if line.strip()]
     return "\n".join(line[:LONGEST] for line in lines[-most:])
+
+
+LONGEST_PATTERN = 500
+
+
+def pattern_problem(pattern: str) -> str:
+    """Why a pattern cannot be used, "" if it can."""
+    if len(pattern) > LONGEST_PATTERN:
+        return f"the pattern is longer than {LONGEST_PATTERN} characters"
+    try:
+        regex = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"the pattern is not a valid regular expression: {error}"
+    return "" if "name" in regex.groupindex else "the pattern needs a group for the test's name: (?P<name>…)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -27,3 +28,21 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", text)
     words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return re.compile("".join(words.get(part, re.escape(part)) for part in parts), re.S)
+
+
+# There `claude.md` is the file that a program opens as `CLAUDE.md`; elsewhere `docs/agents.md` is a page like others.
+_CASE = re.IGNORECASE if sys.platform in ("darwin", "win32") else re.NOFLAG
+
+
+def is_named(path: str, patterns: Iterable[str]) -> bool:
+    """Does a pattern name this file, or a folder that it lies in, at any depth?
+
+    A pattern is a name or several joined by `/`; `*` stands for any part of one name.
+    """
+    return _expression(tuple(patterns)).search(path) is not None
+
+
+@lru_cache(maxsize=16)
+def _expression(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    names = "|".join(re.escape(pattern.strip("/")).replace(r"\*", "[^/]*") for pattern in patterns)
+    return re.compile(rf"(?:^|/)(?:{names})(?:/|$)" if names else r"(?!)", _CASE | re.DOTALL)

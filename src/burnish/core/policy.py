@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from burnish.core.approval_criteria import ApprovalCriteria
+from burnish.core.approval import ApprovalCriteria
 from burnish.core.finding import Severity
 
 

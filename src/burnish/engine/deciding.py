@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from burnish.core.approval import asked_for
-from burnish.core.approval_criteria import ApprovalCriteria
+from burnish.core.approval import ApprovalCriteria, asked_for
 from burnish.core.check import INDISTINGUISHABLE
 from burnish.core.codec import encode
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait

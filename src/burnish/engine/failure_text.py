@@ -6,7 +6,7 @@ import re
 
 from burnish.core.history import History
 from burnish.core.journal import Failure
-from burnish.review.fence import cut_text
+from burnish.review.quoting import cut_text
 
 # room for the note of how much was left out
 _NOTE = 60

@@ -9,7 +9,7 @@ from burnish.core.history import History
 from burnish.core.override import OverrideReasons
 from burnish.core.task import Spec, Task
 from burnish.engine.ports import Deps
-from burnish.review.fence import cut_text, fenced
+from burnish.review.quoting import cut_text, fenced
 
 # bytes of reviewers' text in one task
 LONGEST_TEXT = 32 * 1024

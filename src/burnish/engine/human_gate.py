@@ -15,11 +15,10 @@ from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import stored_review, unseen_in_cycle
 from burnish.core.status import ReviewStatus, Status
 from burnish.core.task import TaskType
-from burnish.engine.archive import archive
+from burnish.engine.archive import archive, mark_overrides
 from burnish.engine.commands.decide import checks_stand, decide, is_against
 from burnish.engine.commands.override import judged_commit
 from burnish.engine.ports import Deps
-from burnish.engine.record_review import mark_overrides
 from burnish.engine.transitions import status_events
 from burnish.errors import BurnishError
 

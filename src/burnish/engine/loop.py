@@ -6,24 +6,26 @@ import errno
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
+from burnish.core.budget import overspent, task_limits
 from burnish.core.flow import RUNNING, CheckStep, DecideStep, ReviewStep, Step, StopStep, WorkStep, next_step
 from burnish.core.history import History
+from burnish.core.journal_events import BudgetNotice, new_event
 from burnish.core.status import ErrorCode, Reason, Status
 from burnish.core.task import Task
 from burnish.engine.archive import archive
-from burnish.engine.budget_gate import exceeded_limit, stop_for_budget
 from burnish.engine.checking import check
 from burnish.engine.commands.lifecycle import void_stale
 from burnish.engine.deciding import settle
 from burnish.engine.failure_text import with_task
 from burnish.engine.human_gate import ask_person
+from burnish.engine.metering import warn
 from burnish.engine.ports import Deps
 from burnish.engine.review_fix import review_and_fix
-from burnish.engine.reviewing import review
+from burnish.engine.reviewing import panel_for, review
 from burnish.engine.shared_branch import alone_on_branch, void_others
 from burnish.engine.task_setup import TaskSetup, on_base, prepare, set_up
 from burnish.engine.transitions import judge_again_on_new_base, rebased, status_events, verdict_when_stopped
-from burnish.engine.work import committed, record_failure, save_leftovers, work
+from burnish.engine.work import author_of, committed, record_failure, save_leftovers, work
 from burnish.errors import BurnishError, NotCommitted, OverBudget, PhaseFailed, SecretFound
 from burnish.sanitize import escape_controls
 
@@ -234,3 +236,36 @@ def _tripped(deps: Deps, task: Task) -> bool:
     failures = [p.result for p in deps.event_log.history(task.id).failures()]
     alike = [(failure.phase, failure.error, failure.what, failure.commit) for failure in failures[-BREAKER:]]
     return len(alike) == BREAKER and len(set(alike)) == 1 and alike[0][1] not in _NOT_THE_TASKS
+
+
+# -- budget gate ----------------------------------------------------------------------------------
+# Before a phase that costs money: is there any left?
+
+
+def exceeded_limit(deps: Deps, setup: TaskSetup, history: History, step: Step) -> bool:
+    """Blocked, with all that was done kept, where a budget is reached; a warning where it nearly is."""
+    if not isinstance(step, WorkStep | ReviewStep):
+        return False
+    task = history.task
+    limits = (*task_limits(task, setup.policy), *deps.budget_tracker.limits(_agents(setup, step)))
+    why = overspent(limits)
+    if why:
+        stop_for_budget(deps, task, step.cycle, why)
+        return True
+    warn(deps, task, step.cycle, limits)
+    return False
+
+
+def stop_for_budget(deps: Deps, task: Task, cycle: int, why: str) -> Task:
+    """A person decides whether it is worth more."""
+    budget_event = new_event("budget.reached", BudgetNotice(why), run=task.run, cycle=cycle)
+    final = verdict_when_stopped(deps.event_log.history(task.id))
+    return deps.record(
+        task, budget_event, status_events(task, Status.BLOCKED, reason=Reason.BUDGET, note=why, final_verdict=final)
+    )
+
+
+def _agents(setup: TaskSetup, step: WorkStep | ReviewStep) -> list[str]:
+    if isinstance(step, WorkStep):
+        return [author_of(setup, step)[0]]
+    return [spec.agent for spec in panel_for(setup.policy, step.step).reviewers]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from burnish.core.agent import AgentReply, AgentRequest, Setback, Use
 from burnish.core.budget import Limit, overspent, task_limits
 from burnish.core.codec import encode
 from burnish.core.cost import CostSource
 from burnish.core.journal import read
-from burnish.core.journal_events import BudgetNotice, PhaseProgress, new_event
+from burnish.core.journal_events import BudgetNotice, PhaseProgress, ReviewProgress, new_event
 from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.ports import Deps
-from burnish.engine.review_stream import ReviewStream
 from burnish.errors import OverBudget, PhaseFailed
+from burnish.review.quoting import one_line
 
 Ask = Callable[[AgentRequest], AgentReply]
 
@@ -124,3 +126,32 @@ def _on_record(deps: Deps, task: Task, limit: Limit) -> bool:
     events = (e for e in deps.event_log.events(task.id) if e.type == "budget.warned" and e.run == task.run)
     notices = (read(BudgetNotice, event.data) for event in events)
     return any(notice.budget == limit.name and not notice.uncounted for notice in notices)
+
+
+# -- review stream --------------------------------------------------------------------------------
+# What a reviewer prints while it works, as `review.progress` events: few, short, and none of a quick review.
+
+# seconds between two events, and at most so many of one call: the log has every line
+PACE = 2.0
+MOST_SENT = 100
+LONGEST_LINE = 300
+
+
+@dataclass(slots=True)
+class ReviewStream:
+    deps: Deps
+    task: Task
+    request: AgentRequest
+    sent: int = 0
+    last: float = field(default_factory=time.monotonic)
+
+    def line(self, text: str) -> None:
+        """Called with each line of output; the newest one stands for those before it."""
+        now, words = time.monotonic(), one_line(text, longest=LONGEST_LINE)
+        # the verdict is reported as a whole, when the review is complete
+        is_verdict = "burnish-verdict" in words or words.startswith(("{", "```"))
+        if self.request.role != "review" or not words or is_verdict or self.sent >= MOST_SENT or now - self.last < PACE:
+            return
+        self.sent, self.last = self.sent + 1, now
+        data = ReviewProgress(self.request.agent, words)
+        self.deps.record(self.task, new_event("review.progress", data, run=self.task.run, cycle=self.request.cycle))

@@ -17,18 +17,22 @@ from burnish.core.decision import unjudged
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.recorded_reviews import not_allowed
 from burnish.core.review import PanelResult, Review, ReviewerResult, Unreadable, UnseenFile, Verdict
-from burnish.engine.merge_replies import added, merge_replies, repeated_replies
 from burnish.engine.ports import CallDir
 from burnish.engine.review_input import ReviewInput
 from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract
-from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, merge_prompts
+from burnish.review.context import (
+    ReviewContext,
+    ReviewPrompt,
+    build_review_prompt,
+    coverage,
+    merge_prompts,
+    wrap_in_command,
+)
 from burnish.review.external.reader import has_block
-from burnish.review.other_messages import only_rejecting_message, rejecting_message, rejecting_text
 from burnish.review.packing import batches, describe_hidden, passes
-from burnish.review.panel import combine, merge_compliance
-from burnish.review.prose import prose_of
-from burnish.review.slash import wrap_in_command
+from burnish.review.panel import combine, combined_reply, merge_compliance, merge_replies, repeated_replies
+from burnish.review.prose import only_rejecting_message, prose_of, rejecting_message, rejecting_text
 from burnish.review.unsigned import read_unsigned
 
 MOST_FILES = 200
@@ -337,7 +341,7 @@ def _again(
     if isinstance(second, Review) and second.verdict is Verdict.APPROVED:
         second = _unfounded(first, review_text, tuple(all_messages)) or second
     reading = _second_reading(first, second, why)
-    both = added(own, reply)
+    both = combined_reply(own, reply)
     if policy.parse_agent:
         # the review is the reviewer's: a parser only read it, and does not stand under the reviewer's name
         both = replace(both, text=own.text, command=own.command, model=own.model, provider=own.provider)
@@ -390,7 +394,7 @@ def _look_again(
 
 def _both(one: _ReadReply, more: _ReadReply) -> _ReadReply:
     """Two parts of one reviewer's word. One that could not be read spoils the whole."""
-    reply = added(one.reply, more.reply)
+    reply = combined_reply(one.reply, more.reply)
     prose = "\n\n".join(text for text in (one.prose, more.prose) if text)
     if isinstance(one.reading, Unreadable):
         return _ReadReply(reply, one.reading, prose)

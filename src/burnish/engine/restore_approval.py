@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from burnish.core.approval import JUDGING, EarlierApproval, earlier_approvals
 from burnish.core.codec import encode
 from burnish.core.decision import Accept
-from burnish.core.earlier_approvals import JUDGING, EarlierApproval, earlier_approvals
 from burnish.core.event import Event
 from burnish.core.flow import DecideStep, next_step
 from burnish.core.history import AnyPhase, History

@@ -19,13 +19,13 @@ from burnish.core.journal_events import new_event
 from burnish.core.ledger.ledger import absorb_review
 from burnish.core.review import Review, ReviewerResult, Verdict
 from burnish.core.task import Task
-from burnish.engine.ledger_events import finding_events
 from burnish.engine.metering import metered_call
 from burnish.engine.panel_review import ReviewerReply, ReviewSession, run_reviewers
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.review_input import review_input
 from burnish.engine.reviewing import conclude, reviewer_record, start_events
 from burnish.engine.task_setup import TaskSetup
+from burnish.engine.transitions import finding_events
 from burnish.engine.work import committed, save_leftovers
 
 

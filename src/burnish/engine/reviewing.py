@@ -17,13 +17,13 @@ from burnish.core.history import History
 from burnish.core.journal import RecordedRemark, ReviewerRecord, ReviewResult
 from burnish.core.journal_events import GuardBreach, PhaseStarted, ReviewCompleted, ReviewStarted, new_event
 from burnish.core.ledger.ledger import LedgerDiff, absorb_criteria, absorb_review, split_criterion_remarks
+from burnish.core.ledger.remark_grouping import limit_remarks, stands_for_more
 from burnish.core.policy import Policy
-from burnish.core.remark_limit import limit_remarks, stands_for_more
 from burnish.core.review import PanelResult, Review, ReviewerResult, Unreadable
 from burnish.core.task import Task
+from burnish.engine.archive import with_earlier, write_review_files, write_reviewer_files
 from burnish.engine.checking import since_waiver
 from burnish.engine.guard_phase import absorb_breach, absorb_touched, touched_event, watched
-from burnish.engine.ledger_events import finding_events
 from burnish.engine.metering import metered_call
 from burnish.engine.panel_review import (
     PanelSlot,
@@ -37,12 +37,12 @@ from burnish.engine.panel_review import (
 )
 from burnish.engine.ports import Deps, StaticReviewRequest
 from burnish.engine.ports_git import ReviewSnapshot
-from burnish.engine.record_review import with_earlier, write_review_files, write_reviewer_files
 from burnish.engine.review_input import ReviewInput, review_input
 from burnish.engine.task_setup import TaskSetup
-from burnish.review.fence import cut_text
-from burnish.review.finding_list import ALL_FINDINGS, all_findings_text
+from burnish.engine.transitions import finding_events
+from burnish.review.prompt_sections import ALL_FINDINGS, all_findings_text
 from burnish.review.prose import STORED_PROSE
+from burnish.review.quoting import cut_text
 
 # of one review, in its event
 MOST_GRAVE, MOST_NOTES, MOST_INSPECTED = 200, 200, 500

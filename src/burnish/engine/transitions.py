@@ -1,13 +1,23 @@
-"""The events that move a task: one place that knows their shape."""
+"""The events that move a task or change its findings: one place that knows their shape."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from burnish.core.event import Event
+from burnish.core.finding import Finding
 from burnish.core.history import History
 from burnish.core.journal import WorkResult, read
-from burnish.core.journal_events import DecisionMade, PhaseStarted, RunFinished, RunStarted, TaskStatus, new_event
+from burnish.core.journal_events import (
+    DecisionMade,
+    FindingChanged,
+    PhaseStarted,
+    RunFinished,
+    RunStarted,
+    TaskStatus,
+    new_event,
+)
+from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 
@@ -89,3 +99,23 @@ def judge_again_on_new_base(
 def work_by_hand(phase: str, commit: str, tree: str, why: str = "") -> WorkResult:
     """The result of a phase in which no agent worked."""
     return WorkResult(phase, commit=commit, tree=tree, changed=True, by_hand=True, why=why)
+
+
+# -- ledger events --------------------------------------------------------------------------------
+# A change of the ledger as events, one for each finding that is not as it was.
+
+
+def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: LedgerDiff) -> list[Event]:
+    old = {f.id: f for f in before}
+    changed_findings = [f for f in update.findings if old.get(f.id) != f]
+    return [
+        new_event(f"finding.{_kind(f.id, update)}", FindingChanged(f), run=task.run, cycle=cycle)
+        for f in changed_findings
+    ]
+
+
+def _kind(finding_id: str, update: LedgerDiff) -> str:
+    for kind in ("opened", "resolved", "reopened", "waived", "disputed"):
+        if finding_id in getattr(update, kind):
+            return kind
+    return "reanchored"

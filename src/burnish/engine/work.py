@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.commit import Commit
 from burnish.core.event import Event
 from burnish.core.flow import ReviewStep, WorkStep
-from burnish.core.history import History
+from burnish.core.history import History, with_result
 from burnish.core.journal import REVIEW_FIX, Failure, WorkResult
-from burnish.core.journal_events import PhaseRescued, PhaseStarted, new_event
+from burnish.core.journal_events import PhaseRescued, PhaseStarted, RunStarted, new_event
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
-from burnish.engine.attribution import AuthorSession, author_of, session_of, taken_over, who_did
-from burnish.engine.author_prompts import disputes_in, work_prompt
+from burnish.engine.author_prompts import brief_author, disputes_in, give_back, work_prompt
 from burnish.engine.failure_text import with_task
 from burnish.engine.guard_phase import touched_event, watched
 from burnish.engine.metering import metered_call
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.task_setup import SETUP_FILES, TaskSetup, isolation_env
 from burnish.engine.transitions import status_events
-from burnish.engine.unfinished_work import brief_author, give_back
 from burnish.errors import NotCommitted, PhaseFailed
-from burnish.review.commit_message import commit_subject, commit_variables
 from burnish.review.prose import last_words
+from burnish.review.templates import commit_subject, commit_variables
 from burnish.sanitize import escape_controls
 
 
@@ -321,3 +321,50 @@ def record_failure(
     )
     event = new_event("phase.failed", failure, run=task.run, cycle=cycle, explicit=("output", "kept"))
     deps.record(task, event)
+
+
+# -- attribution ----------------------------------------------------------------------------------
+# Who works on a phase, and who did it in the end.
+
+
+def author_of(setup: TaskSetup, step: WorkStep) -> tuple[str, str | None]:
+    """Agent and model of this phase."""
+    if step.phase == "improve" and setup.policy.improve_agent:
+        return setup.policy.improve_agent, setup.policy.improve_model
+    return setup.policy.agent, setup.policy.model
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorSession:
+    """A session of an agent on this task, and the tokens that its program had counted in it so far."""
+
+    id: str
+    usage: Mapping[str, int] | None
+
+
+def session_of(setup: TaskSetup, history: History, step: WorkStep) -> AuthorSession | None:
+    """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
+    agent = author_of(setup, step)[0]
+    results = [p.result for p in with_result(history.phases, WorkResult) if p.phase in ("implement", "improve")]
+    own = [(work.session, work.session_usage) for work in results if work.session and work.agent == agent]
+    if not own or step.phase != "improve":
+        return None
+    session, usage = own[-1]
+    return AuthorSession(session, usage if isinstance(usage, dict) else None)
+
+
+def who_did(setup: TaskSetup, step: WorkStep, reply: AgentReply) -> tuple[str, str | None]:
+    """Agent and model that did it: the fallback where the agent that was asked could not."""
+    agent, model = author_of(setup, step)
+    same = reply.agent in ("", agent)
+    return reply.agent or agent, reply.model or (model if same else None)
+
+
+def taken_over(setup: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> list[Event]:
+    """Where a fallback did the work, the task is the fallback's, until the one that was meant does some again."""
+    fell_back = reply.agent not in ("", author_of(setup, step)[0])
+    agent, model = (reply.agent, reply.model) if fell_back else (setup.policy.agent, setup.policy.model)
+    if task.agent in (None, agent):
+        return []
+    data = RunStarted(task.run, agent=agent, model=model)
+    return [new_event("run.started", data, run=task.run, cycle=step.cycle, explicit=("agent", "model"))]

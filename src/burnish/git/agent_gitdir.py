@@ -14,10 +14,9 @@ from pathlib import Path
 from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError, SecretFound
 from burnish.folder_walk import walk_folders
-from burnish.git import large_files as large
+from burnish.git import staging as large
 from burnish.git.files import copy_index, disk_errors, is_real_dir, remove_tree, restore_owner_rights
-from burnish.git.object_links import borrowed_objects
-from burnish.git.objects import Author
+from burnish.git.objects import Author, borrowed_objects
 from burnish.git.project import Project, quoted
 from burnish.regular_files import read_regular
 

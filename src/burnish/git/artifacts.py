@@ -14,13 +14,13 @@ from burnish.git.objects import (
     Author,
     parse_tree,
     read_commit,
+    read_files,
     read_objects,
     write_commit,
     write_object,
 )
 from burnish.git.objects import write_tree as write_tree_object
 from burnish.git.project import Project
-from burnish.git.reading import read_files
 from burnish.git.refs import StaleRef, read_ref, update_ref
 
 Entries = dict[bytes, tuple[str, str]]

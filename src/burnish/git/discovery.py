@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from burnish.errors import BadInput
 from burnish.proc.own_programs import record_checkout
+from burnish.regular_files import read_regular
 
 # files of a git dir that every git command reads
 _GIT_FILES = (
@@ -109,3 +111,36 @@ def _refuse_foreign_files(git_dir: Path) -> None:
             raise BadInput(
                 f"{git_dir / name} is a link to {real}, which is not a git file.", hint="Remove it, and try again."
             )
+
+
+# -- worktrees ------------------------------------------------------------------------------------
+# Lists the checkouts of a repository without running git.
+
+
+def list_checkouts(common_dir: Path) -> list[Path]:
+    """The main checkout, if any, and all existing linked work trees."""
+    folder = common_dir / "worktrees"
+    try:
+        folders = sorted(folder.iterdir())
+    except OSError:
+        folders = []
+    places = [_main(common_dir), *map(worktree_of, folders)]
+    return list(dict.fromkeys(place for place in places if place and (place / ".git").exists()))
+
+
+def worktree_of(git_dir: Path) -> Path | None:
+    """The work tree of a folder below `.git/worktrees`; newer git versions may store a relative path."""
+    text = _read(git_dir / "gitdir").rstrip("\n")
+    return Path(os.path.normpath(git_dir / text)).parent if text else None
+
+
+def _main(common_dir: Path) -> Path | None:
+    """The parent of the git dir, unless the config names another folder (a submodule, `--separate-git-dir`)."""
+    setting = re.search(r'^\s*worktree\s*=\s*"?([^"\n]+)"?\s*$', _read(common_dir / "config"), re.I | re.M)
+    if setting:
+        return Path(os.path.normpath(common_dir / setting[1].strip()))
+    return common_dir.parent if common_dir.name == ".git" else None
+
+
+def _read(path: Path) -> str:
+    return os.fsdecode(read_regular(path) or b"")

@@ -1,12 +1,14 @@
-"""Reads and writes git objects without a git process."""
+"""Reads and writes git objects without a git process, and lists the files of a commit."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from burnish.core.commit import Commit
@@ -14,6 +16,7 @@ from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Project
+from burnish.regular_files import read_regular
 
 Author = tuple[str, str]
 BURNISH_AUTHOR: Author = ("burnish", "burnish@localhost")
@@ -178,3 +181,132 @@ def write_tree(project: Project, entries: Mapping[bytes, tuple[str, str]]) -> st
     order = sorted(entries, key=lambda name: name + b"/" if entries[name][0] == "40000" else name)
     data = b"".join(entries[name][0].encode() + b" " + name + b"\0" + bytes.fromhex(entries[name][1]) for name in order)
     return write_object(project, "tree", data)
+
+
+# -- object links ---------------------------------------------------------------------------------
+# Links to the object stores that burnish's git dirs borrow from.
+#
+# A sandbox mounts another tree at the path of the user's checkout, which hides `<checkout>/.git/objects`. So
+# alternates name a link below burnish's own git dir, and a sandbox mounts the store itself at the link's path.
+
+MOST_STORES = 16
+# names in an object store: loose objects, packs, and files that git and file managers leave
+_OF_STORE = re.compile(r"[0-9a-f]{2}|pack|info|tmp_.*|incoming-.*|tmp-objdir-.*|.*\.lock|\.DS_Store|\.nfs.*")
+
+
+def link_objects(project: Project, objects: Path) -> Path:
+    """Create a link to the object store that works inside and outside of a sandbox."""
+    folder = project.own / "lent"
+    folder.mkdir(exist_ok=True)
+    link = folder / hashlib.sha256(os.fsencode(objects)).hexdigest()[:16]
+    with suppress(FileExistsError):
+        link.symlink_to(objects)
+    return link
+
+
+def borrowed_objects(project: Project) -> tuple[tuple[Path, Path], ...]:
+    """All borrowed stores as (link, store): the project's, and those that its alternates name."""
+    stores: dict[Path, None] = {}
+    waiting = [project.objects, project.user_objects]
+    while waiting and len(stores) < MOST_STORES:
+        store = waiting.pop(0)
+        own = store == project.objects or (store == project.user_objects and not store.is_symlink())
+        if store not in stores and (store.is_dir() if own else _is_store(store)):
+            stores[store] = None
+            waiting += _alternates(store)
+    return tuple((link_objects(project, store), store) for store in stores)
+
+
+def _is_store(folder: Path) -> bool:
+    """Whether the folder has only git objects: sandboxes expose it, and `alternates` could name any folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return all(_OF_STORE.fullmatch(entry.name) for entry in entries)
+    except OSError:
+        return False
+
+
+def _alternates(objects: Path) -> list[Path]:
+    lines = os.fsdecode(read_regular(objects / "info" / "alternates") or b"").split("\n")
+    paths = (line for line in lines if line and not line.startswith(("#", '"')))
+    return [Path(os.path.realpath(objects / line)) for line in paths]
+
+
+# -- reading --------------------------------------------------------------------------------------
+# Lists and reads the files of a commit.
+
+MOST_HELD = 32 * 1024 * 1024
+
+
+class Contents:
+    """Reads files of a commit in batches of 100: a process for each would take minutes."""
+
+    def __init__(self, project: Project, commit: str, paths: Sequence[str]) -> None:
+        self._project, self._commit, self._paths = project, commit, paths
+        self._place = {path: number for number, path in enumerate(paths)}
+        self._held: dict[str, bytes | None] = {}
+        self._all: frozenset[str] | None = None
+
+    def get(self, path: str) -> bytes | None:
+        if path not in self._held:
+            self._fetch(path)
+        return self._held[path]
+
+    def _fetch(self, path: str) -> None:
+        start = self._place.get(path)
+        if start is None and not self._is_there(path):
+            self._held[path] = None
+            return
+        near = [path] if start is None else self._paths[start // 100 * 100 : start // 100 * 100 + 100]
+        missing = [name for name in near if name not in self._held]
+        if sum(len(data or b"") for data in self._held.values()) > MOST_HELD:
+            self._held.clear()
+        self._held |= read_files(self._project, self._commit, missing)
+
+    def _is_there(self, path: str) -> bool:
+        if self._all is None:
+            self._all = frozenset(list_files(self._project, self._commit))
+        return path in self._all
+
+
+def list_files(project: Project, commit: str) -> list[str]:
+    return [path for path, _sha in _tree(project, commit)]
+
+
+def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
+    """Content of each path in the commit, None where there is no file; at most two processes."""
+    # git resolves a leading ./ or ../ against a working tree, and fails without one; no tree has such a path
+    names = {path: f"{commit}:{path}" for path in dict.fromkeys(paths) if path and not path.startswith(("./", "../"))}
+    if any("\n" in path for path in names):
+        # cat-file reads one name per line, so such a path is read by its blob hash
+        blobs = dict(_tree(project, commit))
+        names = {path: blobs.get(path, project.zero) if "\n" in path else name for path, name in names.items()}
+    found = dict(zip(names, read_objects(project, list(names.values())), strict=True))
+    return {path: answer[1] if (answer := found.get(path)) and answer[0] == "blob" else None for path in paths}
+
+
+def list_links(project: Project, tree: str) -> dict[str, str]:
+    """Path → target of the link, "" for a regular file, "/" for a submodule."""
+    entries = list(_entries(project, tree))
+    links = [sha for mode, sha, _path in entries if mode == "120000"]
+    contents = dict(zip(links, read_objects(project, links), strict=True)) if links else {}
+    found = {path: "/" if mode == "160000" else "" for mode, _sha, path in entries}
+    for mode, sha, path in entries:
+        if mode == "120000":
+            answer = contents[sha]
+            found[path] = os.fsdecode(answer[1]) if answer and answer[1] else "/"
+    return found
+
+
+def _tree(project: Project, commit: str) -> list[tuple[str, str]]:
+    return [(path, sha) for _mode, sha, path in _entries(project, commit)]
+
+
+def _entries(project: Project, tree: str) -> Iterator[tuple[str, str, str]]:
+    """(mode, object, path) of each file."""
+    records = project.git("ls-tree", "-r", "-z", "--full-tree", tree).stdout.split(b"\0")
+    for record in records:
+        head, _, path = record.partition(b"\t")
+        if record:
+            mode, _kind, sha = head.decode().split(" ")
+            yield mode, sha, path.decode("utf-8", "surrogateescape")

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish.errors import BurnishError, PhaseFailed, Refused
+from burnish.git.discovery import worktree_of
 from burnish.git.files import disk_errors
 from burnish.git.project import Project
 from burnish.git.publishing import publish
-from burnish.git.stale_locks import PACKED_REFS_LOCK, remove_stale_locks
-from burnish.git.worktrees import worktree_of
 from burnish.proc.folders import sync_folder
+from burnish.proc.identity import boot_time
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -339,3 +339,21 @@ def _checkout_of(project: Project, git_dir: Path) -> Path:
     if git_dir == project.git_dir:
         return project.root
     return worktree_of(git_dir) or git_dir.parent
+
+
+# git locks this file to delete a ref
+PACKED_REFS_LOCK = "packed-refs.lock"
+
+
+def remove_stale_locks(project: Project, names: Iterable[str]) -> list[str]:
+    """Remove locks that are older than the last boot; names are relative to the git directory. Returns the removed."""
+    removed_names = []
+    for name in names:
+        path = project.common_dir / name
+        try:
+            if path.stat().st_mtime < min(boot_time(), time.time()):
+                path.unlink()
+                removed_names.append(name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return removed_names

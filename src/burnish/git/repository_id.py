@@ -54,9 +54,8 @@ def restore_id(project: Project) -> None:
 
     The next command that writes gives a new id to a repository without one.
     """
-    from burnish.git.broken_refs import BrokenRef, remove_broken_ref
+    from burnish.git.integrity import BrokenRef, find_unreadable, remove_broken_ref
     from burnish.git.publishing import publish_object
-    from burnish.git.soundness import find_unreadable
 
     current = read_id(project.common_dir)
     if not current or not find_unreadable(project, [current]):

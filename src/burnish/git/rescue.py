@@ -11,11 +11,11 @@ from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git import agent_gitdir
 from burnish.git.files import remove_tree
+from burnish.git.integrity import find_unreadable
 from burnish.git.objects import Author, read_commit, write_commit
 from burnish.git.project import Project
 from burnish.git.publishing import publish
 from burnish.git.refs import StaleRef, list_refs, read_ref, update_ref
-from burnish.git.soundness import find_unreadable
 
 PREFIX = "refs/burnish/rescue/"
 ARTIFACTS = "refs/burnish/artifacts/"

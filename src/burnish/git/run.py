@@ -14,7 +14,7 @@ from burnish.core.status import ErrorCode
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import Captured, capture
-from burnish.proc.full_disk import FULL_WORDS, is_full
+from burnish.proc.file_systems import FULL_WORDS, is_full
 from burnish.proc.own_programs import find_own_program, own_path
 
 # on every call, to override the config of a git dir

@@ -14,8 +14,8 @@ from burnish.core.text_encoding import read_text
 from burnish.errors import SecretFound
 from burnish.folder_walk import walk_folders
 from burnish.git.files import copy_sparse, disk_errors
+from burnish.git.objects import read_files
 from burnish.git.project import SECRETS, Project
-from burnish.git.reading import read_files
 from burnish.git.staging import DirtyPaths
 from burnish.git.working_tree import is_secret
 from burnish.regular_files import read_regular

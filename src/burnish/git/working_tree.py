@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 
 from burnish.errors import BadInput, BurnishError, PhaseFailed
 from burnish.git.base import copy_shared_index, file_mode
+from burnish.git.checkout import gitlinks
 from burnish.git.discovery import FoundRepository
 from burnish.git.files import copy_index, disk_errors
-from burnish.git.layout import gitlinks
-from burnish.git.object_links import link_objects
+from burnish.git.objects import link_objects
 from burnish.git.project import SECRETS, Project, open_project, quoted, user_settings
 from burnish.git.run import bare_env, git
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree

@@ -17,17 +17,16 @@ from burnish.core.secrets import NO_SECRETS, Leak, Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
 from burnish.git import agent_gitdir, owned_files, rescue, state
-from burnish.git import large_files as large
 from burnish.git import secret_scan as leaks
+from burnish.git import staging as large
+from burnish.git.checkout import check_out_files
 from burnish.git.differences import Differences
 from burnish.git.file_content import read_blobs
 from burnish.git.files import copy_index, disk_errors, is_real_dir, is_sound_index, move_out_of_the_way, remove_tree
-from burnish.git.layout import check_out_files
-from burnish.git.objects import BURNISH_AUTHOR, Author, read_commit, with_trailers, write_commit
+from burnish.git.integrity import find_unreadable
+from burnish.git.objects import BURNISH_AUTHOR, Author, list_files, read_commit, read_files, with_trailers, write_commit
 from burnish.git.project import Project
-from burnish.git.reading import list_files, read_files
 from burnish.git.refs import StaleRef, read_ref, update_ref
-from burnish.git.soundness import find_unreadable
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
 from burnish.proc.folders import private_folder
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from burnish.errors import Refused
 from burnish.git.files import is_real_dir, move_out_of_the_way
+from burnish.git.integrity import find_unreadable
 from burnish.git.refs import delete_ref, read_ref, update_ref
 from burnish.git.secret_scan import copy_beside, left_out_by_name
-from burnish.git.soundness import find_unreadable
 from burnish.git.workspace import GitWorkspace
 
 

@@ -1,17 +1,226 @@
-"""Sends notifications in a separate thread, so that they cannot delay or fail a task."""
+"""Notifies when a task stops: which events, the messages, the channels, and the thread that sends them."""
 
 from __future__ import annotations
 
+import html
+import os
 import queue
+import sys
 import threading
 import time as clock
-from collections.abc import Callable, Sequence
-from datetime import datetime
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from burnish.core.event import RecordedEvent
+from burnish.core.journal import read
+from burnish.core.journal_events import TaskStatus
+from burnish.core.status import Reason, Status
 from burnish.core.task import Task
-from burnish.notify.channels import Channel
-from burnish.notify.message import Message, is_quiet, message_for
+from burnish.errors import BurnishError
+from burnish.proc.capture import capture
+from burnish.proc.own_programs import find_own_program
+
+# -- message --------------------------------------------------------------------------------------
+# Decides which events are notified, and writes the messages. Pure.
+
+# reasons that come from the review
+REVIEW_FAILED = frozenset(
+    {
+        Reason.MAX_CYCLES,
+        Reason.NEEDS_DISCUSSION,
+        Reason.STALLED,
+        Reason.UNREADABLE_REVIEW,
+        Reason.INCOMPLETE_REVIEW,
+        Reason.GUARD,
+    }
+)
+REJECTED = frozenset({Reason.REJECTED, Reason.HUMAN_REJECTED})
+WORTH = {
+    Status.BLOCKED: "blocked",
+    Status.VERIFIED: "approved",
+    Status.WAITING_APPROVAL: "waiting_approval",
+    Status.FAILED: "failed",
+}
+LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    title: str
+    body: str
+    # success has another sound
+    good: bool = False
+
+
+def message_for(task: Task, event: RecordedEvent, on: tuple[str, ...]) -> Message | None:
+    """The message for an event that stopped a task; None if the user did not ask for it."""
+    if event.type != "task.status":
+        return None
+    move = read(TaskStatus, event.data)
+    status = Status(move.to)
+    if WORTH.get(status) not in on:
+        return None
+    title, lead = _words(status, move, event.cycle)
+    note = _plain(move.note)
+    what = f"{lead}: {note}" if lead and note else lead or note
+    body = f"{what}\nburnish show {task.id}".strip()
+    return Message(f"{title}: {_plain(task.spec.title, 120)}", body, good=status is Status.VERIFIED)
+
+
+def _words(status: Status, move: TaskStatus, cycle: int) -> tuple[str, str]:
+    if status is Status.FAILED:
+        return "Task Failed", move.error or ""
+    if status is Status.WAITING_APPROVAL:
+        return "Approval Needed", ""
+    if status is Status.VERIFIED:
+        cycles = max(cycle, 1)
+        return "Review Approved", f"Approved after {cycles} cycle{'s' * (cycles != 1)}"
+    if move.reason in REJECTED:
+        return "Review Rejected", "Blocking issue found"
+    if move.reason == Reason.MAX_CYCLES:
+        tries = max(cycle, 1)
+        return "Review Failed", f"Task needs human review after {tries} attempt{'s' * (tries != 1)}"
+    return ("Review Failed" if move.reason in REVIEW_FAILED else "Task Blocked"), "Task needs a person"
+
+
+def is_quiet(now: time, hours: str | None) -> bool:
+    """Whether `now` is in `hours` (`22:00-07:00`, without the end); equal times mean the whole day."""
+    if not hours:
+        return False
+    start, end = (time.fromisoformat(part) for part in hours.split("-"))
+    now = now.replace(second=0, microsecond=0, tzinfo=None)
+    if start < end:
+        return start <= now < end
+    return now >= start or now < end
+
+
+def _plain(text: str, longest: int = LONGEST) -> str:
+    """One line without control characters, which some receivers interpret."""
+    visible = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    line = " ".join(visible.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+Channel = Callable[[Message], str]
+
+SECONDS = 5.0
+SOUND, GOOD_SOUND = "dialog-warning", "complete"
+MAC_SOUND, GOOD_MAC_SOUND = "Basso", "Glass"
+# texts are passed as arguments, never as part of the script
+SCRIPT = """on run argv
+display notification (item 2 of argv) with title (item 1 of argv) sound name (item 3 of argv)
+end run"""
+
+
+def bell() -> Channel | None:
+    """The terminal bell; None if stderr is not a terminal."""
+    # the terminal itself: rich would print the bell as a line
+    stream = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+    if not stream.isatty():
+        return None
+
+    def ring(message: Message) -> str:
+        try:
+            stream.write("\a")
+            stream.flush()
+        except (OSError, ValueError) as error:
+            return f"the terminal bell: {error}"
+        return ""
+
+    return ring
+
+
+def desktop(env: Mapping[str, str], sound: str | None) -> Channel | None:
+    """The first channel that this desktop supports; None without a desktop."""
+    path = env.get("PATH", os.defpath)
+    if sys.platform == "darwin" and (program := find_own_program("osascript", path)):
+        return _program("osascript", env, lambda m: _osascript(program, m, sound))
+    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")):
+        return None
+    if send := find_own_program("notify-send", path):
+        return _program("notify-send", env, lambda m: _notify_send(send, m, sound))
+    return _library(sound)
+
+
+def _notify_send(program: str, message: Message, sound: str | None) -> list[str]:
+    name = sound or (GOOD_SOUND if message.good else SOUND)
+    hint = f"string:sound-file:{name}" if Path(name).is_absolute() else f"string:sound-name:{name}"
+    urgency = "normal" if message.good else "critical"
+    # notify-send interprets markup in bodies
+    words = [message.title, html.escape(message.body, quote=False)]
+    return [program, "--app-name=burnish", f"--urgency={urgency}", f"--hint={hint}", "--", *words]
+
+
+def _osascript(program: str, message: Message, sound: str | None) -> list[str]:
+    name = sound or (GOOD_MAC_SOUND if message.good else MAC_SOUND)
+    return [program, "-e", SCRIPT, message.title, message.body, name]
+
+
+def _program(name: str, env: Mapping[str, str], argv: Callable[[Message], list[str]]) -> Channel:
+    def send(message: Message) -> str:
+        try:
+            result = capture(argv(message), cwd=Path("/"), env=env, timeout=SECONDS)
+        except (BurnishError, OSError) as error:
+            return f"{name}: {error}"
+        first_line = result.stderr.decode(errors="replace").strip().split("\n")[0]
+        return f"{name} ended with exit code {result.exit_code}: {first_line[:200]}" if result.exit_code else ""
+
+    return send
+
+
+def _library(sound: str | None) -> Channel | None:
+    try:
+        desktop_notifier = import_module("desktop_notifier")
+    except ImportError:
+        return None
+
+    def send(message: Message) -> str:
+        import asyncio
+
+        notifier = desktop_notifier.DesktopNotifier(app_name="burnish")
+        ring = desktop_notifier.Sound(path=Path(sound)) if sound and Path(sound).is_absolute() else None
+        tone = ring or desktop_notifier.DEFAULT_SOUND
+        try:
+            asyncio.run(asyncio.wait_for(notifier.send(message.title, message.body, sound=tone), SECONDS))
+        except Exception as error:
+            # a third-party library with unknown exceptions, which must not reach the task
+            return f"desktop-notifier: {type(error).__name__}"
+        return ""
+
+    return send
+
+
+def url(address: str) -> Channel:
+    """One Apprise URL. It contains a token, so that messages only show its scheme."""
+    kind = address.partition(":")[0][:20] + "://"
+
+    def send(message: Message) -> str:
+        try:
+            apprise = import_module("apprise")
+        except ImportError:
+            return f"{kind} needs Apprise: pip install 'burnish[notify]'"
+        try:
+            return "" if _notify_apprise(apprise, address, message) else f"{kind} was not delivered"
+        except Exception as error:
+            # third-party plugins, as above
+            return f"{kind} failed: {type(error).__name__}"
+
+    return send
+
+
+def _notify_apprise(apprise: Any, address: str, message: Message) -> bool:
+    service = apprise.Apprise()
+    kind = apprise.NotifyType.SUCCESS if message.good else apprise.NotifyType.WARNING
+    return bool(service.add(address) and service.notify(title=message.title, body=message.body, notify_type=kind))
+
+
+# -- notifier -------------------------------------------------------------------------------------
+# Sends notifications in a separate thread, so that they cannot delay or fail a task.
 
 # seconds to send one message, and to wait for pending ones at the end of a run
 ONE, PATIENCE = 8.0, 10.0

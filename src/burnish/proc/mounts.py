@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
+
+from burnish.errors import BurnishError
+from burnish.proc import overlay_main
+from burnish.proc.capture import capture
 
 Mode = Literal["empty", "read", "write", "device", "link"]
 _BIND = {"read": "--ro-bind-try", "write": "--bind", "device": "--dev-bind-try"}
@@ -82,3 +92,137 @@ def _links_to(place: Path) -> Iterator[tuple[Path, Path]]:
         here = Path(os.path.normpath(here / source))
         if here != here.resolve():
             here, parts = Path("/"), [*here.parts[1:], *parts]
+
+
+# -- bind mounts ----------------------------------------------------------------------------------
+# Other paths of a folder, through a bind mount or a second mount of the same file system.
+
+_MOUNT_TABLE = Path("/proc/self/mountinfo")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class MountedFolder:
+    """One line of the mount table: `root` of a file system (a device number) is seen at `target`."""
+
+    device: str
+    root: Path
+    target: Path
+
+
+def mounted_folders() -> list[MountedFolder]:
+    """The mount table in the order of mounting; empty if it cannot be read."""
+    try:
+        lines = _MOUNT_TABLE.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+    rows = [line.split(" ") for line in lines]
+    return [MountedFolder(row[2], _path(row[3]), _path(row[4])) for row in rows if len(row) > 4]
+
+
+def other_names(folder: Path, table: list[MountedFolder]) -> list[Path]:
+    """Other paths that lead to this folder (a real path) through a mount."""
+    holders = [mount for mount in table if folder.is_relative_to(mount.target)]
+    if not holders:
+        return []
+    # Of several mounts at the same target, the last one is visible.
+    holder = max(reversed(holders), key=lambda mount: len(mount.target.parts))
+    path_on_device = holder.root / folder.relative_to(holder.target)
+    same = [mount for mount in table if mount.device == holder.device and path_on_device.is_relative_to(mount.root)]
+    names = [mount.target / path_on_device.relative_to(mount.root) for mount in same]
+    # Another mount above a path may hide it.
+    return [name for name in names if name != folder and _is_same(name, folder)]
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samestat(one.stat(), other.stat())
+    except OSError:
+        return False  # not readable for this user, nor for programs that the user starts
+
+
+def _path(text: str) -> Path:
+    return Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), text))
+
+
+# -- overlay --------------------------------------------------------------------------------------
+# Overlay file systems: folders that are writable while the layers below stay unchanged.
+
+_PROGRAM = str(Path(overlay_main.__file__).resolve())
+# Separators of the mount options. A path that holds one is copied instead of mounted.
+_RESERVED = frozenset(":,\\")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """One mount: `lower` folders, topmost first, below a writable layer in `scratch`, seen at `target`."""
+
+    lower: tuple[Path, ...]
+    # An empty private folder on disk, which receives the written files; its owner deletes it.
+    scratch: Path
+    target: Path
+
+    @property
+    def upper(self) -> Path:
+        return self.scratch / "upper"
+
+    def create(self) -> None:
+        """Make the folders that the mount needs."""
+        for folder in (self.upper, self.scratch / "work", self.target):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @property
+    def option(self) -> str:
+        lower = ":".join(str(folder) for folder in self.lower)
+        return f"{lower},{self.upper},{self.scratch / 'work'},{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeView:
+    """How a program sees a tree: mounts inside its sandbox, and overlays that are mounted before it."""
+
+    mounts: tuple[Mount, ...] = ()
+    overlays: tuple[Overlay, ...] = ()
+
+    def remove_scratch(self) -> None:
+        """Delete the writable layers of the overlays."""
+        for overlay in self.overlays:
+            # The kernel leaves a folder there that its owner cannot list.
+            work_folder = overlay.scratch / "work" / "work"
+            with suppress(OSError):
+                if not any(place.is_symlink() for place in (overlay.scratch, work_folder.parent, work_folder)):
+                    work_folder.chmod(0o700)
+            shutil.rmtree(overlay.scratch, ignore_errors=True)
+
+
+def mountable(paths: Sequence[Path]) -> bool:
+    """True if these paths can be used in mount options."""
+    return not any(_RESERVED.intersection(str(path)) for path in paths)
+
+
+def with_overlays(argv: Sequence[str], overlays: Sequence[Overlay]) -> tuple[str, ...]:
+    """The same command, with the overlays mounted for it alone."""
+    if not overlays:
+        return tuple(argv)
+    return (sys.executable, "-I", "-S", _PROGRAM, *(overlay.option for overlay in overlays), "--", *argv)
+
+
+def overlay_works(folder: Path) -> bool:
+    """True if this user can mount an overlay with layers in `folder`. Tested by a trial mount; cached."""
+    return sys.platform.startswith("linux") and mountable([folder]) and _try_overlay(folder, os.geteuid())
+
+
+@lru_cache
+def _try_overlay(folder: Path, _user: int) -> bool:
+    try:
+        with tempfile.TemporaryDirectory(prefix="overlay-", dir=folder) as place:
+            here = Path(place)
+            (here / "lower").mkdir()
+            overlay = Overlay((here / "lower",), here / "scratch", here / "target")
+            overlay.create()
+            write = ("/bin/sh", "-c", 'echo x >"$0"/x', str(overlay.target))
+            env = {"PATH": os.defpath}
+            result = capture(with_overlays(write, [overlay]), cwd=Path("/"), env=env, timeout=10)
+            return result.exit_code == 0 and (overlay.upper / "x").is_file()
+    except (OSError, BurnishError):
+        return False

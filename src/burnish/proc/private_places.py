@@ -9,9 +9,8 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from burnish.proc.bind_mounts import mounted_folders, other_names
 from burnish.proc.folders import private_folder
-from burnish.proc.mounts import Mount, covering
+from burnish.proc.mounts import Mount, covering, mounted_folders, other_names
 from burnish.proc.socket_paths import SearchLimits, bound_names, is_endpoint, search_folder
 
 # All users may write there, and programs create sockets there (tmux, ssh-agent, X11, editors).

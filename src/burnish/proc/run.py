@@ -18,10 +18,17 @@ from pathlib import Path
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
 from burnish.proc import shim
-from burnish.proc.ending import ExitRecord, exit_record, finished_call, outcome_file, read_outcome
 from burnish.proc.mounts import without_lost_masks
-from burnish.proc.orphans import held_lock, wait_for_orphans
-from burnish.proc.sandbox_support import nesting_bubblewrap
+from burnish.proc.sandbox import nesting_bubblewrap
+from burnish.proc.shim_files import (
+    ExitRecord,
+    exit_record,
+    finished_call,
+    held_lock,
+    outcome_file,
+    read_outcome,
+    wait_for_orphans,
+)
 from burnish.proc.stop import Stopped, StopToken
 from burnish.proc.text import clean_text, read_text
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from burnish.core.lookalikes import skeleton
+from burnish.core.text_encoding import skeleton
 from burnish.review.hidden_markup import delimiter_around, wrapper_before
 
 if TYPE_CHECKING:

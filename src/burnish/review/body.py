@@ -10,8 +10,7 @@ from burnish.core.change import Change
 from burnish.core.finding import Category, Finding, Severity, blocks, listed, worst_first
 from burnish.core.review import Compliance, PanelResult, Review, ReviewerResult, Verdict
 from burnish.review.artifact import AffectedFile, ArtifactReviewer, ReviewArtifact
-from burnish.review.fence import one_line
-from burnish.review.path_quoting import quoted
+from burnish.review.quoting import one_line, quoted
 from burnish.sanitize import clean_text
 
 # heading of the last section

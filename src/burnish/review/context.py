@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,11 +14,9 @@ from burnish.core.policy import Limits
 from burnish.core.task import Spec
 from burnish.review import prompt_sections as sections
 from burnish.review.contract import Expect, ask, preface
-from burnish.review.fence import cut_text
-from burnish.review.finding_list import FindingList, list_earlier
 from burnish.review.packing import Packed, find_redacted_paths, pack
-from burnish.review.path_quoting import quoted, unquoted
-from burnish.review.slash import wrap_in_command
+from burnish.review.prompt_sections import FindingList, list_earlier
+from burnish.review.quoting import cut_text, quoted, unquoted
 from burnish.review.templates import render
 
 SWITCHES = frozenset(
@@ -256,3 +255,22 @@ def _resolve_paths(paths: Sequence[str], names: Sequence[str]) -> Iterator[str]:
     # the spelling in the prompt takes precedence over a file with such a name
     path_by_name = {path: path for path in paths} | {quoted(path): path for path in paths}
     return (path_by_name.get(name, unquoted(name)) for name in names)
+
+
+_HEAD = re.compile(r"\A---\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
+PLACE = "$ARGUMENTS"
+
+
+def wrap_in_command(command: str, request: str, *, last: str) -> str:
+    """The command's text with the request in place of `$ARGUMENTS`; the answer format (`last`) comes last.
+
+    Other placeholders, which would run a command or include a file, are not replaced.
+    """
+    text = _HEAD.sub("", command).strip("\n")
+    before, place, after = text.partition(PLACE)
+    if not place:
+        return f"{text}\n\n{request}" if text else request
+    after = after.replace(PLACE, "the request above").strip("\n")
+    whole = f"{before}{request.strip(chr(10))}\n\n{after}".rstrip("\n") + "\n"
+    # repeated at the end, because the command may describe another answer format
+    return f"{whole}\n{last}" if after else whole

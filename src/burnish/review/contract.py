@@ -12,7 +12,7 @@ from burnish.core.finding import Category, Severity
 from burnish.core.review import Review, RulingState, Unreadable, Verdict
 from burnish.review.blocks import NoBlock, only_block
 from burnish.review.contradiction import contradicting_text
-from burnish.review.fence import cut_text, fenced, one_line
+from burnish.review.quoting import cut_text, fenced, one_line
 from burnish.review.reading import Expect, clean, review_of
 from burnish.review.strictjson import BadJson, loads
 

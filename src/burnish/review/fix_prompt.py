@@ -14,9 +14,8 @@ from burnish.core.task import Spec
 from burnish.errors import BadInput
 from burnish.review import prompt_sections as sections
 from burnish.review.contract import DISPUTES
-from burnish.review.fence import cut_text, fenced, one_line
-from burnish.review.finding_list import BRIEF_FOLDER, WHOLE_TASK, list_findings
-from burnish.review.path_quoting import quoted
+from burnish.review.prompt_sections import BRIEF_FOLDER, WHOLE_TASK, list_findings
+from burnish.review.quoting import cut_text, fenced, one_line, quoted
 from burnish.review.templates import render
 
 AROUND = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from burnish.core.task import Spec
 from burnish.review import prompt_sections as sections
-from burnish.review.fence import cut_text, fenced, one_line
+from burnish.review.quoting import cut_text, fenced, one_line
 from burnish.review.templates import render
 
 RULES = """\

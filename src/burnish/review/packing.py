@@ -13,8 +13,7 @@ from pathlib import PurePosixPath
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.secrets import NO_SECRETS
 from burnish.core.text_encoding import escape_invisible
-from burnish.review.fence import fenced
-from burnish.review.path_quoting import quoted
+from burnish.review.quoting import fenced, quoted
 
 # characters that two pieces of a divided line have in common
 OVERLAP = 200

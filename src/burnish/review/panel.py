@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
+from burnish.core.agent import AgentReply
+from burnish.core.cost import CostSource, joint_source
 from burnish.core.criteria import criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.policy import needed_approvals
@@ -19,8 +21,8 @@ from burnish.core.review import (
     Unreadable,
     Verdict,
 )
-from burnish.review.fence import cut_text
 from burnish.review.prose import LONGEST_PROSE, first_sentence
+from burnish.review.quoting import cut_text
 from burnish.review.reading import plain
 
 NEAR = 3
@@ -156,3 +158,50 @@ def same_remark(one: Remark, other: Remark) -> bool:
     words, others = set(first.split()), set(second.split())
     alike = len(words & others) / max(1, len(words | others))
     return alike >= 0.5 or SequenceMatcher(None, first, second).ratio() >= 0.75
+
+
+# -- merge replies --------------------------------------------------------------------------------
+# Several answers of one reviewer, put together as one.
+
+_WORSE = [Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED]
+
+
+def merge_replies(one: Review, more: Review) -> Review:
+    """The worse verdict counts, for the change and for each criterion."""
+    worse = max(one, more, key=lambda review: _WORSE.index(review.verdict))
+    return replace(
+        one,
+        verdict=worse.verdict,
+        summary=worse.summary,
+        inspected=tuple(dict.fromkeys((*one.inspected, *more.inspected))),
+        rulings=(*one.rulings, *more.rulings),
+        compliance=merge_compliance((one.compliance, more.compliance)),
+        remarks=(*one.remarks, *more.remarks),
+        blocking=one.blocking or more.blocking,
+        rejection_reason=one.rejection_reason or more.rejection_reason,
+        notes=tuple(dict.fromkeys((*one.notes, *more.notes))),
+        signed=one.signed and more.signed,
+    )
+
+
+def repeated_replies(first: Review, second: Review) -> Review:
+    """Merge two versions of one review. A finding in both counts once, with the second text."""
+    repeats = [
+        any(same_remark(remark, other) and other.severity.rank <= remark.severity.rank for other in second.remarks)
+        for remark in first.remarks
+    ]
+    rest = tuple(remark for remark, again in zip(first.remarks, repeats, strict=True) if not again)
+    whole = merge_replies(replace(first, remarks=rest), second)
+    return replace(whole, summary=second.summary if second.verdict is whole.verdict else whole.summary)
+
+
+def combined_reply(first: AgentReply, second: AgentReply) -> AgentReply:
+    costs = [cost for cost in (first.cost_usd, second.cost_usd) if cost is not None]
+    return replace(
+        second,
+        text=f"{first.text}\n\n{second.text}",
+        cost_usd=sum(costs) if costs else None,
+        cost_source=joint_source((first.cost_source, second.cost_source)) or CostSource.UNKNOWN,
+        tokens=first.tokens + second.tokens,
+        transcript=first.transcript,
+    )

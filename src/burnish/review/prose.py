@@ -1,14 +1,19 @@
-"""Extracts the prose of replies: the text around the verdict block."""
+"""What a reviewer wrote besides its verdict block: the prose of the reply, and its other messages."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Sequence
 
-from burnish.review.blocks import without_blocks
+from burnish.core.review import Verdict
+from burnish.review.blocks import LONGEST_REPLY, named_blocks, shown_lines, without_blocks
 from burnish.review.contract import DISPUTES, WORD
-from burnish.review.fence import cut_text
+from burnish.review.contradiction import other_object, paragraphs, rejecting_words
 from burnish.review.legacy_markers import verdict_of
+from burnish.review.quoting import cut_text
 from burnish.review.reading import clean
+from burnish.sanitize import without_escapes
 
 # bytes that fit into an artifact beside its findings
 LONGEST_PROSE = 8 * 1024
@@ -45,3 +50,62 @@ def first_sentence(text: str) -> str:
     body = [line for line in words if not line.lstrip().startswith("#")] or words
     plain = _MARKS.sub("", body[0]).strip() if body else ""
     return re.split(r"(?<=[.!?])\s", plain, maxsplit=1)[0][:120]
+
+
+# -- other messages -------------------------------------------------------------------------------
+# Checks messages of a reviewer other than its final one.
+#
+# The final message is all that a reviewer writes after its last use of a tool. Earlier text (a suspicion, a list of
+# problems, "I cannot approve this yet") is not its verdict, and phrases cannot distinguish the two. An earlier
+# message counts only if it has a form that burnish reads as a verdict: a verdict block, an object with a verdict, a
+# marker line.
+
+_APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
+
+
+def rejecting_message(messages: Iterable[str]) -> str:
+    """The first verdict in the messages that does not approve; "" if there is none."""
+    return next((verdict for message in messages if (verdict := _other_verdict(message))), "")
+
+
+def only_rejecting_message(messages: Sequence[str]) -> str:
+    """The same, if none of the messages approves in any such form."""
+    approves = any(
+        _APPROVES.search(text) or any(verdict_of(line) is Verdict.APPROVED for line in shown_lines(text))
+        for text in map(_plain, messages)
+    )
+    return "" if approves else rejecting_message(messages)
+
+
+def rejecting_text(before: Iterable[str], after: Iterable[str]) -> str:
+    """The words that reject in the rest of the final message, by the rules for text around a verdict block."""
+    found = (
+        rejecting_words(_plain(text), is_after=is_after)
+        for is_after in (False, True)
+        for text in (after if is_after else before)
+    )
+    return next(filter(None, found), "")
+
+
+def _plain(message: str) -> str:
+    return re.sub(r"\r\n?", "\n", without_escapes(message[:LONGEST_REPLY])).strip()
+
+
+def _other_verdict(message: str) -> str:
+    text = _plain(message)
+    for content in named_blocks(text, WORD):
+        if not _is_approval(content):
+            return f"{WORD}: {' '.join(content.split())[:60]}"
+    lines = shown_lines(text)
+    for line in lines:
+        if verdict_of(line) not in (None, Verdict.APPROVED):
+            return line.strip()[:80]
+    return next((found for part in (text, *paragraphs(lines)) if (found := other_object(part))), "")
+
+
+def _is_approval(content: str) -> bool:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return bool(_APPROVES.search(content))
+    return isinstance(value, dict) and value.get("verdict") == Verdict.APPROVED and not other_object(content)

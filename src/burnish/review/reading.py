@@ -8,11 +8,10 @@ from typing import Any
 
 from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
-from burnish.core.lookalikes import skeleton
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
-from burnish.review.contradicting_fields import contradicting_field
-from burnish.review.denying_notes import denies
-from burnish.review.path_quoting import unquoted
+from burnish.core.text_encoding import skeleton
+from burnish.review.quoting import unquoted
+from burnish.review.refusal import contradicting_field, denies
 from burnish.sanitize import without_escapes
 
 MOST = 2000

@@ -1,4 +1,5 @@
-"""Detects English text that rejects a change: a last check, after the structure of a reply.
+"""Detects English text that rejects a change, in prose, lines, notes and fields: a last check, after the structure
+of a reply.
 
 There are two levels, because a false alarm costs another reviewer call. `refuses` is for text in which a reviewer
 describes and discusses (before the block, in its summary): a sentence must mention this change or the reviewer.
@@ -8,9 +9,13 @@ decides must agree with the approval.
 
 from __future__ import annotations
 
+import html
+import json
 import re
+from collections.abc import Iterator
+from typing import Any
 
-from burnish.core.lookalikes import visible
+from burnish.core.text_encoding import skeleton, visible
 
 # an underscore inside of a word is not markup: `changes_requested`
 _MARKUP = re.compile(
@@ -141,3 +146,262 @@ def _decides_otherwise(clause: str) -> bool:
 def is_conditional(rest: str) -> bool:
     """Whether the words after an approval limit it: `once F1 is fixed`."""
     return any(not _CONDITION_DENIED.search(rest[: found.start()]) for found in _CONDITION.finditer(rest))
+
+
+# -- rejecting lines ------------------------------------------------------------------------------
+# Detects lines that reject as a verdict: `Decision: REJECTED`, `**Abgelehnt**`, `| Verdict | reject |`.
+
+# the same word in other languages, as a whole line or after a label
+_FOREIGN = (
+    "abgelehnt|zurückgewiesen|nicht genehmigt|nicht freigegeben|rechazado|rechazada|no aprobado|rejeté|rejetée|refusé"
+    "|non approuvé|rejeitado|reprovado|respinto|rifiutato|afgekeurd|odrzucone|отклонено|отклонён|отказано"
+    "|拒绝|拒絕|驳回|不批准|却下|否決|不承認|거부|반려|거절"
+)
+REJECTS = (
+    r"(?:reject(?:ed|ion)?|(?:not|un|dis)[ -]?approved?|changes?[ _-](?:are[ ])?(?:requested|required|needed)"
+    r"|requests?(?:ing)?[ _-]changes|needs?[ _-](?:revision|changes|work|fix(?:es)?|rework|discussion)|revise"
+    r"|do[ ]not[ ](?:merge|approve|ship)|don't[ ](?:merge|approve|ship)|no[ -]go|nack|veto|" + skeleton(_FOREIGN) + ")"
+)
+_FAILS = r"(?:fail(?:s|ed)?|blocked|no)"
+# an answer to a label: `Approval: denied`, `Vote: -1`, `Merge: no`, `Result: \u274c`
+_ANSWERS_NO = (
+    r"(?:no|nope|never|denied|declined|refused|withheld|fail(?:s|ed)?|blocked|-[12]"
+    "|[\u274c\u26d4\U0001f6ab\U0001f44e]\ufe0f?)"
+)
+LABEL = (
+    r"(?:verdict|decision|status|result|outcome|recommendation|conclusion|assessment|judge?ment|disposition|overall"
+    r"|review|approval|ruling|edit|update|correction)"
+)
+_SIGN = r"[:=|>?\u2013\u2014\u2192\u21d2-]|\bis\b"
+# `**Decision**: REJECTED`, `My verdict is: reject`, `| Verdict | REJECTED |`
+_LABELLED = re.compile(
+    rf"(?:[\w ]{{0,30}}\b)?{LABEL}\b[^:=|\n]{{0,40}}?(?:{_SIGN})[\W_]{{0,8}}"
+    rf"(?:{REJECTS}(?=$|[ ]?[.,;:!()|\u2013\u2014-]|[ ](?:because|since|due|until|as)\b)|{_FAILS}[\W_]*$)",
+    re.IGNORECASE,
+)
+# `Rating: 2/10, reject`: a part of the value that is a verdict alone
+_VALUE = re.compile(
+    rf"(?:[\w ]{{0,30}}\b)?(?:{LABEL}|rating|score|grade|vote|opinion|stance|merge|ship)\b[^:=|\n]{{0,40}}?(?:{_SIGN})"
+    r"(?P<value>.+)",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(r"[,;:|()/.!\u2013\u2014\u2192]+|[ ]-+>?[ ]|=>?|\band\b")
+_SPOKEN = re.compile(
+    rf"[\W_]*(?:the |my |our )?(?:(?:final|overall|review) )?verdict[ ]+{REJECTS}[\W_]*", re.IGNORECASE
+)
+_REJECTS_ALONE = re.compile(
+    rf"[\W_]*(?:(?:please|nope,?|I must|I hereby)[ ])?(?:{REJECTS}|rejecting|review[_ ]failed|reject)"
+    r"(?:[ ](?:this|it))?[\W_]*",
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(rf"[ ]*(?:{_ANSWERS_NO})[\s.!]*", re.IGNORECASE)
+_BREAK = re.compile(r"<br[ ]{0,9}/?>", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"\[\^[^\]\n]{1,40}\]:[ \t]*")
+# as Gerrit and the Apache projects vote
+_VOTE_AGAINST = re.compile(r"(?:code-review\W{1,3})?-[12][.!]?(?:[ ]?\(?(?:binding|veto)\)?)?", re.IGNORECASE)
+_EARLIER = re.compile(
+    r"\b(?:previous|earlier|prior|former|first|last|old|initial|original|cycle|round|before|was)\b", re.IGNORECASE
+)
+# `Approved: no`, `LGTM = false`, and the answer as a sign alone
+_DENIED = re.compile(r"(?:approved?|lgtm|accepted|mergeable)[ ]?[:=?][ ]?(?:no|not|false|never)\b.*", re.IGNORECASE)
+_SIGN_ALONE = re.compile("[\u274c\u26d4\U0001f6ab\U0001f44e\U0001f534\ufe0f\\s]+")
+_TICKED = re.compile(r"(?:[-*+][ \t]+)?\[[xX]\][ \t]*")
+# the text of a link or an image
+_LINK = re.compile(r"!?\[([^\[\]]{1,200})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\])")
+# a longer line is a sentence, which may list verdicts
+_LONGEST_VALUE = 100
+_LIST_MARKS = "-*+|#0123456789.) \t"
+# a label with a word or sign that does not approve
+_SHORT_VERDICT = re.compile(
+    r"(?:(?:final|overall|my|the|review) )?verdict[ ]?[:=][ ]?(?P<word>\S+(?:[ ]\S+)?)", re.IGNORECASE
+)
+_APPROVES = re.compile(
+    r"\W*(?:approv|pass|lgtm|accept|ok\b|yes|good|fine|merge|ship|positive|see\b|below|in the|as in|burnish|the block)"
+    r"|[\s:]*[\u2705\u2713\u2714\U0001f44d\U0001f7e2]",
+    re.IGNORECASE,
+)
+
+
+def is_rejecting_line(line: str) -> bool:
+    """Whether the line is a verdict other than an approval; a line about an earlier cycle is not."""
+    if len(parts := _BREAK.split(line[:4000])) > 1:
+        return any(map(is_rejecting_line, parts))
+    text = _FOOTNOTE.sub("", plain_text(line), count=1) if "[^" in line else plain_text(line)
+    if not text or _EARLIER.search(text):
+        return False
+    text = _TICKED.sub("", text, count=1) if _TICKED.match(text) else text
+    if any(pattern.fullmatch(text) for pattern in (_VOTE_AGAINST, _DENIED, _SIGN_ALONE)):
+        return True
+    if _DENIED.fullmatch(text.lstrip(_LIST_MARKS)):
+        return True
+    short = _SHORT_VERDICT.fullmatch(text.lstrip(_LIST_MARKS))
+    if short and not _APPROVES.match(short["word"]):
+        return True
+    value = _VALUE.match(text.lstrip(_LIST_MARKS)) if len(text) <= _LONGEST_VALUE else None
+    if value and _rejects_in_part(value["value"]):
+        return True
+    return bool(_REJECTS_ALONE.fullmatch(text) or _SPOKEN.fullmatch(text) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
+
+
+def _rejects_in_part(value: str) -> bool:
+    parts = _PARTS.split(value)
+    return bool(_ANSWER.fullmatch(value)) or any(_REJECTS_ALONE.fullmatch(part) for part in parts)
+
+
+def plain_text(line: str) -> str:
+    """The visible text without markup; look-alike letters of other alphabets become Latin."""
+    visible = re.sub(r"</?[a-z][^<>]{0,200}>|[*`]+|(?<!\w)_+|_+(?!\w)", "", line[:4000], flags=re.IGNORECASE)
+    return skeleton(html.unescape(_LINK.sub(r"\1", visible))).strip()
+
+
+# -- denying notes --------------------------------------------------------------------------------
+# Finds notes that contradict their state: `{"state": "resolved", "note": "The bug is still there."}`.
+#
+# A heuristic for clear English phrases. A note about the past ("did not handle None, now it does") does not
+# contradict.
+
+_FIXED = r"(?:fix(?:ed)?|resolved?|met|done|addressed|implemented|solved|work(?:s|ing)?|settled|satisfied|fulfilled)"
+_PROBLEM = r"(?:it|this|that|bug|issue|problem|finding|error|leak|race|crash|hole|vulnerability|defect|criterion|F\d+)"
+_BROKEN = r"(?:there|present|open|exists?|occurs?|happens?|fails?|broken|unfixed|wrong|missing|crash\w*|leak\w*)"
+_UNCHECKED = r"(?:not|could not|cannot|can't|couldn't) (?:be )?(?:verif(?:y|ied)|confirm(?:ed)?|check(?:ed)?)"
+
+
+def _any(*forms: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{form})" for form in forms), re.IGNORECASE)
+
+
+# the whole note
+_NOTE_ALONE = _any(
+    r"(?:(?:state|status):? |->? ?|\u2192 ?)*(?:it is |still |remains |stays )*(?:open|unresolved|unfixed|a problem)",
+    r"no|nope|false|unmet|unchanged|nothing (?:has )?changed(?: here| there)?|missing",
+    r"reopened|regressed|pending|todo|won't fix|wontfix|ignored",
+    r"(?:it |this |the code )?did(?: not|n't) change|(?:the )?same as before\b.{0,40}|(?:it )?fails(?: as before)?",
+    r"partial(?:ly)?|partly|only part(?:ly|ially)|half(?: done)?|incomplete|insufficient(?: fix)?|broken|doubtful",
+    r"(?:it )?remains|(?:I )?disagree|rejected|not (?:yet|really|quite|entirely|fully|completely)",
+    rf"(?:I |claimed by the author[,;] )?{_UNCHECKED}(?: this| it)?",
+)
+_BEGINS = _any(
+    r"no[.,;:!\u2013\u2014](?: |$)|no - ",
+    rf"not (?:yet |really |fully |entirely |completely |properly |at all )*{_FIXED}\b",
+    rf"unresolved\b|unmet\b|unfixed\b|{_FIXED}\? no\b|no longer (?:fixed|resolved|met)\b|except (?:for|in)\b",
+    rf"still {_BROKEN}\b|unclear (?:whether|if)\b",
+    rf"(?:once|unless|provided|if|when|as soon as)\b.{{0,60}}\b(?:is|are|gets?) (?:{_FIXED}|merged)\b",
+    r"(?:once|unless|provided|if) merged\b",
+)
+_ANYWHERE = _any(
+    rf"\b(?:is|was|are|were|has|have|had|did|does|do)(?: not|n't)(?: yet| been| really| fully| actually)* {_FIXED}\b",
+    rf"\b{_PROBLEM}(?: is| are)? still {_BROKEN}\b",
+    r"\bstill (?:fails?|failing|crashes|leaks|broken|unfixed|has (?:it|the bug|this))\b",
+    r"\b(?:fails|crashes|leaks) still\b",
+    rf"\b{_PROBLEM} (?:remains|persists|came back|is back|reappears)\b|\bremains (?:open|unfixed|unresolved)\b",
+    r"\b(?:fix|change|patch) (?:is|was) (?:wrong|incomplete|insufficient|missing|broken|only partial)\b",
+    rf"\bpart(?:ly|ially) {_FIXED}\b|\b{_FIXED} (?:only )?(?:partly|partially|in part)\b",
+    r"\b(?:will|would|should|needs? to|has to|to) be (?:fixed|resolved|addressed|implemented|solved)\b",
+    r"\bto be done later\b",
+    r"\bnever (?:been )?(?:fixed|resolved|met|addressed|implemented)\b|(?:->|\u2192) ?(?:re)?open",
+)
+# words that describe the past beside the present
+_BEFORE = _any(
+    r"\b(?:now|no longer|any ?more|previous(?:ly)?|earlier|before|old|used to|formerly|originally|in cycle \d+)\b",
+    r"\b(?:was|were|has been) (?:added|removed|replaced|corrected)\b",
+)
+# for a withdrawn finding: the code may be unchanged
+_UPHELD = _any(
+    r"no|nope|false|(?:still )?open|(?:I )?disagree|(?:it is |still )*valid|not (?:invalid|withdrawn)",
+    r"(?:it|this|the (?:bug|finding|problem|issue)) is (?:still )?(?:valid|real|correct|there|present)",
+    r"(?:it|this) is (?:still )?a (?:real )?(?:bug|problem)",
+)
+
+
+def denies(note: str, *, withdrawn: bool = False) -> bool:
+    """Whether the note denies that the finding is settled. `withdrawn`: the state is `invalid`, without a fix."""
+    text = plain_line(note)
+    bare = text.strip(" .!;,")
+    if withdrawn:
+        return bool(_UPHELD.fullmatch(bare))
+    if _NOTE_ALONE.fullmatch(bare) or _BEGINS.match(text.lstrip(" .!;,:-")):
+        return True
+    return bool(_ANYWHERE.search(text)) and not _BEFORE.search(text)
+
+
+# -- contradicting fields -------------------------------------------------------------------------
+# Finds fields of an approving verdict block that reject the change.
+
+_OTHER_VERDICTS = frozenset(
+    "rejected|reject|disapproved|not approved|changes requested|request changes|needs revision|needs discussion"
+    "|do not merge".split("|")
+)
+# names that models use instead of `findings`
+_PROBLEM_LISTS = frozenset(
+    "issues|problems|bugs|defects|vulnerabilities|blockers|errors|blocking issues|must fix|required changes"
+    "|security issues|critical issues|blocking findings|critical".split("|")
+)
+_GRAVE = frozenset("error critical high blocker blocking major severe fatal p0 p1".split())
+_VERDICT_NAMES = frozenset("decision status result outcome recommendation conclusion assessment".split())
+_DENIALS = frozenset("no|false|denied|refused|withheld|fail|fails|failed|failure|blocked|not passed|never|0".split("|"))
+_NONE = frozenset("|none|no|nothing|n a|na|null|0|not applicable|none found".split("|"))
+_DEEPEST = 8
+
+
+def contradicting_field(block: dict[str, Any], known_keys: frozenset[str]) -> str:
+    """The field of an approving block that rejects, as `name: text`; "" if there is none."""
+    for key, value in block.items():
+        if key not in known_keys:
+            if other := _other_verdict(key, value):
+                return other
+            for text in _texts(value):
+                if refuses(plain_line(text)):
+                    return f"{key}: {text[:80]}"
+    for name, text in _known_texts(block):
+        if refuses(plain_line(text)):
+            return f"{name}: {' '.join(text.split())[:80]}"
+    return ""
+
+
+def _known_texts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if isinstance(block.get("summary"), str):
+        yield "summary", block["summary"]
+    for key, fields in (("findings", ("title", "description")), ("compliance", ("note",)), ("prior", ("note",))):
+        for entry in block.get(key) or ():
+            # errors beside an approval are compared with the ledger later: a person may have waived them
+            if isinstance(entry, dict) and str(entry.get("severity")).strip().lower() not in _GRAVE:
+                yield from ((f"{key}.{name}", entry[name]) for name in fields if isinstance(entry.get(name), str))
+
+
+def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
+    """A field outside of the contract whose name and value state a rejection or a serious problem."""
+    name = re.sub(r"[\W_]+", " ", key.casefold()).strip()
+    excerpt = f"{key[:40]}: {json.dumps(value, ensure_ascii=False, default=str)[:60]}"
+    if name in _PROBLEM_LISTS and isinstance(value, list | dict) and value:
+        return excerpt
+    approves = re.search(r"approv|mergeable|merge|lgtm|pass|accept|safe|^ready|^ok$", name)
+    if isinstance(value, bool):
+        rejects = re.search(r"reject|block|veto|fail|unsafe|malicious", name)
+        return excerpt if (approves and not value) or (rejects and value) else ""
+    if isinstance(value, str):
+        words = re.sub(r"[\W_]+", " ", visible(value).casefold()).strip()
+        is_grave = name in ("severity", "priority", "level", "risk") and words in _GRAVE
+        is_denial = words in _DENIALS and (approves or name in _VERDICT_NAMES)
+        is_problem = name in _PROBLEM_LISTS and words not in _NONE
+        is_verdict = words in _OTHER_VERDICTS or is_rejecting_line(f"{key}: {value[:200]}")
+        return excerpt if is_grave or is_denial or is_problem or is_verdict else ""
+    if name == "vote" and isinstance(value, int | float) and value < 0:
+        return excerpt
+    if approves and isinstance(value, int | float) and not value and not name.startswith(("merge c", "pass")):
+        return excerpt
+    if depth >= _DEEPEST:
+        return ""
+    entries: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        entries = list(value.items())
+    elif isinstance(value, list):
+        entries = [(key, one) for one in value]
+    return next((found for inner, one in entries if (found := _other_verdict(inner, one, depth + 1))), "")
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and depth < _DEEPEST:
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one, depth + 1)

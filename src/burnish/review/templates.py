@@ -1,4 +1,4 @@
-"""Renders prompts: the shipped templates, or the user's own."""
+"""Renders prompts and commit messages: the shipped templates, or the user's own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
+from burnish.core.task import Spec
 from burnish.errors import BadInput, NotFound
+from burnish.review.quoting import one_line
 
 NAMES = ("review.system", "review.template", "fix.template", "implement.template", "plan.template")
 
@@ -93,3 +95,109 @@ def _normalize(text: str, whose: str) -> str:
     if len(text) > LONGEST:
         raise BadInput(f"{whose} has {len(text):,} characters; the limit is {LONGEST:,}.", hint="Shorten it.")
     return _ONE_BRACE.sub(r"{{ \1 }}", text)
+
+
+# -- commit message -------------------------------------------------------------------------------
+# `commit.message`: the user's template for the subject of a task's commits.
+
+WHOSE, NAME = "commit.message", "commit.message"
+
+
+def commit_variables(
+    spec: Spec, *, task: int, cycle: int, max_cycles: int, phase: str, subject: str
+) -> dict[str, object]:
+    """The variables of the template, each on one line; `task` is the number, `subject` burnish's default."""
+    criteria = "; ".join(spec.criteria)
+    words = {
+        "title": spec.title,
+        "description": spec.description,
+        "scope": spec.scope,
+        "plan": spec.plan,
+        "acceptance_criteria": criteria,
+        "featureTitle": spec.title,
+        "featureDescription": spec.description,
+        "featureSpec": spec.plan or spec.description,
+    }
+    numbers = {"task": task, "cycle": cycle, "max_cycles": max_cycles}
+    return {**{key: one_line(text) for key, text in words.items()}, **numbers, "phase": phase, "subject": subject}
+
+
+def commit_subject(template: str, variables: Mapping[str, object]) -> str:
+    return fill(template, variables, whose=WHOSE, name=NAME).strip()
+
+
+def check_commit_message(template: str) -> None:
+    """Raise BadInput for an invalid template, before any agent is called."""
+    variables = commit_variables(Spec("x"), task=1, cycle=1, max_cycles=3, phase="implement", subject="feat: x")
+    check(template, variables, whose=WHOSE, name=NAME)
+
+
+# -- variable docs --------------------------------------------------------------------------------
+# Descriptions of the variables of prompts.
+
+_TASK = {
+    "title": "the task's title",
+    "description": "the task's description, as it was written",
+    "acceptance_criteria": "what must hold for the task to be done",
+    "featureTitle": "the title, under automaker's name for it",
+    "featureDescription": "the description, under automaker's name for it",
+    "featureSpec": "the plan, or the description where there is none, under automaker's name for it",
+}
+_ROUND = {
+    "cycle": "the number of this cycle, from 1",
+    "max_cycles": "how many cycles there may be",
+}
+_ASKED = {
+    "scope": "what belongs to the task and what does not",
+    "task_checklist": "the checklist, ticked items marked",
+    "plan": "the plan: the task's own and those of plan tasks it depends on",
+    "project_context": "AGENTS.md, CLAUDE.md, REVIEW.md and .burnish/context, from the base",
+    "previous_errors": "what went wrong the last time it was tried",
+}
+_REVIEW = {
+    **_TASK,
+    **_ROUND,
+    **_ASKED,
+    "task": "the description, marked as data",
+    "earlier_findings": "findings of earlier cycles that are still to be ruled on",
+    "code_changes": "the whole change as a diff, packed to fit; left out files are named",
+    "git_diff": "the same as code_changes",
+    "gitDiff": "the same as code_changes, under automaker's name for it",
+    "changes_since_last_review": "from cycle 2: only what changed since the last review",
+    "test_results": "how the tests went",
+    "baseline_context": "how the tests went before the change: which failures are new",
+    "lint_status": "what the linter says",
+    "session_log": "the end of the author's own log, where review.context.session_log is on",
+    "may_edit": "true where the reviewer may fix what it finds (review.may_fix)",
+    "output": "how the verdict is to be written; appended by itself where it is left out",
+}
+_FIX = {
+    **_TASK,
+    **_ROUND,
+    "task": "the description, cut to 1 KB",
+    "scope": "what belongs to the task and what does not, cut to 512 bytes",
+    "plan": "the plan, cut to 768 bytes",
+    "guidance": "what a person said should be changed",
+    "review": "the reviewer's summary, why it was not accepted, and what the reviewer wrote (2 KB)",
+    "findings": "the open findings, errors first",
+    "failing_checks": "tests and checks that newly fail, with their messages",
+    "code": "the code that findings point at, as it is now",
+    "tried": "what earlier cycles did already, and the diff that a cut attempt left",
+    "stay_resolved": "findings that are resolved and must stay so",
+    "decided": "what people waived or overrode: to be left as it is",
+    "history": "with fix.history: full, the original prompt and every earlier review",
+    "rules": "how to dispute a finding, and what not to do",
+}
+_IMPLEMENT = {
+    **_TASK,
+    **_ASKED,
+    "task": "the description: the order itself",
+    "rescued_work": "what a cut attempt left behind",
+    "judging": "which checks will be run, and that a review follows",
+    "rules": "what the agent may and may not do",
+}
+
+
+def variable_descriptions(name: str) -> Mapping[str, str]:
+    """Variable → description, for the prompt of that name."""
+    return {"fix.template": _FIX, "implement.template": _IMPLEMENT}.get(name, _REVIEW)

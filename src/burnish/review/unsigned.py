@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
+from burnish.core.finding import Remark
 from burnish.core.review import Review, RulingState, Verdict
 from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
-from burnish.review.external.contradiction import rejecting_text
-from burnish.review.external.findings import unread_grave
-from burnish.review.external.lines import rulings, without_ids
-from burnish.review.legacy_markers import HINT, summary_in, verdict_of
-from burnish.review.markdown_findings import findings_in
+from burnish.review.contradiction import rejecting_text
+from burnish.review.external.findings import listed_findings, unread_grave
+from burnish.review.external.lines import (
+    bullet_remarks,
+    marked_remarks,
+    rulings,
+    sections,
+    without_bullets,
+    without_ids,
+)
+from burnish.review.legacy_markers import HINT, remarks_in, summary_in, verdict_of
 from burnish.review.reading import Expect, clean
 
 
@@ -47,3 +55,42 @@ def read_unsigned(text: str, *, expect: Expect | None = None, may_fix: bool = Fa
 def _unclear(text: str, why: str) -> Review:
     summary = clean(text).strip()[:2000] or "The reviewer's reply is empty."
     return Review(Verdict.CHANGES_REQUESTED, summary, notes=(f"{why}: counts as changes requested",), signed=False)
+
+
+LONGEST_PROSE = 8000
+
+
+def findings_in(body: str, *, approving: bool) -> tuple[Remark, ...]:
+    """The findings of both readers. `approving`: a place or number without a level is evidence, not a finding."""
+    rest = without_bullets(body)
+    heading_remarks = _with_whole_text(rest, tuple(remarks_in(prose_lines(rest))))
+    remarks = (*heading_remarks, *bullet_remarks(body, approving=approving), *marked_remarks(body))
+    listed_remarks = listed_findings(body, approving=approving)
+    if len(listed_remarks) <= len(remarks):
+        return remarks
+    return (*listed_remarks, *_missing(remarks, listed_remarks)) if approving else listed_remarks
+
+
+def _missing(remarks: Sequence[Remark], beside: Sequence[Remark]) -> tuple[Remark, ...]:
+    titles = [remark.title for remark in beside]
+    return tuple(one for one in remarks if not any(one.title in title or title in one.title for title in titles))
+
+
+def _with_whole_text(body: str, remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
+    """Use the whole text below a finding's heading, including code, as its description."""
+    texts = sections(body)
+    if len(texts) != len(remarks):
+        return remarks
+    return tuple(
+        replace(one, description=clean(_without_suggestion(text, one))[:LONGEST_PROSE]) if text else one
+        for one, text in zip(remarks, texts, strict=True)
+    )
+
+
+def _without_suggestion(text: str, remark: Remark) -> str:
+    """The description without the line that was read as the suggestion."""
+    label = re.compile(
+        rf"(?:[-*][ \t]+)?\*{{0,2}}Suggestion\*{{0,2}}:\*{{0,2}}[ \t]*{re.escape(remark.suggestion or '')}"
+    )
+    lines = [line for line in text.split("\n") if not remark.suggestion or not label.fullmatch(line.strip())]
+    return "\n".join(lines).strip()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish import config as settings
-from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.checkout_files import detection_context
 from burnish.adapters.checks.environments import Command
 from burnish.adapters.checks.tree_checks import found_commands, tests_are_automatic
 from burnish.adapters.configured_agents import agent_settings, can_start
@@ -18,18 +18,17 @@ from burnish.adapters.event_log import StoreEventLog
 from burnish.adapters.repository import GitRepository
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.agents.base import AgentSettings
-from burnish.checks.detect import FoundChecks, find_checks
-from burnish.checks.discover import BUILD, SETUP
+from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
 from burnish.core.policy import Policy
 from burnish.core.task import Task
 from burnish.git.base import resolve_base
 from burnish.git.discovery import discover
-from burnish.git.large_files import MEGABYTE
 from burnish.git.project import Project, open_project
 from burnish.git.refs import KnownRefs
-from burnish.review.commit_message import check_commit_message
+from burnish.git.staging import MEGABYTE
+from burnish.review.templates import check_commit_message
 from burnish.runtime.project_identity import ensure_id, locate
 from burnish.runtime.prompts import own_prompts
 from burnish.runtime.reader import home_of, no_tasks, open_home, open_home_to_write

@@ -57,10 +57,10 @@ def _void(
     """Void the approvals of lost branches; returns the tips of the others."""
     # Imported only if needed, so that read-only commands start fast.
     from burnish.git.discovery import discover
+    from burnish.git.integrity import find_damage
     from burnish.git.project import Project as OpenedProject
     from burnish.git.refs import read_refs
     from burnish.git.repository_id import read_id
-    from burnish.git.soundness import find_damage
 
     found = discover(row.root)
     own = home.absolute() / "projects" / row.key / "git"
@@ -107,8 +107,8 @@ def settle_lost(app: App, damaged_refs: Sequence[str], known_tips: Mapping[str, 
     just read.
     """
     from burnish.engine.lost_branch import OPEN, is_concerned
+    from burnish.git.integrity import Damage, find_damage
     from burnish.git.refs import read_refs
-    from burnish.git.soundness import Damage, find_damage
 
     rows = app.store.task_branches(app.key, OPEN)
     tips = read_refs(app.repo, list(dict.fromkeys(f"refs/heads/{row.branch}" for row in rows)), known_tips)

@@ -33,7 +33,7 @@ from burnish.core.task import Task
 from burnish.engine.followups import after_override
 from burnish.engine.ports import Deps, FollowUp, Progress
 from burnish.proc.identity import RunnerLock
-from burnish.proc.overlay import TreeView
+from burnish.proc.mounts import TreeView
 from burnish.proc.sandbox import Sandbox
 from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest

@@ -73,7 +73,7 @@ def open_store() -> tuple[Path, Store]:
 
 def open_home_to_write(home: Path) -> Store:
     """The store for a command that writes; raises if file locks do not work in the home."""
-    from burnish.proc.lock_probe import require_locks
+    from burnish.proc.file_systems import require_locks
 
     require_locks(home)
     return open_home(home)
@@ -85,7 +85,7 @@ def open_home(home: Path, *, reading: bool = False) -> Store:
         return Store.open_reading(home) if reading else Store.open(home)
     except BurnishError as error:
         if (home / "locks").is_dir():
-            from burnish.proc.lock_probe import require_locks
+            from burnish.proc.file_systems import require_locks
 
             require_locks(home)  # SQLite reports "locked" if file locks do not work
         from burnish.proc.inside import inside_phase

@@ -1,17 +1,20 @@
-"""Task functions for several features: add a task, and expire waivers."""
+"""Task functions for several features: validate and add a task, and expire waivers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
+from typing import Any
 
 from burnish.adapters.redaction import clean_spec
 from burnish.config.policy import policy_for
 from burnish.core.finding import Severity
-from burnish.core.task import Spec, Task
+from burnish.core.task import Item, Spec, Task, TaskType
 from burnish.engine.commands import waive
+from burnish.errors import BadInput
 from burnish.git.base import resolve_base
 from burnish.runtime.app import App
-from burnish.runtime.task_validation import validated_spec
 
 
 def add_task(app: App, spec: Spec) -> Task:
@@ -34,3 +37,68 @@ def expire_waivers(app: App) -> list[str]:
         if ids:
             notes.append(f"Task {number}: the waiver of {', '.join(ids)} has expired, it is open again.")
     return notes
+
+
+# -- task validation ------------------------------------------------------------------------------
+# Validates tasks from all sources: command line, web, API.
+
+MOST_PRIORITY = 1_000_000
+
+
+def validated_spec(spec: Spec, *, base: str | None = None) -> Spec:
+    """The spec with its title on one line; raises if it is empty or contradictory."""
+    spec = replace(spec, title=one_title(spec.title), depends_on=tuple(dict.fromkeys(spec.depends_on)))
+    check_values({"criteria": spec.criteria, "checklist": spec.checklist, "priority": spec.priority})
+    if spec.type is TaskType.IMPROVE and spec.of is None:
+        raise BadInput("An improve task needs to know what it improves.", hint="Add --of ID, e.g. --of 29.")
+    if spec.of is not None and spec.type not in (TaskType.IMPROVE, TaskType.REVIEW):
+        raise BadInput("--of belongs to an improve or review task.", hint="Add -t improve, or leave --of out.")
+    if spec.type is TaskType.REVIEW and spec.of is None and not (spec.base_ref or base):
+        raise BadInput(
+            "A review task needs to know what it reviews.",
+            hint="Add --of ID for a task's branch, or --base REF for what your branch is compared with.",
+        )
+    return spec
+
+
+def validated_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Validates a change of some fields."""
+    check_values(changes)
+    return {**changes, "title": one_title(changes["title"])} if "title" in changes else dict(changes)
+
+
+def one_title(text: str) -> str:
+    title = " ".join(text.split())
+    if not title:
+        raise BadInput("The title is empty.", hint='Give a title: burnish add "Refuse empty passwords"')
+    return title
+
+
+def check_values(changes: Mapping[str, Any]) -> None:
+    """Checks single values of a new task or of a change."""
+    items = [item.text for item in changes.get("checklist", ())]
+    if not all(text.strip() for text in (*changes.get("criteria", ()), *items)):
+        raise BadInput("A criterion or checklist item is empty.", hint="Say what must hold, or leave the option out.")
+    priority = changes.get("priority", 0)
+    if abs(priority) > MOST_PRIORITY:
+        raise BadInput(f"{priority} is too far for a priority.", hint=f"Use -{MOST_PRIORITY} to {MOST_PRIORITY}.")
+
+
+def refuse_past(day: date) -> None:
+    """Raise if the end of a waiver is in the past."""
+    if day < date.today():
+        raise BadInput(f"{day} is in the past.", hint="A waiver ends on a day to come, or has no end.")
+
+
+def ticked(checklist: tuple[Item, ...], tick: Sequence[int], untick: Sequence[int]) -> tuple[Item, ...]:
+    """The list with items ticked and unticked; they count from 1."""
+    many = len(checklist)
+    for number in (*tick, *untick):
+        if not 1 <= number <= many:
+            raise BadInput(
+                f"There is no checklist item {number}.", hint=f"It has {many} item{'' if many == 1 else 's'}."
+            )
+    return tuple(
+        Item(item.text, done=(item.done or number in tick) and number not in untick)
+        for number, item in enumerate(checklist, 1)
+    )

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from burnish import config as settings
 from burnish.adapters.redaction import secrets_from_environment
-from burnish.config.environment import env_layer
 from burnish.config.loading import project_layer, user_layer
 from burnish.config.repository import RepositoryContent, repository_content
-from burnish.config.sources import Layer
+from burnish.config.sources import Layer, env_layer
 from burnish.core.event import Event
 from burnish.core.journal_events import TrustGranted, TrustRevoked, new_event
-from burnish.core.masking import mask, mask_all
+from burnish.core.secrets import mask, mask_all
 from burnish.errors import BadInput, BurnishError, Untrusted
 from burnish.git.discovery import FoundRepository, discover
 from burnish.git.files import disk_errors, write_whole

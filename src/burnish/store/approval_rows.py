@@ -10,9 +10,8 @@ from typing import Any
 
 from burnish.core.approval import Approval, optional_fields
 from burnish.core.status import Status
-from burnish.store.database import Database
+from burnish.store.database import Database, Params
 from burnish.store.rows import reports_damage
-from burnish.store.sql import Params
 
 # most ids as parameters of one query
 MOST_IDS = 500

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sqlite3
+import struct
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
-from burnish.store.memory_image import open_image
 from burnish.store.migrate import migrate_database
-from burnish.store.sql import Params, Value, fill, queries
 from burnish.store.trouble import FULL, HomeNotWritable, database_errors, disk_full, is_obstacle
 
 BUSY_SECONDS = 30.0
@@ -198,3 +200,132 @@ def _create_database_file(home: Path, path: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not os.access(path, os.R_OK | os.W_OK):
         raise _why_no_access(path)
+
+
+# -- memory image ---------------------------------------------------------------------------------
+# Reads the database files into memory, where SQLite could not open them without writing.
+#
+# SQLite needs a writable folder for the shared memory of a write-ahead log, and waits for locks. Commands that only
+# read must also work with a read-only home, a full disk or a locked database. So the database file is read, and the
+# committed transactions of the write-ahead log are applied to it (https://sqlite.org/fileformat.html section 4).
+
+_HEADER = struct.Struct(">8I")
+_FRAME = struct.Struct(">6I")
+_MAGIC = (0x377F0682, 0x377F0683)
+_TRIES = 20
+
+
+def open_image(path: Path) -> sqlite3.Connection:
+    """A connection to a copy in memory, in the state of the last committed transaction."""
+    data = _consistent(path)
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    if data:
+        # versions of the file format: 2 means a write-ahead log, which an in-memory database cannot have
+        data[18:20] = b"\x01\x01"
+        connection.deserialize(bytes(data))
+    return connection
+
+
+def _consistent(path: Path) -> bytearray:
+    """A consistent state of database and log; reads again if a checkpoint moved pages meanwhile."""
+    log = path.with_name(path.name + "-wal")
+    for _ in range(_TRIES):
+        before = _state(path), _state(log)
+        data, frames = bytearray(path.read_bytes()), _read(log)
+        if (_state(path), _state(log)) == before:
+            break
+        time.sleep(0.05)
+    apply_log(data, frames)
+    return data
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def apply_log(data: bytearray, log: bytes) -> None:
+    """Write the pages of all committed transactions of the log into the database."""
+    if len(log) < _HEADER.size:
+        return
+    magic, _version, page_size, _number, salt1, salt2, sum1, sum2 = _HEADER.unpack_from(log)
+    order = ">" if magic == _MAGIC[1] else "<"
+    state = _checksum(order, log[:24], (0, 0))
+    if magic not in _MAGIC or state != (sum1, sum2):
+        return
+    pending: dict[int, bytes] = {}
+    at = _HEADER.size
+    while at + _FRAME.size + page_size <= len(log):
+        page, commit, frame_salt1, frame_salt2, sum1, sum2 = _FRAME.unpack_from(log, at)
+        content = log[at + _FRAME.size : at + _FRAME.size + page_size]
+        state = _checksum(order, content, _checksum(order, log[at : at + 8], state))
+        if (frame_salt1, frame_salt2) != (salt1, salt2) or state != (sum1, sum2):
+            return
+        pending[page] = content
+        if commit:
+            _write_pages(data, pending, page_size, commit)
+            pending = {}
+        at += _FRAME.size + page_size
+
+
+def _write_pages(data: bytearray, pages: dict[int, bytes], page_size: int, count: int) -> None:
+    """Write the pages. `count`: number of pages of the database after the transaction."""
+    size = count * page_size
+    if len(data) < size:
+        data.extend(bytes(size - len(data)))
+    del data[size:]
+    for page, content in pages.items():
+        start = (page - 1) * page_size
+        data[start : start + page_size] = content
+
+
+def _checksum(order: str, data: bytes, start: tuple[int, int]) -> tuple[int, int]:
+    one, two = start
+    for first, second in struct.iter_unpack(f"{order}2I", data):
+        one = (one + first + two) & 0xFFFFFFFF
+        two = (two + second + one) & 0xFFFFFFFF
+    return one, two
+
+
+# -- sql ------------------------------------------------------------------------------------------
+# Loads the named queries of `queries/*.sql`.
+
+Value = str | int | float | None
+Params = Mapping[str, Value | Sequence[Value]]
+
+
+@cache
+def queries() -> Mapping[str, str]:
+    """All queries by name."""
+    found: dict[str, str] = {}
+    for file in sorted(Path(__file__).with_name("queries").glob("*.sql")):
+        for block in re.split(r"^-- name: ", file.read_text("utf-8"), flags=re.M)[1:]:
+            name, _, text = block.partition("\n")
+            if name.strip() in found:
+                raise ValueError(f"two queries are called {name}")
+            found[name.strip()] = text.strip()
+    return found
+
+
+def fill(text: str, params: Params) -> tuple[str, dict[str, Value]]:
+    """Expand list parameters to one parameter per element."""
+    flat: dict[str, Value] = {}
+    for name, value in params.items():
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            flat[name] = value
+            continue
+        names = [f"{name}_{n}" for n in range(len(value))]
+        flat.update(zip(names, value, strict=True))
+        # an empty list becomes (NULL), which matches no row
+        text = re.sub(rf":{name}\b", ", ".join(f":{n}" for n in names) or "NULL", text)
+    return text, flat

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from burnish.core import journal
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import AnyPhase, DecisionRecord, decision_record, phase_record
+from burnish.core.journal_events import LockTakenOver, new_event
+from burnish.core.task import Task
 from burnish.errors import NotFound, Refused
 from burnish.store.database import Database
 from burnish.store.projections import apply
-from burnish.store.rows import reports_damage, to_json
+from burnish.store.rows import reports_damage, task_of, to_json
 
 # no limit, in a form that all SQL dialects support
 _EVERYTHING = 2**62
@@ -133,3 +136,53 @@ def decision_of(row: sqlite3.Row) -> DecisionRecord:
 @reports_damage
 def finding_of(row: sqlite3.Row) -> Finding:
     return journal.read(Finding, json.loads(row["data"]))
+
+
+# -- claims ---------------------------------------------------------------------------------------
+# Claims: each task has at most one runner.
+
+
+def claim(
+    db: Database,
+    project: str,
+    runner: str,
+    *,
+    ids: Sequence[int] | None,
+    is_dead: Callable[[str], bool],
+    now: str,
+) -> Task | None:
+    """Claim the ready task with the highest priority; None if there is none."""
+    # before the transaction, because it may inspect processes; dead runners stay dead
+    holders = [row["runner"] for row in db.all("claim_holders", {"project": project})]
+    dead = [holder for holder in holders if holder != runner and is_dead(holder)]
+    choice: dict[str, Any] = {"project": project, "dead": dead}
+    with db.writing():
+        found = db.one("claim_next", choice) if ids is None else db.one("claim_next_of", {**choice, "ids": list(ids)})
+        if found is None:
+            return None
+        params = {
+            "project": project,
+            "id": found["id"],
+            "before": found["runner"],
+            "runner": runner,
+            "now": now,
+        }
+        row = db.one("claim_take", params)
+        if row is None:
+            return None
+        task = task_of(row)
+        if found["runner"] is not None:
+            data = LockTakenOver(found["runner"], runner)
+            event = new_event("lock.taken_over", data, run=task.run, cycle=task.cycle)
+            append(db, project, task.id, [event], ts=now)
+        return task
+
+
+def holder(db: Database, project: str, id: int) -> dict[str, Any] | None:
+    """The runner that holds the task, since when, and its command."""
+    row = db.one("claim_holder", {"project": project, "id": id})
+    if row is None:
+        return None
+    info: Mapping[str, Any] = json.loads(row["info"]) if row["info"] else {}
+    fields = {key: info.get(key) for key in ("pid", "host", "user", "command")}
+    return {**fields, **info, "runner": row["runner"], "since": row["claimed_at"]}

@@ -13,9 +13,8 @@ from burnish.core.codec import decode, encode
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
 from burnish.store import planning, projects, rows
-from burnish.store.database import Database
+from burnish.store.database import Database, Params
 from burnish.store.rows import ProjectRow
-from burnish.store.sql import Params
 from burnish.store.trouble import no_such_task
 
 if TYPE_CHECKING:
@@ -408,14 +407,14 @@ class Store:
     def claim(
         self, project: str, runner: str, *, ids: Sequence[int] | None, is_dead: Callable[[str], bool]
     ) -> Task | None:
-        from burnish.store import claims
+        from burnish.store import log
 
-        return claims.claim(self._db, project, runner, ids=ids, is_dead=is_dead, now=self._now())
+        return log.claim(self._db, project, runner, ids=ids, is_dead=is_dead, now=self._now())
 
     def holder(self, project: str, id: int) -> dict[str, Any] | None:
-        from burnish.store import claims
+        from burnish.store import log
 
-        return claims.holder(self._db, project, id)
+        return log.holder(self._db, project, id)
 
     def require_claim(self, project: str, id: int, runner: str) -> None:
         """Refuse if this runner no longer holds the task."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from burnish.core.codec import encode
+from burnish.core.commit import left_out_words
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
-from burnish.core.history import AnyPhase, DecisionRecord, with_result
-from burnish.core.journal import CheckResult, ReviewResult, read
+from burnish.core.history import AnyPhase, DecisionRecord, PhaseRecord, with_result
+from burnish.core.journal import CheckResult, ReviewFixResult, ReviewResult, WorkResult, read, written
 from burnish.core.journal_events import PhaseStarted, TaskStatus
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.cycles import cycles
 from burnish.views.status import Alive, is_running, task_json
 
 
@@ -141,3 +142,143 @@ def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
 
 def event_json(event: RecordedEvent) -> dict[str, Any]:
     return event.envelope()
+
+
+# -- cycles ---------------------------------------------------------------------------------------
+# The cycles of one run, from the phase journal and the decisions.
+
+FINDINGS_BYTES = 2048
+# fields of a result that tell who did it, and what went wrong
+_PASSED_ON = ("agent", "model", "commit", "error", "what", "hint", "rescue", "by_hand", "why", "cost_source")
+
+
+def cycles(phases: Sequence[AnyPhase], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
+    """One entry a cycle, in order. `phases` and `decisions` are of one run, oldest first."""
+    numbers = sorted({phase.cycle for phase in phases} | {decision.cycle for decision in decisions})
+    return [
+        _cycle(number, [p for p in phases if p.cycle == number], [d for d in decisions if d.cycle == number])
+        for number in numbers
+    ]
+
+
+def _cycle(number: int, phases: list[AnyPhase], decisions: list[DecisionRecord]) -> dict[str, Any]:
+    standing = [p for p in phases if p.state == "finished" and not p.superseded]
+    # the review and the pipeline steps after it: the last one decides
+    reviews = with_result(standing, ReviewResult)
+    review = reviews[-1] if reviews else None
+    checks = with_result(standing, CheckResult)
+    return {
+        "number": number,
+        "phases": [_phase(phase) for phase in phases],
+        "commit": _last(standing, "commit"),
+        "tree": _last(standing, "tree"),
+        "review_status": _review_status(review, decisions),
+        **_verdict(review, decisions),
+        "summary": review.result.summary if review else None,
+        "review_findings": review_findings([record.result for record in reviews]),
+        # with `review.may_fix`: what the reviewer changed by itself
+        "fixed": _fixed(standing),
+        "reviewers": encode([reviewer for record in reviews for reviewer in record.result.reviewers]),
+        "checks": encode(checks[-1].result.checks) if checks else [],
+        # the author's own last message
+        "last_words": _last(standing, "last_words"),
+        "warnings": [*_left_out(standing), *(checks[-1].result.warnings if checks else ())],
+        "unseen_files": encode(review.result.unseen_files) if review else [],
+        "artifact": review.result.artifact if review else None,
+        "decision": _decision(decisions[-1]) if decisions else None,
+    }
+
+
+def _fixed(standing: Sequence[AnyPhase]) -> dict[str, Any] | None:
+    fixes = [p.result for p in with_result(standing, ReviewFixResult) if p.result.changed]
+    if not fixes:
+        return None
+    return {"commit": fixes[-1].commit, "summary": fixes[-1].summary, "issues": list(fixes[-1].issues)}
+
+
+def review_findings(reviews: Sequence[ReviewResult]) -> str | None:
+    """The first 2 KB of the reviewers' prose; the summary of a reviewer that wrote none."""
+    reviewers = [reviewer for review in reviews for reviewer in review.reviewers]
+    texts = [(reviewer.prose or reviewer.summary).strip() for reviewer in reviewers]
+    words = [
+        f"{reviewer.agent}: {text}" if len(reviewers) > 1 else text
+        for reviewer, text in zip(reviewers, texts, strict=True)
+        if text
+    ]
+    text_bytes = "\n\n".join(words).encode("utf-8", "replace")[:FINDINGS_BYTES]
+    return text_bytes.decode("utf-8", "ignore") or None
+
+
+def _left_out(standing: Sequence[AnyPhase]) -> list[str]:
+    names = [p.result.left_out for p in with_result(standing, WorkResult) if p.result.left_out]
+    return [left_out_words(names[-1])] if names else []
+
+
+def _verdict(record: PhaseRecord[ReviewResult] | None, decisions: list[DecisionRecord]) -> dict[str, Any]:
+    """The effective verdict and why it differs from the reviewer's. Once accepted, the reviewer's own verdict."""
+    review = record.result if record else ReviewResult()
+    if decisions and decisions[-1].action == "accept":
+        return {"verdict": review.verdict, "but": ""}
+    return {"verdict": review.effective_verdict, "but": review.caveat}
+
+
+def _decision(record: DecisionRecord) -> dict[str, Any]:
+    return {"action": record.action, "by": record.by, **written(record.data, explicit=("review_status",))}
+
+
+def _last(records: Sequence[AnyPhase], name: str) -> Any:
+    return next((value for record in reversed(records) if (value := getattr(record.result, name, None))), None)
+
+
+def _review_status(record: PhaseRecord[ReviewResult] | None, decisions: list[DecisionRecord]) -> str | None:
+    """The status from the last decision, else from the review: a person may have skipped or rejected it."""
+    if decisions and decisions[-1].action == "again":
+        decisions = []
+    for decision in reversed(decisions):
+        if decision.data.review_status:
+            return decision.data.review_status
+    if record and record.result.review_status:
+        return record.result.review_status
+    # sent back before a review: a check failed
+    return "failed" if record is None and decisions and decisions[-1].action == "revise" else None
+
+
+def _phase(phase: AnyPhase) -> dict[str, Any]:
+    return {
+        "phase": phase.phase,
+        "attempt": phase.attempt,
+        "state": phase.state,
+        "superseded": phase.superseded,
+        "started_at": phase.started_at,
+        "finished_at": phase.finished_at,
+        "cost_usd": phase.cost_usd,
+        "tokens": phase.tokens,
+        "seconds": getattr(phase.result, "seconds", None),
+        **{name: getattr(phase.result, name, None) or None for name in _PASSED_ON},
+        **_reckoned(phase),
+    }
+
+
+def _reckoned(phase: AnyPhase) -> dict[str, Any]:
+    """Duration and reviewers, which the stored result may lack."""
+    details: dict[str, Any] = {}
+    if getattr(phase.result, "seconds", None) is None and phase.finished_at and phase.started_at:
+        details["seconds"] = _seconds(phase.started_at, phase.finished_at)
+    if isinstance(phase.result, ReviewResult):
+        reviewers = phase.result.reviewers
+        details["agent"] = _names(reviewer.agent for reviewer in reviewers)
+        details["model"] = _names(reviewer.model for reviewer in reviewers)
+    return {key: value for key, value in details.items() if value is not None or key == "seconds"}
+
+
+def _names(names: Iterable[str | None]) -> str | None:
+    return ", ".join(dict.fromkeys(name for name in names if name)) or None
+
+
+def _seconds(start: str, end: str) -> float | None:
+    try:
+        took = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    except (ValueError, TypeError):
+        return None
+    # a clock may have been set back meanwhile
+    return max(0.0, round(took.total_seconds(), 3))

@@ -25,8 +25,7 @@ from burnish.features.server.registry import ProjectRegistry
 from burnish.proc.folders import private_folder
 from burnish.proc.private_places import record_token_files
 from burnish.web.auth import RequestPolicy, hosts_of
-from burnish.web.login_codes import LoginCodes
-from burnish.web.sessions import Sessions
+from burnish.web.sessions import LoginCodes, Sessions
 
 if TYPE_CHECKING:
     import uvicorn

@@ -16,24 +16,29 @@ from pathlib import Path
 
 from burnish.adapters.checks.stored_environments import delete_unused, environment_in_use, home_of
 from burnish.checks.dependency_files import dependency_paths, fingerprint, included_paths, named_paths, relevant
+from burnish.checks.environment import withheld_credentials
 from burnish.checks.generated_files import (
     has_build_output,
+    has_built_programs,
     has_copied_packages,
     has_copied_project,
+    has_generated_packages,
     has_vendored_sources,
     included_sources,
+    kept_files,
     leaves_files,
     may_change_output,
     native_sources,
 )
-from burnish.checks.generated_packages import has_generated_packages
-from burnish.checks.installed import EnvironmentFolder, difference, environment_folders
-from burnish.checks.installed_yarn import CLASSIC_RECORD, RECORD
-from burnish.checks.setup_home import has_built_programs, kept_files
+from burnish.checks.installed import CLASSIC_RECORD, RECORD, EnvironmentFolder, difference, environment_folders
+from burnish.core.error_lines import first_error, last_lines
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.merge import touched
+from burnish.git.objects import list_files, read_files
 from burnish.git.project import Project
-from burnish.git.reading import list_files, read_files
+from burnish.proc.file_systems import full_disk_failure
 from burnish.proc.folders import private_folder
 from burnish.regular_files import read_regular
 
@@ -318,3 +323,28 @@ def _tool_versions(path: str) -> tuple[str, ...]:
             real = os.path.realpath(program)
             found.append(f"{name} {real} {Path(real).stat().st_mtime_ns}")
     return tuple(found)
+
+
+# -- setup failure --------------------------------------------------------------------------------
+# The error for a failed set-up.
+
+
+class CredentialsWithheld(PhaseFailed):
+    """Set-up of a change failed without credentials that it would have on the base."""
+
+
+def setup_failure(exit_code: int | None, output: str, *, credentials: bool, folders: Sequence[Path]) -> PhaseFailed:
+    """The error for a failed set-up that wrote into `folders`."""
+    if full := full_disk_failure("workspace.setup", folders, last_lines(output)):
+        return full
+    message = f"workspace.setup failed with exit code {exit_code}: {first_error(output) or 'no output'}"
+    if credentials or not withheld_credentials(os.environ, Path.home()):
+        hint = "Correct workspace.setup in burnish.yaml, then run `burnish retry`."
+        return PhaseFailed(ErrorCode.SETUP_FAILED, message, hint=hint, output=last_lines(output))
+    return CredentialsWithheld(
+        ErrorCode.SETUP_FAILED,
+        f"{message} (without the credentials of your package indexes, which only set-up of the base gets)",
+        hint="Check the change. `workspace.setup_credentials: always` in your config.yaml passes the credentials; then "
+        "run `burnish retry`.",
+        output=last_lines(output),
+    )

@@ -11,15 +11,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from burnish.adapters.checkout_files import detection_context
 from burnish.adapters.checks.checkout_paths import refuse_absolute_paths
-from burnish.adapters.checks.copied_files import copied_files_digest, copy_ignored_files
-from burnish.adapters.checks.detection_context import detection_context
-from burnish.adapters.checks.environments import CheckEnvironment, CheckEnvironments, Command, SetUpFiles, command_words
+from burnish.adapters.checks.environments import (
+    CheckEnvironment,
+    CheckEnvironments,
+    Command,
+    CredentialsWithheld,
+    SetUpFiles,
+    command_words,
+    setup_failure,
+)
 from burnish.adapters.checks.last_results import SETUP, record_result
-from burnish.adapters.checks.setup_failure import CredentialsWithheld, setup_failure
 from burnish.adapters.checks.stored_environments import environment_in_use
-from burnish.adapters.checks.tree_reset import remember_tree
-from burnish.adapters.checks.trees import CheckTree, check_tree
+from burnish.adapters.checks.trees import CheckTree, check_tree, copied_files_digest, copy_ignored_files, remember_tree
 from burnish.adapters.redaction import redact_folder, secrets_from_environment
 from burnish.checks.dependency_files import dependency_paths
 from burnish.checks.discover import decide, discover
@@ -41,11 +46,11 @@ from burnish.core.policy import CheckSpec, fill_isolation_env
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
+from burnish.git.checkout import TaskTree
 from burnish.git.discovery import FoundRepository
 from burnish.git.files import write_whole
+from burnish.git.objects import Contents, list_files, list_links, read_files
 from burnish.git.project import Project
-from burnish.git.reading import Contents, list_files, list_links, read_files
-from burnish.git.task_tree import TaskTree
 from burnish.proc.run import StopToken
 from burnish.proc.sandbox import Sandbox
 

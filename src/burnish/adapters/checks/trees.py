@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,15 +17,15 @@ from burnish.adapters.checks.environments import CheckEnvironment
 from burnish.checks.environment import named_files
 from burnish.checks.installed import EnvironmentFolder
 from burnish.checks.placement import Placement
-from burnish.git.checkout import temporary_index, throwaway
+from burnish.errors import BadInput
+from burnish.folder_walk import walk_folders
+from burnish.git.checkout import TaskTree, temporary_index, throwaway
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Project
-from burnish.git.task_tree import TaskTree
 from burnish.proc.capture import capture
 from burnish.proc.environment import variables_for_mounts
-from burnish.proc.mounts import Mount
-from burnish.proc.overlay import Overlay, TreeView, mountable, overlay_works, with_overlays
-from burnish.proc.package_caches import show_package_caches
+from burnish.proc.mounts import Mount, Overlay, TreeView, mountable, overlay_works, with_overlays
+from burnish.proc.program_files import show_package_caches
 from burnish.proc.sandbox import Sandbox
 
 
@@ -287,3 +288,61 @@ def _copy(source: Path, target: Path) -> None:
 
 def _is_below(place: str, root: Path) -> bool:
     return Path(place).is_absolute() and Path(place).resolve().is_relative_to(root.resolve())
+
+
+# Large folders in which tests do not leave data.
+_SKIPPED = frozenset((".git", ".venv", "venv", "node_modules"))
+
+
+def remember_tree(root: Path) -> Callable[[], None]:
+    """A function that removes all files added since: data of the first run must not affect the second."""
+    before = _paths(root)
+
+    def reset() -> None:
+        for path in sorted(_paths(root) - before):
+            place = root / path
+            if place.is_dir() and not place.is_symlink():
+                remove_tree(place)
+            else:
+                place.unlink(missing_ok=True)
+
+    return reset
+
+
+def _paths(root: Path) -> set[str]:
+    found = set()
+    for place, folders, files in walk_folders(root):
+        folders[:] = [name for name in folders if name not in _SKIPPED]
+        found |= {os.path.relpath(Path(place, name), root) for name in (*folders, *files)}
+    return found
+
+
+# -- copied files ---------------------------------------------------------------------------------
+# `workspace.copy`: ignored files of the user's checkout that tests need.
+
+
+def copy_ignored_files(checkout: Path, names: Sequence[str], files: Path) -> None:
+    """Copy them from the checkout into a tree, with their current content."""
+    for name in names:
+        source, target = checkout / name, files / name
+        inside = source.resolve().is_relative_to(checkout.resolve()) and ".." not in Path(name).parts
+        if not inside or not source.is_file():
+            raise BadInput(
+                f"workspace.copy names {name}, which is not a file in your checkout.",
+                hint="Use a path relative to the repository's root, or remove it from burnish.yaml.",
+            )
+        if not target.parent.resolve().is_relative_to(files.resolve()):
+            continue  # a link that an agent created
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copy2(source, target)
+
+
+def copied_files_digest(checkout: Path, names: Sequence[str]) -> str:
+    """A hash of the files' content; missing files are reported when they are copied."""
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        source = checkout / name
+        content = source.read_bytes() if source.is_file() else b""
+        digest.update(f"{name} {len(content)} ".encode() + content)
+    return digest.hexdigest()

@@ -21,10 +21,10 @@ from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors, remove_tree
+from burnish.git.objects import list_files, read_files
 from burnish.git.project import Project
-from burnish.git.reading import list_files, read_files
 from burnish.proc.environment import variables_for_mounts
-from burnish.proc.overlay import with_overlays
+from burnish.proc.mounts import with_overlays
 from burnish.proc.run import StopToken
 from burnish.proc.sandbox import Sandbox
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from burnish.checks.guard.commands import load_json, makefile_parts, script_parts
-from burnish.core.project_files import is_named
+from burnish.core.path_patterns import is_named
 from burnish.regular_files import parse_toml
 
 # Files of burnish itself; adapters declare the files that instruct their agents.

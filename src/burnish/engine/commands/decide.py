@@ -11,7 +11,7 @@ from burnish.core.flow import passes_as_waived, pending_steps
 from burnish.core.gate import Actor, GateChoice, GateDecision
 from burnish.core.history import History, JudgedPhase
 from burnish.core.journal import ReviewResult
-from burnish.core.journal_events import ApprovalVoided, DecisionMade, ReviewStopped, new_event
+from burnish.core.journal_events import ApprovalVoided, DecisionMade, ReviewStopped, TaskStatus, new_event
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import stored_review
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
@@ -24,7 +24,6 @@ from burnish.engine.commands.override import (
     overridden,
     reasons_missing,
 )
-from burnish.engine.commands.plan_decision import decide_plan
 from burnish.engine.ports import EventLog, FollowUp
 from burnish.engine.ports_git import Repository
 from burnish.engine.transitions import status_events
@@ -237,3 +236,39 @@ def _void(event_log: EventLog, task: Task, why: str) -> list[Event]:
     if approval is None or not approval.valid:
         return []
     return [new_event("approval.voided", ApprovalVoided(why), run=task.run, cycle=task.cycle)]
+
+
+def decide_plan(history: History, answer: GateDecision, person: Actor) -> list[Event]:
+    """Approve it, reject it, or have it written again with a note."""
+    task, note = history.task, answer.note.strip()
+    if task.status is not Status.WAITING_APPROVAL:
+        raise Refused(f"The plan of task {task.id} does not wait for a decision.", hint=f"burnish show {task.id}")
+    where: dict[str, Any] = {"run": task.run, "cycle": history.cycle}
+    signature = DecisionMade(choice=answer.choice, by=person.name, via=person.via, note=note)
+    if answer.choice is GateChoice.FIX:
+        if not note:
+            raise BadInput("A plan is written again only with a note.", hint='Say what to change: -m "…"')
+        again = replace(signature, action="again", why=note, guidance=note, supersede=("implement", "gate"))
+        back = status_events(task, Status.IN_PROGRESS, cycle=history.cycle, note=note)
+        return [new_event("decision.made", again, **where), back]
+    if answer.choice is GateChoice.REJECT:
+        return _reject_plan(history, note or "the plan was rejected by a person", signature, where)
+    data = replace(signature, action="accept", why=note or "the plan was approved by a person")
+    verification = status_events(task, Status.VERIFIED, cycle=history.cycle, final_verdict=FinalVerdict.APPROVED)
+    completion = new_event("task.status", TaskStatus(Status.VERIFIED, Status.COMPLETED), **where)
+    return [new_event("decision.made", data, **where, explicit=("note",)), verification, completion]
+
+
+def _reject_plan(history: History, why: str, signature: DecisionMade, where: dict[str, Any]) -> list[Event]:
+    reason = Reason.HUMAN_REJECTED
+    data = replace(signature, action="escalate", why=why, reason=reason)
+    stop = status_events(
+        history.task,
+        Status.BLOCKED,
+        cycle=history.cycle,
+        reason=reason,
+        error=ErrorCode.REVIEW_REJECTED,
+        note=why,
+        final_verdict=FinalVerdict.REJECTED,
+    )
+    return [new_event("decision.made", data, **where, explicit=("blockers", "note")), stop]

@@ -14,9 +14,8 @@ from burnish.core.ledger import ledger
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.recorded_reviews import blockers_gone, last_blockers_gone
 from burnish.core.status import Reason, Status
-from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import EventLog
-from burnish.engine.transitions import status_events
+from burnish.engine.transitions import finding_events, status_events
 from burnish.errors import BadInput
 
 # Reasons that a waiver can resolve, unlike others (unreadable, rejected, budget).

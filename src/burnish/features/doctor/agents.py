@@ -1,23 +1,35 @@
-"""Agents that the settings name, beside the programs that are found by theirs: models, commands, protocols, scripts."""
+"""Agents that the settings name: how each is set up, and whether it answers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from burnish.adapters.configured_agents import agent_settings
+from burnish.adapters.agents import TaskAgents
+from burnish.adapters.configured_agents import agent_settings, installed_agents
+from burnish.adapters.redaction import secrets_from_environment
+from burnish.adapters.sandbox import SandboxPolicy, resolve_sandbox_policy
 from burnish.agents.base import AgentSettings
 from burnish.agents.llm import lacking
 from burnish.agents.program import located
 from burnish.agents.registry import AGENTS
+from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.config.kinds import CLI_KINDS
 from burnish.config.settings import Config
-from burnish.errors import BurnishError
-from burnish.features.doctor.diagnostic import Diagnostic, DiagnosticGroup
+from burnish.core.agent import AgentRequest
+from burnish.errors import BurnishError, PhaseFailed
+from burnish.features.doctor.diagnostic import Diagnostic, DiagnosticGroup, clean_signs
+from burnish.proc.capture import capture
+from burnish.proc.environment import listed_environment
 from burnish.proc.run import ProgramMissing
+from burnish.proc.text import clean_text
+from burnish.runtime.reader import home_of
 from burnish.runtime.trust import settings_at
 
 AGENTS_GROUP = DiagnosticGroup("agents")
@@ -124,3 +136,116 @@ def _no_program(entry: AgentSettings) -> Iterator[tuple[str, str]]:
             f"{path} is not a program that can be started",
             f"Correct `agents.{entry.name}.argv`, or make it executable.",
         )
+
+
+# -- probe ----------------------------------------------------------------------------------------
+# Does each agent answer? One word is asked of each, in an empty folder: login, network and model in one.
+
+PROBE = DiagnosticGroup("answers")
+SECONDS = 90.0
+QUESTION = "This is a test of the connection. Use no tools. Answer with the one word: ready\n"
+_SEE_LOG = "Everything it printed: `burnish log`."
+
+
+@dataclass(frozen=True, slots=True)
+class _ProbeContext:
+    """Where agents are asked, and what they are shut into: the same as in a phase."""
+
+    place: Path
+    agents: TaskAgents
+    sandbox_policy: SandboxPolicy
+
+
+def probe_signs(start: Path) -> list[Diagnostic]:
+    """Ask each agent once, read-only and in parallel."""
+    root, config = settings_at(start)
+    with tempfile.TemporaryDirectory(prefix="burnish-probe-") as folder:
+        place = Path(folder).resolve()
+        found = _asked_ones(config, root or place)
+        ground = _ground(config, found, root or place, place)
+        with ThreadPoolExecutor(max(1, len(found))) as threads:
+            signs = list(threads.map(lambda pair: _asked(ground, pair[1], str(pair[0])), enumerate(found)))
+    return clean_signs(ground.agents.secrets, signs)
+
+
+def _asked_ones(config: Config, checkout: Path) -> list[ConfiguredAgent]:
+    """The programs of this machine, then the agents in the settings, without scripted ones."""
+    entries = agent_settings(config)
+    programs = [ConfiguredAgent(entries[one.kind], entries[one.kind].model) for one in installed_agents()]
+    return [*programs, *(one for one in configured(config, checkout) if one.entry.kind != "scripted")]
+
+
+def _ground(config: Config, found: Sequence[ConfiguredAgent], checkout: Path, place: Path) -> _ProbeContext:
+    # alone: another agent's answer would say nothing of this one
+    entries = {one.name: replace(one.entry, fallback=None) for one in found}
+    sandbox_policy = resolve_sandbox_policy(config, checkout=checkout, burnish_home=home_of())
+    runner = AgentRunner(
+        entries,
+        checkout=checkout,
+        lock_dir=place / "locks",
+        retry=RetryPolicy(attempts=1),
+        sandbox=sandbox_policy.sandbox,
+        redact=secrets_from_environment().redact,
+    )
+    return _ProbeContext(place, TaskAgents(runner, None, confinement=sandbox_policy), sandbox_policy)
+
+
+def _asked(ground: _ProbeContext, one: ConfiguredAgent, label: str) -> Diagnostic:
+    for what, remedy in lacks(one, os.environ):
+        return PROBE.weak(one.name, f"{one.words}: not asked: {what}", remedy)
+    begun, who = time.monotonic(), one.words
+    try:
+        if one.entry.kind in CLI_KINDS:
+            who = _version(ground, one.entry)
+        reply = ground.agents.call(_request(one, ground.place / label))
+    except PhaseFailed as failure:
+        hint = failure.hint.replace(_SEE_LOG, "").strip()
+        # also if the hint is about the sandbox
+        by_hand = [_by_hand(one)] if not hint or one.entry.kind in ("command", "acp") else []
+        return PROBE.weak(one.name, f"{who}: {failure.what}", ". ".join([*by_hand, *filter(None, [hint])]))
+    word = " ".join(reply.text.split())[:40]
+    return PROBE.ok(one.name, f"{who}: answered {word!r} in {time.monotonic() - begun:.1f} s")
+
+
+def _by_hand(one: ConfiguredAgent) -> str:
+    match one.entry.kind:
+        case "llm":
+            return "Is the model's name right, and its address reached from here? See docs/llm.md."
+        case "command" | "acp":
+            return f"Run it once by hand: {' '.join(one.entry.argv)}"
+        case _:
+            return "Run it once by hand."
+
+
+def _request(one: ConfiguredAgent, place: Path) -> AgentRequest:
+    for name in ("here", "calls"):
+        (place / name).mkdir(parents=True, mode=0o700)
+    return AgentRequest(
+        agent=one.name,
+        # a command need not say anything where it is asked to work
+        role="implement" if one.entry.kind == "command" else "review",
+        prompt=QUESTION,
+        cwd=place / "here",
+        call_dir=place / "calls",
+        task=0,
+        cycle=1,
+        phase="probe",
+        model=one.model,
+        timeout_seconds=SECONDS,
+        read_only=True,
+    )
+
+
+def _version(ground: _ProbeContext, entry: AgentSettings) -> str:
+    """What the program says of itself, shut in like everything else that is started."""
+    adapter = AGENTS[entry.kind]
+    argv: tuple[str, ...] = (adapter.program or entry.kind, "--version")
+    env = listed_environment(os.environ, extra=(*adapter.keys, *entry.env))
+    if sandbox := ground.sandbox_policy.require():
+        argv = sandbox.around(argv, env=env, writable=())
+    try:
+        output = capture(argv, cwd=ground.place, env=env, timeout=30).stdout
+    except BurnishError as problem:
+        return problem.what.rstrip(".")
+    lines = clean_text(output.decode(errors="replace")).split("\n")
+    return next((line.strip()[:60] for line in lines if line.strip()), "version unknown")

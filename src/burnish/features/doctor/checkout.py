@@ -11,20 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.adapters.checkout_files import committable_files, file_reader
-from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.checkout_files import committable_files, detection_context, file_reader
 from burnish.adapters.checks.environments import command_words
 from burnish.adapters.checks.last_results import SETUP, LastResult, command_hash
 from burnish.adapters.checks.tree_checks import tests_are_automatic
 from burnish.adapters.configured_agents import can_start, missing_agent
 from burnish.adapters.sandbox import missing_paths
-from burnish.checks.detect import find_checks
-from burnish.checks.discover import decide, discover
+from burnish.checks.discover import decide, discover, find_checks
 from burnish.checks.environment import check_environment
-from burnish.checks.prepare import prepare
-from burnish.config.policy import checks_for
+from burnish.checks.runners import prepare
+from burnish.config.policy import RoleResolver, checks_for
 from burnish.config.repository import is_inside
-from burnish.config.roles import RoleResolver
 from burnish.config.settings import Config
 from burnish.core.policy import CheckSpec, setting_of
 from burnish.core.task import Spec
@@ -33,11 +30,10 @@ from burnish.features.doctor.diagnostic import OK, Diagnostic, DiagnosticGroup
 from burnish.features.doctor.machine import sandbox_signs
 from burnish.git import lfs
 from burnish.git.base import resolve_base, uncommitted
-from burnish.git.broken_refs import find_broken_refs
 from burnish.git.discovery import FoundRepository
+from burnish.git.integrity import find_broken_refs, find_torn_objects, find_torn_packs
 from burnish.git.project import Project, open_project
 from burnish.git.refs import read_own_refs
-from burnish.git.torn_objects import find_torn_objects, find_torn_packs
 from burnish.proc.capture import capture
 from burnish.runtime.trust import CheckoutTrust, check_settings, examine, load_settings
 

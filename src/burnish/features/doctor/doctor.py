@@ -15,8 +15,8 @@ from burnish.features.doctor.agents import configured_signs
 from burnish.features.doctor.diagnostic import MISSING, Diagnostic, DiagnosticGroup, clean_signs
 from burnish.features.doctor.machine import RUNS, agent_signs, database_sign, machine_signs
 from burnish.git.discovery import discover
-from burnish.git.torn_objects import forget_check
-from burnish.proc.orphans import wait_for_orphans
+from burnish.git.integrity import forget_check
+from burnish.proc.shim_files import wait_for_orphans
 from burnish.runtime.reader import home_of
 from burnish.store import Store
 

@@ -17,9 +17,9 @@ from burnish.agents.registry import AGENTS as ADAPTERS
 from burnish.errors import BurnishError
 from burnish.features.doctor.diagnostic import Diagnostic, DiagnosticGroup
 from burnish.git.run import git_version
-from burnish.proc.lock_probe import lock_problem
+from burnish.proc.file_systems import lock_problem
 from burnish.proc.own_programs import find_own_program
-from burnish.proc.sandbox_support import available, sandbox_obstacle
+from burnish.proc.sandbox import available, sandbox_obstacle
 from burnish.store import Store
 
 MACHINE, AGENTS, RUNS = DiagnosticGroup("machine"), DiagnosticGroup("agents"), DiagnosticGroup("runs")

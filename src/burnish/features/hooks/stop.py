@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
 import secrets
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from burnish.adapters.agents import StopTokens
 from burnish.adapters.redaction import secrets_from_environment
-from burnish.agents.stop_hook import StopHook
+from burnish.agents.base import StopHook
 from burnish.core.review import Verdict
 from burnish.core.review_checks import CheckState, ReviewedCheck
-from burnish.errors import BadInput
+from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.hooks.limits import limited
-from burnish.features.hooks.outcomes import record_failure, record_review
+from burnish.features.hooks.news import stops_folder
 from burnish.features.hooks.programs import GIVE_UP
-from burnish.features.hooks.sessions import HookSession, SessionBusy, remembered
 from burnish.features.review.adhoc_review import AdhocResult, review_change
 from burnish.git.base import resolve_base
 from burnish.git.discovery import FoundRepository, discover
-from burnish.git.files import remove_tree
+from burnish.git.files import remove_tree, write_whole
 from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, choose
 from burnish.git.working_tree import private_project
 from burnish.proc.inside import inside_phase
 from burnish.proc.text import clean_text
-from burnish.review.fence import fenced
 from burnish.review.prompt_sections import finding_text
+from burnish.review.quoting import fenced
 from burnish.runtime.reader import home_of, open_reader
 from burnish.runtime.trust import examine, load_settings
 
@@ -202,3 +205,98 @@ def _fitting(parts: list[str]) -> Iterator[str]:
             yield f"{len(parts) - number} more were left out here; `burnish review` shows all."
             return
         yield part[: LONGEST_REASON - 700]
+
+
+# -- outcomes -------------------------------------------------------------------------------------
+# What came of the reviews at an agent's stop: the last one of each program in each repository.
+
+STRIPPED = (
+    " {} removes API keys from the environment of its hooks: log the reviewer in with its own program, or choose a "
+    "reviewer that needs no key."
+)
+
+
+def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult) -> None:
+    """A review that could not be read, or that did not see everything, is one that a person should know of."""
+    if review.panel is not None and review.verdict is None:
+        _record(hook, found, f"the review could not be read: {review.panel.why or review.panel.summary}")
+    elif review.verdict is Verdict.APPROVED and review.standing_checks:
+        _record(hook, found, f"approved, but {'; '.join(check.line for check in review.standing_checks)}")
+    elif review.verdict is Verdict.APPROVED and not review.passed:
+        missing = ", ".join(review.not_shown[:5])
+        _record(hook, found, "approved, but not everything was seen" + (f": {missing}" if missing else ""))
+    else:
+        _record(hook, found, "")
+
+
+def record_failure(hook: StopHook, found: FoundRepository, error: Exception) -> None:
+    is_expected = isinstance(error, BurnishError)
+    words = f"{error.what} {error.hint}" if isinstance(error, BurnishError) else f"{type(error).__name__}: {error}"
+    advice = STRIPPED.format(hook.name) if is_expected and hook.strips_keys else ""
+    _record(hook, found, f"its review failed: {words.strip()}{advice}")
+
+
+def _record(hook: StopHook, found: FoundRepository, trouble: str) -> None:
+    """Nothing here may keep the agent from stopping: a full disk least of all."""
+    path: Path = stops_folder(home_of(), found.common_dir) / f"{hook.name}.json"
+    record = {"agent": hook.name, "at": time.time(), "trouble": secrets_from_environment().redact(trouble)}
+    with suppress(Exception):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, json.dumps(record).encode())
+
+
+# -- sessions -------------------------------------------------------------------------------------
+# What burnish remembers of an agent's session: how often it was held up, and what was seen last.
+
+FORGOTTEN_AFTER = 30 * 24 * 3600.0
+
+
+class SessionBusy(Refused):
+    """Another process reviews this session."""
+
+
+@dataclass(slots=True)
+class HookSession:
+    rounds: int = 0
+    # the tree that was reviewed last, and whether it was approved
+    tree: str = ""
+    passed: bool = False
+    # the commit that the session's work is compared with
+    base: str | None = None
+
+
+@contextmanager
+def remembered(folder: Path, agent: str, session: str, root: Path) -> Iterator[HookSession]:
+    """The memory of one session, for one process at a time; what was changed in it is kept."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _forget_old(folder)
+    key = "\0".join((agent, session, os.fspath(root)))
+    path = folder / hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "r+b") as file:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SessionBusy("This session is being reviewed already.") from error
+        memory = _read(file.read())
+        yield memory
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(asdict(memory)).encode())
+
+
+def _read(data: bytes) -> HookSession:
+    if not data:
+        return HookSession()
+    try:
+        return HookSession(**json.loads(data))
+    except (ValueError, TypeError) as error:
+        # Not as new: a session whose count is lost could be held up for ever.
+        raise BurnishError("What burnish remembers of this session cannot be read.") from error
+
+
+def _forget_old(folder: Path) -> None:
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > FORGOTTEN_AFTER:
+                path.unlink()

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from burnish import config as settings
-from burnish.adapters.checkout_files import committable_files, file_reader
-from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.checkout_files import committable_files, detection_context, file_reader
 from burnish.adapters.configured_agents import InstalledAgent, installed_agents
 from burnish.checks.discover import DiscoveredChecks, decide, discover
-from burnish.checks.tools import Surroundings, Tools
+from burnish.checks.tools import Command, Surroundings, Tools
 from burnish.config.loading import user_layer
 from burnish.config.repository import is_inside, read_inside, table_layer
 from burnish.core.policy import CheckSpec
 from burnish.errors import BadInput, BurnishError
 from burnish.features.doctor.checkout import check_sign, first_program
-from burnish.features.init.settings_file import settings_text
 from burnish.git.discovery import FoundRepository
 from burnish.git.discovery import discover as find_repository
 from burnish.runtime.project_identity import locate
@@ -222,3 +222,76 @@ class _Writer:
 def _holds(root: Path, path: Path, text: str) -> bool:
     data = text.encode()
     return read_inside(root, path, longest=len(data) + 1) == data
+
+
+# -- settings file --------------------------------------------------------------------------------
+# Decided settings as a short YAML file, each line with its reason.
+
+SETTINGS_HEAD = """\
+# How burnish works here, as `burnish init` found it. Change what is wrong.
+# `burnish config reference` shows every other setting, `burnish doctor` what is missing.
+
+"""
+# A text like this is not read by YAML as a number, a date or another type.
+_PLAIN = re.compile(r"(?:[A-Za-z]|\./)[A-Za-z0-9_ ./=,&()+@:-]*")
+_NOT_TEXT = re.compile(r"(?i)true|false|yes|no|on|off|null|~|y|n")
+WIDEST = 100
+
+
+def settings_text(choices: Sequence[DiscoveredChecks], *, slash: bool = False) -> str:
+    """The whole file. Sections appear in the order of their first setting."""
+    lines: list[str] = []
+    previous_key: tuple[str, ...] = ()
+    for one in sorted(choices, key=lambda one: _order(one.key)):
+        common_depth = next(
+            (n for n, (a, b) in enumerate(zip(previous_key, one.key, strict=False)) if a != b), len(previous_key)
+        )
+        lines += [f"{'  ' * depth}{name}:" for depth, name in enumerate(one.key[:-1]) if depth >= common_depth]
+        lines += _lines("  " * (len(one.key) - 1), one)
+        previous_key = one.key
+    if not any(one.key == ("checks", "test") for one in choices):
+        lines += ["# checks:", "#   test: ./run-tests                # no test command found: write yours here"]
+    if slash:
+        lines += ["# review:", "#   slash_command: /review-task      # each review goes through it"]
+    return SETTINGS_HEAD + "\n".join(lines) + "\n"
+
+
+def _lines(margin: str, one: DiscoveredChecks) -> list[str]:
+    """A setting on one line; a check with a folder of its own as a mapping."""
+    if not one.cwd and not one.paths:
+        return _setting(margin, f"{one.key[-1]}: {yaml_value(one.value)}", one.why)
+    lines = [*_setting(margin, f"{one.key[-1]}:", one.why), f"{margin}  run: {yaml_value(one.value)}"]
+    lines += [f"{margin}  cwd: {yaml_value(one.cwd)}"] if one.cwd else []
+    return [*lines, *([f"{margin}  paths: {yaml_value(one.paths)}"] if one.paths else [])]
+
+
+def _order(key: tuple[str, ...]) -> tuple[int, bool]:
+    """Sections as in the reference; single checks before the extra ones."""
+    names = ("agent", "checks", "workspace")
+    return (names.index(key[0]) if key[0] in names else len(names), "extra" in key)
+
+
+def _setting(margin: str, line: str, why: str) -> list[str]:
+    reason = "".join(char if char.isprintable() else " " for char in why)
+    beside = f"{margin}{line:<{34 - len(margin)}} # {reason}"
+    return [beside] if len(beside) <= WIDEST else [f"{margin}# {reason}", f"{margin}{line}"]
+
+
+def yaml_value(value: Command) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_scalar(word, inside=True) for word in value) + "]"
+    return _scalar(value, inside=False)
+
+
+def _scalar(text: str, *, inside: bool) -> str:
+    plain = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and text == text.strip()
+    risky = ": " in text or text.endswith(":") or (inside and "," in text)
+    if inside and re.fullmatch(r"--?[A-Za-z][A-Za-z0-9_=.-]*", text):
+        return text
+    return text if plain and not risky else f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    return char if char.isprintable() else f"\\U{ord(char):08x}"

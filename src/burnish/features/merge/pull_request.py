@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from burnish.core.check import count_of
+from burnish.core.cost import UNKNOWN_COST, cost_with_source
+from burnish.core.finding import Finding, worst_first
+from burnish.core.history import History, with_result
+from burnish.core.journal import ReviewResult
+from burnish.core.review import Compliance
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.merge.plan import fit_to_merge
-from burnish.features.merge.pull_request_text import body
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
 from burnish.git.target_branch import LOCATION_VARIABLES, user_git
 from burnish.proc.capture import Captured, capture
 from burnish.proc.own_programs import find_own_program, own_path
 from burnish.runtime.reader import refuse_inside_phase
+from burnish.views.task import cycles
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
@@ -56,7 +64,7 @@ def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -
         )
     remote = _remote(app, base)
     _push(app, task, remote, commit)
-    text = app.event_log.secrets.redact(body(app.store.history(app.key, task.id), approved_commit=approved_commit))
+    text = app.event_log.secrets.redact(pr_body(app.store.history(app.key, task.id), approved_commit=approved_commit))
     url, is_update = _create(app, gh, task, base, text, draft=draft)
     return PullRequest(task, url, str(task.branch), base, remote, is_update)
 
@@ -166,3 +174,95 @@ def _reason(result: Captured) -> str:
 
 def _last(result: Captured) -> str:
     return (_lines(result) or [f"exit code {result.exit_code}"])[-1]
+
+
+# -- pull request text ----------------------------------------------------------------------------
+# The text of a pull request: a summary of the task and its reviews.
+
+MOST_ITEMS = 50
+_LONGEST = 300
+
+
+def pr_body(history: History, *, approved_commit: str | None) -> str:
+    """Markdown: summary, criteria, findings with their state, checks, cycles, cost."""
+    cycle_views = [cycle for cycle in cycles(history.phases, history.decisions) if cycle["phases"]]
+    reviews = [p for p in with_result(history.phases, ReviewResult) if p.phase == "review" and not p.superseded]
+    last = reviews[-1].result if reviews else ReviewResult()
+    parts = [
+        _head(history.task, last, approved_commit),
+        _list("Criteria", [_criterion(entry) for entry in last.compliance]),
+        _findings(history.findings),
+        _list("Checks", [_check(check) for check in _last_checks(cycle_views)]),
+        _list("Cycles", [_cycle(cycle) for cycle in cycle_views]),
+        _foot(history.task),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def plain_line(text: object) -> str:
+    """One escaped line: without markup, mentions of users, and keywords that close issues."""
+    line = " ".join(str(text or "").split())
+    line = re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", line)
+    line = re.sub(r"([@#])(?=\w)", "\\1\u200b", line).replace("://", ":\u200b//")
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip("\\") + "…"
+
+
+def _head(task: Task, last: ReviewResult, approved_commit: str | None) -> str:
+    verdict = (
+        f"**Approved** by burnish at {approved_commit[:12]}."
+        if approved_commit
+        else f"**Not approved yet** ({task.status})."
+    )
+    lines = [plain_line(task.spec.description), verdict, plain_line(last.summary)]
+    return "\n\n".join(line for line in lines if line)
+
+
+def _list(title: str, items: Sequence[str]) -> str:
+    lines = [f"- {item}" for item in items[:MOST_ITEMS]]
+    more = [f"- … and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
+    return f"### {title}\n\n" + "\n".join([*lines, *more]) if items else ""
+
+
+def _criterion(entry: Compliance) -> str:
+    state = "not judged" if entry.met is None else "met" if entry.met else "**not met**"
+    comment = plain_line(entry.note)
+    return f"{plain_line(entry.item)}: {state}" + (f" ({comment})" if comment else "")
+
+
+def _findings(findings: tuple[Finding, ...]) -> str:
+    rows = []
+    for finding in worst_first(findings)[:MOST_ITEMS]:
+        remark = finding.remark
+        place = f" ({plain_line(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
+        reason = f": {plain_line(finding.waiver.reason)}" if finding.waiver else ""
+        rows.append(f"{finding.id} {remark.severity}, **{finding.state}**{reason}: {plain_line(remark.title)}{place}")
+    return _list("Findings", rows) or "### Findings\n\nNone."
+
+
+def _last_checks(cycle_views: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return next((list(cycle["checks"]) for cycle in reversed(cycle_views) if cycle["checks"]), [])
+
+
+def _check(check: Mapping[str, Any]) -> str:
+    if check.get("status") == "not_run":
+        return f"{plain_line(check.get('name'))}: not run, {plain_line(check.get('why'))}"
+    counts = check.get("counts") or {}
+    numbers = ", ".join(f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key))
+    new = f", {count_of(check, 'new')} new" if check.get("new") else ""
+    return f"{plain_line(check.get('name'))}: {check.get('status')}" + (f" ({numbers}{new})" if numbers else "")
+
+
+def _cycle(cycle: Mapping[str, Any]) -> str:
+    who = ", ".join(plain_line(voice.get("agent")) for voice in cycle["reviewers"])
+    verdict = f"{cycle['verdict'] or 'no review'}" + (f" by {who}" if who else "")
+    summary = plain_line(cycle["summary"])
+    return f"{cycle['number']}: {verdict}" + (f": {summary}" if summary else "")
+
+
+def _foot(task: Task) -> str:
+    words = cost_with_source(task.cost_usd, task.cost_source)
+    cost = f", {words}" if words == UNKNOWN_COST else f", cost {words}" if words else ""
+    tokens = f", {task.tokens:,} tokens" if task.tokens else ""
+    overrides = f", {task.overrides} overridden by a person" if task.overrides else ""
+    count = f"{task.cycle} cycle{'' if task.cycle == 1 else 's'}"
+    return f"Task {task.id}, {count}{cost}{tokens}{overrides}."

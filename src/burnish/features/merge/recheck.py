@@ -16,7 +16,7 @@ from burnish.core.journal_events import ApprovalVoided, DecisionMade, RunStarted
 from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task
-from burnish.engine.flakes import Rerun, excuse_flaky
+from burnish.engine.checking import Rerun, excuse_flaky
 from burnish.engine.loop import disk_trouble, run_task
 from burnish.engine.ports import CheckedCommit, Deps, Progress
 from burnish.engine.task_setup import TaskSetup, baseline_environment, capture_baseline, isolation_env

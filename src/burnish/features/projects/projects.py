@@ -12,7 +12,12 @@ from burnish.adapters.task_locks import is_runner_dead
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
 from burnish.errors import BadInput, NotFound, Refused
-from burnish.runtime.reader import home_of, refuse_inside_phase
+from burnish.git.discovery import FoundRepository, discover
+from burnish.git.objects import read_objects
+from burnish.git.project import Project, open_project
+from burnish.git.repository_id import read_id, write_new_id
+from burnish.runtime.project_identity import ensure_id, is_still_there, link
+from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 
@@ -102,3 +107,98 @@ def _store() -> Iterator[Store | None]:
         return
     with Store.open(home, create=False) as store:
         yield store
+
+
+# -- relink ---------------------------------------------------------------------------------------
+# `burnish projects relink`: a person says which project this repository is, where burnish cannot tell by itself.
+
+
+@dataclass(frozen=True, slots=True)
+class RelinkReport:
+    key: str
+    name: str
+    root: Path
+    # where it was before; None: it is a project of its own
+    old_root: Path | None
+
+    def as_json(self) -> dict[str, Any]:
+        old = str(self.old_root) if self.old_root else None
+        return {"key": self.key, "name": self.name, "root": str(self.root), "old_root": old}
+
+
+def relink(start: Path, name: str | None) -> RelinkReport:
+    """Let a known project be in this repository from now on. Refused while it may be a copy."""
+    refuse_inside_phase()
+    found, home = discover(start), home_of()
+    with open_home_to_write(home) as store:
+        here = store.project_for(found.common_dir, found.root, create=False)
+        row = _chosen(store, found, here, name)
+        _refuse_copy(row, found)
+        _refuse_running(store, home, row)
+        if here is not None and store.tasks(here.key, brief=True):
+            raise Refused(
+                f"{found.root} has tasks of its own, as the project {here.key}.",
+                hint=f"To drop them from the lists: burnish projects forget {here.key}. Then relink.",
+            )
+        repo = open_project(found, home=home, key=row.key)
+        _refuse_other_history(store, row, repo)
+        new_row = ensure_id(store, link(store, row, found, home), repo)
+    return RelinkReport(new_row.key, new_row.name, new_row.root, row.root)
+
+
+def make_own(start: Path) -> RelinkReport:
+    """Let this repository be a project of its own, with an id of its own."""
+    refuse_inside_phase()
+    found, home = discover(start), home_of()
+    with open_home_to_write(home) as store:
+        row = store.project_for(found.common_dir, found.root, create=True)
+        assert row
+        repo = open_project(found, home=home, key=row.key)
+        store.set_repository_id(row.key, write_new_id(repo, read_id(found.common_dir)))
+    return RelinkReport(row.key, row.name, row.root, None)
+
+
+def _chosen(store: Store, found: FoundRepository, here: ProjectRow | None, name: str | None) -> ProjectRow:
+    rows = [row for row in store.projects() if here is None or row.key != here.key]
+    if name is not None:
+        if here is not None and name in (here.key, here.name):
+            raise Refused(f"{name} is already the project of {found.root}.", hint="Nothing to relink.")
+        return find_named(name, rows)
+    repository = read_id(found.common_dir)
+    rows = [row for row in rows if repository and row.repository_id == repository]
+    if len(rows) == 1:
+        return rows[0]
+    if rows:
+        names = ", ".join(f"{row.key} ({row.root})" for row in rows)
+        raise BadInput(f"{len(rows)} projects have the id of this repository: {names}.", hint="Name one of them.")
+    raise NotFound(
+        f"No other known project has the id of {found.root}.",
+        hint="`burnish projects` lists them; name the one that was moved here: burnish projects relink NAME",
+    )
+
+
+def _refuse_copy(row: ProjectRow, found: FoundRepository) -> None:
+    if row.common_dir.resolve() == found.common_dir or not is_still_there(row):
+        return
+    raise Refused(
+        f"{row.key} is still at {row.root}: {found.root} is a copy of it or another repository.",
+        hint="Work there, or remove that repository first. `burnish add` registers this one as a new project.",
+    )
+
+
+def _refuse_running(store: Store, home: Path, row: ProjectRow) -> None:
+    tasks = store.tasks(row.key, brief=True, statuses=RUNNING)
+    alive = [task for task in tasks if task.runner and not is_runner_dead(store, home / "locks", task.runner)]
+    if alive:
+        numbers = ", ".join(str(task.id) for task in alive)
+        raise Refused(f"Task {numbers} of {row.name} is running.", hint="Wait for it, or stop it where it runs.")
+
+
+def _refuse_other_history(store: Store, row: ProjectRow, repo: Project) -> None:
+    """Another repository than the one that the tasks were made from would have none of their commits."""
+    commits = list(dict.fromkeys(task.base for task in store.tasks(row.key, brief=True) if task.base))
+    if commits and not any(read_objects(repo, commits)):
+        raise Refused(
+            f"{repo.root} has none of the commits that the tasks of {row.key} began from.",
+            hint="Relink it in the repository that was moved; `git log --all` there shows branches burnish/….",
+        )

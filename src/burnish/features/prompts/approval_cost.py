@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from burnish.config.loading import user_folder
-from burnish.core.approval import Approval, asked_for
-from burnish.core.earlier_approvals import earlier_approvals
+from burnish.core.approval import Approval, asked_for, earlier_approvals
 from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task

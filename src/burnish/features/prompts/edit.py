@@ -16,8 +16,7 @@ from burnish.config.editing import with_setting
 from burnish.config.repository import is_inside, read_accepted, table_layer
 from burnish.config.sources import read_text
 from burnish.errors import BadInput, BurnishError, Refused
-from burnish.review.templates import check, shipped
-from burnish.review.variable_docs import variable_descriptions
+from burnish.review.templates import check, shipped, variable_descriptions
 from burnish.runtime.prompts import (
     LARGEST_PROMPT,
     NAMES,

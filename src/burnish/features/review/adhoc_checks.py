@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.checkout_files import detection_context
 from burnish.adapters.checks.tree_checks import (
     CheckContext,
     TreeChecks,
@@ -21,9 +21,7 @@ from burnish.adapters.checks.tree_checks import (
 from burnish.adapters.configured_agents import agent_settings
 from burnish.adapters.redaction import redact_folder, secrets_from_environment
 from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
-from burnish.checks.compare import compare
-from burnish.checks.detect import detect
-from burnish.checks.discover import BUILD, SETUP
+from burnish.checks.discover import BUILD, SETUP, detect
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import flaky_failures
 from burnish.checks.guard.test_counts import is_skip, is_test_path
@@ -34,8 +32,7 @@ from burnish.checks.scanners.base import ScanContext
 from burnish.config.policy import checks_for
 from burnish.config.settings import Config
 from burnish.core.change import Change
-from burnish.core.check import CheckReport, CheckStatus, Comparison
-from burnish.core.flaky import MOST_RERUN, is_blamed, without_flaky
+from burnish.core.check import MOST_RERUN, CheckReport, CheckStatus, Comparison, compare, is_blamed, without_flaky
 from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, Policy, fill_isolation_env, is_test
 from burnish.core.review import Review
@@ -45,8 +42,8 @@ from burnish.engine.panel_review import PanelSlot
 from burnish.engine.ports import CheckedCommit
 from burnish.engine.review_input import ReviewInput
 from burnish.errors import PhaseFailed
+from burnish.git.objects import Contents, list_files, read_files
 from burnish.git.project import Project
-from burnish.git.reading import Contents, list_files, read_files
 from burnish.git.review_target import CommitRange
 from burnish.proc.environment import path_outside
 from burnish.proc.run import StopToken

@@ -32,8 +32,8 @@ from burnish.core.review import PanelResult, Review, Verdict
 from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation
 from burnish.core.secrets import Secrets
 from burnish.core.task import Spec, TaskType
+from burnish.engine.archive import weighed
 from burnish.engine.panel_review import ReviewerReply, ReviewSession, mechanical, panel_of, run_reviewers
-from burnish.engine.record_review import weighed
 from burnish.engine.review_input import ReviewInput
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.features.review.adhoc_checks import (
@@ -44,12 +44,12 @@ from burnish.features.review.adhoc_checks import (
     wants_whole_tree,
 )
 from burnish.git.base import identity
-from burnish.git.changed_files import write_changed_files
+from burnish.git.checkout import write_changed_files
 from burnish.git.discovery import discover
 from burnish.git.file_content import read_blobs
 from burnish.git.files import disk_errors, remove_tree
+from burnish.git.objects import Contents, list_files, read_files
 from burnish.git.project import Project
-from burnish.git.reading import Contents, list_files, read_files
 from burnish.git.review_target import CommitRange, ReviewTarget, changes, choose, messages
 from burnish.git.snapshot import snapshot
 from burnish.git.working_tree import UserTree, private_project

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from burnish.adapters.agents import StopTokens
 from burnish.adapters.task_files import HomeTaskFiles
 from burnish.core.commit import Commit
-from burnish.core.finding import Severity
+from burnish.core.finding import Remark, Severity
 from burnish.core.history import History
 from burnish.core.review import Review, Unreadable, Verdict
 from burnish.core.task import Task
@@ -20,13 +20,10 @@ from burnish.engine.ports import Deps, Progress
 from burnish.engine.review_input import ReviewInput, review_input
 from burnish.engine.task_setup import TaskSetup
 from burnish.errors import BadInput, Refused
-from burnish.exchange.rdjson import read_rdjson, read_rdjsonl
-from burnish.exchange.report import NotReadable, Report
-from burnish.exchange.sarif_in import read_sarif
+from burnish.exchange.reports import NotReadable, Report, read_rdjson, read_rdjsonl, read_sarif
 from burnish.features.review.handoff import OUTSIDE, VOICE, asked, site_of
 from burnish.proc.identity import hold
 from burnish.review.context import coverage
-from burnish.review.external.places import existing_places
 from burnish.review.external.reader import (
     complete_approval,
     has_block,
@@ -257,3 +254,41 @@ def _settle(deps: Deps, site: TaskSetup) -> None:
     with _claimed(deps, site.task_id) as ours:
         if ours:
             outside.decide(deps, site)
+
+
+# -- places ---------------------------------------------------------------------------------------
+# Checks the places in a review: they count only if the reviewed tree has the file and the line.
+
+
+def existing_places(
+    remarks: Sequence[Remark], changed_paths: Sequence[str], text_of: Callable[[str], str | None]
+) -> tuple[Remark, ...]:
+    return tuple(_with_existing_place(remark, changed_paths, text_of) for remark in remarks)
+
+
+def _with_existing_place(remark: Remark, changed_paths: Sequence[str], text_of: Callable[[str], str | None]) -> Remark:
+    if remark.file is None:
+        return replace(remark, line=None, end_line=None) if remark.line else remark
+    path = _known_path(remark.file.removeprefix("./"), changed_paths, text_of)
+    if path is None:
+        return _without_place(remark)
+    count = len((text_of(path) or "").splitlines())
+    if remark.line is None or not 0 < remark.line <= count:
+        return replace(remark, file=path, line=None, end_line=None)
+    end = remark.end_line if remark.end_line and remark.line <= remark.end_line <= count else None
+    return replace(remark, file=path, end_line=end)
+
+
+def _known_path(name: str, changed_paths: Sequence[str], text_of: Callable[[str], str | None]) -> str | None:
+    """The path if it exists or was changed; else the only changed path that ends with the name."""
+    if name in changed_paths or text_of(name) is not None:
+        return name
+    ending = [path for path in changed_paths if path.endswith(f"/{name}")]
+    return ending[0] if len(ending) == 1 else None
+
+
+def _without_place(remark: Remark) -> Remark:
+    """Move an unknown place into the description, for people to read."""
+    where = f"{remark.file}:{remark.line}" if remark.line else str(remark.file)
+    words = remark.description if where in remark.description else f"{remark.description}\n(at {where})".strip()
+    return replace(remark, file=None, line=None, end_line=None, description=words)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.adapters.agents import StopTokens
 from burnish.adapters.task_files import HomeTaskFiles
-from burnish.core.dirty import classify
 from burnish.core.policy import ReviewerSpec
 from burnish.core.task import Task
 from burnish.engine import external_review as outside
@@ -16,7 +16,7 @@ from burnish.engine.ports import Deps
 from burnish.engine.review_input import review_input
 from burnish.engine.task_setup import TaskSetup
 from burnish.errors import Refused
-from burnish.git.dirty import dirty_paths
+from burnish.git.project import Project
 from burnish.git.workspace import GitWorkspace
 from burnish.regular_files import read_regular
 from burnish.review.context import ReviewPrompt, build_review_prompt
@@ -130,7 +130,7 @@ def _dirt(app: App, workspace: GitWorkspace, task_files: HomeTaskFiles, task: Ta
     artifacts = {folder + name: data for name, data in task_files.read_all(task).items()}
     paths = dirty_paths(app.repo, workspace)
     ours = [path for path in paths if path in artifacts and _holds(workspace.path / path, artifacts[path])]
-    return classify(paths, task_name=task.name, written_by_burnish=ours)
+    return classify_uncommitted(paths, task_name=task.name, written_by_burnish=ours)
 
 
 def _holds(path: Path, data: bytes) -> bool:
@@ -161,3 +161,35 @@ def _handed(app: App, deps: Deps, site: TaskSetup, dirt: tuple[tuple[str, ...], 
     return HandoffReport(
         task, cycle, site.head().sha, call.number(), prompt, site.workspace.path, file, blocking=dirt[0], benign=dirt[1]
     )
+
+
+# What people keep there for burnish: part of the project like any source file.
+KEPT_BY_PEOPLE = ("prompts/", "context/")
+OWN_FOLDER = ".burnish/"
+TASKS_FOLDER = ".burnish/tasks/"
+
+
+def classify_uncommitted(
+    paths: Iterable[str], *, task_name: str, written_by_burnish: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
+    """(blocking, benign): source and the task's own files block; burnish's own and other tasks' files do not.
+
+    `task_name` is the task's folder, e.g. `29-add-login`; `written_by_burnish` names files in it that are ours.
+    """
+    ours = frozenset(written_by_burnish)
+    blocking: list[str] = []
+    benign: list[str] = []
+    for path in sorted(set(paths)):
+        (benign if path in ours or _benign(path, task_name) else blocking).append(path)
+    return blocking, benign
+
+
+def _benign(path: str, task_name: str) -> bool:
+    if path.startswith(TASKS_FOLDER):
+        return not path.startswith(f"{TASKS_FOLDER}{task_name}/") and path != f"{TASKS_FOLDER}{task_name}"
+    return path.startswith(OWN_FOLDER) and not path.removeprefix(OWN_FOLDER).startswith(KEPT_BY_PEOPLE)
+
+
+def dirty_paths(project: Project, workspace: GitWorkspace) -> list[str]:
+    """Changed, deleted and new paths, sorted; without ignored ones."""
+    return workspace.dirt().paths

@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.engine.lost_branch import OPEN, is_concerned
-from burnish.git.broken_refs import BrokenRef, find_broken_refs, remove_broken_ref
-from burnish.git.commit_repair import publish_again
+from burnish.git.integrity import (
+    BrokenRef,
+    find_broken_refs,
+    find_unsound,
+    is_checked,
+    move_torn_objects_aside,
+    record_check,
+    remove_broken_ref,
+)
 from burnish.git.project import Project
-from burnish.git.refs import read_own_refs
+from burnish.git.refs import PACKED_REFS_LOCK, read_own_refs, remove_stale_locks
+from burnish.git.repair import ReadableRescue, publish_again, write_readable
 from burnish.git.rescue import ARTIFACTS, keep
 from burnish.git.rescue import PREFIX as RESCUES
-from burnish.git.rescue_repair import ReadableRescue, write_readable
-from burnish.git.soundness import find_unsound
-from burnish.git.stale_locks import PACKED_REFS_LOCK, remove_stale_locks
-from burnish.git.torn_objects import is_checked, move_torn_objects_aside, record_check
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING
 from burnish.adapters.agents import StopTokens
 from burnish.adapters.notifications import notifying
 from burnish.adapters.sandbox import missing_paths
-from burnish.config.unused import unused_settings
+from burnish.agents.base import AgentSettings
+from burnish.agents.countable import uncounted_tokens, uncounted_usd
+from burnish.config.sections import BudgetSection
+from burnish.config.settings import unused_settings
 from burnish.core.flow import RUNNING
+from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import is_tested
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine.archive import archive
 from burnish.engine.commands import lifecycle as actions
+from burnish.engine.commands.lifecycle import void_stale
 from burnish.engine.human_gate import ask_person
 from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
@@ -26,13 +31,11 @@ from burnish.engine.ports import Deps, Gate, Progress
 from burnish.engine.restore_approval import WHY as RESTORED
 from burnish.engine.restore_approval import restore_approval
 from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
-from burnish.errors import BurnishError, Refused
+from burnish.errors import BurnishError, PhaseFailed, Refused
 from burnish.features.run.repair import heal
-from burnish.features.run.stale_approvals import noting_failures, void_stale_approvals
-from burnish.features.run.uncounted_budgets import refuse_uncounted, uncounted_budgets
 from burnish.git.base import uncommitted
 from burnish.proc.identity import hold
-from burnish.review.commit_message import check_commit_message
+from burnish.review.templates import check_commit_message
 from burnish.runtime.lost_branches import settle_lost
 from burnish.runtime.ports import deps_for, runner_card, sandbox_policy_of, task_policy
 from burnish.runtime.reader import refuse_inside_phase
@@ -42,6 +45,7 @@ from burnish.runtime.tasks import expire_waivers
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
+    from burnish.store.approval_rows import RecordedApproval
 
 
 def check(app: App, request: RunRequest) -> list[str]:
@@ -232,10 +236,6 @@ def _watching(app: App, pool: Pool, stops: StopTokens) -> Iterator[None]:
         watcher.join()
 
 
-if TYPE_CHECKING:
-    from burnish.runtime.app import App
-
-
 def remove_idle_trees(app: App) -> None:
     """Remove what a killed run or an earlier version of burnish left; a run removes its own trees when it ends."""
     folders = [app.home / kind / app.key for kind in ("snapshots", "throwaway")]
@@ -246,3 +246,110 @@ def remove_idle_trees(app: App) -> None:
     for task in app.store.tasks(app.key, ids=sorted(numbers), brief=True):
         if task.status not in RUNNING and task.status is not Status.BACKLOG:
             app.repository.remove_trees(task)
+
+
+# -- stale approvals ------------------------------------------------------------------------------
+# At the start of a run: approvals of commits, settings or tasks that have changed since are taken back.
+#
+# Every approved task is looked at, so that most are settled by one row of one query and one look at the branch.
+
+APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
+
+
+def void_stale_approvals(app: App, tips: Mapping[str, str]) -> list[str]:
+    """What to report. `tips`: where the branches point that lead to a readable commit and tree."""
+    policies: dict[tuple[str, str], Policy] = {}
+    found = [one for one in app.store.recorded_approvals(app.key, APPROVED) if not _holds(app, one, tips, policies)]
+    notes: list[str] = []
+    kinds = {one.id: one for one in found}
+    for task in app.store.tasks(app.key, statuses=APPROVED, ids=kinds) if kinds else ():
+        with noting_failures(notes, task):
+            policy = _policy_of(app, kinds[task.id], policies, task)
+            why = void_stale(app.event_log, app.repository, task, policy, is_branch_sound=task.branch in tips)
+            if why:
+                notes.append(f"Task {task.id} is no longer approved: {why}.")
+    return notes
+
+
+def _holds(
+    app: App, approval: RecordedApproval, tips: Mapping[str, str], policies: dict[tuple[str, str], Policy]
+) -> bool:
+    """Is nothing different from what was approved? False also where it takes a closer look to tell."""
+    if not approval.is_unchanged or tips.get(approval.branch or "") != approval.commit:
+        return False
+    try:
+        return _policy_of(app, approval, policies).judge == approval.judge
+    except BurnishError:
+        return False
+
+
+def _policy_of(
+    app: App, approval: RecordedApproval, policies: dict[tuple[str, str], Policy], task: Task | None = None
+) -> Policy:
+    """Made once for all tasks that differ only in what no policy depends on."""
+    if approval.base is None:
+        return app.policy(task or app.store.task(app.key, approval.id))
+    key = (approval.kind, approval.base)
+    if key not in policies:
+        policies[key] = app.policy(task or app.store.task(app.key, approval.id))
+    return policies[key]
+
+
+@contextmanager
+def noting_failures(notes: list[str], task: Task) -> Iterator[None]:
+    """What is wrong with one task stops no other one."""
+    try:
+        yield
+    except PhaseFailed as error:
+        notes.append(f"Task {task.id}: {error.what} {error.hint}".rstrip())
+
+
+# -- uncounted budgets ----------------------------------------------------------------------------
+# Budgets that cannot be counted: announced before a run begins, or refused (`budget.uncounted`).
+
+
+def uncounted_budgets(
+    budget: BudgetSection, run_usd: float | None, agents: Mapping[str, AgentSettings], policies: Iterable[Policy]
+) -> list[str]:
+    """One line for each agent and kind of budget that cannot be kept. `run_usd`: what `--budget` says."""
+    most_usd = run_usd if run_usd is not None else budget.session_usd
+    session = "--budget" if run_usd is not None else "budget.session_usd"
+    usd = [name for name, most in (("budget.task_usd", budget.task_usd), (session, most_usd)) if most is not None]
+    counts = (("budget.task_tokens", budget.task_tokens), ("budget.session_tokens", budget.session_tokens))
+    tokens = [name for name, most in counts if most is not None]
+    found: dict[str, None] = {}
+    for name, model, is_author in dict.fromkeys(agent for policy in policies for agent in _agents_of(policy, agents)):
+        entry = agents[name]
+        own = [f"agents.{name}.budget_usd"] if entry.budget_usd is not None else []
+        if (own or usd) and (why := uncounted_usd(entry, model, os.environ, is_author=is_author)):
+            found[_line([*usd, *own], name, why)] = None
+        if tokens and (why := uncounted_tokens(entry)):
+            found[_line(tokens, name, why)] = None
+    return list(found)
+
+
+def refuse_uncounted(budget: BudgetSection, lines: list[str]) -> None:
+    if lines and budget.uncounted == "refuse":
+        raise Refused(lines[0], hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
+
+
+def _line(budgets: list[str], agent: str, why: str) -> str:
+    return f"{', '.join(budgets)} cannot be counted for {agent}: {why}."
+
+
+def _agents_of(policy: Policy, agents: Mapping[str, AgentSettings]) -> Iterator[tuple[str, str | None, bool]]:
+    """Everyone who may be called for a task, with which model, and as an author; fallbacks with their own model."""
+    authors = [
+        (policy.agent, policy.model),
+        (policy.improve_agent or policy.agent, policy.improve_model or policy.model),
+    ]
+    reviewers = [(one.agent, one.model) for one in policy.reviewers]
+    reviewers += [(one.agent, one.model) for step in policy.pipeline for one in step.reviewers]
+    calls = [(*one, True) for one in authors] + [(*one, False) for one in reviewers]
+    for name, model, is_author in calls:
+        visited_names: list[str] = []
+        following: str | None = name
+        while following and following in agents and following not in visited_names:
+            visited_names.append(following)
+            yield following, model if following == name else None, is_author
+            following = agents[following].fallback

@@ -13,10 +13,9 @@ from typing import Any
 from burnish import config as settings
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.config.loading import project_layer, user_layer
-from burnish.config.repository import table_layer
-from burnish.config.reserved import IgnoredKey
+from burnish.config.repository import IgnoredKey, table_layer
 from burnish.config.sources import PREFIX, Layer
-from burnish.core.masking import mask_all
+from burnish.core.secrets import mask_all
 from burnish.errors import BadInput
 from burnish.git.discovery import discover
 from burnish.runtime.trust import examine, settings_at

@@ -24,7 +24,7 @@ from burnish.runtime.app import App
 from burnish.runtime.ports import NullProgress, deps_for
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.requests import RunRequest
-from burnish.runtime.task_validation import validated_changes
+from burnish.runtime.tasks import validated_changes
 
 
 def edit_task(app: App, task_id: int, changes: Mapping[str, Any], *, status: str | None) -> Task:

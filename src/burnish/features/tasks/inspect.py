@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from burnish.errors import BadInput, NotFound
-from burnish.features.tasks.changes import change_of
+from burnish.adapters.redaction import secrets_from_environment
+from burnish.core.change import Change
+from burnish.core.history import with_result
+from burnish.core.journal import ReviewResult
+from burnish.core.task import Task
+from burnish.errors import BadInput, NotFound, Refused
 from burnish.git.artifacts import read_artifact
+from burnish.git.objects import read_objects
 from burnish.git.owned_files import read_owned_file
 from burnish.regular_files import read_below
 from burnish.runtime.app import App
@@ -48,3 +55,63 @@ def spec_kitty_feedback(app: App, place: str) -> bytes:
             hint="The pointer is spec-kitty's, and its file is not in this clone. Symbolic links are not followed.",
         )
     return content
+
+
+# -- changes --------------------------------------------------------------------------------------
+# The change of a task as data, and the text of the files in it.
+
+
+def change_of(app: App, task_id: int, *, since_review: bool) -> Change:
+    """Base to the newest commit; or only what came after the last review of an earlier cycle."""
+    return change_between(app, task_id, *change_ends(app, task_id, since_review=since_review))
+
+
+def change_between(app: App, task_id: int, old: str, new: str) -> Change:
+    """The same of two trees that are known."""
+    return app.repository.workspace(app.store.task(app.key, task_id)).changes(old, new)
+
+
+def change_ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str]:
+    """The two trees that the change lies between."""
+    task = app.store.task(app.key, task_id)
+    if task.branch and task.commit and (damage := app.repository.lost_branch(task)):
+        raise Refused(
+            f"The branch {task.branch} of task {task_id} {damage.words}.",
+            hint=f"`burnish retry {task_id}` restores it, or continues from the last readable commit.",
+        )
+    head = app.repository.workspace(task).head() if task.branch else None
+    if head is None or not task.base:
+        raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")
+    old = last_reviewed(app, task) if since_review else None
+    return old or app.repository.base_now(task, head.sha).tree, head.tree
+
+
+def last_reviewed(app: App, task: Task) -> str | None:
+    """The tree of the last review before the newest cycle."""
+    reviews = with_result(app.store.history(app.key, task.id).phases, ReviewResult)
+    trees = [p.result.tree for p in reviews if p.cycle < task.cycle and p.result.tree]
+    return trees[-1] if trees else None
+
+
+def without_secrets(change: Change) -> Change:
+    """Redacted for display, even if the secrets are in the user's own files."""
+    hide = secrets_from_environment().redact
+    files = [replace(f, hunks=tuple(replace(h, text=hide(h.text)) for h in f.hunks)) for f in change.files]
+    return replace(change, files=tuple(files))
+
+
+def file_texts(app: App, blobs: Sequence[str]) -> dict[str, str]:
+    """The redacted texts of the blobs, without submodules and missing objects."""
+    hide = secrets_from_environment().redact
+    blob_ids = [blob for blob in dict.fromkeys(blobs) if blob.strip("0")]
+    found = zip(blob_ids, read_objects(app.repo, blob_ids), strict=True) if blob_ids else ()
+    return {
+        blob: hide(git_object[1].decode("utf-8", "replace"))
+        for blob, git_object in found
+        if git_object and git_object[0] == "blob"
+    }
+
+
+def base_tree(app: App, task: Task) -> str:
+    """What the baseline was measured on; nothing where the task has no base yet."""
+    return app.repository.base_of(task).tree if task.base else ""

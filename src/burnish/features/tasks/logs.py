@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.core.secrets import NEAR_CUT, LineFilter, Secrets, bytes_of_cut_secret, last_gap, redact_behind
-from burnish.proc.ending import read_outcome
+from burnish.proc.shim_files import read_outcome
 from burnish.runtime.app import App
 from burnish.runtime.requests import LogFile
 from burnish.sanitize import clean_text

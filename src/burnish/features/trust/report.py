@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from burnish.adapters.checkout_files import committable_files, file_reader
-from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.checkout_files import committable_files, detection_context, file_reader
 from burnish.adapters.redaction import secrets_from_environment
-from burnish.checks.detect import detect
+from burnish.checks.discover import detect
 from burnish.config.repository import is_inside
 from burnish.config.sources import Layer
-from burnish.core.masking import mask, mask_all
-from burnish.core.secrets import Secrets
+from burnish.core.secrets import Secrets, mask, mask_all
 from burnish.errors import BurnishError
 from burnish.git.discovery import FoundRepository
 from burnish.runtime.trust import CheckoutTrust, check_settings

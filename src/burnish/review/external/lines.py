@@ -10,10 +10,10 @@ from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Ruling, RulingState
 from burnish.review.blocks import prose_lines
-from burnish.review.denying_notes import denies
 from burnish.review.external.findings import PLACE
 from burnish.review.legacy_markers import LONGEST_LINE, remarks_in, short_lines
 from burnish.review.reading import clean, severity
+from burnish.review.refusal import denies
 
 _FINDING = re.compile(r"#{2,4}[ \t]+\[\w+\][ \t]+[\w ]+?:.+")
 # the id in burnish's own artifacts

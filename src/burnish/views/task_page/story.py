@@ -16,7 +16,7 @@ from burnish.core.journal_events import DecisionMade
 from burnish.core.override import in_words
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.cycles import cycles
+from burnish.views.task import cycles
 
 PHASES = {
     "implement": "Implement",

@@ -11,9 +11,8 @@ from burnish.features.projects.projects import forget, list_projects
 from burnish.features.server.registry import ProjectRegistry
 from burnish.views.filters import pick, search
 from burnish.views.status import task_json
-from burnish.web.api.answers import ApiModel, TasksOut
 from burnish.web.api.project import InboxOut, inbox_of
-from burnish.web.api.shapes import Limit, Offset
+from burnish.web.api.schemas import ApiModel, Limit, Offset, TasksOut
 from burnish.web.deps import ProjectDep, RegistryDep
 from burnish.web.problems import PROBLEMS
 

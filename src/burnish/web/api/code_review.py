@@ -15,8 +15,7 @@ from burnish.errors import NotFound
 from burnish.features.review.single_review import FAILED, review_once
 from burnish.features.server.registry import ProjectRegistry
 from burnish.runtime.app import App
-from burnish.web.api.answers import ApiModel
-from burnish.web.api.shapes import Body, Line, example
+from burnish.web.api.schemas import ApiModel, Body, Line, example
 from burnish.web.deps import RegistryDep
 from burnish.web.problems import PROBLEMS
 

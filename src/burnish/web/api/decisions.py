@@ -11,8 +11,7 @@ from burnish.core.gate import GateChoice, GateDecision
 from burnish.core.status import Status
 from burnish.features.decide import decisions as people
 from burnish.views.status import task_json
-from burnish.web.api.answers import TaskOut
-from burnish.web.api.shapes import Body, Reasons, Seen, Text, example
+from burnish.web.api.schemas import Body, Reasons, Seen, TaskOut, Text, example
 from burnish.web.deps import AppDep, TaskNumber, Via
 from burnish.web.problems import PROBLEMS
 

@@ -13,8 +13,7 @@ from burnish.features.review.handoff import hand_off
 from burnish.runtime.ports import NullProgress
 from burnish.views.status import task_json
 from burnish.views.task import review_json
-from burnish.web.api.answers import ApiModel, FindingOut, TaskOut
-from burnish.web.api.shapes import Body, Line, Seen, Text, example
+from burnish.web.api.schemas import ApiModel, Body, FindingOut, Line, Seen, TaskOut, Text, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
 from burnish.web.problems import PROBLEMS
 

@@ -11,10 +11,9 @@ from fastapi import Body as FromBody
 from burnish.core.finding import Finding
 from burnish.features.tasks.edit import reopen_finding, waive_finding
 from burnish.runtime.app import App
-from burnish.runtime.task_validation import refuse_past
+from burnish.runtime.tasks import refuse_past
 from burnish.views.task import finding_json, ruled_json
-from burnish.web.api.answers import FindingsOut, RuledOut
-from burnish.web.api.shapes import Body, Text, example
+from burnish.web.api.schemas import Body, FindingsOut, RuledOut, Text, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
 from burnish.web.problems import PROBLEMS
 

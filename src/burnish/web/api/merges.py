@@ -10,8 +10,7 @@ from fastapi import Body as FromBody
 from burnish.features.merge.merge import MergeRequest, merge
 from burnish.features.merge.pull_request import open_pull
 from burnish.runtime.ports import NullProgress
-from burnish.web.api.answers import ApiModel, MergedOut, MergesOut
-from burnish.web.api.shapes import Body, Line, Seen, example
+from burnish.web.api.schemas import ApiModel, Body, Line, MergedOut, MergesOut, Seen, example
 from burnish.web.deps import AppDep, TaskNumber
 from burnish.web.problems import PROBLEMS
 

@@ -19,8 +19,7 @@ from burnish.features.server.registry import ProjectRegistry
 from burnish.features.settings import provenance
 from burnish.store.rows import ProjectRow
 from burnish.views.task import event_json
-from burnish.web.api.answers import ApiModel, EventsOut
-from burnish.web.api.shapes import Body, Limit, TaskRef, example
+from burnish.web.api.schemas import ApiModel, Body, EventsOut, Limit, TaskRef, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, Via
 from burnish.web.problems import PROBLEMS
 
@@ -182,7 +181,7 @@ def doctor(
             raise Refused(
                 "A probe calls agents, so a page cannot start it.", hint="Run in a terminal: burnish doctor --probe"
             )
-        from burnish.features.doctor.probe import probe_signs
+        from burnish.features.doctor.agents import probe_signs
 
         signs += probe_signs(project.root)
     return {"can_run": can_run(signs), "signs": [asdict(sign) for sign in signs]}

@@ -13,8 +13,7 @@ from burnish.features.prompts.approval_cost import cost_of_change, cost_of_reset
 from burnish.features.prompts.edit import PromptOverride, PromptScope, SavedPrompt
 from burnish.runtime.app import App
 from burnish.runtime.prompts import NAMES, require_name
-from burnish.web.api.answers import ApiModel
-from burnish.web.api.shapes import Body, Line, TaskRef, Text, example
+from burnish.web.api.schemas import ApiModel, Body, Line, TaskRef, Text, example
 from burnish.web.deps import AppDep, ProjectKey, RegistryDep
 from burnish.web.problems import PROBLEMS
 

@@ -15,8 +15,7 @@ from burnish.features.tasks.edit import cancel_task, retry_task, review_again
 from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest
 from burnish.views.status import task_json
-from burnish.web.api.answers import PlannedOut, StoppedOut, TaskOut
-from burnish.web.api.shapes import Body, TaskRef, Text, example
+from burnish.web.api.schemas import Body, PlannedOut, StoppedOut, TaskOut, TaskRef, Text, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber, Via
 from burnish.web.problems import PROBLEMS
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from burnish.views.stats import cost_json, stats, stats_json
-from burnish.web.api.answers import ApiModel
+from burnish.web.api.schemas import ApiModel
 from burnish.web.deps import ProjectDep, RegistryDep
 from burnish.web.problems import PROBLEMS
 

@@ -10,13 +10,11 @@ from pydantic import Field
 from burnish.core.task import Item, Spec, TaskType
 from burnish.errors import BadInput
 from burnish.features.tasks.edit import edit_task, remove_task
-from burnish.runtime.task_validation import ticked
-from burnish.runtime.tasks import add_task
+from burnish.runtime.tasks import add_task, ticked
 from burnish.views.filters import pick, search
 from burnish.views.status import can_go_on, task_json
 from burnish.views.task import show_json
-from burnish.web.api.answers import StoryOut, TaskOut, TasksOut
-from burnish.web.api.shapes import Body, Limit, Line, Offset, TaskRef, Text, example
+from burnish.web.api.schemas import Body, Limit, Line, Offset, StoryOut, TaskOut, TaskRef, TasksOut, Text, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
 from burnish.web.problems import PROBLEMS
 

@@ -11,7 +11,7 @@ from burnish.adapters.redaction import secrets_from_environment
 from burnish.features.server.task_output import list_artifacts, output, outputs, piece, read_artifact_bytes
 from burnish.features.tasks.inspect import artifact, diff_text, workspace_path
 from burnish.runtime.requests import LogFile
-from burnish.web.api.answers import ApiModel
+from burnish.web.api.schemas import ApiModel
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
 from burnish.web.problems import PROBLEMS
 

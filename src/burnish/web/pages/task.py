@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
-from markupsafe import Markup
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup, escape
 
 from burnish.core.override import QUESTIONS
-from burnish.errors import NotFound
-from burnish.features.server.task_output import Output, output, piece, read_artifact_text
+from burnish.core.status import Status
+from burnish.core.task import Task, TaskType
+from burnish.errors import BurnishError, NotFound
+from burnish.features.decide.decisions import decision_view
+from burnish.features.server.registry import ProjectRegistry
+from burnish.features.server.task_output import Output, list_artifacts, output, outputs, piece, read_artifact_text
+from burnish.features.tasks.inspect import artifact as artifact_bytes
+from burnish.features.tasks.inspect import base_tree
+from burnish.runtime.app import App
+from burnish.sanitize import clean_text
+from burnish.store.rows import ProjectRow
+from burnish.views.task_page.checks import checks_view
+from burnish.views.task_page.page import TaskHead, findings_view, head_of
+from burnish.views.task_page.story import story
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
-from burnish.web.pages.fragments import AT_ONCE, PARTS, PageContext, page_context, part
-from burnish.web.pages.rendering import fragment, page
-from burnish.web.pages.task_markdown import read
+from burnish.web.pages.diff import diff_of
+from burnish.web.pages.rendering import fragment, page, render
 
 router = APIRouter(prefix="/p/{project}/t/{task}", include_in_schema=False)
 
@@ -112,3 +128,163 @@ def _pieces(found: Output) -> Iterator[str]:
 
 def _plain(name: str) -> str:
     return "".join(char if char.isascii() and (char.isalnum() or char in "-.") else "-" for char in name)
+
+
+# -- fragments ------------------------------------------------------------------------------------
+# The parts of a task's page and their data.
+
+PLAN = "plan.md"
+
+
+@dataclass(frozen=True)
+class PageContext:
+    """The data that parts are rendered from."""
+
+    registry: ProjectRegistry
+    project: ProjectRow
+    head: TaskHead
+    # show only changes since the last review
+    since_review: bool = False
+
+    @property
+    def task(self) -> Task:
+        return self.head.task
+
+    @cached_property
+    def app(self) -> App:
+        """Opened on first use: only some parts need git or the settings."""
+        return self.registry.open(self.project.key)
+
+
+def page_context(
+    registry: ProjectRegistry, project: ProjectRow, task: int, *, since_review: bool = False
+) -> PageContext:
+    return PageContext(registry, project, head_of(registry.store, project.key, task, registry.holders()), since_review)
+
+
+def part(name: str, context: PageContext) -> str:
+    """One part as HTML. An error is shown in its place; the rest of the page stays usable."""
+    view: dict[str, Any] = {"project": context.project, "head": context.head, "task": context.task, "trouble": None}
+    try:
+        view |= PARTS[name](context)
+    except BurnishError as error:
+        view["trouble"] = error
+    return render(f"task/{name}.html.j2", **view)
+
+
+def _nothing(context: PageContext) -> dict[str, Any]:
+    return {}
+
+
+def _gate(context: PageContext) -> dict[str, Any]:
+    view: dict[str, Any] = {"standing": None, "questions": QUESTIONS}
+    if context.task.status is Status.WAITING_APPROVAL:
+        view["standing"] = decision_view(context.app, context.task.id)
+        view["plan"] = _plan(context) if context.task.spec.type is TaskType.PLAN else None
+    return view
+
+
+def _plan(context: PageContext) -> Read | None:
+    """The plan to approve."""
+    try:
+        return read(PLAN, artifact_bytes(context.app, context.task.id, PLAN).decode(errors="replace"))
+    except NotFound:
+        return None
+
+
+def _story(context: PageContext) -> dict[str, Any]:
+    return {"story": story(context.registry.store, context.project.key, context.task.id, running=context.head.running)}
+
+
+def _findings(context: PageContext) -> dict[str, Any]:
+    return {"findings": findings_view(context.registry.store, context.project.key, context.task.id)}
+
+
+def _checks(context: PageContext) -> dict[str, Any]:
+    try:
+        tree = base_tree(context.app, context.task)
+    except BurnishError:
+        tree = ""  # the checks are on record; only what they are compared with is out of reach
+    return {"checks": checks_view(context.registry.store, context.project.key, context.task.id, tree=tree)}
+
+
+def _changes(context: PageContext) -> dict[str, Any]:
+    if not context.task.branch or not context.task.base:
+        return {"diff": None, "since_review": False}
+    return diff_of(context.app, context.task, since_review=context.since_review)
+
+
+def _log(context: PageContext) -> dict[str, Any]:
+    found = outputs(context.registry.home, context.task)
+    return {"outputs": [one for one in reversed(found) if not one.is_prompt]}
+
+
+def _artifacts(context: PageContext) -> dict[str, Any]:
+    prompts = [one for one in outputs(context.registry.home, context.task) if one.is_prompt]
+    return {"artifacts": list_artifacts(context.registry.home, context.task), "prompts": prompts}
+
+
+PARTS: dict[str, Callable[[PageContext], dict[str, Any]]] = {
+    "head": _nothing,
+    "gate": _gate,
+    "story": _story,
+    "findings": _findings,
+    "checks": _checks,
+    "changes": _changes,
+    "log": _log,
+    "artifacts": _artifacts,
+}
+# parts that come with the page; the others are fetched when their tab is opened
+AT_ONCE = ("head", "gate", "story", "findings", "checks")
+
+
+# -- task markdown --------------------------------------------------------------------------------
+# Renders artifacts: Markdown without raw HTML and without images.
+
+# longer texts take seconds to render
+LONGEST_ARTIFACT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An artifact: front matter, and the body as HTML; `html` is empty if the text is shown unrendered."""
+
+    front: str
+    html: Markup
+    text: str
+
+
+def read(name: str, text: str) -> Read:
+    text = clean_text(text)
+    if not name.endswith(".md") or len(text) > LONGEST_ARTIFACT:
+        return Read("", Markup(""), text)
+    front, body = _split(text)
+    # Raw HTML is off and everything else is escaped by the renderer.
+    return Read(front, Markup(_reader().render(body)), text)
+
+
+def _split(text: str) -> tuple[str, str]:
+    if not text.startswith("---\n"):
+        return "", text
+    front, found, body = text[4:].partition("\n---\n")
+    return (front, body) if found else ("", text)
+
+
+@cache
+def _reader() -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
+    reader.add_render_rule("image", _picture)
+    reader.add_render_rule("link_open", _link)
+    return reader
+
+
+def _picture(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    """Show the name of an image only: loading it would reveal that the page was opened."""
+    source = str(tokens[at].attrGet("src") or "")
+    return f'<span class="picture">picture: {escape(tokens[at].content)} ({escape(source)})</span>'
+
+
+def _link(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    tokens[at].attrSet("rel", "noreferrer noopener nofollow")
+    tokens[at].attrSet("target", "_blank")
+    return str(renderer.renderToken(tokens, at, options, env))
