@@ -12,6 +12,7 @@ from pathlib import Path
 
 from burnish.adapters.checks.trees import copy_below
 from burnish.checks.installed import EnvironmentFolder
+from burnish.folder_walk import walk_folders
 from burnish.git.files import disk_errors
 
 # Longer first lines of scripts are cut by older kernels.
@@ -65,7 +66,7 @@ def _edits(layer: Path, old: Sequence[bytes], new: bytes) -> dict[str, bytes] | 
 
 
 def _files(layer: Path) -> Iterator[Path]:
-    for folder, names, files in os.walk(layer):
+    for folder, names, files in walk_folders(layer):
         links = [name for name in names if (Path(folder) / name).is_symlink()]
         names[:] = [name for name in names if name not in _IGNORED_FOLDERS]
         yield from (Path(folder) / name for name in (*files, *links))
