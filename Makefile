@@ -36,7 +36,7 @@ demo: $(READY) ## the main job on a sample repository, without any AI (ARGS=--ke
 	@$(VENV)/bin/burnish demo $(ARGS)
 
 # A file stays in one worker, so that servers and browsers of a module start once.
-test: $(READY) ## each promise once: what to run before a commit
+test: $(READY) ## all tests that are not slow: what to run before a commit (CI=true: the slow ones, too)
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-fast: $(READY) ## unit tests, under 40 seconds: what to run after each change

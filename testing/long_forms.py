@@ -1,7 +1,8 @@
-"""What only the long form of the suite runs: `make test-all` and `make torture`.
+"""What `make test` leaves out: the whole is `make test-all`.
 
-`@pytest.mark.long` leaves a test to the long form. `@pytest.mark.representatives(n)` does that with all but n cases of
-a table. A test that is named on the command line always runs.
+`@pytest.mark.slow` leaves a test of about a second and more to CI, and to a command line that names its file or folder.
+`@pytest.mark.long` leaves a test to `make test-all` and `make torture`. `@pytest.mark.representatives(n)` does that
+with all but n cases of a table. A test that is named on the command line always runs.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 IS_LONG = bool(os.environ.get("BURNISH_LONG") or os.environ.get("BURNISH_TORTURE"))
 MARKERS = (
+    "slow: not in `make test`, unless CI is set or its file or folder is named",
     "long: only in `make test-all` and `make torture`",
     "representatives(n): n cases, spread over the table, are in `make test`; the others are long",
 )
@@ -39,9 +42,15 @@ def deselect_long(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of the long form, unless the command line names single tests."""
     if IS_LONG or any("::" in argument for argument in config.args):
         return
-    left_out = {item for item in items if item.get_closest_marker("long")} | _other_cases(items)
+    marks = ["long"] if os.environ.get("CI") or not _is_whole_suite(config) else ["long", "slow"]
+    left_out = {item for item in items if any(map(item.get_closest_marker, marks))} | _other_cases(items)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def _is_whole_suite(config: pytest.Config) -> bool:
+    folders = [config.rootpath / folder for folder in config.getini("testpaths")]
+    return [Path(argument).resolve() for argument in config.args] == folders
 
 
 def _other_cases(items: list[pytest.Item]) -> set[pytest.Item]:

@@ -8,6 +8,8 @@ import sys
 from datetime import date
 from pathlib import Path
 
+import pytest
+
 from testing.reliability_table import BEGIN, END
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +43,7 @@ def run_torture(folder: Path, *options: str) -> list[str]:
     return [" ".join(line.split()) for line in lines[start : start + 4]]
 
 
+@pytest.mark.slow
 def test_the_run_writes_the_table_into_the_docs_and_keeps_what_it_did_not_count(tmp_path: Path) -> None:
     docs = tmp_path / "docs" / "reliability.md"
     docs.parent.mkdir()

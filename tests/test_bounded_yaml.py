@@ -27,6 +27,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_file_that_means_more_than_it_has_is_refused_at_once(tmp_path: Path, text: str) -> None:
     path = tmp_path / "burnish.yaml"
@@ -49,6 +50,7 @@ def test_honest_anchors_and_merges_are_read() -> None:
     assert load_yaml("", most=20) is None
 
 
+@pytest.mark.slow
 def test_a_large_file_that_is_not_valid_is_not_read_by_the_slow_parser() -> None:
     start = time.process_time()
     _yaml_flaws("".join(f"k{n}: 1\n" for n in range(90_000)) + "\t@: [\n")

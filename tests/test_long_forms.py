@@ -42,6 +42,7 @@ def collected(folder: Path, text: str, *argv: str, **env: str) -> tuple[set[str]
 ALL = {"test_long", "test_table[a]", "test_table[b]", "test_table[c]", "test_short"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "argv, env, expected",
     [

@@ -44,6 +44,7 @@ def test_a_test_that_hangs_fails_with_its_stack_and_its_processes_end(tmp_path: 
         os.kill(int((tmp_path / "child").read_text()), 0)
 
 
+@pytest.mark.slow
 def test_children_of_a_test_can_be_interrupted_where_the_suite_is_a_background_job() -> None:
     """The test that waited for ever: it sends SIGINT to a process that had inherited it as ignored."""
     one = "tests/cli/test_story.py::test_whoever_follows_the_events_sees_the_next_one"

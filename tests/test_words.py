@@ -88,6 +88,7 @@ def found() -> dict[str, list[str]]:
     return places
 
 
+@pytest.mark.slow
 def test_texts_for_users_use_plain_words(found: dict[str, list[str]]) -> None:
     new = [place for name, places in found.items() if name not in NOT_YET_CLEAN for place in places]
     assert not new, "\n".join(["Use the usual words (tests/test_words.py lists them):", *new])

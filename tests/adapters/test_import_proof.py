@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
+import pytest
+
 from burnish.core.policy import CheckSpec
 from burnish.errors import PhaseFailed
 from burnish.runtime.ports import tree_checks
@@ -25,6 +27,7 @@ def problem_of(lab: Lab, files: dict[str, str], folder: Path) -> str:
     return origins.problem
 
 
+@pytest.mark.slow
 def test_settings_that_change_places_are_asked_about_again(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     elsewhere = tmp_path / "elsewhere"

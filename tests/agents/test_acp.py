@@ -61,6 +61,7 @@ def test_a_reviewer_may_read_and_not_write(project, ask) -> None:
     assert "refused: Write a.py" in Path(reply.transcript).with_name("stderr").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize("tool", ["tool t1 pending", "tool t1 completed", "tool t1 pending\ntool t1 completed"])
@@ -78,6 +79,7 @@ def test_the_answer_of_a_reviewer_is_what_it_says_after_its_last_tool(ask, tool:
 UPDATE = '{"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": %s}}'
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize(
@@ -122,6 +124,7 @@ def test_a_very_long_message_comes_whole(ask) -> None:
     assert len(ask("big 1000000").text) == 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(3)
 @acp
 @pytest.mark.parametrize(
@@ -161,6 +164,7 @@ def test_a_program_that_does_not_know_the_protocol_is_not_tried_again(ask) -> No
     assert not caught.value.retryable
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize(("orders", "options"), [(("hang 60",), ()), (("say hello",), ("--deaf",))])
@@ -170,6 +174,7 @@ def test_one_that_hangs_is_ended_in_time(ask, orders: tuple[str, ...], options: 
     assert caught.value.code == "TIMEOUT"
 
 
+@pytest.mark.slow
 @acp
 def test_what_it_leaves_behind_is_ended(ask, tmp_path: Path) -> None:
     note = tmp_path / "left"
@@ -218,6 +223,7 @@ def test_a_missing_program_and_a_missing_extra_say_what_to_do(project, monkeypat
     assert (caught.value.code, caught.value.hint) == ("AGENT_MISSING", "pip install 'burnish[acp]'")
 
 
+@pytest.mark.slow
 @acp
 def test_it_tells_its_cost_while_it_works_and_is_ended_when_that_is_too_much(
     project, monkeypatch: pytest.MonkeyPatch

@@ -86,6 +86,7 @@ def test_every_shape_of_usage_is_counted(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize("bad", [-5, 10**12, 1.5, "many", None, True])
@@ -103,6 +104,7 @@ def test_a_meta_field_of_another_shape_is_no_usage(ask, result: dict[str, Any]) 
     assert (ask(result).cost_usd, ask(result).cost_source) == (None, "unknown")
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize("later", [cost(0.1), cost(-3), cost(float("nan")), cost(0), cost(99, "EUR")])
@@ -111,6 +113,7 @@ def test_a_later_update_does_not_lower_the_cost(ask, later: str) -> None:
     assert (reply.cost_usd, reply.cost_source) == (0.75, "program")
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize(
@@ -129,6 +132,7 @@ def test_a_turn_that_failed_is_paid_for(ask, orders: tuple[str, ...], expected: 
     assert (caught.value.cost_usd, caught.value.cost_source, caught.value.tokens) == expected
 
 
+@pytest.mark.slow
 @acp
 def test_a_command_that_answers_in_the_agents_place_does_not_lower_the_bill(ask) -> None:
     forged = {"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn", **usage(2, 1, 1)}}

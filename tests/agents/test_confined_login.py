@@ -92,6 +92,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     shutil.rmtree(root)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(3)
 @pytest.mark.parametrize("program", attacks.INSTRUCTIONS)
 def test_nothing_that_an_author_writes_to_its_login_reaches_the_user_or_the_reviewer(

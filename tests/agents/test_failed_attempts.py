@@ -124,6 +124,7 @@ def test_what_copilot_wrote_to_its_file_counts_though_its_answer_cannot_be_read(
     assert cost(caught.value) == (1.0, "partial", 100_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["sys.exit(3)", "import os; os.kill(os.getpid(), 9)", "time.sleep(30)"])
 def test_a_crash_and_a_timeout_bill_what_was_metered(project, program, then: str) -> None:
     program("claude", lines(*CLAUDE), then=then)
@@ -140,6 +141,7 @@ def test_a_program_that_reports_at_its_end_only_and_fails_has_an_unknown_cost(pr
     assert cost(caught.value) == (None, "unknown", 0)
 
 
+@pytest.mark.slow
 def test_a_cancelled_call_bills_what_was_metered(project, program) -> None:
     program("claude", lines(*CLAUDE), then="time.sleep(30)")
     stop = StopToken()
@@ -212,6 +214,7 @@ def test_an_attempt_in_which_burnish_was_killed_is_billed_by_the_next_one_and_on
     assert (again.cost_usd, again.cost_source) == (0.25, "program")
 
 
+@pytest.mark.slow
 def test_the_count_stays_where_another_process_empties_the_output(project, program, tmp_path: Path) -> None:
     cut = f"""time.sleep(3)
 for output in pathlib.Path({str(tmp_path)!r}).rglob("try-1/stdout"): output.write_text("")

@@ -57,6 +57,7 @@ def after(*moves: Move) -> Brain:
     return lambda turn: left.pop(0) if len(left) > 1 else left[0]
 
 
+@pytest.mark.slow
 @llm
 @quiet
 @every
@@ -98,6 +99,7 @@ def test_a_server_that_knows_no_schemas_is_asked_in_words(ask, model: str) -> No
     assert "rejection_reason" not in json.dumps(server.turns[1][0].body)
 
 
+@pytest.mark.slow
 @llm
 @quiet
 @every
@@ -177,6 +179,7 @@ def test_a_missing_model_and_a_missing_extra_say_what_to_do(project, monkeypatch
     assert (caught.value.code, caught.value.hint) == ("AGENT_MISSING", "pip install 'burnish[llm]'")
 
 
+@pytest.mark.slow
 @llm
 @quiet
 def test_openai_itself_is_asked_by_its_responses(monkeypatch: pytest.MonkeyPatch) -> None:

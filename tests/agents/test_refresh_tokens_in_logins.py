@@ -193,6 +193,7 @@ def test_instructions_and_settings_without_a_token_are_copied_byte_by_byte(
     assert copied(tmp_path, name, data) == (data, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -179,6 +179,7 @@ def test_a_stop_interrupts_the_call_and_the_wait_for_the_next(project, code: str
     assert caught.value.code == "INTERRUPTED"
 
 
+@pytest.mark.slow
 def test_an_agent_has_only_so_many_places(project) -> None:
     code = "import time, pathlib, os\np = pathlib.Path('in'); p.mkdir(exist_ok=True); q = p / str(os.getpid())\n"
     code += "q.touch(); time.sleep(.2); print(len(list(p.iterdir()))); q.unlink()"

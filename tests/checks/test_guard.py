@@ -437,6 +437,7 @@ def test_each_pattern_is_found_among_many_other_lines(line: str) -> None:
     assert among.skips == alone.skips + alone.skips
 
 
+@pytest.mark.slow
 def test_no_line_of_real_tests_is_missed_by_the_search_for_hints() -> None:
     here = Path(__file__).parents[1]
     for path in [*here.glob("checks/*.py"), *here.glob("core/*.py"), *here.glob("git/*.py")]:

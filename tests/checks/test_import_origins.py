@@ -72,6 +72,7 @@ def test_a_copy_of_the_project_in_the_environment_is_noticed_in_every_layout(tmp
     assert "site-packages" in project.problem("pytest -q")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_an_editable_install_of_the_tree_is_right_and_one_of_another_checkout_is_not(
     tmp_path: Path, layout: str

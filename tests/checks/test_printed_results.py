@@ -253,6 +253,7 @@ def test_no_json_makes_a_reader_fail(value: dict[str, object]) -> None:
         FILE_FORMATS[kind](json.dumps(value).encode(), Placement.plain(ROOT), "")
 
 
+@pytest.mark.slow
 def test_a_hundred_megabytes_are_read_in_bounded_time(tmp_path: Path) -> None:
     line = b"some noise of a test that prints a lot, and a lot more, on one line after the other ...\n"
     with (tmp_path / "stdout").open("wb") as file:

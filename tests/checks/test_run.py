@@ -52,6 +52,7 @@ TESTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "command", [PYTEST, " ".join(PYTEST), f"cd . && {' '.join(PYTEST)}"], ids=["list", "string", "wrapped"]
@@ -71,16 +72,19 @@ def test_pytest_tells_each_case_whichever_way_it_is_started(cwd: Path, command: 
     assert "test_bad" in Path(report.output_path).read_text()
 
 
+@pytest.mark.slow
 def test_tests_that_pass_are_counted(cwd: Path) -> None:
     report = run_one(CheckSpec("test", PYTEST), lay(cwd, {"test_a.py": "def test_a(): pass\n"}))
     assert (report.status, report.counts) == (CheckStatus.PASSED, Counts(1, 1, 0, 0))
 
 
+@pytest.mark.slow
 def test_no_tests_is_not_a_failure(cwd: Path) -> None:
     report = run_one(CheckSpec("test", PYTEST), cwd)
     assert (report.status, report.counts, report.exit_code) == (CheckStatus.PASSED, Counts(0, 0, 0, 0), 5)
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_imported_is_a_failure_with_its_error(cwd: Path) -> None:
     report = run_one(CheckSpec("test", PYTEST), lay(cwd, {"test_a.py": "import nothing_like_it\n"}))
     assert report.status is CheckStatus.FAILED
@@ -122,6 +126,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("command", SEVERAL.values(), ids=SEVERAL)
 def test_a_later_run_below_one_command_does_not_hide_the_failures_of_an_earlier_one(cwd: Path, command: str) -> None:
@@ -176,6 +181,7 @@ def test_what_cannot_be_started_is_an_error_and_never_passed(cwd: Path, command:
     assert report.error
 
 
+@pytest.mark.slow
 def test_a_check_that_takes_too_long_is_an_error(cwd: Path) -> None:
     report = run_one(CheckSpec("test", "echo begun; sleep 60", timeout_seconds=3), cwd)
     assert report.status is CheckStatus.ERROR

@@ -245,6 +245,7 @@ def test_node(tmp_path: Path) -> None:
     assert new_failures(tmp_path / "plain", files, edit, "node --test") == ["math > fine"]
 
 
+@pytest.mark.slow
 def test_the_packages_of_a_workspace_do_not_replace_the_reports_of_each_other(tmp_path: Path) -> None:
     needs("npm")
     test = "const test = require('node:test'); const assert = require('node:assert');\n"
@@ -262,6 +263,7 @@ def test_the_packages_of_a_workspace_do_not_replace_the_reports_of_each_other(tm
     assert [failure.name for failure in comparison.old] == ["old"]
 
 
+@pytest.mark.slow
 def test_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolchains = sorted((Path(pwd.getpwuid(os.getuid()).pw_dir) / ".rustup" / "toolchains").glob("*/bin"))
     if toolchains:
@@ -278,6 +280,7 @@ def test_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert new_failures(tmp_path, files, edit, "cargo test --offline") == ["it (tests/it.rs) fine"]
 
 
+@pytest.mark.slow
 def test_go(tmp_path: Path) -> None:
     needs("go")
     files = {
@@ -368,6 +371,7 @@ def test_a_test_that_ends_the_process_of_maven_hides_the_tests_after_it(tmp_path
         assert [failure.name for failure in report.failures] == ["A.old"] and bool(report.partial) == is_partial
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ["-x", "-x --color=yes", "--maxfail=1 --color=yes -qq"])
 def test_settings_of_pytest_that_make_it_stop_early_are_noticed(tmp_path: Path, options: str) -> None:
     tests = "def test_a():\n    pass\n\n\ndef test_old():\n    assert 0\n\n\ndef test_z():\n    pass\n"

@@ -121,6 +121,7 @@ def test_it():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.attacks("write outside through the output of an analyser", 1)
 def test_tests_under_coverage_cannot_have_output_written_to_or_read_from_a_folder_outside(root: Path) -> None:
     victim = root / "victim"

@@ -25,6 +25,7 @@ def types(repo: UserRepo, *argv: str) -> int:
     return main(["-C", str(repo.path), *argv])
 
 
+@pytest.mark.slow
 def test_the_result_of_set_up_and_tests_is_shown(user_repo: UserRepo, capsys: Capture) -> None:
     user_repo.commit({**TESTS, "burnish.yaml": "workspace: {setup: 'echo made > made.log'}\n"})
     user_repo.trust()
@@ -64,6 +65,7 @@ def test_tests_that_fail_before_any_task_are_no_obstacle(user_repo: UserRepo, ca
     )
 
 
+@pytest.mark.slow
 def test_a_test_file_that_cannot_be_loaded_is_announced_before_the_first_task(
     user_repo: UserRepo, capsys: Capture
 ) -> None:
@@ -91,6 +93,7 @@ def test_a_test_command_that_fails_and_reports_no_test_does_not_work(user_repo: 
     assert "No test ran or was reported" in out and "It works" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("test", "result"),
@@ -143,6 +146,7 @@ def test_it_runs_in_the_sandbox(user_repo: UserRepo, hermetic: Path, capsys: Cap
     assert "✓ test  passes" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(("keys", "runs"), [("y\n", True), ("\n", True), ("n\n", False), ("\x04", False)])
 def test_on_a_terminal_it_asks_and_a_no_runs_nothing(tmp_path: Path, keys: str, runs: bool) -> None:

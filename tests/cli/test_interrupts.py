@@ -40,6 +40,7 @@ def test_following_the_events_as_a_background_job_ends_on_every_signal(lab: Lab,
     assert (following.returncode, err) == (130, b"Interrupted.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_run_and_its_log_as_background_jobs_end_on_every_signal(lab: Lab, number: signal.Signals) -> None:

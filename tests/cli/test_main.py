@@ -222,6 +222,7 @@ def _burnish(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["/bin/sh", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("words", ["version > /dev/full", "--help > /dev/full", "version --json >&-"])
 def test_output_that_takes_nothing_is_told_in_two_lines_and_is_no_bug(words: str, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def command_lines(verb: str) -> list[list[str]]:
     return [[*words, *line] for words in arguments for line in lines] + [[*line, "1"] for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_plain_command_line_is_read_as_the_library_reads_it(verb: str) -> None:
     group, function = build(verb), verb_of(verb)

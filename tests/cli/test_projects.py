@@ -149,6 +149,7 @@ def test_open_starts_the_editor_on_the_workspace(
     assert "$VISUAL" in person.err
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", ["VISUAL", "EDITOR"])
 def test_open_starts_no_editor_of_an_untrusted_checkout(

@@ -91,6 +91,7 @@ def test_what_makes_no_sense_is_refused(lab: Lab, argv: tuple[str, ...]) -> None
     lab.burnish("prompts", *argv, code=2)
 
 
+@pytest.mark.slow
 def test_render_shows_word_for_word_what_is_sent(lab: Lab) -> None:
     """All but the number, which is drawn anew for each call."""
     lab.agent("judge", 'print(verdict("changes_requested", "no", [flaw]))')

@@ -89,6 +89,7 @@ def test_a_reviewer_that_fails_is_no_approval_and_its_words_are_kept(change: Per
     assert str(folder) in change.err and list(folder.rglob("prompt.md"))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_no_verdict(change: Person) -> None:
     change.agent("judge", "print('Looks good to me! **APPROVED**')")
     out = change.types("review", code=1)
@@ -96,6 +97,7 @@ def test_what_cannot_be_read_is_no_verdict(change: Person) -> None:
     assert change.asks("review", code=1)["verdict"] is None
 
 
+@pytest.mark.slow
 def test_an_approval_that_left_paths_out_is_not_a_pass(change: Person) -> None:
     change.repo.write({"big.py": "x = 1  # long enough to need many lines of the diff\n" * 1000})
     change.agent("judge", APPROVES)
@@ -115,6 +117,7 @@ def test_a_binary_file_is_not_approved_without_a_person(change: Person) -> None:
     assert said["verdict"] == "needs_discussion" and said["not_shown"] == ["logo.png"]
 
 
+@pytest.mark.slow
 def test_an_approval_without_tests_does_not_read_as_approved(change: Person) -> None:
     change.repo.commit({"test_app.py": "import app\n\n\ndef test_add():\n    assert app.add(1, 2) == 3\n"})
     change.repo.write({"app.py": "def add(a, b):\n    return a - b\n"})
@@ -130,6 +133,7 @@ def test_an_approval_without_tests_does_not_read_as_approved(change: Person) -> 
     assert "the change touches documentation only" in out and "Verdict: APPROVED" in out
 
 
+@pytest.mark.slow
 def test_the_tests_run_beside_an_ai(change: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("BURNISH__CHECKS__TEST", "python -m pytest -q")

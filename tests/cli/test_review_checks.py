@@ -44,6 +44,7 @@ def test_tests_that_pass_are_told_with_their_number(user_repo: UserRepo, capsys:
     assert "Check test: passed 1" in out and "Verdict: APPROVED" in out
 
 
+@pytest.mark.slow
 def test_a_new_failure_and_an_old_one_are_told_apart(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
     user_repo.commit({"test_app.py": TESTS + OLD, "conftest.py": ""})
     user_repo.write({"app.py": BAD})

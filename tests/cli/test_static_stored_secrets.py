@@ -28,6 +28,7 @@ def add(person: Person, kind: str) -> None:
         (root / "large.txt").write_text(("words and words " * 200 + "\n") * 1400 + f"key = {KEY}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["link", "changed link", "name", "binary", "large text"])
 def test_a_secret_is_found_wherever_git_stores_it(person: Person, kind: str) -> None:
     (person.repo.path / "current").symlink_to("releases/1")

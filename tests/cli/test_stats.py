@@ -30,6 +30,7 @@ def test_before_anything_was_run_they_say_what_to_do(lab: Lab) -> None:
     assert "since" in lab.burnish("stats", "--days", "7").out
 
 
+@pytest.mark.slow
 def test_a_real_run_is_counted(lab: Lab) -> None:
     lab.add()
     lab.burnish("run")

@@ -30,6 +30,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_task_goes_from_words_to_a_verified_branch(person: Person) -> None:
     before = person.repo.fingerprint()
     assert "Added task 1: Add division" in person.types("add", "Add division")
@@ -133,6 +134,7 @@ def test_cancelled_tasks_come_back_and_removed_ones_keep_their_story(person: Per
     assert [event["type"] for event in person.asks("events", "1")["events"]][-1] == "task.removed"
 
 
+@pytest.mark.slow
 def test_a_failing_agent_is_3_and_retry_goes_on(person: Person) -> None:
     person.agent("robot", "import sys\nprint('no luck')\nsys.exit(7)\n")
     person.types("add", "Task")

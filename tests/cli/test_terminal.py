@@ -96,6 +96,7 @@ def test_a_pager_that_is_not_there_is_done_without(monkeypatch: Patch) -> None:
     assert program() == [shutil.which("sh"), "-c", "cat"]
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("form", ["by path", "relative", "by name"])
 @pytest.mark.parametrize("argv", [["config", "reference"], ["config", "show"]], ids=" ".join)
@@ -178,6 +179,7 @@ def offered(words: str, *, cwd: Path) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_the_shell_is_offered_the_tasks_of_the_place_that_is_meant(user_repo: UserRepo, tmp_path: Path) -> None:
     for title in ("One", "Two"):
         assert main(["-C", str(user_repo.path), "add", title]) == 0

@@ -60,6 +60,7 @@ def test_a_change_asks_again_and_the_difference_is_shown(lab: Lab) -> None:
     assert '+workspace.setup: "touch evil"' in lab.burnish("trust", "--show").out
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_yes_trusts_and_goes_on(lab: Lab) -> None:
     lab.add()
     with terminal(lab, "run") as screen:
@@ -72,6 +73,7 @@ def test_on_a_terminal_a_yes_trusts_and_goes_on(lab: Lab) -> None:
     assert lab.burnish("trust", "--show", "--json").json["accepted"]["how"] == "answer on the terminal"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"])
 def test_on_a_terminal_anything_but_yes_runs_nothing(lab: Lab, answer: str) -> None:

@@ -31,6 +31,7 @@ def test_what_cannot_be_seen_in_a_command_is_shown_escaped(lab: Lab) -> None:
         assert r"true\n\u202eecho\u200b X" in out
 
 
+@pytest.mark.slow
 def test_a_difference_and_the_question_show_what_cannot_be_seen(lab: Lab) -> None:
     lab.repo.write({"burnish.yaml": "{}\n", ".burnish/prompts/review.system.md": "Look.\n"})
     lab.burnish("trust")
@@ -178,6 +179,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(lab: Lab, name: str) ->
         assert "bug in burnish" not in lab.burnish(*argv, code=None).err
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(2)
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])

@@ -37,6 +37,7 @@ def anywhere(lines: list[str]) -> list[str]:
     return [line for line in lines if not line.startswith("Agents and checks run")]
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_prints_what_the_recording_in_the_readme_shows(hermetic: Path) -> None:
     before = sorted(hermetic.rglob("*"))
     code, lines = record(DEMO)
@@ -81,6 +82,7 @@ def test_a_demo_that_ends_otherwise_is_a_failed_self_test(
     assert said["directory"] == str(tmp_path / "demo") and (tmp_path / "demo" / "postage" / ".git").is_dir()
 
 
+@pytest.mark.slow
 def test_it_leaves_nothing_behind_and_the_settings_of_the_person_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
 ) -> None:

@@ -26,6 +26,7 @@ def kept(lab: Lab, ref: str = BRANCH) -> set[str]:
     return {Path(file).name for file in files if file.startswith(FOLDER)}
 
 
+@pytest.mark.slow
 def test_rejected_fixed_approved_and_merged_with_the_reviews_on_the_branch(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=ON_BRANCH)
     lab.add()
@@ -135,6 +136,7 @@ def test_a_runner_killed_around_the_artifacts_goes_on_where_it_was(tmp_path: Pat
     assert set(lab.paid().values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_lost_home_comes_back_from_the_branch(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=ON_BRANCH)
     lab.add()

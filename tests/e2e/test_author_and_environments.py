@@ -20,6 +20,7 @@ pathlib.Path("app.py").write_text("done\\n")
 JUDGE = 'print(verdict("approved", "good", inspected=["app.py"]))'
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("test", ["null", "'cat node_modules/pkg.js a,b/node_modules/pkg.js'"])
 def test_a_folder_that_no_overlay_can_hold_is_read_only_and_checks_still_run(tmp_path: Path, test: str) -> None:

@@ -53,6 +53,7 @@ def task_folder(lab: Lab, workspace: Path) -> Path:
     return home / "projects" / workspace.parent.name / "tasks" / workspace.name
 
 
+@pytest.mark.slow
 def test_old_files_of_tasks_that_are_over_go_and_those_of_open_tasks_and_rescues_stay(lab: Lab) -> None:
     old = completed(lab, "Add division")
     (old / "idea.py").write_text("mine = 1\n")

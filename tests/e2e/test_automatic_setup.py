@@ -85,6 +85,7 @@ BUILT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", [False, True])
 def test_the_build_that_the_tests_need_is_found_as_well(lab: Lab, bug: bool) -> None:
     npm = Path(lab.env["PATH"].partition(os.pathsep)[0], "npm")

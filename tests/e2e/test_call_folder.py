@@ -41,6 +41,7 @@ ACTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.timeout(120)
 @pytest.mark.attacks("replace what burnish reads in the folder of a call", 4)

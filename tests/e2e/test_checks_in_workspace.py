@@ -25,6 +25,7 @@ def workspace_lab(root: Path, *, confined: bool) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 def test_an_editable_install_in_the_checkout_does_not_hide_a_broken_change(tmp_path: Path) -> None:
     lab = workspace_lab(tmp_path, confined=True)
     virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")
@@ -65,6 +66,7 @@ def test_set_up_in_the_workspace_installs_the_workspace(lab: Lab, author: str, s
     assert run(lab) == status
 
 
+@pytest.mark.slow
 def test_the_build_runs_in_the_workspace_too(lab: Lab) -> None:
     """What set-up built there is that of the base."""
     copies = "mkdir -p dist && cp src/calc/__init__.py dist/built.txt"

@@ -24,6 +24,7 @@ def done(lab: Lab, title: str = "Add division") -> tuple[str, Path]:
     return number, place
 
 
+@pytest.mark.slow
 def test_it_shows_what_lies_there_and_removes_nothing_by_itself(lab: Lab) -> None:
     number, place = done(lab)
     said = lab.burnish("clean", "--json").json
@@ -50,6 +51,7 @@ def test_all_completed_takes_what_is_over_and_leaves_what_is_not(lab: Lab) -> No
     assert lab.burnish("clean", "--json").json["tasks"][-1]["bytes"]["workspace"] == 0
 
 
+@pytest.mark.slow
 def test_unsaved_work_is_under_a_rescue_ref_before_it_goes(lab: Lab) -> None:
     number, place = done(lab)
     (place / "idea.py").write_text("mine = 1\n")

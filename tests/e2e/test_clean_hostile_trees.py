@@ -54,6 +54,7 @@ def test_a_sparse_file_is_kept_as_a_sparse_file(workspace: tuple[Lab, Path], nam
     assert copy.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("below", [".git/refs", ".git/objects", "inner", "."])
 def test_folders_nested_deeper_than_python_calls_itself_are_removed(workspace: tuple[Lab, Path], below: str) -> None:

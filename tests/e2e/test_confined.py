@@ -36,6 +36,7 @@ def spying(lab: Lab, text: str) -> str:
     return words + text
 
 
+@pytest.mark.slow
 def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path) -> None:
     needs_bubblewrap()
     test = "test ! -e ~/private && ! touch ~/burnish/x"

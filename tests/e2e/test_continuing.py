@@ -60,6 +60,7 @@ def test_both_are_judged_as_they_are_then_merged_one_after_the_other(lab: Lab) -
     assert lab.text("main").count("# implement 1") == 2 and not lab.refs("refs/heads/burnish")
 
 
+@pytest.mark.slow
 def test_work_on_the_first_takes_the_approval_of_the_second_back(lab: Lab) -> None:
     lab.burnish("run", "2")
     lab.burnish("run", "1")

@@ -32,6 +32,7 @@ def lab_of(root: Path, *, confined: bool, extra: str = CHECKS) -> Lab:
     return Lab.make(root, confined=confined, extra=extra)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("confined", [True, False])
 def test_a_verified_task_keeps_its_workspace_and_nothing_else(tmp_path: Path, confined: bool) -> None:

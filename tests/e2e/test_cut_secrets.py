@@ -42,6 +42,7 @@ def test_what_a_failed_agent_printed(tmp_path: Path, stream: str) -> None:
     assert lab.task()["status"] == "failed" and not leaks(lab)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "printed", [f"print(({MANY}) * 3000)", f"print('app.py:1:1: E1 ' + ({MANY}) * 300)"], ids=["long", "lint"]

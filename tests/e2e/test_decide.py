@@ -48,6 +48,7 @@ def test_to_skip_the_review_is_not_to_skip_what_the_checks_found(tmp_path: Path)
     assert len(lab.events("override.recorded")) == 1
 
 
+@pytest.mark.slow
 def test_approve_accepts_what_was_reviewed_and_says_who(tmp_path: Path) -> None:
     lab = waiting(tmp_path, APPROVE)
     said = lab.burnish("decide", "1", "approve", "-m", "looks good", "--json").json
@@ -99,6 +100,7 @@ def test_what_a_person_rejected_no_reviewer_brings_forward(tmp_path: Path) -> No
     assert (lab.task()["status"], lab.task()["overrides"]) == ("verified", 1)
 
 
+@pytest.mark.slow
 def test_fix_gives_one_more_improve_with_findings_and_note_even_past_the_maximum(tmp_path: Path) -> None:
     lab = waiting(tmp_path, REJECT, "--max-cycles", "1")
     lab.burnish("decide", "1", "fix", "-m", "use a guard clause")
@@ -129,6 +131,7 @@ def test_skip_is_refused_where_the_review_is_required(tmp_path: Path) -> None:
     assert (lab.task()["status"], lab.task()["review_status"]) == ("verified", "skipped")
 
 
+@pytest.mark.slow
 def test_approving_against_the_review_is_an_override_and_needs_a_reason(tmp_path: Path) -> None:
     lab = waiting(tmp_path)
     before = facts(lab)
@@ -171,6 +174,7 @@ def test_what_a_waiver_does_not_settle_is_still_overridden(tmp_path: Path, judge
     assert "needs a reason" in lab.burnish("decide", "1", "approve", code=2).err
 
 
+@pytest.mark.slow
 def test_a_decision_on_another_commit_is_refused_every_time(tmp_path: Path) -> None:
     lab = waiting(tmp_path, APPROVE)
     seen, base = lab.task()["commit"], lab.task()["base"]
@@ -257,6 +261,7 @@ def test_an_empty_commit_is_not_an_answer_for_whatever_is_there(tmp_path: Path) 
     assert facts(lab) == before
 
 
+@pytest.mark.slow
 def test_what_other_judges_judged_cannot_be_approved(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.settle("approval: required")

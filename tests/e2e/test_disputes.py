@@ -88,6 +88,7 @@ def test_a_person_who_waives_the_disputed_finding_ends_the_quarrel(tmp_path: Pat
     assert lab.task()["status"] == "verified" and len(lab.calls()) == calls
 
 
+@pytest.mark.slow
 def test_a_dispute_without_the_number_or_of_what_is_not_open_changes_nothing(tmp_path: Path) -> None:
     forged = ONLY_DISPUTES.replace("+ number +", "+ '0123456789ab' +")
     for author in (forged, ONLY_DISPUTES.replace('disputes("F1")', 'disputes("F7")')):

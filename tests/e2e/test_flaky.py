@@ -42,6 +42,7 @@ def runs(lab: Lab, name: str) -> int:
     return int((lab.root / "marks" / name).read_text())
 
 
+@pytest.mark.slow
 def test_a_test_that_passes_when_it_is_run_again_is_a_warning_and_costs_no_fix(tmp_path: Path) -> None:
     # the base passes; the first run of the change fails, alone and in the suite it passes
     tests = {"test_net.py": chance(tmp_path / "marks", "net", fails="run == 2")}
@@ -57,6 +58,7 @@ def test_a_test_that_passes_when_it_is_run_again_is_a_warning_and_costs_no_fix(t
     assert "test_net.py::test_net" in lab.burnish("stats").out
 
 
+@pytest.mark.slow
 def test_a_test_that_fails_each_time_is_blamed_on_the_change(tmp_path: Path) -> None:
     lab = laboratory(tmp_path, {"test_net.py": chance(tmp_path / "marks", "net", fails="run >= 2")})
     lab.settle(f"checks: {PYTEST}\nreview: {{max_cycles: 1}}\n")

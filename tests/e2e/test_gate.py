@@ -25,6 +25,7 @@ def gated(tmp_path: Path, judge: str = APPROVE, *argv: str, author: str = ADDS_A
     return lab
 
 
+@pytest.mark.slow
 def test_the_screen_shows_the_review_and_a_key_approves(tmp_path: Path) -> None:
     lab = gated(tmp_path)
     with terminal(lab, *RUN) as screen:
@@ -138,6 +139,7 @@ def test_the_input_ends_in_the_middle_of_the_questions_and_nothing_has_changed(t
     assert lab.task()["status"] == "waiting_approval" and lab.events("override.recorded") == []
 
 
+@pytest.mark.slow
 def test_killed_at_the_gate_it_stands_at_the_gate_and_nothing_is_paid_for_twice(tmp_path: Path) -> None:
     lab = gated(tmp_path, CRITIC, author='app.write_text(app.read_text() + "# BUG\\n")')
     with terminal(lab, *RUN) as screen:
@@ -166,6 +168,7 @@ def test_an_answer_from_elsewhere_is_noticed(tmp_path: Path) -> None:
     assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 2)
 
 
+@pytest.mark.slow
 def test_a_branch_that_moves_while_the_person_reads_is_not_approved(tmp_path: Path) -> None:
     lab = gated(tmp_path)
     with terminal(lab, *RUN) as screen:

@@ -77,6 +77,7 @@ def make(root: Path, *, confined: bool, files: dict[str, str], compile_words: st
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("files", "source"),

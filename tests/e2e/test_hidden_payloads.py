@@ -55,6 +55,7 @@ def outcome_of(lab: Lab, name: str, payload: Payload) -> tuple[str, str | None]:
     return task["status"], task["reason"]
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", AUDIT)
 def test_no_payload_of_the_audit_is_approved_unseen(tmp_path: Path, name: str) -> None:
@@ -62,6 +63,7 @@ def test_no_payload_of_the_audit_is_approved_unseen(tmp_path: Path, name: str) -
     assert outcome_of(lab, name, AUDIT[name]) in EXPECTED[AUDIT[name].outcome]
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", REDACTED)
 def test_no_payload_that_redaction_removes_is_approved_unseen(tmp_path: Path, name: str) -> None:
@@ -157,6 +159,7 @@ def write(
         (folder / name).symlink_to(target)
 
 
+@pytest.mark.slow
 def test_a_harmless_change_is_still_approved(tmp_path: Path) -> None:
     lab = lab_for(tmp_path, reads_files=True)
     payload = Payload({"a.py": b"x = 1\n", "b_pb2.py": b"y = 2\n", "empty.txt": b"", "c.ps1": "z\n".encode("utf-16")})

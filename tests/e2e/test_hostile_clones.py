@@ -123,6 +123,7 @@ def leaked(text: str, home: Path, seen: Path) -> bool:
     return any(CANARY.encode() in path.read_bytes() for path in files)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("build", CLONES, ids=lambda build: build.__name__)
 def test_nothing_of_a_hostile_clone_is_started_and_nothing_outside_is_read(

@@ -131,6 +131,7 @@ def in_environment_outside(tmp_path: Path, way: str) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", HIDDEN)
 def test_imports_that_are_not_reported_stop_the_run_where_an_environment_leads_to_the_checkout(
@@ -169,6 +170,7 @@ def test_tests_that_import_the_tree_run_beside_an_environment_that_leads_to_the_
     assert run(lab) == "verified", lab.show()["note"]
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("command", ["{}/pytest -q --import-mode importlib", "PYTHONSAFEPATH=1 {}/python -m pytest -q"])
 def test_a_copy_that_is_imported_instead_of_the_tree_stops_the_run(lab: Lab, command: str) -> None:

@@ -32,6 +32,7 @@ def entries(lab: Lab) -> dict[str, dict[str, str]]:
     return {entry["id"]: entry for entry in lab.burnish("inbox", "--json").json["inbox"]}
 
 
+@pytest.mark.slow
 def test_every_kind_is_there_oldest_first_and_what_is_ready_comes_last(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=WORKER, judge=MANY)
     for number in range(1, 8):
@@ -63,6 +64,7 @@ def test_every_kind_is_there_oldest_first_and_what_is_ready_comes_last(tmp_path:
         assert entry["command"] in page
 
 
+@pytest.mark.slow
 def test_the_command_that_is_given_answers(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=WORKER, judge=MANY)
     for number in range(1, 9):

@@ -54,6 +54,7 @@ print(json.dumps([[way, code, err] for way, (code, _, err) in tries]))
 """
 
 
+@pytest.mark.slow
 def test_every_way_is_refused_from_inside_a_phase_and_nothing_has_changed(tmp_path: Path) -> None:
     author = 'app.write_text(app.read_text() + f"# {task} {phase} {cycle}\\n")'
     # without a sandbox, which would hide the store from it altogether

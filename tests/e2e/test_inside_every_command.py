@@ -94,6 +94,7 @@ def lab(tmp_path: Path) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 def test_no_command_line_changes_anything_from_inside_a_phase(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BURNISH_TASK", "4")
     monkeypatch.setenv("EDITOR", "true")

@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from burnish.proc.private_places import MARKERS
 from burnish.proc.run import Command, run
 from burnish.proc.sandbox import Sandbox
@@ -52,6 +54,7 @@ def database(box: Sandbox) -> str:
     return hashlib.sha256((box.burnish_home / "burnish.db").read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_every_deciding_command_is_refused_in_a_sandbox(tmp_path: Path) -> None:
     needs_bubblewrap()
     lab, box = waiting_task(tmp_path)

@@ -71,6 +71,7 @@ def die_and_go_on(lab: Lab, point: str) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("quarter", range(4))
 def test_a_runner_killed_at_any_failpoint_is_taken_up_where_it_was(tmp_path: Path, quarter: int) -> None:
@@ -125,6 +126,7 @@ def kill_when(lab: Lab, is_time: Callable[[], bool], wait: float = 0) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 def test_killed_inside_a_phase_the_agent_is_ended_its_work_rescued_and_the_phase_done_again(tmp_path: Path) -> None:
     # made one after the other: a laboratory changes the variables of this process while it is trusted
     labs = [slow_lab(tmp_path / "1", HELD_AUTHOR), slow_lab(tmp_path / "2"), slow_lab(tmp_path / "3")]

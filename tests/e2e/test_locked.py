@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from testing.byhand import facts
 from testing.lab import APPROVE, Lab
 
@@ -45,6 +47,7 @@ def let_go(sign: Path) -> Iterator[None]:
         sign.touch()
 
 
+@pytest.mark.slow
 def test_a_second_one_is_told_and_age_breaks_nothing(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author=f"GO = {str(tmp_path / 'go')!r}\n{SLOW}")
     lab.add()

@@ -150,6 +150,7 @@ def test_no_command_shows_an_approval_of_a_commit_that_is_gone(verified: Lab, lo
     assert voided["data"]["cause"] == "branch"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "first", [["show", "1", "--json"], ["inbox", "--json"], ["list", "--json"], ["run"], ["merge", "1"]]
@@ -160,6 +161,7 @@ def test_the_first_command_that_looks_takes_the_approval_back(verified: Lab, fir
     assert len(verified.events("approval.voided")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", [delete, empty_commit, empty_tree])
 def test_a_commit_that_is_gone_is_not_merged(verified: Lab, lose: Callable[[Lab], None]) -> None:
@@ -219,6 +221,7 @@ def test_the_command_in_the_message_brings_the_approval_back_without_a_call(veri
     assert verified.paid() == paid
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", [delete, empty_ref, empty_packs])
 def test_retry_brings_back_a_branch_whose_commit_is_still_there(verified: Lab, lose: Callable[[Lab], None]) -> None:
@@ -319,6 +322,7 @@ def test_a_restart_works_from_the_base_and_keeps_a_workspace_that_cannot_be_comp
     assert saved or list(workspace.parent.glob("*/unsaved.txt"))
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", DAMAGES)
 def test_a_damaged_task_stops_no_other_one_and_the_users_git_works_after_the_run(

@@ -18,6 +18,7 @@ def steps(lab: Lab) -> list[str]:
     return [call["phase"] for call in lab.calls()]
 
 
+@pytest.mark.slow
 def test_implement_review_improve_review_each_a_step_of_its_own(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=CRITIC)
     lab.add("Add division", "-A")

@@ -23,6 +23,7 @@ MAY = "review: {agents: [judge], may_fix: true}\n"
 COUNTS = "checks: {test: null, lint: null, extra: {count: 'echo $(git rev-parse --short HEAD 2>/dev/null) run'}}\n"
 
 
+@pytest.mark.slow
 def test_edits_are_a_commit_of_their_own_checked_again_and_read_by_one_who_may_not_edit(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=FIXES, extra=MAY + COUNTS)
     lab.add()

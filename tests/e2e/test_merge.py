@@ -70,6 +70,7 @@ def test_an_unmoved_target_is_fast_forwarded_to_the_approved_commit(tmp_path: Pa
     assert (event["data"]["into"], event["data"]["commit"], event["data"]["how"]) == ("main", commit, "fast-forward")
 
 
+@pytest.mark.slow
 def test_a_moved_target_is_rechecked_on_the_merged_tree_and_gets_a_merge_commit(tmp_path: Path) -> None:
     log = tmp_path / "checked"
     lab = lab_of(tmp_path, f"checks: {{test: 'ls *.py >> {log}; echo - >> {log}', lint: null}}\n")
@@ -87,6 +88,7 @@ def test_a_moved_target_is_rechecked_on_the_merged_tree_and_gets_a_merge_commit(
     assert lab.events("task.merged")[0]["data"]["rechecked"] is True
 
 
+@pytest.mark.slow
 def test_checks_that_fail_on_the_merged_tree_keep_it_out(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, NOT_BOTH)
     verified(lab)
@@ -141,6 +143,7 @@ def test_a_case_that_fails_is_clear_only_if_it_failed_before_the_task_began(
     assert any(event["data"].get("rechecked") for event in lab.events("task.merged")) is clear
 
 
+@pytest.mark.slow
 def test_what_both_sides_touched_is_reviewed_once_and_merged_when_approved(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, PASSES, author="app.write_text(app.read_text() + '\\n\\n\\n\\n# end\\n')")
     verified(lab)
@@ -183,6 +186,7 @@ def test_on_moved_refuse_refuses(tmp_path: Path) -> None:
     assert lab.repo.git("rev-parse", "main") == tip and lab.task()["status"] == "verified"
 
 
+@pytest.mark.slow
 def test_squash_is_one_commit_with_title_summary_and_trailers(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     verified(lab)
@@ -208,6 +212,7 @@ def test_rebase_replays_every_commit_with_its_message_and_author(tmp_path: Path)
     assert parents(lab) == 1 and lab.repo.git("rev-parse", "main~2") == tip
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("how", [(), ("--squash",), ("--rebase",)])
 def test_conflicts_are_listed_and_nothing_changes(tmp_path: Path, how: tuple[str, ...]) -> None:
@@ -221,6 +226,7 @@ def test_conflicts_are_listed_and_nothing_changes(tmp_path: Path, how: tuple[str
     assert "conflicts with main in app.py" in lab.burnish("merge", "1", *how, code=1).err
 
 
+@pytest.mark.slow
 def test_uncommitted_work_in_the_way_is_refused_and_stays(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     verified(lab)
@@ -341,6 +347,7 @@ def test_delete_branch_keeps_what_the_target_does_not_have(tmp_path: Path) -> No
     assert commit in lab.refs("refs/burnish/rescue/").values()
 
 
+@pytest.mark.slow
 def test_a_merge_that_was_killed_before_it_was_written_down_is_only_written_down(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     verified(lab)
@@ -405,6 +412,7 @@ def test_what_a_person_accepted_against_the_review_is_merged_as_long_as_it_is_th
     assert lab.repo.git("rev-parse", "main") == lab.task()["commit"] and lab.task()["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_two_who_merge_at_once_merge_it_once(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     verified(lab)

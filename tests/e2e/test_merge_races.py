@@ -80,6 +80,7 @@ def lab(tmp_path: Path) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.attacks("merge a branch that moved", 50 if TORTURE else 30)
 @pytest.mark.parametrize("seed", range(2, 22) if TORTURE else [2])
 def test_a_branch_that_moved_after_the_approval_is_never_merged(lab: Lab, seed: int) -> None:

@@ -128,6 +128,7 @@ def exported(repo: UserRepo, rev: str, folder: Path) -> str:
     return digest(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.attacks("merge what was not checked", 34 if TORTURE else 7)
 @pytest.mark.parametrize("rule", ["recheck", "review", "refuse"])

@@ -69,6 +69,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("burnish.proc.run._LOOK_EVERY", 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize(
@@ -151,6 +152,7 @@ if os.environ["BURNISH_PHASE"] != "check":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("cost", ["-1000", "float('nan')", "float('-inf')", "10 ** 400", "0"])
 def test_a_forged_result_line_does_not_get_around_a_budget(tmp_path: Path, cost: str) -> None:
@@ -168,6 +170,7 @@ def test_a_forged_result_line_does_not_get_around_a_budget(tmp_path: Path, cost:
 UNPRICED = PROGRAM.replace('"total_cost_usd": 0.25,', '"total_cost_usd": -1,')
 
 
+@pytest.mark.slow
 def test_an_unknown_cost_is_shown_as_unknown_on_every_screen_and_announced_once(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     put_on_path(lab, "budget: {task_usd: 0.5}", UNPRICED)

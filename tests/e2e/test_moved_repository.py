@@ -45,6 +45,7 @@ def projects(lab: Lab) -> list[str]:
     return [one["root"] for one in lab.burnish("projects", "--json").json["projects"]]
 
 
+@pytest.mark.slow
 def test_every_verb_works_after_a_move_and_trust_is_asked_for_again(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     lab.burnish("run", "1")

@@ -50,6 +50,7 @@ def dirt(lab: Lab, path: str, text: str = "x\n") -> None:
     file.write_text(text)
 
 
+@pytest.mark.slow
 def test_a_rejection_becomes_an_artifact_and_a_fix_prompt_and_the_fix_is_approved(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     assert "burnish handoff 1" in lab.burnish("show", "1").out
@@ -126,6 +127,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_what_is_empty_or_unreadable_is_refused_by_name_and_nothing_changes(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     before = state(lab)
@@ -262,6 +264,7 @@ def test_what_burnish_itself_wrote_beside_the_task_is_benign_until_somebody_chan
     lab.burnish("handoff", "1", code=4)
 
 
+@pytest.mark.slow
 def test_a_review_of_a_commit_that_is_no_longer_the_branchs_is_refused(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     old = lab.task()["commit"]
@@ -294,6 +297,7 @@ def test_an_agent_cannot_bring_a_review_or_hand_over_from_inside_a_phase(tmp_pat
     assert state(lab) == before
 
 
+@pytest.mark.slow
 def test_a_person_does_not_wave_through_what_was_rejected_on_the_same_code(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.add("Add division", "--max-cycles", "1")

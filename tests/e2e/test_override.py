@@ -88,6 +88,7 @@ def test_an_override_is_bound_to_the_tree_and_the_judge_like_any_approval(tmp_pa
     assert lab.task()["status"] == "verified" and lab.events("approval.voided")
 
 
+@pytest.mark.slow
 def test_edit_done_and_decide_ask_the_same(tmp_path: Path) -> None:
     lab = blocked(tmp_path)
     lab.burnish("edit", "1", "--verdict", "APPROVED", "--environmental", "--reason", "the clock")

@@ -100,6 +100,7 @@ def order(lab: Lab) -> list[tuple[int, str]]:
     return [(c["cycle"], c["agent"]) for c in lab.calls()]
 
 
+@pytest.mark.slow
 def test_steps_come_in_order_after_approval_and_one_artifact_holds_them_all(tmp_path: Path) -> None:
     lab = steps(tmp_path)
     lab.add("Add division", "--accept", "it divides")
@@ -233,6 +234,7 @@ def test_a_reviewer_that_could_not_be_asked_has_seen_nothing(tmp_path: Path) -> 
     assert reviews[-1]["unseen"] == ["notes.txt"]
 
 
+@pytest.mark.slow
 def test_an_answer_counts_for_the_reviewer_that_gave_it(tmp_path: Path) -> None:
     """Killed between the answers of two reviewers that differ in their time limits alone: the second is still asked."""
     judge = f"""

@@ -149,6 +149,7 @@ def test_the_moments_of_the_ordinary_run_exist() -> None:
     assert set(FEW) <= set(MOMENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @ON_DISK
 @pytest.mark.attacks("loss of power at a failpoint", 1)
@@ -232,6 +233,7 @@ def test_a_recording_that_is_repeated_to_its_end_is_what_lies_on_the_disk(tmp_pa
     assert not (tmp_path / "left/e").exists(), "it was not synced"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("recorder")
 @pytest.mark.parametrize("number", range(RANDOM_CUTS // 5 or 1))
 def test_recorded_writes_that_are_cut_and_replayed_lose_harm_and_stop_nothing(

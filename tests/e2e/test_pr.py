@@ -76,6 +76,7 @@ def test_a_second_time_it_is_brought_up_to_date(lab: Lab) -> None:
     assert [call["argv"][1] for call in calls(lab)] == ["create", "edit"]  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_only_what_is_approved_and_unmoved_is_pushed_unless_as_a_draft(lab: Lab) -> None:
     lab.agent("judge", REJECT)
     lab.add("Second", "--max-cycles", "1")

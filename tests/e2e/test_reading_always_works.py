@@ -58,6 +58,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
+@pytest.mark.slow
 @needs_mount
 def test_a_read_only_home_can_be_read(tmp_path: Path, disk: Path) -> None:
     lab = made(tmp_path, disk / "home")
@@ -130,6 +131,7 @@ def locked(lab: Lab, mode: str) -> subprocess.Popen[str]:
     return holder
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("mode", ["NORMAL", "EXCLUSIVE"])
 def test_a_locked_database_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:

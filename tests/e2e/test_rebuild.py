@@ -52,6 +52,7 @@ def lab(tmp_path: Path) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("from_ref", [False, True])
 def test_everything_that_was_archived_comes_back_as_it_was(lab: Lab, from_ref: bool) -> None:
@@ -231,6 +232,7 @@ def straight_to_the_end(events: list[dict[str, Any]]) -> None:
             event["data"]["to"] = "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("edit", [without_approval, other_tree, no_such_commit, voided, straight_to_the_end])
 def test_an_approval_that_nothing_shows_does_not_come_back(lab: Lab, edit: Edit) -> None:
@@ -270,6 +272,7 @@ def test_a_damaged_copy_is_named_and_the_one_in_git_is_taken(lab: Lab) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.slow
 @pytest.mark.attacks("make an approval of a damaged record", 50 if TORTURE else 8)
 @pytest.mark.parametrize("seed", range(13, 21) if TORTURE else [13])
 def test_bytes_flipped_anywhere_never_make_an_approval(tmp_path: Path, seed: int) -> None:

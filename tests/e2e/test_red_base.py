@@ -44,6 +44,7 @@ def page_part(lab: Lab, name: str) -> str:
         return str(server.client.get(f"/p/{server.project}/t/1/parts?names={name}", headers=headers).text)
 
 
+@pytest.mark.slow
 def test_an_approval_on_a_red_exit_code_alone_waits_for_a_person_and_every_screen_says_why(tmp_path: Path) -> None:
     lab = laboratory(tmp_path, "{test: sh run-tests.sh, lint: null}", {"run-tests.sh": SCRIPT})
     ran = lab.burnish("run", code=1)
@@ -102,6 +103,7 @@ test("adds", () => assert.equal(add(1, 2), 3));
 """
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
 @pytest.mark.parametrize("others", [{}, {"test/b.test.js": 'require("node:test")("fine", () => {});\n'}])
@@ -149,6 +151,7 @@ def test_a_check_that_does_not_block_keeps_nobody_waiting(tmp_path: Path) -> Non
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.slow
 def test_a_pattern_tells_new_failures_from_old_ones(tmp_path: Path) -> None:
     checks = "{test: {command: sh run-tests.sh, pattern: '^wrong: (?P<name>.+)$'}, lint: null}"
     lab = laboratory(tmp_path, checks, {"run-tests.sh": SCRIPT})

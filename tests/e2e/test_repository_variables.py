@@ -61,6 +61,7 @@ def test_a_variable_of_the_repository_shows_nothing_of_the_home_directory(tmp_pa
     assert check["status"] == "passed", "the check found the secret"
 
 
+@pytest.mark.slow
 def test_loader_variables_of_the_repository_act_inside_of_the_sandbox_alone(tmp_path: Path) -> None:
     needs_bubblewrap()
     outside = tmp_path / "home" / "loader"

@@ -101,6 +101,7 @@ for n in range(7):
     assert told[-1]["type"] == "review.completed"
 
 
+@pytest.mark.slow
 def test_pointers_of_spec_kitty_resolve(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.add()

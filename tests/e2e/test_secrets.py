@@ -88,6 +88,7 @@ def home_files(lab: Lab) -> list[Path]:
     return [file for file in files if file.relative_to(home).parts[0] not in ("workspaces", "snapshots", "throwaway")]
 
 
+@pytest.mark.slow
 def test_no_canary_is_seen_anywhere(lab: Lab) -> None:
     lab.repo.git("checkout", "-q", "-b", f"work-{IN_BRANCH}")
     lab.repo.commit({"app.py": f"def add(a, b):\n    return a + b\n# TOKEN {IN_DIFF}\n# {IN_URL}\n"}, "app")

@@ -51,6 +51,7 @@ def own_programs(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 def test_a_program_that_set_up_installs_into_its_home_runs_the_tests(tmp_path: Path, own_programs: bool) -> None:
     setup = f"echo x >> {tmp_path}/count && " + INSTALL.format("runner.py", "run-tests")

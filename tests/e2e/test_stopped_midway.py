@@ -33,6 +33,7 @@ def test_a_first_phase_that_fails_has_no_verdict(tmp_path: Path) -> None:
     assert lab.task()["final_verdict"] is None
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_found_in_inbox_list_and_next(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.add()

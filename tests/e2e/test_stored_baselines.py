@@ -37,6 +37,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("case", CASES)
 def test_a_failure_of_wrong_settings_does_not_excuse_a_new_one(tmp_path: Path, case: str) -> None:

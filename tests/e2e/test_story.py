@@ -9,6 +9,7 @@ import pytest
 from testing.lab import Lab
 
 
+@pytest.mark.slow
 def test_a_planted_defect_is_found_fixed_and_approved_and_the_user_notices_nothing(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     (lab.repo.path / "notes.txt").write_text("uncommitted\n")

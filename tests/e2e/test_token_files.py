@@ -64,6 +64,7 @@ def found_inside(lab: Lab, box: Sandbox, *roots: Path) -> list[str]:
     return sorted(result.stdout.read_text().splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("where", ["checkout", "read", "write"])
 def test_an_agent_cannot_read_the_token_from_a_file_that_it_sees(tmp_path: Path, where: str) -> None:

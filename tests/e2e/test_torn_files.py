@@ -66,6 +66,7 @@ OWN: dict[str, Callable[[Lab], Path]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", ["empty", "garbage"])
 @pytest.mark.parametrize("name", OWN)
@@ -145,6 +146,7 @@ def test_a_phase_that_was_cut_goes_on_with_a_torn_file(lab: Lab, name: str) -> N
     assert user_git_problems(lab) == []
 
 
+@pytest.mark.slow
 def test_locks_from_before_the_start_of_the_machine_stop_no_run_and_younger_ones_stay(lab: Lab) -> None:
     lab.burnish("run")
     git = lab.repo.path / ".git"
@@ -169,6 +171,7 @@ def test_doctor_names_what_is_torn_and_what_puts_it_right(lab: Lab, name: str) -
     assert "damage" in said and "burnish run" in said
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", ["tree of the artifacts", "file among the artifacts"])
 def test_the_run_after_doctor_puts_right_what_doctor_named(lab: Lab, name: str) -> None:
@@ -193,6 +196,7 @@ def test_a_commit_in_a_damaged_pack_is_not_approved(lab: Lab) -> None:
     assert (task["status"], task["reason"]) == ("blocked", "branch_gone")
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_torn_log_of_the_database_costs_no_more_than_what_was_in_it(lab: Lab, way: str) -> None:

@@ -70,6 +70,7 @@ def set_up(lab: Lab, more: str = "true") -> str:
     return f"{CHECKS}workspace: {{setup: '{sys.executable} {maker} && {more}'}}\n"
 
 
+@pytest.mark.slow
 def test_an_editable_install_in_the_checkout_does_not_hide_a_broken_change(tmp_path: Path) -> None:
     needs_bubblewrap()
     lab = make_lab(tmp_path, confined=True)
@@ -163,6 +164,7 @@ def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab:
     assert [task["status"] for task in lab.burnish("status", "--json").json["tasks"]] == ["verified", "verified"]
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_an_author_gets_a_copy_of_the_environment_and_tests_its_own_change(tmp_path: Path) -> None:
     """Set-up does not run again in the workspace of each task."""
     lab = make_lab(tmp_path, confined=False)
@@ -177,6 +179,7 @@ def test_without_a_sandbox_an_author_gets_a_copy_of_the_environment_and_tests_it
     assert results.read_text() == "1 0 1 0 " and setups.read_text() == "x\n"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("forgery", ["runner", "byte code", "settings"])
 def test_ignored_files_of_the_author_do_not_help(lab: Lab, forgery: str) -> None:
@@ -196,6 +199,7 @@ def test_ignored_files_of_the_author_do_not_help(lab: Lab, forgery: str) -> None
     assert run(lab) == "blocked"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 def test_git_works_inside_a_check(lab: Lab) -> None:
     asks = (
@@ -243,6 +247,7 @@ def test_a_reviewer_named_by_a_relative_path_is_the_checkouts_own(lab: Lab) -> N
     assert [call["phase"] for call in lab.calls()] == ["implement", "review"], "the author's file never ran"
 
 
+@pytest.mark.slow
 def test_a_review_of_uncommitted_work_tests_that_work(tmp_path: Path) -> None:
     needs_bubblewrap()
     lab = make_lab(tmp_path, confined=True, extra=CHECKS.replace("[judge]", "[static]"))

@@ -91,6 +91,7 @@ def test_show_of_a_plan_shows_the_plan(tmp_path: Path) -> None:
     assert lab.show(1)["plan_text"].strip() == "Plan A: first one, then two."
 
 
+@pytest.mark.slow
 def test_a_plan_waits_for_approval_and_is_written_again_with_a_note(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=PLANNER, extra="approval: required\n")
     lab.add("Think first", "-t", "plan")

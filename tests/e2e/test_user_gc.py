@@ -12,6 +12,7 @@ from testing.lab import Lab
 from tests.e2e.test_kill import CHECKS, assert_ended_well, failpoints
 
 
+@pytest.mark.slow
 def test_a_gc_at_every_failpoint_harms_neither_the_task_nor_the_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

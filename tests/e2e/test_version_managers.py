@@ -49,6 +49,7 @@ def laboratory(root: Path, name: str) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_change_does_not_choose_the_program_that_reviews_it(tmp_path: Path, name: str) -> None:

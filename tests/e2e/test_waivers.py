@@ -188,6 +188,7 @@ def test_reopening_what_an_approval_rested_on_voids_it_and_the_next_run_sends_it
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_waived_or_reopened_is_refused_in_words(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.add()
@@ -258,6 +259,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "remark",
@@ -281,6 +283,7 @@ def test_a_waiver_does_not_cover_the_same_problem_in_new_code(tmp_path: Path, re
     assert {f["id"]: f["state"] for f in task["findings"]} == {"F1": "waived", "F2": "resolved", "F3": "open"}
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("path", "first", "second"),
@@ -345,6 +348,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_a_waiver_does_not_cover_code_that_was_rewritten_one_review_ago(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=LATER, judge=NOTICED_LATER)
     lab.add("Add division", "--max-cycles", "1")
@@ -357,6 +361,7 @@ def test_a_waiver_does_not_cover_code_that_was_rewritten_one_review_ago(tmp_path
     assert {f["id"]: f["state"] for f in task["findings"]} == {"F1": "waived", "F2": "resolved", "F3": "open"}
 
 
+@pytest.mark.slow
 def test_the_review_follows_when_a_guard_finding_is_waived_while_others_are_open(tmp_path: Path) -> None:
     author = """
 pathlib.Path("CLAUDE.md").write_text("Use short names.\\n" * cycle)

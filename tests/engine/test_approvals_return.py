@@ -94,6 +94,7 @@ def test_an_approval_under_other_settings_in_between_costs_nothing_on_the_way_ba
     assert (two.task()["status"], len(two.calls())) == ("verified", calls), "the other one is kept too"
 
 
+@pytest.mark.slow
 def test_what_another_judge_rejected_since_is_not_approved_by_going_back(two: Lab) -> None:
     verified(two)
     two.agent("second", REJECT)
@@ -152,6 +153,7 @@ def test_a_removed_step_of_the_pipeline_voids_nothing_and_an_added_one_is_asked(
     assert two.task()["status"] == "code_review"
 
 
+@pytest.mark.slow
 def test_another_tree_or_another_task_is_not_approved_by_going_back(two: Lab) -> None:
     verified(two)
     voided_by(two, STRICTER)
@@ -171,6 +173,7 @@ def test_another_tree_or_another_task_is_not_approved_by_going_back(two: Lab) ->
     assert two.task()["status"] == "code_review"
 
 
+@pytest.mark.slow
 def test_a_finding_that_a_person_reopens_keeps_the_approval_away(tmp_path: Path) -> None:
     judge = "print(verdict('changes_requested', 'no', [flaw]) if cycle == 1 else verdict('approved'))"
     lab = Lab.make(tmp_path, author=WORK, judge=judge)

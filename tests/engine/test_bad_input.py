@@ -44,6 +44,7 @@ def test_unknown_ids_and_words_are_usage_errors(lab: Lab, words: list[str], hear
     assert lab.burnish("status", "--json").json == {"tasks": []}
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("settings", "hears"),
@@ -68,6 +69,7 @@ def test_settings_that_cannot_be_meant_are_told_and_nothing_is_run(lab: Lab, set
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.slow
 def test_a_repository_without_commits_is_told_so_and_works_after_the_first(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     text = (lab.repo.path / "burnish.yaml").read_text()
@@ -100,6 +102,7 @@ def test_a_missing_agent_program_is_named_and_retry_works_once_it_is_there(lab: 
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.slow
 def test_an_agent_that_hangs_is_ended_its_work_rescued_and_retry_works(tmp_path: Path) -> None:
     extra = "task_types: {implement: {timeout_minutes: 0.02}}\n"
     lab = Lab.make(tmp_path, author="app.write_text('half\\n')\ntime.sleep(60)", extra=extra)

@@ -14,6 +14,7 @@ def checks(text: str) -> str:
     return f"checks: {{test: null, lint: null, {text}}}\n"
 
 
+@pytest.mark.slow
 def test_a_check_that_cannot_be_started_stops_before_the_agent_and_retry_works(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra="checks: {test: null, lint: golangci-lint-nowhere run}\n")
     lab.add()
@@ -128,6 +129,7 @@ def test_the_log_of_the_checks_has_every_run(tmp_path: Path) -> None:
     assert "── cycle 2 check" in shown and "── baseline" in shown
 
 
+@pytest.mark.slow
 def test_a_check_that_printed_nothing_is_reported_as_such(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra=checks("extra: {quiet: 'true'}"))
     lab.add()
@@ -163,6 +165,7 @@ def test_retry_after_a_failed_setup_works_in_the_sandbox(tmp_path: Path) -> None
     assert lab.task()["error"] is None, lab.burnish("show", "1").out
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "settings",
@@ -180,6 +183,7 @@ def test_retry_of_a_task_whose_author_was_never_called_starts_from_the_new_base(
     assert task["status"] == "verified" and task["base"] == lab.repo.git("rev-parse", "main").strip()
 
 
+@pytest.mark.slow
 def test_retry_of_a_task_whose_author_was_called_keeps_its_base(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author="sys.exit(3)")
     lab.add()

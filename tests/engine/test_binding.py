@@ -34,6 +34,7 @@ def verified(lab: Lab) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.slow
 def test_a_commit_on_the_branch_voids_the_approval_and_is_reviewed_without_calling_the_author(lab: Lab) -> None:
     verified(lab)
     by_hand(lab)
@@ -100,6 +101,7 @@ def test_the_checks_run_on_what_was_committed_by_hand(tmp_path: Path) -> None:
     assert lab.refs("refs/burnish/rescue/") == {}
 
 
+@pytest.mark.slow
 def test_other_checks_or_reviewers_void_the_approval_other_settings_do_not(lab: Lab) -> None:
     verified(lab)
     lab.settle("hook: {max_rounds: 2}\n")
@@ -116,6 +118,7 @@ def test_other_checks_or_reviewers_void_the_approval_other_settings_do_not(lab: 
     assert lab.burnish("show", "review-cycle://1/review-cycle-2.md").out.count("agent: judge\n") == 2
 
 
+@pytest.mark.slow
 def test_own_prompts_are_part_of_the_judge(lab: Lab) -> None:
     verified(lab)
     lab.repo.commit({".burnish/prompts/review.system.md": "Be kind.\n"})
@@ -124,6 +127,7 @@ def test_own_prompts_are_part_of_the_judge(lab: Lab) -> None:
     assert lab.events("approval.voided")
 
 
+@pytest.mark.slow
 def test_a_branch_that_moves_during_the_review_is_not_approved_unseen(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="app.write_text(app.read_text() + 'y = 1\\n')")
     move = (
@@ -208,6 +212,7 @@ def test_a_workspace_that_somebody_deleted_is_laid_again(tmp_path: Path) -> None
     assert "if b else None" in lab.text(lab.task()["branch"])
 
 
+@pytest.mark.slow
 def test_done_does_not_close_what_moved_since_it_was_approved(lab: Lab) -> None:
     verified(lab)
     by_hand(lab)

@@ -164,6 +164,7 @@ if cycle == 2:
     return lab
 
 
+@pytest.mark.slow
 def test_a_flood_of_equal_failures_is_one_finding_in_small_prompts_and_events(tmp_path: Path) -> None:
     lab = flooded(tmp_path)
     lab.add("Break it")
@@ -242,6 +243,7 @@ def cut_twice(tmp_path: Path, extra: str = "") -> Lab:
     return lab
 
 
+@pytest.mark.slow
 def test_cut_work_is_given_back_as_a_diff_and_the_refs_exist_in_the_agents_repository(tmp_path: Path) -> None:
     lab = cut_twice(tmp_path)
     prompt = lab.calls()[2]["prompt"]

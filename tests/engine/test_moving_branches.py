@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import Lab
 
 # Puts a file on the task's branch in the user's repository, as an agent can that runs without a sandbox.
@@ -32,6 +34,7 @@ def moving_lab(tmp_path: Path, *, moves: int) -> Lab:
     return lab
 
 
+@pytest.mark.slow
 def test_a_reviewer_that_moves_the_branch_each_time_stops_the_task(tmp_path: Path) -> None:
     lab = moving_lab(tmp_path, moves=20)
     lab.burnish("run", code=1)

@@ -13,6 +13,7 @@ def facts(lab: Lab) -> tuple[object, ...]:
     return lab.events(), lab.refs("refs/"), lab.repo.fingerprint()
 
 
+@pytest.mark.slow
 def test_restart_begins_anew_from_the_base_and_keeps_the_old_branch_under_rescue(lab: Lab) -> None:
     lab.add()
     lab.burnish("run")
@@ -43,6 +44,7 @@ def test_restart_keeps_files_that_are_never_committed_because_of_their_names(lab
     assert lab.text(event["data"]["ref"], "idea.txt") == "mine"
 
 
+@pytest.mark.slow
 def test_retry_after_max_cycles_gives_one_more_cycle_on_the_same_branch(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="app.write_text(app.read_text() + f'# BUG {cycle}\\n')")
     lab.add("Task", "--max-cycles", "2")
@@ -55,6 +57,7 @@ def test_retry_after_max_cycles_gives_one_more_cycle_on_the_same_branch(tmp_path
     assert [phase for _, phase in lab.phases_committed(task["branch"])] == ["implement", "improve", "improve"]
 
 
+@pytest.mark.slow
 def test_three_identical_failures_trip_the_breaker(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="sys.exit(9)")
     lab.add()
@@ -148,6 +151,7 @@ def test_an_illegal_move_is_refused_with_4_and_changes_nothing(lab: Lab, status:
         assert facts(lab) == before, words
 
 
+@pytest.mark.slow
 def test_a_failed_task_goes_on_by_name_but_is_not_taken_by_run_all(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="sys.exit(9)", judge=CRITIC)
     lab.add()

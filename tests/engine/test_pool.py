@@ -19,6 +19,7 @@ pathlib.Path(f"task-{task}.py").write_text(f"x = {task}\\n")
 OWN_JUDGE = "print(verdict('approved', inspected=[f'task-{n}.py' for n in range(30)]))"
 
 
+@pytest.mark.slow
 def test_many_tasks_under_two_runners_all_end_right_while_one_fails(tmp_path: Path) -> None:
     count = 20 if IS_LONG else 10
     lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
@@ -41,6 +42,7 @@ def test_many_tasks_under_two_runners_all_end_right_while_one_fails(tmp_path: Pa
     assert lab.repo.fingerprint() == before and lab.processes() == []
 
 
+@pytest.mark.slow
 def test_the_higher_priority_goes_first_then_the_older(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
     for priority in ("0", "5", "0", "9"):
@@ -121,6 +123,7 @@ def test_without_ids_one_task_is_run_the_next_ready_one(tmp_path: Path) -> None:
     assert [lab.task(n)["status"] for n in (1, 2)] == ["verified", "backlog"]
 
 
+@pytest.mark.slow
 def test_an_agent_with_a_limit_is_never_called_more_often_at_once(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=OWN_FILE.replace("0.05", "0.2"), judge=OWN_JUDGE)
     text = lab.settings("").replace("robot.py']}", "robot.py'], max_parallel: 2}")

@@ -36,6 +36,7 @@ def test_what_could_never_run_is_refused_when_it_is_added(lab: Lab, argv: tuple[
     assert lab.burnish("status", "--json").json["tasks"] == []
 
 
+@pytest.mark.slow
 def test_every_run_that_comes_to_rest_is_said_to_be_finished(lab: Lab) -> None:
     lab.add()
     lab.burnish("run")

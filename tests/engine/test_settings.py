@@ -94,6 +94,7 @@ def test_what_lint_fix_does_is_part_of_the_commit(tmp_path: Path) -> None:
     assert lab.text(lab.task()["branch"]).endswith("tidy")
 
 
+@pytest.mark.slow
 def test_setup_runs_once_again_when_a_lock_file_changes_and_leaves_tracked_files_alone(tmp_path: Path) -> None:
     log = tmp_path / "setups"
     setup = f"echo ran >> {log}; echo spoiled > app.py; mkdir -p deps; echo x > deps/y"
@@ -166,6 +167,7 @@ def test_checks_on_a_clean_checkout_do_not_see_ignored_files(tmp_path: Path) -> 
         assert [c["status"] for c in lab.show(1)["cycles"][0]["checks"]] == [status], where
 
 
+@pytest.mark.slow
 def test_a_broken_check_goes_straight_back_or_to_review_as_the_settings_say(tmp_path: Path) -> None:
     author = "app.write_text('ok\\n' if phase == 'improve' else 'broken\\n')"
     for choice, phases in (("fix", ["implement", "improve", "review"]), ("review", ["implement", "review"] * 2)):

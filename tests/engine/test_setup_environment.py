@@ -58,6 +58,7 @@ def test_setup_has_indexes_checks_have_certificates_and_both_have_isolation(tmp_
     check_what_was_seen(*looked(tmp_path, confined=False))
 
 
+@pytest.mark.slow
 def test_in_the_sandbox_the_named_files_can_be_read_and_indexes_by_the_setup_alone(tmp_path: Path) -> None:
     needs_bubblewrap()
     setup, check = looked(tmp_path, confined=True)
@@ -89,6 +90,7 @@ def change_of_setup(tmp_path: Path, script: str, *, confined: bool = False, **en
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("confined", [False, True])
 def test_set_up_of_a_change_does_not_see_the_credentials_of_package_indexes(tmp_path: Path, confined: bool) -> None:

@@ -30,6 +30,7 @@ def hurry(lab: Lab) -> None:
     (lab.root / "hurry").touch()
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_once_the_agent_ends_its_work_is_kept_and_the_next_run_goes_on(slow: Lab, number: int) -> None:
@@ -72,6 +73,7 @@ def test_stopped_twice_it_ends_at_once_even_if_the_agent_will_not(tmp_path: Path
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.slow
 def test_stopped_during_the_review_the_work_is_not_paid_for_again(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="time.sleep(60)")
     lab.add()
@@ -120,6 +122,7 @@ def test_stopped_during_lint_fix_the_agents_answer_is_kept(tmp_path: Path) -> No
     assert set(lab.paid().values()) == {1}
 
 
+@pytest.mark.slow
 def test_cancel_from_elsewhere_ends_the_agent_within_seconds_and_keeps_its_work(slow: Lab) -> None:
     slow.add()
     runner = slow.start("run")

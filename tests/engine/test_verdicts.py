@@ -19,6 +19,7 @@ def ended(lab: Lab, code: int) -> dict[str, Any]:
     return lab.show(1)
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("judge", "status", "reason", "final", "review", "code"),
@@ -82,6 +83,7 @@ def test_an_approval_with_its_own_error_counts_as_changes_requested(tmp_path: Pa
     assert (task["reason"], task["final_verdict"]) == ("max_cycles", "MAX_CYCLES_REACHED")
 
 
+@pytest.mark.slow
 def test_an_approval_that_does_not_resolve_an_earlier_error_is_none(tmp_path: Path) -> None:
     judge = f"if cycle == 1:\n    {REJECT}\nelse:\n    print(verdict('approved', prior=[]))"
     lab = Lab.make(tmp_path, author=QUIET, judge=judge)
@@ -136,6 +138,7 @@ def test_a_path_that_was_too_long_to_show_counts_once_the_reviewer_has_read_it(t
     assert ended(lab, 0)["status"] == "verified"
 
 
+@pytest.mark.slow
 def test_a_reviewer_out_of_time_fails_the_review_and_retry_asks_again(tmp_path: Path) -> None:
     extra = "task_types: {implement: {review_timeout_minutes: 0.02}}\n"
     lab = Lab.make(tmp_path, author=QUIET, judge="time.sleep(30)", extra=extra)
@@ -148,6 +151,7 @@ def test_a_reviewer_out_of_time_fails_the_review_and_retry_asks_again(tmp_path: 
     assert [c["phase"] for c in lab.calls()].count("implement") == 1
 
 
+@pytest.mark.slow
 def test_changes_requested_to_the_end_is_max_cycles_and_exit_1_or_0_where_wanted(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge=REJECT.replace("flaw", "{**flaw, 'title': f'Flaw {cycle}'}"))
     task = ended(lab, 1)
@@ -279,6 +283,7 @@ def test_an_unsigned_approval_that_is_limited_by_its_own_words_is_none(tmp_path:
     assert ended(lab, 1)["status"] == "blocked"
 
 
+@pytest.mark.slow
 def test_an_unsigned_approval_does_not_settle_a_check_that_is_red(tmp_path: Path) -> None:
     checks = "checks: {test: 'false', lint: null, on_failure: review}\n"
     lab = Lab.make(tmp_path, author=QUIET, judge="print('[APPROVED]')", extra=UNSIGNED + checks)

@@ -55,6 +55,7 @@ def rules(done: AdhocResult) -> list[tuple[str | None, str]]:
     return [(finding.remark.file, finding.remark.rule) for finding in done.findings]
 
 
+@pytest.mark.slow
 def test_each_planted_syntax_error_of_another_language_blocks_a_commit_that_is_not_checked_out(
     user_repo: UserRepo,
 ) -> None:
@@ -67,6 +68,7 @@ def test_each_planted_syntax_error_of_another_language_blocks_a_commit_that_is_n
     assert {name for name in expected if found.get(f"{name}/{BROKEN[name][0]}") != "syntax-error"} == set()
 
 
+@pytest.mark.slow
 def test_a_file_that_was_broken_before_is_not_blamed_on_the_change(user_repo: UserRepo) -> None:
     user_repo.commit({path: after for path, _, after in BROKEN.values()})
     user_repo.write({path: f"{after}\n" for path, _, after in BROKEN.values()})
@@ -103,6 +105,7 @@ TESTS_BEFORE = {
 }
 
 
+@pytest.mark.slow
 def test_deleted_renamed_and_skipped_tests_are_named_and_do_not_block(user_repo: UserRepo) -> None:
     user_repo.commit(TESTS_BEFORE)
     user_repo.write(
@@ -118,6 +121,7 @@ def test_deleted_renamed_and_skipped_tests_are_named_and_do_not_block(user_repo:
     assert lost == set(TESTS_BEFORE) and done.passed
 
 
+@pytest.mark.slow
 def test_new_tests_for_one_system_only_and_tests_that_moved_are_not_lost(user_repo: UserRepo) -> None:
     user_repo.commit(TESTS_BEFORE)
     skipped = (
@@ -134,6 +138,7 @@ def test_new_tests_for_one_system_only_and_tests_that_moved_are_not_lost(user_re
     assert [one for one in rules(reviewed(user_repo)) if one[1] == "lost-test"] == []
 
 
+@pytest.mark.slow
 def test_one_commit_of_a_large_repository_is_reviewed_without_checking_out_the_tree(tmp_path: Path) -> None:
     repo = UserRepo.make_big(tmp_path / "big", 20_000 if IS_LONG else 4_000)
     sha = repo.commit({"one.js": JS.replace("a + b", "a + ")})
@@ -144,6 +149,7 @@ def test_one_commit_of_a_large_repository_is_reviewed_without_checking_out_the_t
     assert run.calls.total < 20, run.calls.by_command
 
 
+@pytest.mark.slow
 def test_a_linter_of_the_checkout_looks_at_any_commit_of_a_trusted_repository_and_at_none_without_trust(
     user_repo: UserRepo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

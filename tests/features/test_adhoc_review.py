@@ -48,6 +48,7 @@ def reviewed(repo: UserRepo, wish: ReviewTarget | None = None, *, tests: bool | 
     )
 
 
+@pytest.mark.slow
 def test_a_new_test_failure_is_found_and_an_old_one_is_not_blamed_on_the_change(tested_repo: UserRepo) -> None:
     tested_repo.trust()
     tested_repo.write({"app.py": "def add(a, b):\n    return a - b\n"})
@@ -62,6 +63,7 @@ def test_a_new_test_failure_is_found_and_an_old_one_is_not_blamed_on_the_change(
 SKIPS = "import pytest\n\nfast = pytest.importorskip('app.fast')\n\n\ndef test_add():\n    assert fast.add(1, 2) == 3\n"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("others", [True, False], ids=["some are skipped", "all are skipped"])
 def test_tests_that_are_skipped_because_the_change_is_broken_are_no_pass(
@@ -95,6 +97,7 @@ def test_a_skip_that_the_change_writes_is_named_and_does_not_block(
     assert [check.state for check in done.checks if check.name == "test"] == [CheckState.PASSED]
 
 
+@pytest.mark.slow
 def test_what_is_not_checked_out_is_not_run_unless_asked_for(tested_repo: UserRepo, tmp_path: Path) -> None:
     tested_repo.trust()
     tested_repo.git("checkout", "-q", "-b", "from-a-stranger")
@@ -136,6 +139,7 @@ def test_nothing_is_left_in_the_home_and_old_leavings_go(tested_repo: UserRepo, 
     assert young.exists() and not old.exists()
 
 
+@pytest.mark.slow
 def test_many_files_need_few_git_calls(user_repo: UserRepo) -> None:
     from burnish.git.run import calls
 
@@ -146,6 +150,7 @@ def test_many_files_need_few_git_calls(user_repo: UserRepo) -> None:
     assert calls.total < 30, calls.by_command
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("panel", [["sleeper", "sleeper2"], ["sleeper"]])
 def test_ctrl_c_ends_the_agents_and_is_130(

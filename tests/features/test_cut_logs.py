@@ -84,6 +84,7 @@ def test_the_last_line_of_a_program_that_has_ended_is_whole(tmp_path: Path) -> N
     assert (read_chunk(file, 0, KNOWN).text, printed(file)) == ("one\ntwo three", "onetwo three")
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(3)
 @pytest.mark.parametrize("shift", [1, 10, len(VALUE) - 1])
 @pytest.mark.parametrize("edge", [1 << 20, (1 << 20) + (1 << 16), (1 << 20) + (1 << 16) - 8192])

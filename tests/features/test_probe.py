@@ -68,6 +68,7 @@ def by_name(signs: list[Diagnostic]) -> dict[str, Diagnostic]:
     return {sign.name: sign for sign in signs}
 
 
+@pytest.mark.slow
 @needs_extra("llm", "pydantic_ai")
 @needs_extra("acp", "acp")
 def test_models_protocols_and_commands_of_the_settings_are_asked_too(

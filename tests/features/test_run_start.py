@@ -56,6 +56,7 @@ def count_start(app: App) -> tuple[int, int, list[str]]:
     return app.store.statements - before, calls.total, notes.texts
 
 
+@pytest.mark.slow
 def test_a_start_reads_the_file_of_each_ref_once(place: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     copy_verified(place, 20)
     app = open_app(place.repo)
@@ -73,6 +74,7 @@ def test_a_start_reads_the_file_of_each_ref_once(place: Ground, monkeypatch: pyt
     assert len(branches) == len(set(branches)) == 21
 
 
+@pytest.mark.slow
 def test_a_server_reads_no_file_of_a_ref_again_that_did_not_change(
     place: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +100,7 @@ def test_a_server_reads_no_file_of_a_ref_again_that_did_not_change(
     assert {name for name in read if name.endswith("-first")} == {"2-first"}
 
 
+@pytest.mark.slow
 def test_a_server_lists_its_branches_again_only_if_their_folder_was_changed(
     place: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +130,7 @@ def test_a_server_lists_its_branches_again_only_if_their_folder_was_changed(
     assert (len(listed), len(looks)) == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_loose_commit_that_is_torn_is_found_among_many(place: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     copy_verified(place, 20)
     monkeypatch.setattr(integrity, "MANY", 5)
@@ -146,6 +150,7 @@ def _tips(app: App) -> list[str]:
     return list(refs.list_refs(app.repo, "refs/heads/burnish").values())
 
 
+@pytest.mark.slow
 def test_more_verified_tasks_cost_no_more_statements_and_no_more_processes(place: Ground) -> None:
     app = open_app(place.repo)
     count_start(app)  # what the first start alone does
@@ -159,6 +164,7 @@ def test_more_verified_tasks_cost_no_more_statements_and_no_more_processes(place
     assert many_processes <= processes + 1  # a pack was added: git is asked for it
 
 
+@pytest.mark.slow
 def test_what_changed_of_one_task_among_many_is_seen(place: Ground) -> None:
     copy_verified(place, 3)
     app = open_app(place.repo)

@@ -128,6 +128,7 @@ def test_links_to_the_files_of_another_git_folder_are_accepted(user_repo: UserRe
     assert read_ref(project, "refs/heads/main") == user_repo.git("rev-parse", "HEAD")
 
 
+@pytest.mark.slow
 def test_a_pipe_in_the_place_of_a_ref_ends_in_bounded_time(user_repo: UserRepo, hermetic: Path) -> None:
     project = open_project(discover(user_repo.path), home=hermetic / "burnish", key="repo")
     os.mkfifo(user_repo.path / ".git/refs/heads/pipe")

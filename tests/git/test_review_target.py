@@ -237,6 +237,7 @@ CONTENT_OF_SUBMODULE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(4)
 @pytest.mark.parametrize("do", CONTENT_OF_SUBMODULE.values(), ids=CONTENT_OF_SUBMODULE.keys())
 def test_uncommitted_content_of_a_submodule_is_listed_as_not_reviewed(

@@ -100,6 +100,7 @@ def commit_often(world: GitWorld, count: int) -> None:
         commit(workspace)
 
 
+@pytest.mark.slow
 def test_packs_are_merged_and_the_users_packs_stay(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "MOST_PACKS", 4)
     world.repo.git("repack", "-a", "-d", "-q")

@@ -57,6 +57,7 @@ def test_a_blocked_task_is_told_on_the_desktop_with_a_sound(tmp_path: Path, monk
     assert lab.events("notify.failed") == []
 
 
+@pytest.mark.slow
 def test_a_rejected_task_has_its_own_title_and_an_approved_one_is_told_if_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_rejected_task_has_its_own_title_and_an_approved_one_is_told_if_wanted
     assert [words[-2] for words in told(log)] == ["Review Rejected: Add <division>", "Review Approved: Second"]
 
 
+@pytest.mark.slow
 def test_what_is_not_wanted_and_what_falls_into_quiet_hours_is_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_notifier_that_fails_is_on_record_and_the_task_is_none_the_worse(
     assert failed["task"] == "1" and "notify-send ended with exit code 1: no such bus" in failed["data"]["why"]
 
 
+@pytest.mark.slow
 def test_a_notifier_that_hangs_holds_up_no_task_and_the_run_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +106,7 @@ def test_a_notifier_that_hangs_holds_up_no_task_and_the_run_ends(
     assert "did not finish within 5 seconds" in lab.events("notify.failed")[0]["data"]["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [True, False])
 def test_the_bell_rings_on_a_terminal_and_only_if_wanted(tmp_path: Path, wanted: bool) -> None:
     lab = Lab.make(tmp_path, judge=REJECT)
@@ -130,6 +134,7 @@ def test_a_machine_without_a_desktop_is_no_failure(tmp_path: Path, monkeypatch: 
     assert lab.events("notify.failed") == []
 
 
+@pytest.mark.slow
 def test_without_apprise_a_url_is_a_failure_that_says_what_to_install_and_no_token(tmp_path: Path) -> None:
     lab = lab_for(tmp_path, REJECT, "{urls: ['json://user:t0ken-of-mine@127.0.0.1:9/x']}")
     lab.burnish("run", code=1)
@@ -149,6 +154,7 @@ class _Receiver(http.server.BaseHTTPRequestHandler):
         """Silence."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_an_apprise_url_is_told_the_same_words(tmp_path: Path) -> None:
     pytest.importorskip("apprise")

@@ -62,6 +62,7 @@ def test_a_stop_leaves_nothing(shape: str, bench) -> None:
     assert results[0].ended == "stopped"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(2)
 @pytest.mark.attacks("outlive a time limit", 1)
 def test_a_timeout_leaves_nothing(shape: str, bench) -> None:
@@ -74,6 +75,7 @@ def test_a_timeout_leaves_nothing(shape: str, bench) -> None:
     assert done.ended == "timeout"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(2)
 @pytest.mark.attacks("outlive kill -9 of burnish", 1)
 def test_kill_9_of_burnish_leaves_nothing(shape: str, bench, spawn_runner) -> None:
@@ -170,6 +172,7 @@ shim["main"]()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["TERM ignored", "group holds the pipe"])
 def test_without_a_subreaper_the_process_group_still_ends(bench, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """As on macOS: no /proc, nobody adopts orphans."""

@@ -224,6 +224,7 @@ def test_live_output_is_heard_at_most_four_times_a_second(bench) -> None:
     assert "line 0" in heard[0]
 
 
+@pytest.mark.slow
 def test_live_output_has_whole_words_only(bench) -> None:
     """A part of a secret could not be found any more."""
     heard: list[str] = []

@@ -130,6 +130,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     Path(facts["shared_memory"]).unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", range(TIMES))
 def test_no_attack_gets_out_of_the_sandbox(target: Target, turn: int, count_attacks: CountAttacks) -> None:
     # abstract sockets are not promised before Linux 6.12
@@ -228,6 +229,7 @@ def detach():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(2)
 @pytest.mark.attacks("outlive the sandbox", TIMES)
 @pytest.mark.parametrize("shape", SURVIVORS)

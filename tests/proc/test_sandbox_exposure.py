@@ -134,6 +134,7 @@ def test_a_relative_name_is_found_by_the_working_directory_of_its_process(tmp_pa
         process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.attacks("connect to a socket of the user", 4)
 def test_sockets_in_the_folder_of_a_bound_one_and_open_pipes_cannot_be_connected_to(
     sandbox: Sandbox, tmp_path: Path

@@ -205,6 +205,7 @@ def test_the_commit_guard_and_the_reviewer_agree_on_what_is_allowed(comment: str
     assert bool(NO_SECRETS.find_new(text)) == bool(list(secrets(looked("a.py", text)))) == (comment == "x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["[" * 200_000, "- " * 100_000 + "x", "? " * 100_000 + "x", "{a: " * 60_000, "- [ # ]\n" + " [\n" * 80_000],
@@ -218,6 +219,7 @@ def test_yaml_that_is_nested_deep_does_not_end_the_process(text: str) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_long_yaml_file_is_parsed_in_a_fraction_of_a_second() -> None:
     rows = "".join(f"- id: page-{n}\n  title: 'Page {n}'\n  tags: [a, b]\n" for n in range(4000))
     before = time.process_time()

@@ -25,6 +25,7 @@ def make_project(folder: Path) -> Path:
     return repo.path
 
 
+@pytest.mark.slow
 def test_a_harmless_change_is_verified_and_a_planted_bug_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def ask(server: AtHand, body: dict[str, Any]) -> Any:
     return server.client.post("/api/code-review/generate-review", json=body, headers=who)
 
 
+@pytest.mark.slow
 def test_a_review_that_rejects_sends_the_task_back_and_no_further(server: AtHand) -> None:
     server.lab.agent("judge", CRITIC)
     answer = ask(server, wanted(server, 1))
@@ -66,6 +67,7 @@ def test_a_reviewer_that_cannot_be_heard_is_a_failure_and_no_verdict(server: AtH
     assert server.lab.task(3)["status"] == "blocked"
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(6)
 @pytest.mark.parametrize(
     ("more", "status"),

@@ -81,6 +81,7 @@ def test_accepting_against_a_review_takes_a_reason(server: AtHand) -> None:
     assert answer.status_code == 400 and "reason" in answer.json()["title"]
 
 
+@pytest.mark.slow
 def test_the_story_of_a_task_by_the_api_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Added, run, sent back, run, approved, merged: and each decision keeps where it came from."""
     lab = Lab.make(tmp_path_factory.mktemp("story") / "lab", extra="approval: required\n")
@@ -120,6 +121,7 @@ def test_the_story_of_a_task_by_the_api_alone(tmp_path_factory: pytest.TempPathF
         assert by == [("fix", "web"), ("approve", "api")]
 
 
+@pytest.mark.slow
 def test_of_many_answers_to_one_gate_one_is_taken(tmp_path_factory: pytest.TempPathFactory) -> None:
     lab = Lab.make(tmp_path_factory.mktemp("once") / "lab", extra="approval: required\n")
     lab.add("Add division")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from testing.lab import APPROVE, Lab
 from testing.serving import serving
 
@@ -61,6 +63,7 @@ pathlib.Path(LOG).with_name(f"tried-{task}.json").write_text(json.dumps(tried))
 AUTHOR = 'app.write_text(app.read_text() + "# more\\n")\n'
 
 
+@pytest.mark.slow
 def test_what_an_agent_finds_opens_no_door(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path / "lab", judge=APPROVE, extra="approval: required\n")
     lab.add("Wait for a person")

@@ -12,6 +12,7 @@ from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
 
 
+@pytest.mark.slow
 def test_the_same_as_the_command_line_says(server: AtHand) -> None:
     lab = server.lab
     assert server.of_project("GET", "/tasks").json()["tasks"] == lab.burnish("status", "--json").json["tasks"]

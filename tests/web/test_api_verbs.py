@@ -84,6 +84,7 @@ def test_every_verb_has_a_route_or_a_reason(server: AtHand) -> None:
     assert not ROUTES.keys() & EXCEPTIONS.keys()
 
 
+@pytest.mark.slow
 def test_every_route_is_described_with_an_example_and_its_problems(server: AtHand) -> None:
     schema = server.api("GET", "/openapi.json").json()
     parts = schema["components"]["schemas"]

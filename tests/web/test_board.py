@@ -84,6 +84,7 @@ def drag(page: Page, number: int, to: str) -> None:
     page.locator(f"#h-{to}").hover()
 
 
+@pytest.mark.slow
 def test_cards_are_dragged_where_it_is_legal_and_nowhere_else(place: Place, page: Page) -> None:
     drag(page, 3, "backlog")
     legal = page.eval_on_selector_all(".column.legal", "all => all.map(one => one.dataset.status)")
@@ -166,6 +167,7 @@ def test_search_and_filters_find_also_what_stands_in_the_long_texts(place: Place
     assert page.locator("#t5.dependency").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("theme", THEMES)
 def test_it_fits_every_screen_in_both_themes(page: Page, theme: str, tmp_path: Path) -> None:
@@ -231,6 +233,7 @@ def _worst_contrast(page: Page) -> float:
     )
 
 
+@pytest.mark.slow
 def test_every_act_is_a_route_of_the_api(place: Place) -> None:
     paths = place.served.api("GET", "/openapi.json").json()["paths"]
     base = "/api/v1/projects/{project}/tasks/{task}"

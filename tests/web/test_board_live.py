@@ -34,6 +34,7 @@ def live(page: Page) -> None:
     page.wait_for_selector('.connection[data-state="live"]', timeout=20_000)
 
 
+@pytest.mark.slow
 def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follows(
     tmp_path: Path, opened: Browser
 ) -> None:
@@ -114,6 +115,7 @@ def test_what_runs_is_seen_running_is_stopped_and_goes_on(tmp_path: Path, opened
         assert page.locator("#t1 .doing").count() == 0 and page.locator("#c-backlog #t2").count() == 1
 
 
+@pytest.mark.slow
 def test_a_board_that_was_open_while_the_server_died_asks_for_a_login_and_then_catches_up(
     tmp_path: Path, opened: Browser
 ) -> None:

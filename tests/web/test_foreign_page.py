@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
 from testing.browser import browser, until
 from testing.lab import Lab
 from testing.serving import serving
@@ -38,6 +40,7 @@ def foreign_server() -> Iterator[int]:
             server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_login_deletes_the_storage_and_the_workers_that_another_page_left(tmp_path: Path) -> None:
     with browser() as opened:
         context = opened.new_context()

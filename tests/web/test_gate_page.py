@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from burnish.cli.gate import screen
 from burnish.features.decide.decisions import decision_view
 from testing.at_hand import TOKEN, AtHand, at_hand
@@ -38,6 +40,7 @@ def look(lab: Lab) -> tuple[str, str]:
         return page_of(server), "\n".join(screen(shown, room=80, colour=False))
 
 
+@pytest.mark.slow
 def test_the_gate_of_a_plan_shows_the_plan_and_speaks_of_no_commit(tmp_path: Path, hermetic: object) -> None:
     author = r'print("## Plan\n\n1. Guard the **division**.\n")'
     lab = Lab.make(tmp_path, author=author, extra="approval: required\n")
@@ -52,6 +55,7 @@ def test_the_gate_of_a_plan_shows_the_plan_and_speaks_of_no_commit(tmp_path: Pat
     assert lab.burnish("show", "1").out.count("Guard the **division**") == 1
 
 
+@pytest.mark.slow
 def test_the_gate_tells_what_the_reviewer_fixed_and_that_nothing_was_tested(tmp_path: Path, hermetic: object) -> None:
     settings = "review: {agents: [judge], may_fix: true}\napproval: required\n"
     lab = Lab.make(tmp_path, judge=FIXES, extra=settings)
@@ -65,6 +69,7 @@ def test_the_gate_tells_what_the_reviewer_fixed_and_that_nothing_was_tested(tmp_
         assert "nothing was tested" in text
 
 
+@pytest.mark.slow
 def test_unseen_files_are_named_once_in_words_and_once_in_the_list(tmp_path: Path, hermetic: object) -> None:
     lab = Lab.make(tmp_path, author=PICTURES, judge=APPROVE, extra="approval: required\n")
     lab.add()

@@ -107,6 +107,7 @@ def cases(server: AtHand) -> Iterator[tuple[str, str, str, str, Pairs]]:
             yield name, kind, method, path.replace("PROJECT", server.project), headers
 
 
+@pytest.mark.slow
 def test_every_route_refuses_what_does_not_belong_here(server: AtHand) -> None:
     before, tried = server.lab.events(), list(cases(server))
 
@@ -178,6 +179,7 @@ def status(answer: bytes) -> int:
 REFUSED = (0, 400, 401, 403, 404, 405, 413, 414, 415, 421, 426, 431, 501, 505)
 
 
+@pytest.mark.slow
 def test_odd_requests_are_refused_and_break_nothing(served: Served) -> None:
     host, right = f"127.0.0.1:{served.port}", f"Authorization: Bearer {served.token}"
     get, named = "GET /api/v1/projects HTTP/1.1", f"Host: {host}"

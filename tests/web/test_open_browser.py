@@ -20,7 +20,7 @@ from testing.lab import Lab
 
 # A browser that writes down what every process of the machine shows, then stays open, as browsers do.
 BROWSER = """#!{python}
-import pathlib, sys, time
+import os, pathlib, sys, time
 shown = b""
 for process in pathlib.Path("/proc").glob("[0-9]*"):
     for name in ("cmdline", "environ"):
@@ -32,6 +32,9 @@ pathlib.Path("{out}/shown").write_bytes(shown)
 pathlib.Path("{out}/environ").write_bytes(pathlib.Path("/proc/self/environ").read_bytes())
 pathlib.Path("{out}/url.part").write_text(sys.argv[1])
 pathlib.Path("{out}/url.part").rename("{out}/url")
+nowhere = os.open(os.devnull, os.O_RDWR)
+os.dup2(nowhere, 1)
+os.dup2(nowhere, 2)
 time.sleep(30)
 """
 
@@ -49,6 +52,7 @@ def opened(lab: Lab, out: Path, *argv: str, **env: str) -> Iterator[tuple[subpro
         process.communicate(timeout=60)
 
 
+@pytest.mark.slow
 def test_the_token_is_in_no_command_line_and_no_environment_and_the_code_works_once(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path / "lab")
     with opened(lab, tmp_path, "--json") as (process, url):
@@ -68,6 +72,7 @@ def test_the_token_is_in_no_command_line_and_no_environment_and_the_code_works_o
         assert httpx.get(url).status_code == 401
 
 
+@pytest.mark.slow
 def test_a_token_from_a_file_or_the_environment_does_not_reach_the_browser(tmp_path: Path) -> None:
     token = "0123456789abcdef-of-my-own"
     file = tmp_path / "token"
@@ -97,6 +102,7 @@ def test_a_token_file_that_others_can_read_or_that_holds_no_token_is_refused(tmp
     assert "cannot be read" in lab.burnish("serve", "--port", "0", "--token-file", "/no/such/file", code=2).err
 
 
+@pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("argv", [(), ("--json",)])
 def test_output_to_a_file_is_there_while_the_server_runs(tmp_path: Path, argv: tuple[str, ...]) -> None:

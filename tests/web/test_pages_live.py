@@ -46,6 +46,7 @@ def goto(page: Page, served: Served, path: str) -> None:
     page.goto(f"{served.url}{path.replace('KEY', served.project)}")
 
 
+@pytest.mark.slow
 def test_the_inbox_answers_and_follows_without_a_reload(served: Served, opened: Browser) -> None:
     lab = served.lab
     with logged_in(opened, served) as page:

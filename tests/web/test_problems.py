@@ -56,6 +56,7 @@ def test_files_that_are_in_the_way_are_named() -> None:
     assert (told["status"], told["detail"], told["blocking"]) == (409, "Commit them.", ["app.py", "caf\udce9.py"])
 
 
+@pytest.mark.slow
 def test_a_person_gets_a_page_and_a_program_a_problem(server: AtHand) -> None:
     _, browser = server.browser()
     page = server.client.get("/p/nowhere", headers={**browser, "Accept": "text/html"})

@@ -99,6 +99,7 @@ def test_a_cookie_without_the_key_writes_nothing(fresh: AtHand) -> None:
     assert not (fresh.lab.repo.path / ".burnish").exists()
 
 
+@pytest.mark.slow
 def test_the_page_says_how_many_approvals_another_text_costs(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path / "lab", judge=APPROVE)
     lab.env["XDG_CONFIG_HOME"] = str(tmp_path / "xdg")

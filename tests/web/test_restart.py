@@ -31,6 +31,7 @@ def browser(served: Served) -> tuple[dict[str, str], str]:
     return dict(answer.cookies), key
 
 
+@pytest.mark.slow
 def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=SLOW)
     lab.add("Add division")

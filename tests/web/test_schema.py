@@ -58,6 +58,7 @@ def send(server: AtHand, case: Any, pick: int) -> int:
     return int(server.client.request(asked["method"], path, params=query, headers=headers, **body).status_code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_request_that_is_described_makes_a_server_error(
     server: AtHand, count_attacks: CountAttacks, part: int
@@ -92,6 +93,7 @@ def test_no_request_that_is_described_makes_a_server_error(
     assert sum(any(code < 300 for code in codes) for codes in answered.values()) > (20 if PARTS == 1 else 0)
 
 
+@pytest.mark.slow
 def test_every_example_of_the_description_is_understood(server: AtHand) -> None:
     described = server.app.openapi()
     for path, ways in described["paths"].items():

@@ -12,6 +12,7 @@ from testing.lab import Lab
 from testing.serving import serving
 
 
+@pytest.mark.slow
 def test_a_browser_shows_the_token_once_and_is_in(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path / "lab")
     lab.add("Add division")
@@ -21,6 +22,7 @@ def test_a_browser_shows_the_token_once_and_is_in(tmp_path: Path) -> None:
         assert served.token not in page.url and served.token not in page.content()
 
 
+@pytest.mark.slow
 def test_without_the_token_nothing_is_told(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path / "lab")
     with serving(lab) as served:

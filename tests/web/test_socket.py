@@ -96,6 +96,7 @@ def test_nothing_is_missed_over_fifty_disconnects(served: Served) -> None:
     assert got == list(range(start + 1, start + 1001))
 
 
+@pytest.mark.slow
 def test_one_who_says_nothing_of_the_past_hears_what_comes(served: Served) -> None:
     start = last(served)
     with line(served, served.project) as socket:
@@ -146,6 +147,7 @@ def test_a_name_that_is_no_text_breaks_nothing(served: Served) -> None:
     assert served.of_project("GET", "/tasks/1").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_costs_the_server_nothing(served: Served) -> None:
     assert write(served, 2000, size=20_000).wait(60) == 0
     server, before = psutil.Process(served.process.pid), 0

@@ -33,6 +33,7 @@ def buttons(html: str) -> list[str]:
     return re.findall(r'data-act="(\w+)"', html)
 
 
+@pytest.mark.slow
 def test_a_task_that_waits_shows_what_a_decision_is_about(server: AtHand) -> None:
     page = Page(server, 1)
     html = page.get().text

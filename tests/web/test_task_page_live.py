@@ -82,6 +82,7 @@ def is_now(page: Page, status: str) -> None:
     page.wait_for_selector(f'#part-head[data-status="{status}"]', timeout=30_000)
 
 
+@pytest.mark.slow
 def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Served, opened: Browser) -> None:
     lab = served.lab
     with logged_in(opened, served) as page, logged_in(opened, served, width=390, height=844) as second:
@@ -194,6 +195,7 @@ def test_what_an_agent_prints_is_there_while_it_prints_on_a_page_that_was_open_b
         page.wait_for_selector("#act-goon")
 
 
+@pytest.mark.slow
 def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: Browser) -> None:
     with logged_in(opened, served) as page:
         goto(page, served, 2)

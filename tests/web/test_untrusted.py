@@ -25,6 +25,7 @@ def board(server: AtHand) -> str:
     return str(server.client.get(f"/p/{server.project}", headers=headers).text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "body"),
     [("/run", {"ids": ["1"]}), ("/run", {"all": True}), ("/tasks/1/retry", {}), ("/tasks/1/improve", {"note": "x"})],
