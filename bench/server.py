@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 import statistics
+import subprocess
+import sys
 import time
 
 from bench.ground import Ground, ground
@@ -11,6 +13,7 @@ from bench.loop import _as_if_there
 from bench.verified_tasks import copy_verified
 
 RUNS = 8
+ROUNDS = 3
 
 
 def cpu_per_run(place: Ground) -> float:
@@ -35,17 +38,26 @@ def cpu_per_run(place: Ground) -> float:
     return statistics.median(taken[1:])
 
 
+def measure(count: int) -> float:
+    with ground() as place, _as_if_there(place):
+        place.burnish("add", "First")
+        place.burnish("run", "1")
+        copy_verified(place, count - 1)
+        return cpu_per_run(place)
+
+
 def main(counts: tuple[int, ...] = (1, 1000)) -> None:
-    first = None
-    for count in counts:
-        with ground() as place, _as_if_there(place):
-            place.burnish("add", "First")
-            place.burnish("run", "1")
-            copy_verified(place, count - 1)
-            taken = cpu_per_run(place)
-            first = first or taken
-            print(f"server among {count:>5,} verified: {taken:.2f} s of its CPU per run = {taken / first:.2f} x")
+    """Each figure comes from processes of its own, in turn: what one leaves in memory slows down the next."""
+    figures: dict[int, list[float]] = {count: [] for count in counts}
+    for _ in range(ROUNDS):
+        for count in counts:
+            argv = [sys.executable, "-m", "bench.server", str(count)]
+            figures[count].append(float(subprocess.run(argv, check=True, capture_output=True, text=True).stdout))
+    first = statistics.median(figures[counts[0]])
+    for count, taken in figures.items():
+        middle = statistics.median(taken)
+        print(f"server among {count:>5,} verified: {middle:.2f} s of its CPU per run = {middle / first:.2f} x")
 
 
 if __name__ == "__main__":
-    main()
+    print(measure(int(sys.argv[1])))
