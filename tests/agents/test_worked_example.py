@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,10 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import Agent, AgentSettings, ReportsProgress
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, FinishedCall, ReportsProgress
 from burnish.agents.registry import AGENTS
 from burnish.agents.runner import AgentRunner, RetryPolicy
+from burnish.core.agent import AgentReply
+from burnish.core.cost import CostSource
 from burnish.errors import PhaseFailed
+from testing.agent_samples import request
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "CONTRIBUTING.md"
@@ -164,7 +168,26 @@ def test_it_works_and_reviews(project, parrot: Agent) -> None:
     assert work.text.startswith("heard Do it. run") and "--yes --model m" in work.text
     assert "--read-only" in look.text and "--yes" not in look.text
     assert work.tokens == 1100 and work.cost_usd == pytest.approx((1000 * 1.25 + 100 * 10) / 1e6)
+    assert (work.model, work.cost_source) == ("gpt-5", CostSource.LIST)
     assert isinstance(parrot, ReportsProgress)
+
+
+def test_an_answer_counts_only_if_no_other_one_follows_it(parrot: Agent) -> None:
+    def read(*lines: str) -> AgentReply | AgentFailure:
+        return parrot.read(FinishedCall(0, None, "exit", "\n".join(lines) + "\n", "", role="review"))
+
+    approval = json.dumps({"type": "result", "text": "approved", "session": "s"})
+    reply = read("a warning", approval)
+    assert isinstance(reply, AgentReply) and (reply.text, reply.session) == ("approved", "s")
+    others = [{"type": "result", "text": "rejected"}, {"type": "final_message", "text": "rejected"}]
+    for line in (*map(json.dumps, others), '{"type": "result", "text": "rej'):
+        assert isinstance(read(approval, line), AgentFailure), line
+
+
+def test_it_resumes_a_session_if_the_settings_allow_that(parrot: Agent) -> None:
+    for resume in (True, False):
+        call = parrot.call(request(session="s"), AgentSettings("it", "parrot", resume=resume))
+        assert ("--resume s" in " ".join(call.argv)) is resume
 
 
 def test_its_failures_are_told_apart(project, parrot: Agent) -> None:
