@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from burnish.checks.report_formats import FILE_FORMATS
 from burnish.config import load
 from burnish.config.docs_page import settings_page
-from burnish.config.kinds import KINDS, PROMPTS, ROLES
+from burnish.config.kinds import KINDS, PROMPTS, REPORTS, ROLES
 from burnish.config.problems import known_keys
 from burnish.config.sections import AgentSection
 from burnish.config.settings import Config, unused_settings
+from burnish.config.values import CheckEntry
 
 REFERENCE = (files("burnish.config") / "reference.yaml").read_text()
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -126,9 +128,18 @@ def test_the_lists_of_known_names_agree_with_the_types() -> None:
     assert tuple(known_keys(("roles",))) == ROLES
 
 
+def test_a_check_can_name_a_report_of_every_format() -> None:
+    assert set(REPORTS) == set(FILE_FORMATS), (
+        "Add each format of FILE_FORMATS (checks/report_formats.py) to REPORTS (config/kinds.py), the keys of a check."
+    )
+    assert set(REPORTS) <= set(CheckEntry.model_fields), (
+        "Add a field to CheckEntry (config/values.py) for each format of REPORTS (config/kinds.py)."
+    )
+
+
 def test_the_page_of_settings_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == settings_page(), (
-        "run: python -m burnish.config.docs_page > docs/settings.md"
+        "run: .venv/bin/python -m burnish.config.docs_page > docs/settings.md"
     )
 
 

@@ -18,7 +18,7 @@ class CheckSpec:
     command: str | tuple[str, ...]
     blocking: bool = True
     timeout_seconds: float = 1200.0
-    # junit, sarif, tap, jest, mocha, go or None; the report's path is relative to {report_dir}
+    # a key of FILE_FORMATS (checks/report_formats.py), or None; the report's path is relative to {report_dir}
     report: str | None = None
     report_file: str | None = None
     # a regular expression with a group `name`: each line that matches names a failure
