@@ -15,7 +15,7 @@ PAGES = {"api-reference": ("api_page", api_page), "commands": ("commands_page", 
 def test_a_generated_page_is_up_to_date(page: str) -> None:
     module, make_page = PAGES[page]
     text = (DOCS / f"{page}.md").read_text("utf-8")
-    assert text == make_page(), f"run: python -m tools.{module} > docs/{page}.md"
+    assert text == make_page(), f"run: .venv/bin/python -m tools.{module} > docs/{page}.md"
 
 
 def test_the_page_on_commands_explains_every_option_and_argument() -> None:

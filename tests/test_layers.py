@@ -43,7 +43,9 @@ def test_each_part_says_what_lives_in_it(package: Path) -> None:
     if package.name == "core":
         assert "core/" in (ROOT / "docs" / "architecture.md").read_text()
     else:
-        assert (package / "README.md").read_text().startswith("# ")
+        readme = package / "README.md"
+        assert readme.exists(), f"Write {readme.relative_to(ROOT)}: its modules, and what does not belong there."
+        assert readme.read_text().startswith("# ")
 
 
 def test_settings_of_a_checkout_are_loaded_only_where_trust_is_decided() -> None:
@@ -51,4 +53,4 @@ def test_settings_of_a_checkout_are_loaded_only_where_trust_is_decided() -> None
     called = re.compile(r"\b(?:settings|config)\.load\((?!None\))")
     files = [path for path in (ROOT / "src" / "burnish").rglob("*.py") if called.search(path.read_text("utf-8"))]
     # init compares what is written with what it would write, and runs nothing
-    assert {path.name for path in files} == {"trust.py", "init.py"}
+    assert {path.name for path in files} == {"trust.py", "init.py"}, "Load settings through runtime/trust.py."

@@ -44,6 +44,14 @@ def test_a_program_has_project_files_and_a_login(name: str) -> None:
     )
 
 
+@program
+@pytest.mark.parametrize("page", ["agents.md", "budgets.md"])
+def test_the_tables_of_the_docs_have_a_row_for_each_program(page: str, name: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")
+    rows = [line for line in text.splitlines() if f"`{name}`" in line.split(" | ")[0] and line.startswith("| `")]
+    assert rows, f"Add a row for {name} to the table of agents in docs/{page}."
+
+
 @pytest.mark.parametrize("name", STOP_HOOKS)
 def test_a_stop_hook_is_in_a_file_that_the_adapter_protects(name: str) -> None:
     agent, hook = AGENTS[name], STOP_HOOKS[name]

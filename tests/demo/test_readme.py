@@ -60,5 +60,5 @@ def test_each_link_leads_somewhere(target: str) -> None:
 def test_the_table_of_agents_names_all_and_calls_built_only_what_is() -> None:
     rows = re.findall(r"^\| (`.*?`) \| .* \| (built|later) \|$", README, re.MULTILINE)
     said = {name: state for names, state in rows for name in re.findall(r"`(\w+)`", names)}
-    assert set(said) == set(KINDS)
+    assert set(said) == set(KINDS), "List each kind of agent in the table of agents in README.md."
     assert {name for name, state in said.items() if state == "built"} <= {*AGENTS, "static"}

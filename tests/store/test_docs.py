@@ -17,7 +17,7 @@ def test_the_page_on_events_names_every_type_and_no_other() -> None:
 
 
 def test_the_page_on_events_is_up_to_date() -> None:
-    assert PAGE.read_text("utf-8") == events_page(), "run: python -m tools.events_page > docs/events.md"
+    assert PAGE.read_text("utf-8") == events_page(), "run: .venv/bin/python -m tools.events_page > docs/events.md"
 
 
 def test_the_page_on_events_says_what_every_key_means() -> None:

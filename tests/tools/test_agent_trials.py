@@ -19,9 +19,15 @@ RUN = {name: program for name, program in PROGRAMS.items() if not program.unable
 
 
 def test_every_program_is_tried_or_says_why_not() -> None:
-    assert set(PROGRAMS) == set(CLI_KINDS) & set(AGENTS)
-    assert {name for name in PROGRAMS if AGENTS[name].verified} == set(RUN) == set(NAMES)
-    assert {name for name, program in RUN.items() if program.at_work} == set(STOP_HOOKS)
+    assert set(PROGRAMS) == set(CLI_KINDS) & set(AGENTS), (
+        "Add the program to PROGRAMS (tools/agent_programs.py); if it cannot be installed, with the reason as `unable`."
+    )
+    assert {name for name in PROGRAMS if AGENTS[name].verified} == set(RUN) == set(NAMES), (
+        "A program without `unable` needs a sample (make agents ARGS=--record) and `verified` in its adapter."
+    )
+    assert {name for name, program in RUN.items() if program.at_work} == set(STOP_HOOKS), (
+        "A program with a stop hook needs `at_work` in tools/agent_programs.py, and no other program has it."
+    )
 
 
 @pytest.mark.parametrize("name", RUN)
