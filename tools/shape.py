@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections import Counter, defaultdict
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 LIMITS = Path(__file__).with_suffix(".toml")
 VENV_PYTHON = ".venv/bin/python"
+_MOST_SUSPECTS = 10
 
 # Irregular participles; regular ones end in -ed.
 _IRREGULAR = frozenset(
@@ -221,7 +223,8 @@ def private_papers() -> list[str]:
 ADVICE = {
     "participles": "Rename the variable to a noun: `reply`, not `told`; `lines`, not `written`.",
     "repeated_classes": "Give one of the classes another name.",
-    "modules": "Move the code into an existing module. If it is a subject of its own, raise the limit (--record).",
+    "modules": "Move the code of the new file into an existing module. If it is a subject of its own, raise the limit "
+    "(--record).",
     "one_sibling": "Move it into the module that uses it. If it is a subject of its own, raise the limit (--record).",
     "journal_reads": "Read the event as a type of core/journal_events.py.",
     "agent_places": "State the fact in the adapter, and derive it from agents/registry.py.",
@@ -280,10 +283,30 @@ def worse(now: Sequence[Figure], limits: dict[str, float]) -> list[Figure]:
     return [figure for figure in now if figure.key in limits and figure.value > limits[figure.key]]
 
 
-def complaint(figure: Figure, limit: float) -> str:
-    """What grew, and what to do about it."""
+def changed_files() -> list[str]:
+    """Source files that differ from the last commit, and new ones; none without git."""
+    argv = ["git", "-C", str(ROOT), "status", "--porcelain", "--no-renames", "--untracked-files=all", "--", "src"]
+    try:
+        status = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return []
+    return [line[3:] for line in status.splitlines() if line.endswith(".py")]
+
+
+def suspects(figure: Figure, changed: Sequence[str]) -> list[str]:
+    """What the figure counts in changed files, by path or by name of the module."""
+    paths = [path.removeprefix("src/") for path in changed]
+    names = [*paths, *(path.removesuffix(".py").replace("/", ".") for path in paths)]
+    names += [path.removeprefix("burnish/") for path in paths]
+    patterns = [re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])") for name in names]
+    return [place for place in figure.places if any(pattern.search(place) for pattern in patterns)]
+
+
+def complaint(figure: Figure, limit: float, changed: Sequence[str] = ()) -> str:
+    """What grew, in which changed files, and what to do about it."""
+    found = "".join(f"    in a changed file: {place.strip()}\n" for place in suspects(figure, changed)[:_MOST_SUSPECTS])
     return (
-        f"{figure.title}: {figure.text}, the limit is {limit:g}. {ADVICE[figure.key]}\n"
+        f"{figure.title}: {figure.text}, the limit is {limit:g}. {ADVICE[figure.key]}\n{found}"
         f"    {VENV_PYTHON} -m tools.shape --list {figure.key}    lists what is counted\n"
         f"    {VENV_PYTHON} -m tools.shape --record    writes all figures to tools/shape.toml; commit it"
     )
@@ -314,7 +337,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             + "".join(f"{f.key} = {f.text}\n" for f in now)
         )
     if options.check and (bad := worse(now, limits)):
-        print("\n".join(complaint(figure, limits[figure.key]) for figure in bad), file=sys.stderr)
+        changed = changed_files()
+        print("\n".join(complaint(figure, limits[figure.key], changed) for figure in bad), file=sys.stderr)
         return 1
     return 0
 

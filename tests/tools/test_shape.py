@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.shape import ADVICE, LIMITS, CodeBase, Figure, complaint, modules_with_content
+from tools.shape import ADVICE, LIMITS, CodeBase, Figure, complaint, modules_with_content, suspects
 
 TREE = {
     "agents/registry.py": "from burnish.agents.parrot import ParrotAgent\n",
@@ -39,3 +39,20 @@ def test_a_figure_that_grew_says_what_to_do(key: str) -> None:
     words = complaint(Figure(key, "a figure", 2, "0"), 1)
 
     assert ADVICE[key] in words and f"--list {key}" in words and "--record" in words
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "  12 burnish.views.ids",
+        "src/burnish/views/ids.py:3 told",
+        "views/ids.py:3 event.data.get(",
+        "TaskIds: burnish.store.rows, burnish.views.ids",
+    ],
+)
+def test_what_a_changed_file_adds_to_a_figure_is_named(place: str) -> None:
+    other = ["   3 burnish.views.ids_page", "src/burnish/views/ids.pyi:3 told", "  40 burnish.core.task"]
+    figure = Figure("modules", "a figure", 4, "0", [*other, place])
+
+    assert suspects(figure, ["src/burnish/views/ids.py"]) == [place]
+    assert f"in a changed file: {place.strip()}\n" in complaint(figure, 3, ["src/burnish/views/ids.py"])
