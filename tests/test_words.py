@@ -144,7 +144,7 @@ def test_each_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 
 
 # the agent, the command and the pages that CONTRIBUTING.md adds as examples
-EXAMPLES = {"parrot", "test_parrot", "ping", "about", "NAME"}
+EXAMPLES = {"parrot", "test_parrot", "ping", "about", "test_about", "NAME"}
 
 
 @pytest.mark.parametrize("page", _pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
