@@ -52,7 +52,7 @@ check: $(READY) ## lint, format, types, layers, figures of the code base, front 
 	$(VENV)/bin/lint-imports
 	$(PY) -m tools.shape --check
 	$(PY) -m tools.front_end
-	$(PY) -m pytest tests/test_words.py tests/test_generated_pages.py
+	$(PY) -m pytest tests/test_words.py tests/test_generated_pages.py tests/config/test_reference.py tests/store/test_docs.py
 
 bench: $(READY) ## how fast it is, with figures
 	@[ -e bench/__main__.py ] || { echo "make bench is not built yet."; echo "See docs/architecture.md."; exit 2; }
