@@ -35,7 +35,7 @@ def history(seed: int, *, rounds: int = 3) -> list[Round]:
     """The reviews of one task."""
     chance = random.Random(seed)
     world = new_world(chance)
-    voices = ("one", "two") if chance.random() < 0.2 else ("one",)
+    reviewers = ("one", "two") if chance.random() < 0.2 else ("one",)
     rules = chance.random() < 0.3
     told: list[Round] = []
     before: dict[str, str] | None = None
@@ -45,7 +45,7 @@ def history(seed: int, *, rounds: int = 3) -> list[Round]:
                 chance.choice(EDITS)(world)
         texts = world.texts()
         delta = change(before, texts, world.renamed) if before is not None else None
-        told.append(_review(world, texts, delta, voices, rules))
+        told.append(_review(world, texts, delta, reviewers, rules))
         before, world.renamed = texts, {}
     return told
 
@@ -85,7 +85,9 @@ def hunks(old: str, new: str) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
-def _review(world: World, texts: dict[str, str], delta: Change | None, voices: tuple[str, ...], rules: bool) -> Round:
+def _review(
+    world: World, texts: dict[str, str], delta: Change | None, reviewers: tuple[str, ...], rules: bool
+) -> Round:
     chance = world.chance
     said: list[tuple[Remark, int]] = []
     ruled: list[int] = []
@@ -94,20 +96,24 @@ def _review(world: World, texts: dict[str, str], delta: Change | None, voices: t
             ruled.append(problem.number)
             if chance.random() < 0.5:
                 continue
-        said += [(_remark(world, problem, voice, texts), problem.number) for voice in voices if chance.random() < 0.9]
+        said += [
+            (_remark(world, problem, reviewer, texts), problem.number)
+            for reviewer in reviewers
+            if chance.random() < 0.9
+        ]
     chance.shuffle(said)
     fixed = tuple(p.number for p in world.problems if p.fixed and chance.random() < 0.7)
     return Round(texts, delta, tuple(r for r, _ in said), tuple(n for _, n in said), fixed, tuple(ruled))
 
 
-def _remark(world: World, problem: Problem, voice: str, texts: dict[str, str]) -> Remark:
+def _remark(world: World, problem: Problem, reviewer: str, texts: dict[str, str]) -> Remark:
     chance = world.chance
     place = world.where(problem)
     assert place
     path, number = place
     lines = texts[path].split("\n")
     title, text = _wording(problem, chance)
-    remark = Remark(problem.category, problem.severity, title, text, file=path, line=number, source=voice)
+    remark = Remark(problem.category, problem.severity, title, text, file=path, line=number, source=reviewer)
     roll = chance.random()
     if roll < 0.7:
         remark = replace(remark, quote=lines[number - 1].strip())

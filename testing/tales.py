@@ -59,13 +59,15 @@ class Tale:
         self.clock.passes(seconds)
         self.tell("phase.failed" if failed else "phase.finished", **key, **result)
 
-    def review(self, verdict: str | None, voices: Sequence[dict[str, Any]], seconds: float = 30, **more: Any) -> None:
+    def review(
+        self, verdict: str | None, reviewers: Sequence[dict[str, Any]], seconds: float = 30, **more: Any
+    ) -> None:
         if self.status != "code_review":
             self.to("code_review")
-        costs = [v["cost_usd"] for v in voices if v.get("cost_usd") is not None]
+        costs = [v["cost_usd"] for v in reviewers if v.get("cost_usd") is not None]
         cost = sum(costs) if costs else None
-        tokens = sum(v.get("tokens", 0) for v in voices)
-        said = {"verdict": verdict, "reviewers": list(voices), "cost_usd": cost, "tokens": tokens}
+        tokens = sum(v.get("tokens", 0) for v in reviewers)
+        said = {"verdict": verdict, "reviewers": list(reviewers), "cost_usd": cost, "tokens": tokens}
         self.phase("review", seconds, **said, **more)
 
     def finding(

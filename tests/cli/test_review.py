@@ -147,7 +147,7 @@ def test_the_tests_run_beside_an_ai(change: Person, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.long
-def test_a_panel_speaks_with_all_its_voices(change: Person) -> None:
+def test_a_panel_review_shows_all_its_reviewers(change: Person) -> None:
     change.agent("judge", REJECTS)
     change.agent("robot", REJECTS)
     out = change.types("review", "--agent", "judge", "--agent", "robot", code=1)

@@ -26,8 +26,8 @@ def judged(
     findings: tuple[Finding, ...], *compliance: Compliance, cycle: int = 1, rulings: tuple[Ruling, ...] = ()
 ) -> LedgerDiff:
     review = Review(Verdict.CHANGES_REQUESTED, "", compliance=compliance, rulings=rulings)
-    voice = ReviewerResult("judge", None, review, "", "")
-    panel = PanelResult((voice,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, rulings=rulings)
+    result = ReviewerResult("judge", None, review, "", "")
+    panel = PanelResult((result,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, rulings=rulings)
     reviewed = absorb_review(findings, remarks=(), rulings=rulings, cycle=cycle)
     return absorb_criteria(findings, reviewed, panel, cycle)
 
@@ -119,10 +119,10 @@ def reviewed(
 ) -> LedgerDiff:
     """A review with remarks and judged criteria, as the engine writes it into the ledger."""
     named = tuple(replace(remark, source="judge") for remark in remarks)
-    voice = ReviewerResult(
+    result = ReviewerResult(
         "judge", None, Review(Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named), "", ""
     )
-    panel = PanelResult((voice,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named)
+    panel = PanelResult((result,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named)
     texts = (files or {}).get
     panel, repeated = split_criterion_remarks(panel, findings, texts)
     update = absorb_review(findings, remarks=panel.remarks, cycle=cycle, files=texts)

@@ -144,7 +144,7 @@ def test_a_new_problem_in_the_code_that_fixed_another_is_new() -> None:
     assert update.opened == ("F2",)
 
 
-def test_two_reviewers_with_one_remark_are_one_finding_with_two_voices() -> None:
+def test_two_reviewers_with_one_remark_are_one_finding_with_two_names() -> None:
     other = replace(LEAK, title="File handle leak", description="It is never closed.", source="two")
     update = first(LEAK, other)
     assert update.given == ("F1", "F1")

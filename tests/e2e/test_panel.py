@@ -16,10 +16,10 @@ DIES = "sys.exit(3)"
 WRITES_MUCH = 'pathlib.Path("notes.txt").write_text("".join(f"line {n}\\n" for n in range(20_000)))'
 
 
-def panel(tmp_path: Path, quorum: str, *voices: str) -> Lab:
+def panel(tmp_path: Path, quorum: str, *replies: str) -> Lab:
     lab = Lab.make(tmp_path, author=ADDS)
-    names = [f"judge{n}" for n in range(len(voices))]
-    for name, text in zip(names, voices, strict=True):
+    names = [f"judge{n}" for n in range(len(replies))]
+    for name, text in zip(names, replies, strict=True):
         lab.agent(name, text)
     lab.settle(f"review: {{agents: [{', '.join(names)}], quorum: {quorum}}}\n")
     lab.add("Add division", "--max-cycles", "1")
@@ -28,7 +28,7 @@ def panel(tmp_path: Path, quorum: str, *voices: str) -> Lab:
 
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
-    ("quorum", "voices", "status"),
+    ("quorum", "replies", "status"),
     [
         ("all", (APPROVE, APPROVE, APPROVE), "verified"),
         ("all", (APPROVE, APPROVE, DIES), "failed"),
@@ -40,9 +40,9 @@ def panel(tmp_path: Path, quorum: str, *voices: str) -> Lab:
     ],
 )
 def test_the_quorum_is_of_the_configured_reviewers(
-    tmp_path: Path, quorum: str, voices: tuple[str, ...], status: str
+    tmp_path: Path, quorum: str, replies: tuple[str, ...], status: str
 ) -> None:
-    lab = panel(tmp_path, quorum, *voices)
+    lab = panel(tmp_path, quorum, *replies)
     lab.burnish("run", code=None)
     assert lab.task()["status"] == status, lab.show(1)["note"]
 
@@ -54,7 +54,7 @@ def test_a_blocking_finding_of_one_stands_whatever_the_quorum(tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_the_same_finding_of_two_is_one_with_two_voices(tmp_path: Path) -> None:
+def test_the_same_finding_of_two_is_one_with_two_reviewers(tmp_path: Path) -> None:
     same = 'print(verdict("changes_requested", "no", [flaw]))'
     lab = panel(tmp_path, "all", same, same)
     lab.burnish("run", code=1)
@@ -110,7 +110,7 @@ def test_steps_come_in_order_after_approval_and_one_artifact_holds_them_all(tmp_
     task = lab.show(1)
     (cycle,) = task["cycles"]
     assert (task["status"], cycle["verdict"]) == ("verified", "approved")
-    assert [voice["agent"] for voice in cycle["reviewers"]] == ["judge", "guardian", "stylist"]
+    assert [reviewer["agent"] for reviewer in cycle["reviewers"]] == ["judge", "guardian", "stylist"]
     assert [p["phase"] for p in cycle["phases"]] == ["implement", "check", "review", "review:security", "review:style"]
     artifact = lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
     assert all(name in artifact for name in ("judge", "guardian", "stylist", "security: good", "it divides"))

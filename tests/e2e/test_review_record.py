@@ -79,9 +79,9 @@ def test_a_parser_does_not_stand_under_the_name_of_the_reviewer(tmp_path: Path) 
     lab.settle("roles: {parse: {agent: scribe}}\n")
     lab.add()
     lab.burnish("run")
-    (voice,) = lab.show(1)["cycles"][0]["reviewers"]
-    assert voice["agent"] == "judge"
-    assert "judge.py" in voice["command"] and "scribe.py" not in voice["command"]
+    (reviewer,) = lab.show(1)["cycles"][0]["reviewers"]
+    assert reviewer["agent"] == "judge"
+    assert "judge.py" in reviewer["command"] and "scribe.py" not in reviewer["command"]
 
 
 @pytest.mark.long

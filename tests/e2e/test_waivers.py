@@ -212,7 +212,7 @@ def test_findings_are_listed_for_people_and_programs(tmp_path: Path) -> None:
     lab = blocked(tmp_path, TWO)
     lab.burnish("waive", "1", "F2", "--reason", "fine")
     said = lab.burnish("findings", "1").out
-    assert said.splitlines()[0].split() == "id state severity category place title voices cycles".split()
+    assert said.splitlines()[0].split() == "id state severity category place title reviewers cycles".split()
     assert "F1  open" in said and "app.py:4" in said and "judge" in said and "fine" in said
     assert "F2" not in lab.burnish("findings", "1", "--open").out
     found = lab.burnish("findings", "T1", "--json").json["findings"]

@@ -224,7 +224,7 @@ def test_a_finding_disputed_twice_goes_to_a_person(tmp_path: Path) -> None:
 PANEL = "review:\n  agents: [judge, second]\n"
 
 
-def test_one_dead_voice_of_a_panel_is_never_averaged_away(tmp_path: Path) -> None:
+def test_one_failed_reviewer_of_a_panel_is_never_ignored(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge=APPROVE)
     lab.agent("second", "sys.exit(1)")
     lab.settle(PANEL)

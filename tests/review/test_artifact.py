@@ -31,11 +31,11 @@ REMARK = Remark(
     Category.COMPLIANCE, Severity.ERROR, "Missing check", "Empty passes.", "Add it.", "a b.py", 45, 47, "if x:"
 )
 FOUND = Finding("F1", REMARK, reviewers=("claude",))
-VOICE = ReviewerResult(
+RESULT = ReviewerResult(
     "claude", "opus", Review(Verdict.CHANGES_REQUESTED, "Not yet: see F1"), "2026-01-09T14:22:00Z", "ab12"
 )
 PANEL = PanelResult(
-    (VOICE,),
+    (RESULT,),
     Verdict.CHANGES_REQUESTED,
     "Not yet.",
     compliance=(Compliance("logs in", True), Compliance("rejects empty", False, "no"), Compliance("fast", None)),
@@ -98,7 +98,7 @@ def test_the_body_says_what_a_person_wants_to_know() -> None:
 
 
 def test_what_could_not_be_read_is_no_approval_in_the_file() -> None:
-    lost = replace(PANEL, verdict=None, voices=(replace(VOICE, reading=Unreadable("no block", "approved")),))
+    lost = replace(PANEL, verdict=None, results=(replace(RESULT, reading=Unreadable("no block", "approved")),))
     artifact = artifact_of(replace(CYCLE, panel=lost))
     assert artifact.verdict == artifact.reviewers[0].verdict == "unreadable"
     assert artifact_of(replace(CYCLE, panel=None)).verdict == "skipped"
@@ -203,8 +203,8 @@ HOSTILE = "\x1b]0;pwn\x07\x1b[31mred\x1b[0m \u202eevil\u202c <script>alert(1)</s
 
 def test_what_a_reviewer_says_can_neither_act_nor_hide_in_the_file() -> None:
     bad = replace(REMARK, title=HOSTILE, description=HOSTILE, suggestion=HOSTILE, quote="<b>\u202e")
-    voice = replace(VOICE, reading=Review(Verdict.REJECTED, HOSTILE))
-    panel = replace(PANEL, voices=(voice,), summary=HOSTILE, rejection_reason=HOSTILE)
+    result = replace(RESULT, reading=Review(Verdict.REJECTED, HOSTILE))
+    panel = replace(PANEL, results=(result,), summary=HOSTILE, rejection_reason=HOSTILE)
     text = render_artifact(
         artifact_of(replace(CYCLE, title=HOSTILE, panel=panel, findings=(replace(FOUND, remark=bad),)))
     )

@@ -14,7 +14,7 @@ STOP = Review(Verdict.APPROVED, "but", blocking=True)
 LOST = Unreadable("no block", "…")
 
 
-def voices(*readings: Review | Unreadable) -> tuple[ReviewerResult, ...]:
+def results(*readings: Review | Unreadable) -> tuple[ReviewerResult, ...]:
     return tuple(ReviewerResult(f"agent{n}", None, reading, "2026-01-01", "00") for n, reading in enumerate(readings))
 
 
@@ -57,26 +57,26 @@ A, C, D, R = Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSI
     ],
 )
 def test_the_quorum_counts_the_configured(quorum: str, said: tuple[Review], verdict: Verdict | None) -> None:
-    panel = combine(voices(*said), quorum=quorum, reviewer_count=max(1, len(said)))
+    panel = combine(results(*said), quorum=quorum, reviewer_count=max(1, len(said)))
     assert panel.verdict == verdict
     assert bool(panel.why) == (verdict is None)
 
 
 def test_one_that_never_answered_is_not_averaged_away() -> None:
-    assert combine(voices(YES), quorum="all", reviewer_count=2).verdict is None
-    assert combine(voices(YES), quorum="majority", reviewer_count=3).verdict is None
-    assert combine(voices(YES, YES), quorum="majority", reviewer_count=3).verdict == Verdict.APPROVED
+    assert combine(results(YES), quorum="all", reviewer_count=2).verdict is None
+    assert combine(results(YES), quorum="majority", reviewer_count=3).verdict is None
+    assert combine(results(YES, YES), quorum="majority", reviewer_count=3).verdict == Verdict.APPROVED
 
 
 def test_remarks_of_two_reviewers_are_all_passed_on_with_their_source() -> None:
     one = Review(C, "x", remarks=(remark("No error handling in the API call", 45),))
     two = Review(C, "y", remarks=(remark("No error handling in API call!", 47), remark("Unused import", 1)))
-    panel = combine(voices(one, two), quorum="all", reviewer_count=2)
+    panel = combine(results(one, two), quorum="all", reviewer_count=2)
     assert [r.source for r in panel.remarks] == ["agent0", "agent1", "agent1"]
 
 
-def test_a_blocking_voice_blocks_the_panel() -> None:
-    assert combine(voices(YES, STOP), quorum="any", reviewer_count=2).blocking
+def test_a_blocking_reviewer_blocks_the_panel() -> None:
+    assert combine(results(YES, STOP), quorum="any", reviewer_count=2).blocking
 
 
 def test_remarks_elsewhere_or_about_something_else_stay_apart() -> None:
@@ -87,7 +87,7 @@ def test_remarks_elsewhere_or_about_something_else_stay_apart() -> None:
 
 
 def test_changes_requested_without_a_finding_becomes_one() -> None:
-    panel = combine(voices(NO, YES), quorum="all", reviewer_count=2)
+    panel = combine(results(NO, YES), quorum="all", reviewer_count=2)
     (made,) = panel.remarks
     assert made.title == "The lock is never released." and made.severity == Severity.ERROR
     assert made.source == "agent0"
@@ -95,28 +95,28 @@ def test_changes_requested_without_a_finding_becomes_one() -> None:
 
 def test_no_finding_is_made_up_where_an_earlier_one_is_open() -> None:
     review = Review(C, "still", rulings=(Ruling("F1", RulingState.OPEN),))
-    assert combine(voices(review), quorum="all", reviewer_count=1).remarks == ()
+    assert combine(results(review), quorum="all", reviewer_count=1).remarks == ()
 
 
 def test_an_earlier_finding_is_open_if_anyone_says_so() -> None:
     one = Review(A, "", rulings=(Ruling("F1", RulingState.RESOLVED), Ruling("F2", RulingState.RESOLVED)))
     two = Review(A, "", rulings=(Ruling("F1", RulingState.OPEN, "no"),))
-    panel = combine(voices(one, two), quorum="all", reviewer_count=2)
+    panel = combine(results(one, two), quorum="all", reviewer_count=2)
     assert {r.id: r.state for r in panel.rulings} == {"F1": RulingState.OPEN, "F2": RulingState.RESOLVED}
 
 
 def test_a_criterion_is_unmet_if_anyone_says_so() -> None:
     one = Review(A, "", compliance=(Compliance("works", True), Compliance("fast", None)))
     two = Review(A, "", compliance=(Compliance("Works.", False), Compliance("fast", True)))
-    panel = combine(voices(one, two), quorum="all", reviewer_count=2)
+    panel = combine(results(one, two), quorum="all", reviewer_count=2)
     assert [c.met for c in panel.compliance] == [False, True]
 
 
-def test_an_unsigned_voice_makes_the_panel_unsigned() -> None:
-    assert not combine(voices(YES, Review(A, "", signed=False)), quorum="all", reviewer_count=2).signed
+def test_an_unsigned_review_makes_the_panel_unsigned() -> None:
+    assert not combine(results(YES, Review(A, "", signed=False)), quorum="all", reviewer_count=2).signed
 
 
-def test_two_voices_of_one_agent_have_names_of_their_own() -> None:
+def test_two_reviewers_of_one_agent_have_different_names() -> None:
     made = [ReviewerResult("claude", model, NO, "", "") for model in ("opus", "sonnet", None)]
     panel = combine(made, quorum="all", reviewer_count=3)
     assert "claude/opus: " in panel.summary and panel.remarks[2].source == "claude"

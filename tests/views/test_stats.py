@@ -135,7 +135,7 @@ def test_precision_is_the_share_of_settled_findings_that_were_fixed(teller: Tell
     judge, static = by_name["judge"], by_name["static"]
     assert judge.verdicts == {"approved": 1, "changes_requested": 1, "unreadable": 1}
     assert (judge.found.all, judge.fate.precision) == (3, pytest.approx(1 / 3))
-    # the finding with two voices counts for both
+    # the finding with two reviewers counts for both
     assert (static.found.all, static.fate.precision, static.reviews) == (1, 0.0, 1)
 
 

@@ -142,8 +142,8 @@ def test_a_task_that_is_not_there_is_told(store: Store, project: str) -> None:
 def test_a_phase_tells_how_long_it_took_and_who_reviewed_even_if_its_result_does_not() -> None:
     times = {"started_at": "2026-01-01T00:00:00.250Z", "finished_at": "2026-01-01T00:01:01.000Z"}
     check = phase_record(1, 1, "check", 1, "finished", {"phase": "check"}, **times)
-    voices = [REVIEWER, {"agent": "claude", "model": "opus"}]
-    review = phase_record(1, 1, "review", 1, "finished", {"phase": "review", "reviewers": voices}, **times)
+    reviewers = [REVIEWER, {"agent": "claude", "model": "opus"}]
+    review = phase_record(1, 1, "review", 1, "finished", {"phase": "review", "reviewers": reviewers}, **times)
     work = phase_record(1, 1, "implement", 1, "finished", {"seconds": 3.5, "agent": "codex"}, **times)
     odd = phase_record(1, 1, "check", 2, "started", {}, started_at="yesterday")
     (told,) = cycles([work, check, review, odd], [])

@@ -58,8 +58,8 @@ class HomeCallDir:
         return exit_record is not None and exit_record.exit_code == 0
 
 
-def _call_name(task: Task, cycle: int, phase: str, attempt: int, voice: str) -> str:
-    return f"run-{task.run}-cycle-{cycle}-{phase}-{attempt}" + (f"-{voice}" if voice else "")
+def _call_name(task: Task, cycle: int, phase: str, attempt: int, label: str) -> str:
+    return f"run-{task.run}-cycle-{cycle}-{phase}-{attempt}" + (f"-{label}" if label else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,12 @@ class HomeTaskFiles:
         private_folder(self.locks)
         return self.locks / f"shims-{self.root.parent.name}-{task.id}"
 
-    def call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str = "") -> HomeCallDir:
-        return HomeCallDir(self.folder(task, "calls", _call_name(task, cycle, phase, attempt, voice)))
+    def call(self, task: Task, cycle: int, phase: str, attempt: int, label: str = "") -> HomeCallDir:
+        return HomeCallDir(self.folder(task, "calls", _call_name(task, cycle, phase, attempt, label)))
 
-    def known_call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str) -> HomeCallDir | None:
+    def known_call(self, task: Task, cycle: int, phase: str, attempt: int, label: str) -> HomeCallDir | None:
         """The folder of an existing call; None if there was none. Creates nothing."""
-        place = self.root / task.name / "calls" / _call_name(task, cycle, phase, attempt, voice)
+        place = self.root / task.name / "calls" / _call_name(task, cycle, phase, attempt, label)
         return HomeCallDir(place) if place.is_dir() else None
 
     def session_dir(self, task: Task) -> Path:

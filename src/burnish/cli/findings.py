@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from burnish.core.task import Task
 
 FindingId = Annotated[str, Argument(metavar="FINDING", help="The finding, e.g. F2.", show_default=False)]
-HEADS = ("id", "state", "severity", "category", "place", "title", "voices", "cycles")
+HEADS = ("id", "state", "severity", "category", "place", "title", "reviewers", "cycles")
 
 
 def findings(

@@ -72,7 +72,7 @@ def _head(result: AdhocResult, page: ReportText) -> Iterator[str]:
     yield from _bold(f"Review of {one_line(result.pair.what)}", page)
     yield from wrap(f"against {one_line(result.pair.against)}", page.prose)
     lines_added, lines_removed = sum(f.added for f in files), sum(f.removed for f in files)
-    who = dict.fromkeys(voice.agent for voice in result.panel.voices) if result.panel else ()
+    who = dict.fromkeys(reviewer.agent for reviewer in result.panel.results) if result.panel else ()
     binary = sum(file.binary for file in files)
     facts = [count(len(files), "file"), f"+{lines_added} -{lines_removed}"]
     facts += [f"{binary} binary"] * bool(binary) + [f"by {one_line(', '.join(who))}"] * bool(who)

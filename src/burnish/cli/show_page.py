@@ -109,7 +109,9 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             x for x in (f"Cycle {cycle['number']}", verdict, review, (cycle.get("commit") or "")[:12]) if x
         )
         yield paint(head, "bold", on=colour)
-        people = [str(voice["agent"]) for voice in cycle.get("reviewers") or () if is_person(str(voice.get("agent")))]
+        people = [
+            str(reviewer["agent"]) for reviewer in cycle.get("reviewers") or () if is_person(str(reviewer.get("agent")))
+        ]
         for phase in cycle.get("phases") or ():
             counts = phase.get("phase") == "review" and phase.get("state") == "finished" and not phase.get("superseded")
             by = f"  by {one_line(', '.join(dict.fromkeys(people)))}" if people and counts else ""

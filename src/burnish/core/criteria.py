@@ -113,7 +113,7 @@ def absorb_criteria(
 def _unmet_by(panel: PanelResult, entry: Compliance) -> tuple[str, ...]:
     """The reviewers that call this criterion unmet."""
     rule = criterion_rule(entry.item)
-    read = [(voice.agent, voice.reading) for voice in panel.voices if isinstance(voice.reading, Review)]
+    read = [(result.agent, result.reading) for result in panel.results if isinstance(result.reading, Review)]
     names = [
         name
         for name, review in read
@@ -217,8 +217,8 @@ def _join(entry: Compliance, remarks: Sequence[Remark]) -> Remark:
 
 def _unmet_according_to(panel: PanelResult, source: str) -> list[Compliance]:
     """The criteria that this reviewer calls unmet. Of two equal agents, sources are `name/model` or `name#2`."""
-    voices = [v for v in panel.voices if source == v.agent or source.startswith((f"{v.agent}/", f"{v.agent}#"))]
-    reviews = [voice.reading for voice in voices if isinstance(voice.reading, Review)]
+    results = [v for v in panel.results if source == v.agent or source.startswith((f"{v.agent}/", f"{v.agent}#"))]
+    reviews = [result.reading for result in results if isinstance(result.reading, Review)]
     return [entry for review in reviews for entry in review.compliance if entry.met is False]
 
 

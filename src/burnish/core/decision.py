@@ -118,7 +118,7 @@ def after_review(
     block_on: Severity,
     criteria: Sequence[str] = (),
 ) -> Decision:
-    """The verdict is one voice; checks, open findings, criteria and coverage must agree with it."""
+    """The verdict alone does not decide: checks, open findings, criteria and coverage must agree with it."""
     guard = _guarded(findings)
     if guard:
         return guard

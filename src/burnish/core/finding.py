@@ -90,7 +90,7 @@ class Finding:
     state: FindingState = FindingState.OPEN  # `open`, `reopened` and `disputed` count as open
     first_cycle: int = 1  # the cycle that it was raised in
     last_cycle: int = 1  # the last cycle that it was raised in
-    # everyone who raised it; two voices are one finding
+    # everyone who raised it; the same remark of two reviewers is one finding
     reviewers: tuple[str, ...] = ()
     waiver: Waiver | None = None  # who waived it, and why
     disputes: int = 0  # how often the author disputed it

@@ -22,7 +22,7 @@ def panel_of(review: ReviewResult, findings: Sequence[Finding] = (), allow: Sequ
     """The part of a recorded review that decides; without the remarks whose findings a person waived since."""
     waived_ids = {f.id for f in findings if f.state is FindingState.WAIVED}
     return PanelResult(
-        voices=(),
+        results=(),
         verdict=Verdict(review.verdict) if review.verdict else None,
         summary=review.summary,
         why=review.why,

@@ -102,7 +102,7 @@ class UnseenFile:
 class PanelResult:
     """All reviewers' results of one review, and the combined verdict."""
 
-    voices: tuple[ReviewerResult, ...]
+    results: tuple[ReviewerResult, ...]
     verdict: Verdict | None  # None = unreadable
     summary: str
     why: str = ""

@@ -105,7 +105,7 @@ def _iteration(history: History, records: tuple[PhaseRecord[ReviewResult], ...],
     if verdict is Verdict.APPROVED and not is_accepted:
         verdict = Verdict.CHANGES_REQUESTED
     panel = PanelResult(
-        voices=tuple(voice_of(reviewer) for record in records for reviewer in record.result.reviewers),
+        results=tuple(reviewer_result(reviewer) for record in records for reviewer in record.result.reviewers),
         verdict=verdict,
         summary=review.summary,
         rejection_reason=review.rejection_reason,
@@ -238,8 +238,8 @@ def with_earlier(history: History, step: ReviewStep, panel: PanelResult) -> Pane
     reviews = [record.result for record in earlier]
     rows = [f"- {_names(review)}, {review.verdict or 'unreadable'}: {review.summary}" for review in reviews]
     note = "\n".join([f"Earlier reviews of this cycle (in full in {_kept_as(earlier[-1])}):", "", *rows])
-    results = (voice_of(reviewer) for review in reviews for reviewer in review.reviewers)
-    return replace(panel, voices=(*results, *panel.voices), summary=f"{panel.summary}\n\n{note}".strip())
+    earlier_results = (reviewer_result(reviewer) for review in reviews for reviewer in review.reviewers)
+    return replace(panel, results=(*earlier_results, *panel.results), summary=f"{panel.summary}\n\n{note}".strip())
 
 
 def _names(review: ReviewResult) -> str:
@@ -252,13 +252,13 @@ def _with_steps(history: History, step: ReviewStep, panel: PanelResult) -> Panel
     summaries.append((step.step, panel.summary))
     return replace(
         panel,
-        voices=(
+        results=(
             *(
-                replace(voice_of(reviewer), step=review.step or "review")
+                replace(reviewer_result(reviewer), step=review.step or "review")
                 for review in before
                 for reviewer in review.reviewers
             ),
-            *(replace(result, step=step.step) for result in panel.voices),
+            *(replace(result, step=step.step) for result in panel.results),
         ),
         summary="\n".join(f"{name}: {text}" for name, text in summaries if text),
         compliance=(
@@ -268,7 +268,7 @@ def _with_steps(history: History, step: ReviewStep, panel: PanelResult) -> Panel
     )
 
 
-def voice_of(record: ReviewerRecord) -> ReviewerResult:
+def reviewer_result(record: ReviewerRecord) -> ReviewerResult:
     """A reviewer's part, read back from the journal."""
     reading: Review | Unreadable = Unreadable(record.summary, "")
     if record.verdict:

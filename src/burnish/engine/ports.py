@@ -196,7 +196,7 @@ class CallDir(Protocol):
 class TaskFiles(Protocol):
     """Files in the burnish home."""
 
-    def call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str = "") -> CallDir: ...
+    def call(self, task: Task, cycle: int, phase: str, attempt: int, label: str = "") -> CallDir: ...
     def session_dir(self, task: Task) -> Path:
         """Where the task's authors keep their sessions when they run in a sandbox."""
 

@@ -214,8 +214,8 @@ def _write_down(
         step.phase,
         attempt,
         cost_usd=_sum(panel, lambda v: v.cost_usd),
-        cost_source=joint_source(v.cost_source for v in panel.voices),
-        tokens=sum(v.tokens for v in panel.voices),
+        cost_source=joint_source(v.cost_source for v in panel.results),
+        tokens=sum(v.tokens for v in panel.results),
         commit=inputs.commit.sha,
         tree=inputs.commit.tree,
         step=step.step,
@@ -240,7 +240,7 @@ def _write_down(
         not_shown=tuple(sorted({p for reply in replies for p in reply.not_shown})),
         blocking_remarks=_blocking_remarks(panel, update),
         notes=(*panel.notes, *update.notes)[:MOST_NOTES],
-        reviewers=tuple(reviewer_record(v) for v in panel.voices),
+        reviewers=tuple(reviewer_record(v) for v in panel.results),
         artifact=artifact,
         review_ref=review_ref,
     )
@@ -265,7 +265,7 @@ def _write_down(
 
 def _inspected(panel: PanelResult, inputs: ReviewInput) -> tuple[str, ...]:
     """The changed paths that reviewers say they looked at, and some of the others."""
-    paths = {p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}
+    paths = {p for v in panel.results if isinstance(v.reading, Review) for p in v.reading.inspected}
     changed_paths = paths & set(inputs.change.paths)
     return tuple(sorted({*changed_paths, *sorted(paths - changed_paths)[:MOST_INSPECTED]}))
 
@@ -311,5 +311,5 @@ def reviewer_record(result: ReviewerResult) -> ReviewerRecord:
 
 
 def _sum(panel: PanelResult, cost: Callable[[ReviewerResult], float | None]) -> float | None:
-    costs = [c for c in map(cost, panel.voices) if c is not None]
+    costs = [c for c in map(cost, panel.results) if c is not None]
     return sum(costs) if costs else None

@@ -78,24 +78,24 @@ def artifact_of(cycle: Cycle) -> ReviewArtifact:
 
 
 def _reviewers(panel: PanelResult | None) -> tuple[ArtifactReviewer, ...]:
-    return tuple(_reviewer(voice) for voice in (panel.voices if panel else ()))
+    return tuple(_reviewer(result) for result in (panel.results if panel else ()))
 
 
-def _reviewer(voice: ReviewerResult) -> ArtifactReviewer:
-    reading = voice.reading
+def _reviewer(result: ReviewerResult) -> ArtifactReviewer:
+    reading = result.reading
     review = reading if isinstance(reading, Review) else None
     words = reading.summary if isinstance(reading, Review) else reading.why
     return ArtifactReviewer(
-        agent=voice.agent,
-        model=voice.model,
-        provider=voice.provider,
-        command=voice.command,
-        reviewed_at=voice.reviewed_at,
+        agent=result.agent,
+        model=result.model,
+        provider=result.provider,
+        command=result.command,
+        reviewed_at=result.reviewed_at,
         verdict=review.verdict.value if review else "unreadable",
         blocking=review.blocking if review else False,
         summary=one_line(clean_text(words), longest=500),
-        raw_sha256=voice.raw_sha256,
-        step=voice.step,
+        raw_sha256=result.raw_sha256,
+        step=result.step,
     )
 
 
@@ -145,14 +145,14 @@ def with_override(body: str, words: str) -> str:
 
 
 def _reviewer_lines(panel: PanelResult | None) -> str:
-    voices = panel.voices if panel else ()
-    return "\n".join(f"**Reviewed By**: {_reviewer_name(voice)}, {line(voice.reviewed_at)}\n" for voice in voices)
+    results = panel.results if panel else ()
+    return "\n".join(f"**Reviewed By**: {_reviewer_name(result)}, {line(result.reviewed_at)}\n" for result in results)
 
 
-def _reviewer_name(voice: ReviewerResult) -> str:
+def _reviewer_name(result: ReviewerResult) -> str:
     """The agent, with its step of the pipeline and its model if there are any."""
-    more = [line(word) for word in (voice.step, voice.model) if word]
-    return line(voice.agent) + (f" ({', '.join(more)})" if more else "")
+    more = [line(word) for word in (result.step, result.model) if word]
+    return line(result.agent) + (f" ({', '.join(more)})" if more else "")
 
 
 def _summary(panel: PanelResult | None) -> str:
@@ -169,14 +169,14 @@ def _summary(panel: PanelResult | None) -> str:
 
 def _comments(panel: PanelResult | None) -> str:
     """The reviewers' prose, as quotes, so that their headings do not become headings of this file."""
-    voices = [voice for voice in (panel.voices if panel else ()) if voice.prose.strip()]
-    if not voices:
+    results = [result for result in (panel.results if panel else ()) if result.prose.strip()]
+    if not results:
         return ""
     texts = []
-    for voice in voices:
-        step = f" ({line(voice.step)})" if voice.step else ""
-        head = f"{line(voice.agent)}{step}:\n\n" if len(voices) > 1 else ""
-        quote = "\n".join(f"> {row}".rstrip() for row in prose(voice.prose).split("\n"))
+    for result in results:
+        step = f" ({line(result.step)})" if result.step else ""
+        head = f"{line(result.agent)}{step}:\n\n" if len(results) > 1 else ""
+        quote = "\n".join(f"> {row}".rstrip() for row in prose(result.prose).split("\n"))
         texts.append(f"{head}{quote}\n")
     return "## Reviewer Comments\n\n" + "\n".join(texts)
 

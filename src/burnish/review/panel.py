@@ -29,18 +29,18 @@ NEAR = 3
 LONGEST_TITLE = 500
 
 
-def combine(voices: Sequence[ReviewerResult], *, quorum: str, reviewer_count: int) -> PanelResult:
+def combine(results: Sequence[ReviewerResult], *, quorum: str, reviewer_count: int) -> PanelResult:
     """The combined result. Coverage (`uncovered`) and contradictions are checked later.
 
     Remarks are not merged here: the ledger merges them by place.
     """
-    names = _names(voices)
-    named_voices = list(zip(names, voices, strict=True))
-    reviews = [(name, _with_remark(v.reading, v.prose)) for name, v in named_voices if isinstance(v.reading, Review)]
-    verdict, why = _verdict(voices, [review for _, review in reviews], quorum, reviewer_count)
+    names = _names(results)
+    named_results = list(zip(names, results, strict=True))
+    reviews = [(name, _with_remark(v.reading, v.prose)) for name, v in named_results if isinstance(v.reading, Review)]
+    verdict, why = _verdict(results, [review for _, review in reviews], quorum, reviewer_count)
     reasons = [(name, review.rejection_reason) for name, review in reviews if review.rejection_reason]
     return PanelResult(
-        voices=tuple(voices),
+        results=tuple(results),
         verdict=verdict,
         summary=_join_texts([(name, review.summary) for name, review in reviews]),
         why=why,
@@ -68,7 +68,7 @@ def _limit_lengths(remark: Remark, source: str) -> Remark:
 
 
 def _verdict(
-    voices: Sequence[ReviewerResult], reviews: list[Review], quorum: str, reviewer_count: int
+    results: Sequence[ReviewerResult], reviews: list[Review], quorum: str, reviewer_count: int
 ) -> tuple[Verdict | None, str]:
     verdicts = [review.verdict for review in reviews]
     for stop in (Verdict.REJECTED, Verdict.NEEDS_DISCUSSION):
@@ -76,9 +76,9 @@ def _verdict(
             return stop, ""
     if any(review.blocking for review in reviews):
         return Verdict.CHANGES_REQUESTED, ""
-    unread = [f"{v.agent}: {v.reading.why}" for v in voices if isinstance(v.reading, Unreadable)]
-    if len(voices) < reviewer_count:
-        unread.append(f"{reviewer_count - len(voices)} of {reviewer_count} reviewers did not answer")
+    unread = [f"{v.agent}: {v.reading.why}" for v in results if isinstance(v.reading, Unreadable)]
+    if len(results) < reviewer_count:
+        unread.append(f"{reviewer_count - len(results)} of {reviewer_count} reviewers did not answer")
     approvals = verdicts.count(Verdict.APPROVED)
     required_count = needed_approvals(quorum, reviewer_count)
     if unread and quorum not in ("any", "majority"):
@@ -90,10 +90,10 @@ def _verdict(
     return None, "; ".join(unread) or f"{approvals} of {required_count} approvals"
 
 
-def _names(voices: Sequence[ReviewerResult]) -> list[str]:
+def _names(results: Sequence[ReviewerResult]) -> list[str]:
     """Unique names: the agent, and for equal agents also the model or a number."""
-    agents = [voice.agent for voice in voices]
-    long = [f"{v.agent}/{v.model}" if v.model and agents.count(v.agent) > 1 else v.agent for v in voices]
+    agents = [result.agent for result in results]
+    long = [f"{v.agent}/{v.model}" if v.model and agents.count(v.agent) > 1 else v.agent for v in results]
     return [name if long.count(name) == 1 else f"{name}#{at + 1}" for at, name in enumerate(long)]
 
 

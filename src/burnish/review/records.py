@@ -85,12 +85,12 @@ def _status(one: Iteration) -> str:
 
 
 def _iteration(one: Iteration) -> dict[str, Any]:
-    voices = one.panel.voices if one.panel else ()
+    results = one.panel.results if one.panel else ()
     facts = {
         "iterationNumber": one.cycle,
-        "reviewedAt": max((voice.reviewed_at for voice in voices), default=""),
-        "reviewedByModel": ", ".join(voice.model or voice.agent for voice in voices),
-        "reviewedByProvider": ", ".join(dict.fromkeys(voice.provider or voice.agent for voice in voices)),
+        "reviewedAt": max((result.reviewed_at for result in results), default=""),
+        "reviewedByModel": ", ".join(result.model or result.agent for result in results),
+        "reviewedByProvider": ", ".join(dict.fromkeys(result.provider or result.agent for result in results)),
         "status": _status(one),
         "gitCommitHash": one.commit,
         "gitDiff": one.diff,

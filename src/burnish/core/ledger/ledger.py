@@ -178,7 +178,7 @@ def _raise_again(ledger: _LedgerState, id: str, group: RemarkGroup, rulings_by_i
     ledger.now[id] = finding = replace(
         finding,
         remark=finding.remark if is_check(finding) else _newer(ledger, finding, group),
-        reviewers=tuple(dict.fromkeys((*finding.reviewers, *group.voices))),
+        reviewers=tuple(dict.fromkeys((*finding.reviewers, *group.reviewers))),
         last_cycle=ledger.cycle,
     )
     if group.corrected:
@@ -214,11 +214,11 @@ def _weight(ledger: _LedgerState, finding: Finding, group: RemarkGroup, remark: 
     """The new severity. Lower unless another reviewer upholds it; higher only in changed code or by a person."""
     was, new = finding.remark.severity, group.remark.severity
     if new.rank > was.rank:
-        others = set(finding.reviewers) - set(group.voices)
+        others = set(finding.reviewers) - set(group.reviewers)
         is_upheld = finding.last_cycle >= ledger.cycle or any(map(is_person, others))
         return was if others and is_upheld else new
     rewritten = rewrites(ledger.delta, remark.file, remark.line, remark.end_line)
-    if new is was or rewritten or any(map(is_person, group.voices)):
+    if new is was or rewritten or any(map(is_person, group.reviewers)):
         return new
     ledger.notes.append(f"{finding.id} stays {was}: no code changed there since it was called that")
     return was
@@ -230,7 +230,9 @@ def _open_new(ledger: _LedgerState, groups: dict[int, RemarkGroup], narrow: bool
         # what a waiver does not cover any more is not new: its code changed since a person looked at it
         narrows = narrow and ledger.delta is not None and index not in ledger.outside_waiver
         remark = _narrowed(ledger, id, group.remark) if narrows else group.remark
-        ledger.now[id] = Finding(id, remark, first_cycle=ledger.cycle, last_cycle=ledger.cycle, reviewers=group.voices)
+        ledger.now[id] = Finding(
+            id, remark, first_cycle=ledger.cycle, last_cycle=ledger.cycle, reviewers=group.reviewers
+        )
         ledger.ids.update((index, id) for index in group.members)
         if group.corrected:
             ledger.corrected.add(id)

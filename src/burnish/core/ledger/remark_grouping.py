@@ -14,12 +14,12 @@ from burnish.core.ledger.reanchor import Anchor, Tree, anchor, touches
 
 @dataclass(slots=True)
 class RemarkGroup:
-    """One problem as this review raised it: by one voice or several."""
+    """One problem as this review raised it: by one reviewer or several."""
 
     members: list[int]
     remark: Remark
     place: Anchor
-    voices: tuple[str, ...]
+    reviewers: tuple[str, ...]
     corrected: bool
 
 
@@ -99,7 +99,7 @@ def _without_repeats(groups: list[RemarkGroup]) -> list[RemarkGroup]:
 def _join(group: RemarkGroup, other: RemarkGroup) -> None:
     group.members += other.members
     group.corrected |= other.corrected
-    group.voices = tuple(dict.fromkeys((*group.voices, *other.voices)))
+    group.reviewers = tuple(dict.fromkeys((*group.reviewers, *other.reviewers)))
     first, second = group, other
     if other.remark.severity.rank < group.remark.severity.rank:
         first, second = other, group

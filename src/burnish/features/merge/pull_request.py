@@ -253,7 +253,7 @@ def _check(check: Mapping[str, Any]) -> str:
 
 
 def _cycle(cycle: Mapping[str, Any]) -> str:
-    who = ", ".join(plain_line(voice.get("agent")) for voice in cycle["reviewers"])
+    who = ", ".join(plain_line(reviewer.get("agent")) for reviewer in cycle["reviewers"])
     verdict = f"{cycle['verdict'] or 'no review'}" + (f" by {who}" if who else "")
     summary = plain_line(cycle["summary"])
     return f"{cycle['number']}: {verdict}" + (f": {summary}" if summary else "")

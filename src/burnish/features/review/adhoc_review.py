@@ -129,7 +129,7 @@ class AdhocResult:
 
     @property
     def judged_by(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(voice.agent for voice in self.panel.voices)) if self.panel else ()
+        return tuple(dict.fromkeys(result.agent for result in self.panel.results)) if self.panel else ()
 
 
 def review_change(
@@ -368,7 +368,7 @@ def _put_together(
     findings = tuple(worst_first(update.findings))
     paths = {f.remark.file for f in findings if f.remark.file}
     texts = {path: text for path in sorted(paths) if (text := subject.text_of(path)) is not None}
-    read = [voice.reading for voice in panel.voices if isinstance(voice.reading, Review)]
+    read = [result.reading for result in panel.results if isinstance(result.reading, Review)]
     verdict = weighed(ground.policy.block_on, panel, update.findings)
     not_shown = (*panel.uncovered, *(file.path for file in panel.unseen_files), *_not_looked_at(pair))
     in_part = verdict is Verdict.APPROVED and bool(not_shown)

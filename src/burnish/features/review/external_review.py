@@ -21,7 +21,7 @@ from burnish.engine.review_input import ReviewInput, review_input
 from burnish.engine.task_setup import TaskSetup
 from burnish.errors import BadInput, Refused
 from burnish.exchange.reports import NotReadable, Report, read_rdjson, read_rdjsonl, read_sarif
-from burnish.features.review.handoff import OUTSIDE, VOICE, asked, site_of
+from burnish.features.review.handoff import CALL_LABEL, OUTSIDE, asked, site_of
 from burnish.proc.identity import hold
 from burnish.review.context import coverage
 from burnish.review.external.reader import (
@@ -169,7 +169,7 @@ def _number(deps: Deps, site: TaskSetup, history: History, head: Commit) -> str:
     """The secret number that this cycle was handed over with, if it was."""
     cycle = outside.cycle_for(history, site.policy, head)
     assert isinstance(deps.task_files, HomeTaskFiles)
-    call = deps.task_files.known_call(history.task, cycle, "review", outside.attempt_for(history, cycle), VOICE)
+    call = deps.task_files.known_call(history.task, cycle, "review", outside.attempt_for(history, cycle), CALL_LABEL)
     return call.number() if call and call.prompt() else ""
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from burnish.runtime.app import App
 
 OUTSIDE = ReviewerSpec("outside")
-VOICE = "handoff"
+CALL_LABEL = "handoff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _handed(app: App, deps: Deps, site: TaskSetup, dirt: tuple[tuple[str, ...], 
     history = app.event_log.history(site.task_id)
     task, cycle = history.task, history.cycle
     assert isinstance(deps.task_files, HomeTaskFiles)
-    call = deps.task_files.call(task, cycle, "review", outside.attempt_for(history, cycle), VOICE)
+    call = deps.task_files.call(task, cycle, "review", outside.attempt_for(history, cycle), CALL_LABEL)
     file = app.task_folder(task) / "handoff" / f"review-cycle-{cycle}.md"
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     where = (
