@@ -266,12 +266,12 @@ def test_a_sandbox_can_be_put_around_each_check(cwd: Path) -> None:
 
 
 def test_a_tree_that_programs_see_elsewhere_is_named_as_the_repository_names_it(cwd: Path, tmp_path: Path) -> None:
-    seen_at = lay(tmp_path / "checkout", {"README": ""})
+    mounted_at = lay(tmp_path / "checkout", {"README": ""})
     lay(cwd, {"src/app.py": "x = 1\n"})
-    place = Placement(cwd, seen_at)
-    report = run_one(CheckSpec("lint", f"echo {seen_at}/src/app.py:1:1: E100 bad; pwd; exit 1"), cwd, place=place)
+    place = Placement(cwd, mounted_at)
+    report = run_one(CheckSpec("lint", f"echo {mounted_at}/src/app.py:1:1: E100 bad; pwd; exit 1"), cwd, place=place)
     assert [remark.file for remark in report.remarks] == ["src/app.py"]
-    assert str(seen_at) in report.tail
+    assert str(mounted_at) in report.tail
 
 
 def test_what_an_earlier_run_left_cannot_be_in_the_way(cwd: Path) -> None:

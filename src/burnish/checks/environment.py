@@ -43,13 +43,13 @@ INDEXES = (
     "BUNDLE_MIRROR__ALL",
 )
 # e.g. UV_INDEX_COMPANY_PASSWORD, CARGO_REGISTRIES_COMPANY_INDEX
-_OF_ONE_INDEX = re.compile(
+_NAMED_INDEX_VARIABLE = re.compile(
     r"UV_INDEX_[A-Z0-9_]+_(?:USERNAME|PASSWORD)|CARGO_REGISTRIES_[A-Z0-9_]+_(?:INDEX|TOKEN)"
     r"|POETRY_HTTP_BASIC_[A-Z0-9_]+_(?:USERNAME|PASSWORD)"
 )
-_LOGIN_NAME = re.compile(r"_(?:USERNAME|PASSWORD|TOKEN)$|^UV_KEYRING_PROVIDER$")
-# `https://user:secret@index.example`, several addresses in one value too
-_USER_IN_ADDRESS = re.compile(r"://[^/\s,|]*@")
+_CREDENTIAL_VARIABLE = re.compile(r"_(?:USERNAME|PASSWORD|TOKEN)$|^UV_KEYRING_PROVIDER$")
+# `https://user:secret@index.example`, also with several URLs in one value
+_CREDENTIALS_IN_URL = re.compile(r"://[^/\s,|]*@")
 _LOGIN_IN_FILE = re.compile(rb"auth|passw|token|user|secret|credential|keyring|://[^/\s,|]*@|<server\b", re.IGNORECASE)
 # Files in the home that configure package indexes; other files there stay hidden.
 _INDEX_SETTINGS = (
@@ -91,14 +91,14 @@ def setup_environment(
 
     With `credentials=False` only the URLs of indexes and proxies stay.
     """
-    indexes = [name for name in source if name in INDEXES or _OF_ONE_INDEX.fullmatch(name)]
+    indexes = [name for name in source if name in INDEXES or _NAMED_INDEX_VARIABLE.fullmatch(name)]
     env = listed_environment(source, places=places, extra=indexes)
     if not credentials:
         proxies = {name for proxy in PROXIES for name in (proxy, proxy.upper())}
         env = {
-            name: _USER_IN_ADDRESS.sub("://", value) if name in {*indexes, *proxies} else value
+            name: _CREDENTIALS_IN_URL.sub("://", value) if name in {*indexes, *proxies} else value
             for name, value in env.items()
-            if not _LOGIN_NAME.search(name) and not (name in INDEX_FILES and has_credentials(Path(value)))
+            if not _CREDENTIAL_VARIABLE.search(name) and not (name in INDEX_FILES and has_credentials(Path(value)))
         }
     return {**env, **(extra or {})}
 

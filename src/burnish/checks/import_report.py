@@ -196,14 +196,14 @@ def with_import_report(
     return {**env, "PYTHONPATH": os.pathsep.join(places)}
 
 
-def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, seen_at: Path) -> str:
+def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, mounted_at: Path) -> str:
     """A message about a package of the tree that the tests imported from elsewhere; "" if there is none.
 
 
-    `tree` is the path on disk; the tests see the tree at `seen_at`.
+    `tree` is the path on disk; the tests see the tree at `mounted_at`.
     """
     packages = {*_packages(tree), *_packages(tree / cwd)}
-    roots = {str(root) for path in (tree, seen_at) for root in (path, path.resolve())}
+    roots = {str(root) for path in (tree, mounted_at) for root in (path, path.resolve())}
     for imports in _reports(report_dir / _FOLDER):
         for name in sorted(packages.intersection(imports)):
             if not any(comes_from_tree(imports[name], root) for root in roots):

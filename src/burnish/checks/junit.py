@@ -36,9 +36,9 @@ class _Case:
     failures: list[_Failure] = field(default_factory=list)
 
 
-def read_junit(data: bytes, *, root: Path | None = None, seen_at: Path | None = None) -> Reading:
+def read_junit(data: bytes, *, root: Path | None = None, mounted_at: Path | None = None) -> Reading:
     """Counts and failures. Never raises."""
-    collector = _Collector(root, seen_at)
+    collector = _Collector(root, mounted_at)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = collector.start
@@ -58,8 +58,8 @@ def read_junit(data: bytes, *, root: Path | None = None, seen_at: Path | None = 
 class _Collector:
     """Handles parser events; holds the current case and all failures."""
 
-    def __init__(self, root: Path | None, seen_at: Path | None) -> None:
-        self.root, self.seen_at = root, seen_at
+    def __init__(self, root: Path | None, mounted_at: Path | None) -> None:
+        self.root, self.mounted_at = root, mounted_at
         self.tags: list[str] = []
         self.from_pytest = False
         self.case: _Case | None = None
@@ -102,7 +102,7 @@ class _Collector:
             self.skipped += case.skipped
             return
         self.failed += 1
-        file = path_in_repository(case.attributes.get("file", ""), self.root, self.seen_at)
+        file = path_in_repository(case.attributes.get("file", ""), self.root, self.mounted_at)
         name, line = _name(case.attributes, file), self._line(case.attributes)
         # pytest reports a module that cannot be imported without a class
         is_module = self.from_pytest and not case.attributes.get("classname")

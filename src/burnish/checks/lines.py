@@ -16,56 +16,56 @@ from burnish.core.finding import Category, Remark, Severity
 from burnish.errors import BurnishError
 from burnish.proc.capture import capture
 
-MOST = 5000
-LONGEST = 5000
-_PLACE = re.compile(r"(?P<file>[^\s:][^:\n]{0,4000}):(?P<line>\d{1,8})(?::\d{1,8})?:\s*(?P<text>\S.*)")
+MAX_REMARKS = 5000
+MAX_LINE_LENGTH = 5000
+_LOCATION = re.compile(r"(?P<file>[^\s:][^:\n]{0,4000}):(?P<line>\d{1,8})(?::\d{1,8})?:\s*(?P<text>\S.*)")
 _RULE_FIRST = re.compile(r"(?P<rule>[A-Z]{1,10}\d{1,5}|[a-z]+(?:-[a-z0-9]+)+)(?:\s+\[\*\])?:?\s+(?P<text>\S.*)")
 _RULE_LAST = re.compile(r"(?P<text>.*\S)\s+[\[(](?P<rule>[A-Za-z][\w/@-]*)[\])]")
 _LEVEL = re.compile(r"(error|warning|note|info)\s*:\s*", re.IGNORECASE)
 # rustc and clippy: `error[E0425]: cannot find value`, then `  --> src/lib.rs:3:5`
 _RUST_TITLE = re.compile(r"(?P<level>error|warning)(?:\[(?P<rule>\w+)\])?: (?P<text>\S.*)")
-_RUST_PLACE = re.compile(r"\s*--> (?P<file>[^:\n]{1,4000}):(?P<line>\d{1,8}):\d{1,8}")
-# eslint: the file on a line of its own, then `  12:5  error  'x' is not defined  no-undef`
+_RUST_LOCATION = re.compile(r"\s*--> (?P<file>[^:\n]{1,4000}):(?P<line>\d{1,8}):\d{1,8}")
+# eslint: the file on a separate line, then `  12:5  error  'x' is not defined  no-undef`
 _ESLINT = re.compile(
     r"\s+(?P<line>\d{1,8}):\d{1,8}\s+(?P<level>error|warning)\s+(?P<text>\S.*?)(?:\s{2,}(?P<rule>[@\w][\w/@-]*))?\s*"
 )
 
 
 def read_lines(
-    text: str, *, root: Path, source: str, severity: Severity, seen_at: Path | None = None
+    text: str, *, root: Path, source: str, severity: Severity, mounted_at: Path | None = None
 ) -> tuple[Remark, ...]:
     """The problems that name an existing file."""
-    files = _Files(root, seen_at)
-    lines = [line[:LONGEST] for line in text.split("\n")]
+    files = _Files(root, mounted_at)
+    lines = [line[:MAX_LINE_LENGTH] for line in text.split("\n")]
     blocks = _read_blocks(lines, files, source, severity)
     remarks: list[Remark] = []
     for line in lines:
-        match = _PLACE.match(line.strip())
+        match = _LOCATION.match(line.strip())
         file = files.find(match["file"]) if match else None
         if not match or not file:
             continue
-        words = match["text"]
-        if level := _LEVEL.match(words):
+        message = match["text"]
+        if level := _LEVEL.match(message):
             if level[1].lower() in ("note", "info"):
                 continue
-            words = words[level.end() :]
-        remarks.append(_remark(file, int(match["line"]), words, source, severity))
-        if len(remarks) >= MOST:
+            message = message[level.end() :]
+        remarks.append(_remark(file, int(match["line"]), message, source, severity))
+        if len(remarks) >= MAX_REMARKS:
             break
-    return (*remarks, *blocks)[:MOST]
+    return (*remarks, *blocks)[:MAX_REMARKS]
 
 
 class _Files:
     """Files of the tree. Needed because times and addresses also contain colons and numbers."""
 
-    def __init__(self, root: Path, seen_at: Path | None) -> None:
-        self.root, self.seen_at = root, seen_at
+    def __init__(self, root: Path, mounted_at: Path | None) -> None:
+        self.root, self.mounted_at = root, mounted_at
         self.known: dict[str, bool] = {}
 
     def find(self, name: str) -> str | None:
-        file = path_in_repository(name, self.root, self.seen_at)
+        file = path_in_repository(name, self.root, self.mounted_at)
         if file and file not in self.known:
-            self.known[file] = _is_there(self.root / file)
+            self.known[file] = _is_file(self.root / file)
         return file if file and self.known[file] else None
 
 
@@ -77,30 +77,30 @@ def _read_blocks(lines: list[str], files: _Files, source: str, severity: Severit
     for line in lines:
         if match := _RUST_TITLE.fullmatch(line):
             title = match
-        elif title and (match := _RUST_PLACE.fullmatch(line)):
-            if place := files.find(match["file"]):
-                words = f"{title['text']} ({title['rule']})" if title["rule"] else title["text"]
-                found[title["level"]].append(_remark(place, int(match["line"]), words, source, severity))
+        elif title and (match := _RUST_LOCATION.fullmatch(line)):
+            if path := files.find(match["file"]):
+                message = f"{title['text']} ({title['rule']})" if title["rule"] else title["text"]
+                found[title["level"]].append(_remark(path, int(match["line"]), message, source, severity))
             title = None
         elif match := _ESLINT.fullmatch(line):
             if file:
-                words = f"{match['text']} ({match['rule']})" if match["rule"] else match["text"]
-                found[match["level"]].append(_remark(file, int(match["line"]), words, source, severity))
+                message = f"{match['text']} ({match['rule']})" if match["rule"] else match["text"]
+                found[match["level"]].append(_remark(file, int(match["line"]), message, source, severity))
         elif line.strip() and not line[0].isspace():
             file = files.find(line.strip())
     return found["error"] or found["warning"]
 
 
-def _is_there(path: Path) -> bool:
+def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a name too long, or with a NUL in it
+    except (OSError, ValueError):  # the name is too long or contains NUL
         return False
 
 
-def _remark(file: str, line: int, words: str, source: str, severity: Severity) -> Remark:
-    match = _RULE_FIRST.fullmatch(words) or _RULE_LAST.fullmatch(words)
-    rule, text = (match["rule"], match["text"]) if match else ("", words)
+def _remark(file: str, line: int, message: str, source: str, severity: Severity) -> Remark:
+    match = _RULE_FIRST.fullmatch(message) or _RULE_LAST.fullmatch(message)
+    rule, text = (match["rule"], match["text"]) if match else ("", message)
     title = shortened(text, longest=200) or rule
     return Remark(Category.CODE, severity, title, file=file, line=line or None, rule=rule, source=source)
 

@@ -11,7 +11,7 @@ from burnish.checks.import_origins import runs_tests
 from burnish.checks.lines import read_lines, read_pattern
 from burnish.checks.placement import Placement
 from burnish.checks.reading import Reading, read_report, shortened
-from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileMarks, read_new_reports, read_printed
+from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileStats, read_new_reports, read_printed
 from burnish.checks.runners import PreparedCheck
 from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.error_lines import first_error, without_usage
@@ -51,7 +51,7 @@ def report_of(
     *,
     place: Placement,
     report_dir: Path,
-    before: FileMarks | None = None,
+    before: FileStats | None = None,
 ) -> CheckReport:
     """The report of one check. `before` are the report files in the tree before it started."""
     base = CheckReport(
@@ -191,7 +191,7 @@ def _read(
     exit_record: ExitRecord,
     place: Placement,
     report_dir: Path,
-    before: FileMarks,
+    before: FileStats,
 ) -> Reading:
     if spec.pattern:
         return read_pattern(spec.pattern, (exit_record.stdout, exit_record.stderr))
@@ -240,7 +240,7 @@ def _covers(report: Counts | None, output: Counts | None) -> bool:
     return report is not None and report.total >= output.total and report.failed >= output.failed
 
 
-def _from_tree(spec: CheckSpec, check: PreparedCheck, place: Placement, before: FileMarks) -> Reading | None:
+def _from_tree(spec: CheckSpec, check: PreparedCheck, place: Placement, before: FileStats) -> Reading | None:
     """JUnit files that the build tool wrote during this run."""
     reports = check.known.runner.tree_reports if check.known else None
     return read_new_reports(place, spec.name, *reports, before=before) if reports else None
@@ -263,7 +263,7 @@ def _from_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> R
     severity = Severity.ERROR if spec.blocking else Severity.WARNING
     text = f"{read_text(exit_record.stdout, limit=READ)}\n{read_text(exit_record.stderr, limit=READ)}"
     source = f"check:{spec.name}"
-    remarks = read_lines(text, root=place.files, seen_at=place.path, source=source, severity=severity)
+    remarks = read_lines(text, root=place.files, mounted_at=place.path, source=source, severity=severity)
     return Reading(remarks=remarks)
 
 

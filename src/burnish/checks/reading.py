@@ -102,13 +102,13 @@ def shortened(text: str, *, longest: int = LONGEST_MESSAGE) -> str:
     return f"{text[:head].rstrip()}\n…\n{text[-(longest - head - 3) :].lstrip()}"
 
 
-def path_in_repository(path: str, root: Path | None, seen_at: Path | None = None) -> str | None:
-    """The path relative to the repository; None if outside. `seen_at`: the path of the root inside the sandbox."""
+def path_in_repository(path: str, root: Path | None, mounted_at: Path | None = None) -> str | None:
+    """The path relative to the repository; None if outside. `mounted_at`: the path of the root inside the sandbox."""
     pure = PurePosixPath(path)
     if pure.is_absolute():
         if root is None:
             return None
-        for base in (root, root.resolve(), *([seen_at] if seen_at else [])):
+        for base in (root, root.resolve(), *([mounted_at] if mounted_at else [])):
             if pure.is_relative_to(base):
                 return str(pure.relative_to(base))
         return None

@@ -22,9 +22,9 @@ from burnish.proc.text import clean_text
 
 # Readers of report files, or of stdout as a whole: (data, where the check ran, source of the remarks).
 FILE_FORMATS: dict[str, Callable[[bytes, Placement, str], Reading]] = {
-    "junit": lambda data, place, source: read_junit(data, root=place.files, seen_at=place.path),
+    "junit": lambda data, place, source: read_junit(data, root=place.files, mounted_at=place.path),
     "tap": lambda data, place, source: read_tap(data.decode("utf-8", "replace"), root=place.path),
-    "sarif": lambda data, place, source: read_sarif(data, source=source, root=place.files, seen_at=place.path),
+    "sarif": lambda data, place, source: read_sarif(data, source=source, root=place.files, mounted_at=place.path),
     "jest": lambda data, place, source: read_jest(data, root=place.path),
     "mocha": lambda data, place, source: read_mocha(data, root=place.path),
     "go": lambda data, place, source: _read_go(data, place.path),
@@ -48,10 +48,10 @@ TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
 # A runner's summary is searched in this many bytes at the end of each stream.
 END_BYTES = 256 * 1024
 MOST_REPORTS = 5000
-DEEPEST = 8
+MAX_DEPTH = 8
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
 
-FileMarks = dict[Path, tuple[int, int, int]]
+FileStats = dict[Path, tuple[int, int, int]]
 
 
 def read_printed(
@@ -91,9 +91,9 @@ def _read_go(data: bytes, root: Path | None) -> Reading:
     return reader.reading() or Reading(error="there are no events of `go test -json` in the report")
 
 
-def marks_of(root: Path, folder: str, start: str) -> FileMarks:
+def report_file_stats(root: Path, folder: str, start: str) -> FileStats:
     """Report files that a build tool writes into the tree (`**/folder/start*.xml`), with inode, time and size."""
-    found: FileMarks = {}
+    found: FileStats = {}
     for path in _report_files(root, folder, start):
         try:
             info = path.lstat()
@@ -106,9 +106,9 @@ def marks_of(root: Path, folder: str, start: str) -> FileMarks:
 
 
 def _report_files(root: Path, folder: str, start: str) -> Iterator[Path]:
-    for place, folders, files in walk_folders(root):
-        here = Path(place)
-        if len(here.relative_to(root).parts) >= DEEPEST:
+    for folder_path, folders, files in walk_folders(root):
+        here = Path(folder_path)
+        if len(here.relative_to(root).parts) >= MAX_DEPTH:
             folders.clear()
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
         relative = f"/{here.relative_to(root).as_posix()}/"
@@ -116,15 +116,15 @@ def _report_files(root: Path, folder: str, start: str) -> Iterator[Path]:
             yield from (here / name for name in sorted(files) if name.startswith(start) and name.endswith(".xml"))
 
 
-def read_new_reports(place: Placement, check: str, folder: str, start: str, *, before: FileMarks) -> Reading | None:
+def read_new_reports(place: Placement, check: str, folder: str, start: str, *, before: FileStats) -> Reading | None:
     """Reads the JUnit files that are new or changed since `before`."""
-    now = marks_of(place.written_by(check), folder, start)
-    new_paths = [path for path, mark in now.items() if before.get(path) != mark]
+    now = report_file_stats(place.written_by(check), folder, start)
+    new_paths = [path for path, stats in now.items() if before.get(path) != stats]
     readings = []
     for path in new_paths:
         data = read_report(path.parent, path.name)
         if isinstance(data, str) or data is None:
             readings.append(Reading(error=data or f"{path.name} was removed"))
         else:
-            readings.append(read_junit(data, root=place.files, seen_at=place.path))
+            readings.append(read_junit(data, root=place.files, mounted_at=place.path))
     return merge_readings(readings) if readings else None

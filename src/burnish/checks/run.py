@@ -18,7 +18,7 @@ from burnish.checks.import_report import import_hint, imported_elsewhere, unrepo
 from burnish.checks.outcome import error_report, report_of, tail_of
 from burnish.checks.placement import Placement
 from burnish.checks.reading import iterate_lines
-from burnish.checks.report_formats import marks_of
+from burnish.checks.report_formats import report_file_stats
 from burnish.checks.runners import prepare
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
@@ -79,7 +79,7 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
     check = prepare(spec, report_dir=report_dir, env=env, root=context.place.files / spec.cwd)
     wrap = context.place.wrap
     reports = check.known.runner.tree_reports if check.known else None
-    before = marks_of(context.place.written_by(spec.name), *reports) if reports else {}
+    before = report_file_stats(context.place.written_by(spec.name), *reports) if reports else {}
     command = Command(
         argv=wrap(check.argv, spec.name, report_dir) if wrap else check.argv,
         cwd=place,

@@ -12,7 +12,7 @@ from burnish.core.sarif import ResultBuilder, failed, remarks_of, runs_of
 MOST_RESULTS = 20_000
 
 
-def read_sarif(data: bytes, *, source: str, root: Path | None = None, seen_at: Path | None = None) -> Reading:
+def read_sarif(data: bytes, *, source: str, root: Path | None = None, mounted_at: Path | None = None) -> Reading:
     """The results as remarks. Never raises."""
     try:
         log = json.loads(data)
@@ -23,7 +23,7 @@ def read_sarif(data: bytes, *, source: str, root: Path | None = None, seen_at: P
         return Reading(error="the SARIF report has no runs")
     builder = ResultBuilder(
         source,
-        lambda path: path_in_repository(path, root, seen_at),
+        lambda path: path_in_repository(path, root, mounted_at),
         lambda text, longest: shortened(text, longest=longest),
     )
     remarks: list[Remark] = []
