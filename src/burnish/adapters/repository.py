@@ -52,12 +52,12 @@ CONTEXT_FOLDER = ".burnish/context/"
 RUN_LABELS = ("baseline", "check", "lint-fix", "setup")
 
 
-def lost_words(damage: BranchDamage | None) -> ports_git.LostBranch | None:
+def as_lost_branch(damage: BranchDamage | None) -> ports_git.LostBranch | None:
     """A description of the damage to a branch; None if there is none."""
     if damage is None:
         return None
-    words = {Damage.DELETED: "is gone", Damage.TORN: "is damaged", Damage.UNREADABLE: "is damaged"}[damage.damage]
-    return ports_git.LostBranch(words, damage.damage is Damage.DELETED)
+    description = {Damage.DELETED: "is gone", Damage.TORN: "is damaged", Damage.UNREADABLE: "is damaged"}[damage.damage]
+    return ports_git.LostBranch(description, damage.damage is Damage.DELETED)
 
 
 @dataclass
@@ -210,7 +210,7 @@ class GitRepository:
 
     def lost_branch(self, task: Task) -> ports_git.LostBranch | None:
         ref = f"refs/heads/{task.branch}"
-        return lost_words(find_damage(self.project, [ref]).get(ref))
+        return as_lost_branch(find_damage(self.project, [ref]).get(ref))
 
     def is_whole(self, task: Task, commit: str) -> bool:
         return is_whole(self.project, commit, task.base)

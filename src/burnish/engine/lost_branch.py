@@ -17,9 +17,9 @@ from burnish.engine.ports_git import LostBranch, Repository
 from burnish.engine.transitions import judge_again, judge_again_on_new_base, resumed, status_events
 
 APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
-# what can be continued; a task that was completed or cancelled needs its branch no more
+# A completed or cancelled task does not need its branch any more.
 OPEN = frozenset({*APPROVED, *RUNNING, Status.BLOCKED, Status.FAILED})
-BACK = "the branch is there again, as it was approved"
+BRANCH_RESTORED = "the branch is there again, as it was approved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,18 @@ class Recovery:
     is_newest: bool
 
 
-def is_concerned(task: Task) -> bool:
+def relies_on_branch(task: Task) -> bool:
     """Does the task rely on a branch with work in it? A plan has none, and a fresh run has none yet."""
     return bool(task.branch and task.base and task.commit) and task.spec.type is not TaskType.PLAN
 
 
-def void_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
-    """Take the approval back if the branch or its commit is gone; the words say what is left of it."""
-    return block_lost(event_log, repository, task) if task.status in APPROVED and is_concerned(task) else None
+def void_if_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
+    """Take the approval back if the branch or its commit is gone; returns a description of the loss."""
+    return block_if_lost(event_log, repository, task) if task.status in APPROVED and relies_on_branch(task) else None
 
 
-def block_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
-    """Have the task wait for a person, if its branch or commit is gone; one that waits for it already is left alone."""
+def block_if_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
+    """Block the task if its branch or commit is gone, unless it is already blocked for this reason."""
     loss = repository.lost_branch(task)
     if loss is None or (task.status, task.reason) == (Status.BLOCKED, Reason.BRANCH_GONE):
         return None
@@ -55,7 +55,7 @@ def block_lost(event_log: EventLog, repository: Repository, task: Task) -> str |
         data = ApprovalVoided(why, VoidCause.BRANCH, approved_tree=approval.tree)
         events.append(new_event("approval.voided", data, run=task.run, cycle=task.cycle))
     if task.status is Status.FAILED:
-        return why  # it waits for a person already, and `retry` is what answers that
+        return why  # a failed task already waits for `burnish retry`
     if task.status is not Status.BLOCKED:
         events.append(status_events(task, Status.BLOCKED, reason=Reason.BRANCH_GONE, note=why))
     if events:
@@ -64,9 +64,9 @@ def block_lost(event_log: EventLog, repository: Repository, task: Task) -> str |
 
 
 def describe_loss(repository: Repository, history: History, loss: LostBranch) -> str:
-    """What is gone, and what brings it back or continues from what is left."""
+    """What is lost, and the commands that restore it or continue from what is left."""
     task, found = history.task, find_recovery(repository, history)
-    what = f"the branch {task.branch} {loss.words}"
+    what = f"the branch {task.branch} {loss.description}"
     if found and found.is_newest:
         back = f"`git branch {task.branch} {found.commit[:12]}` or " if loss.is_deleted else ""
         return f"{what}; its commit {found.commit[:12]} is still there: {back}`burnish retry {task.id}` brings it back"
@@ -83,20 +83,20 @@ def describe_loss(repository: Repository, history: History, loss: LostBranch) ->
 def find_recovery(repository: Repository, history: History) -> Recovery | None:
     """The newest commit of this run all of whose objects can be read."""
     records = _commits(history)
-    for place, (commit, tree, cycle) in enumerate(records):
+    for index, (commit, tree, cycle) in enumerate(records):
         if repository.is_whole(history.task, commit):
-            return Recovery(commit, tree, cycle, place == 0)
+            return Recovery(commit, tree, cycle, index == 0)
     return None
 
 
 def _commits(history: History) -> list[tuple[str, str, int]]:
-    """Commit, tree and cycle of what the run made, newest first."""
+    """Commit, tree and cycle of each commit of the run, newest first."""
     records = [p for p in with_result(history.phases, WorkResult) if p.result.changed and p.result.commit]
     found = {p.result.commit: (p.result.tree, p.cycle) for p in records}
     return [(commit, tree, cycle) for commit, (tree, cycle) in reversed(found.items())]
 
 
-def continue_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
+def restore_branch(event_log: EventLog, repository: Repository, task: Task) -> str | None:
     """Put the branch at the newest commit that can be read and let the task continue there; None: nothing is left."""
     history = event_log.history(task.id)
     found = find_recovery(repository, history)
@@ -119,7 +119,7 @@ def continue_lost(event_log: EventLog, repository: Repository, task: Task) -> st
 
 
 def _stopped_before(task: Task) -> bool:
-    """Did it stop for another reason? That waits for a person still, now with the branch."""
+    """Whether the task stopped for another reason, which still needs a person after the branch is restored."""
     return task.status is Status.FAILED or (task.status is Status.BLOCKED and task.reason is not Reason.BRANCH_GONE)
 
 
@@ -131,7 +131,7 @@ def _write_newest_again(repository: Repository, history: History, *, onto: str) 
 
 
 def return_to_review(event_log: EventLog, history: History, why: str) -> None:
-    """Nothing of the work is lost: an approval that stood may count again, else what is there is judged."""
+    """Nothing of the work is lost: an earlier approval may become valid again, otherwise the work is reviewed."""
     task = history.task
     approval = event_log.approval(task.id)
     is_judged = task.reason is Reason.BRANCH_GONE or task.status in APPROVED or approval is not None

@@ -85,8 +85,8 @@ class SetAside:
 class LostBranch:
     """A task's branch that does not lead to a commit that can be read."""
 
-    words: str
-    # by somebody, with `git branch -D`; else it was damaged
+    description: str
+    # with `git branch -D`; False if the branch is damaged
     is_deleted: bool
 
 

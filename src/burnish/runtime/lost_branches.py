@@ -84,10 +84,10 @@ def _void(
 def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, number: int) -> None:
     from burnish.adapters.event_log import StoreEventLog
     from burnish.adapters.repository import GitRepository
-    from burnish.engine.lost_branch import void_lost
+    from burnish.engine.lost_branch import void_if_lost
 
     event_log = StoreEventLog(store, row.key, tasks_folder=home / "projects" / row.key / "tasks")
-    void_lost(event_log, GitRepository(project, home, row.key), store.task(row.key, number))
+    void_if_lost(event_log, GitRepository(project, home, row.key), store.task(row.key, number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def settle_lost(app: App, damaged_refs: Sequence[str], known_tips: Mapping[str, 
     `damaged_refs`: branches with unreadable objects below the commit and its tree. `known_tips`: tips of refs that were
     just read.
     """
-    from burnish.engine.lost_branch import OPEN, is_concerned
+    from burnish.engine.lost_branch import OPEN, relies_on_branch
     from burnish.git.integrity import Damage, find_damage
     from burnish.git.refs import read_refs
 
@@ -119,7 +119,9 @@ def settle_lost(app: App, damaged_refs: Sequence[str], known_tips: Mapping[str, 
     notes = []
     for task in app.store.tasks(app.key, statuses=OPEN, ids=task_ids) if task_ids else ():
         try:
-            note = _settle(app, task, is_lost=f"refs/heads/{task.branch}" in lost_refs) if is_concerned(task) else None
+            note = (
+                _settle(app, task, is_lost=f"refs/heads/{task.branch}" in lost_refs) if relies_on_branch(task) else None
+            )
         except BurnishError as error:
             note = f"{error.what} {error.hint}".rstrip()
         notes += [f"Task {task.id}: {note}"] if note else []
@@ -134,22 +136,22 @@ def _settle(app: App, task: Task, *, is_lost: bool) -> str | None:
         return None
     is_back = not is_lost and task.reason is Reason.BRANCH_GONE and task.status is Status.BLOCKED
     if is_back:
-        lost_branch.return_to_review(app.event_log, app.event_log.history(task.id), lost_branch.BACK)
-        return lost_branch.BACK
+        lost_branch.return_to_review(app.event_log, app.event_log.history(task.id), lost_branch.BRANCH_RESTORED)
+        return lost_branch.BRANCH_RESTORED
     if not is_lost:
         return None
     found = app.repository.lost_branch(task)
-    if not (found and found.is_deleted) and (why := lost_branch.continue_lost(app.event_log, app.repository, task)):
+    if not (found and found.is_deleted) and (why := lost_branch.restore_branch(app.event_log, app.repository, task)):
         return why
-    return lost_branch.block_lost(app.event_log, app.repository, app.store.task(app.key, task.id))
+    return lost_branch.block_if_lost(app.event_log, app.repository, app.store.task(app.key, task.id))
 
 
 def settle_task(app: App, task_id: int) -> Task:
     """The same for one task, before a person's command on it."""
-    from burnish.engine.lost_branch import OPEN, is_concerned
+    from burnish.engine.lost_branch import OPEN, relies_on_branch
 
     task = app.store.task(app.key, task_id)
-    if task.status in OPEN and is_concerned(task):
+    if task.status in OPEN and relies_on_branch(task):
         is_lost = app.repository.lost_branch(task) is not None or not app.repository.is_whole(task, str(task.commit))
         _settle(app, task, is_lost=is_lost)
     return app.store.task(app.key, task_id)

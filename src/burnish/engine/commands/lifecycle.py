@@ -18,7 +18,14 @@ from burnish.core.policy import Policy
 from burnish.core.status import Reason, Status, check_move
 from burnish.core.task import Task, TaskType
 from burnish.engine.commands.override import judged_commit, moves_to_verified, overridden, reasons_missing, walk
-from burnish.engine.lost_branch import BACK, block_lost, continue_lost, is_concerned, return_to_review, void_lost
+from burnish.engine.lost_branch import (
+    BRANCH_RESTORED,
+    block_if_lost,
+    relies_on_branch,
+    restore_branch,
+    return_to_review,
+    void_if_lost,
+)
 from burnish.engine.ports import EventLog, FollowUp
 from burnish.engine.ports_git import Repository, SetAside
 from burnish.engine.transitions import judge_again, judge_again_on_new_base, resumed, status_events
@@ -33,22 +40,26 @@ def retry(event_log: EventLog, repository: Repository, task_id: int, *, by: str)
 
     A task that failed before its author was called starts from the base as it is now.
     """
-    void_lost(event_log, repository, event_log.task(task_id))
+    void_if_lost(event_log, repository, event_log.task(task_id))
     history = event_log.history(task_id)
     task, note = history.task, ""
-    if task.status in (*RUNNING, Status.BLOCKED, Status.FAILED) and is_concerned(task) and repository.lost_branch(task):
+    if (
+        task.status in (*RUNNING, Status.BLOCKED, Status.FAILED)
+        and relies_on_branch(task)
+        and repository.lost_branch(task)
+    ):
         event_log.refuse_if_held(task_id)
-        note = continue_lost(event_log, repository, task) or ""
+        note = restore_branch(event_log, repository, task) or ""
         if not note:
             # nothing of the work can be read
-            block_lost(event_log, repository, task)
+            block_if_lost(event_log, repository, task)
             return restart(event_log, repository, task_id)
         if event_log.task(task_id).status is not task.status:
             return event_log.task(task_id)
     if task.status in RUNNING:
         return task
     if task.reason is Reason.BRANCH_GONE:
-        return_to_review(event_log, history, BACK)
+        return_to_review(event_log, history, BRANCH_RESTORED)
         return event_log.task(task_id)
     if task.status is Status.FAILED and _never_began(history):
         # what was missing (a lock file, a test that ends) may have been committed since
@@ -241,7 +252,7 @@ def void_stale(
 
     `is_branch_sound`: known already, so that no process is started to look at the branch.
     """
-    if not is_branch_sound and (loss := void_lost(event_log, repository, task)):
+    if not is_branch_sound and (loss := void_if_lost(event_log, repository, task)):
         return loss
     approval = event_log.approval(task.id)
     if task.status is Status.WAITING_APPROVAL and not (approval and approval.valid):

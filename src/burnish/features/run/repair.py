@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burnish.engine.lost_branch import OPEN, is_concerned
+from burnish.engine.lost_branch import OPEN, relies_on_branch
 from burnish.git.integrity import (
     BrokenRef,
     find_broken_refs,
@@ -75,7 +75,7 @@ def heal(app: App, *, thorough: bool = False) -> RepairReport:
 def _needed_branches(app: App) -> set[str]:
     """Refs of open tasks with work in them."""
     tasks = app.store.tasks(app.key, statuses=OPEN)
-    return {f"refs/heads/{task.branch}" for task in tasks if is_concerned(task)}
+    return {f"refs/heads/{task.branch}" for task in tasks if relies_on_branch(task)}
 
 
 def is_published_again(project: Project, broken_ref: BrokenRef) -> bool:

@@ -76,7 +76,7 @@ def change_ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str
     task = app.store.task(app.key, task_id)
     if task.branch and task.commit and (damage := app.repository.lost_branch(task)):
         raise Refused(
-            f"The branch {task.branch} of task {task_id} {damage.words}.",
+            f"The branch {task.branch} of task {task_id} {damage.description}.",
             hint=f"`burnish retry {task_id}` restores it, or continues from the last readable commit.",
         )
     head = app.repository.workspace(task).head() if task.branch else None
