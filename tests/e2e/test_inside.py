@@ -126,7 +126,7 @@ def test_what_screens_call_refuses_before_it_looks_at_anything(monkeypatch: pyte
         lambda: merging.merge(nothing, nothing, nothing),
         lambda: handoff.hand_off(nothing, 1, force=False),
         lambda: outside.bring_review(nothing, 1, nothing, nothing),
-        lambda: pull_request.open_pull(nothing, 1, draft=False),
+        lambda: pull_request.open_pull_request(nothing, 1, draft=False),
         lambda: cleaning.clean(nothing, []),
         lambda: rebuilding.rebuild(nothing, from_ref=False),
     ]

@@ -28,9 +28,9 @@ def pr(
     from burnish import runtime
 
     runtime.refuse_inside_phase()
-    from burnish.features.merge.pull_request import open_pull
+    from burnish.features.merge.pull_request import open_pull_request
 
-    pull = open_pull(open_app(), task_id(task), draft=draft, into=into)
+    pull = open_pull_request(open_app(), task_id(task), draft=draft, into=into)
     if as_json:
         say_json(pull.as_json())
     else:

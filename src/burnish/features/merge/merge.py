@@ -17,11 +17,11 @@ from burnish.engine.shared_branch import sharing
 from burnish.engine.transitions import status_events
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.merge.plan import (
+    MergeCandidate,
     MergePlan,
-    MergeResult,
     Target,
     check_dependencies,
-    fit_to_merge,
+    merge_candidate,
     plan,
     target_of,
 )
@@ -151,51 +151,58 @@ def _one(app: App, number: int, request: MergeRequest, progress: Progress) -> Me
 
 def _try(app: App, number: int, request: MergeRequest, progress: Progress) -> MergedTask | None:
     """One attempt; None if the target or the branch changed meanwhile."""
-    fit = fit_to_merge(app, number)
-    _check_seen(fit, request.seen)
-    target = target_of(app, fit.task, request.into)
-    check_dependencies(app, fit.task, target)
+    candidate = merge_candidate(app, number)
+    _check_seen(candidate, request.seen)
+    target = target_of(app, candidate.task, request.into)
+    check_dependencies(app, candidate.task, target)
     place = checkout_of(app.repo, target.ref)
     if place:
         check_clean(app.repo, place, target.ref)
-    merge_plan = plan(app, fit, target, request.how)
-    if merge_plan.moved and not _cleared(app, fit, target, merge_plan, request, progress):
+    merge_plan = plan(app, candidate, target, request.how)
+    if merge_plan.moved and not _cleared(app, candidate, target, merge_plan, request, progress):
         return None
-    if not _lands(app, fit, target, merge_plan):
+    if not _update_target(app, candidate, target, merge_plan):
         return None
-    return _record(app, fit, target, merge_plan)
+    return _record(app, candidate, target, merge_plan)
 
 
-def _check_seen(fit: MergeResult, commit: str) -> None:
+def _check_seen(candidate: MergeCandidate, commit: str) -> None:
     """A person's decision belongs to the commit that the person saw."""
-    if commit and not fit.approval.commit.startswith(commit.strip().lower()):
+    if commit and not candidate.approval.commit.startswith(commit.strip().lower()):
         raise Refused(
-            f"Task {fit.task.id} is approved at {fit.approval.commit[:12]}, not at {commit.strip()[:40]}.",
-            hint=f"Look at it again (burnish show {fit.task.id}), then merge what you saw.",
+            f"Task {candidate.task.id} is approved at {candidate.approval.commit[:12]}, not at {commit.strip()[:40]}.",
+            hint=f"Look at it again (burnish show {candidate.task.id}), then merge what you saw.",
         )
 
 
 def _cleared(
-    app: App, fit: MergeResult, target: Target, merge_plan: MergePlan, request: MergeRequest, progress: Progress
+    app: App,
+    candidate: MergeCandidate,
+    target: Target,
+    merge_plan: MergePlan,
+    request: MergeRequest,
+    progress: Progress,
 ) -> bool:
     """True if it may be merged although the target moved; False after a new review, to plan again."""
     rule = app.config.merge.on_moved
     if rule == "refuse":
         raise Refused(
-            f"{target.name} has moved since task {fit.task.id} was approved (merge.on_moved: refuse).",
-            hint=f"Merge {target.name} into {fit.task.branch} by hand, then `burnish run {fit.task.id}`.",
+            f"{target.name} has moved since task {candidate.task.id} was approved (merge.on_moved: refuse).",
+            hint=f"Merge {target.name} into {candidate.task.branch} by hand, then `burnish run {candidate.task.id}`.",
         )
-    if merge_plan.judged and (rule == "recheck" or merge_plan.commit == fit.lands):
-        progress.note(f"Task {fit.task.id}: {target.name} has moved, but every file is the same as in the review.")
+    if merge_plan.judged and (rule == "recheck" or merge_plan.commit == candidate.commit_to_merge):
+        progress.note(
+            f"Task {candidate.task.id}: {target.name} has moved, but every file is the same as in the review."
+        )
         return True
     with working(app, progress) as deps:
         why: str | None = f"{target.name} has moved since the approval"
         if rule == "recheck":
-            why = why_not_clear(app, deps, fit, target, merge_plan)
+            why = why_not_clear(app, deps, candidate, target, merge_plan)
         if why is None:
             return True
-        together = merge_plan if merge_plan.how == "merge" else plan(app, fit, target, "merge")
-        task = review_together(app, deps, fit, target, together, why)
+        together = merge_plan if merge_plan.how == "merge" else plan(app, candidate, target, "merge")
+        task = review_together(app, deps, candidate, target, together, why)
     if task.status is not Status.VERIFIED:
         is_waiting = task.status is Status.WAITING_APPROVAL
         then = f"burnish decide {task.id} approve" if is_waiting else f"burnish run {task.id}"
@@ -206,17 +213,17 @@ def _cleared(
     return False
 
 
-def _lands(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) -> bool:
+def _update_target(app: App, candidate: MergeCandidate, target: Target, merge_plan: MergePlan) -> bool:
     """Update the target, if neither it nor the task's branch moved meanwhile."""
     if merge_plan.how == "already":
         return True
-    again = fit_to_merge(app, fit.task.id)
-    if (again.approval, again.tip) != (fit.approval, fit.tip):
+    again = merge_candidate(app, candidate.task.id)
+    if (again.approval, again.tip) != (candidate.approval, candidate.tip):
         return False
     place = checkout_of(app.repo, target.ref)
     if place is None:
         try:
-            swap(app.repo, target.ref, merge_plan.commit, target.now.sha, verified_ref=(fit.ref, fit.tip))
+            swap(app.repo, target.ref, merge_plan.commit, target.now.sha, verified_ref=(candidate.ref, candidate.tip))
         except StaleRef:
             return False
         return True
@@ -224,28 +231,28 @@ def _lands(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) ->
     return True
 
 
-def _record(app: App, fit: MergeResult, target: Target, merge_plan: MergePlan) -> MergedTask:
+def _record(app: App, candidate: MergeCandidate, target: Target, merge_plan: MergePlan) -> MergedTask:
     data = TaskMerged(
         into=target.name,
         commit=merge_plan.commit,
         how=merge_plan.how,
         by=app.person,
         before=target.now.sha,
-        approved=fit.approval.commit,
+        approved=candidate.approval.commit,
         rechecked=merge_plan.moved and not merge_plan.judged,
         # on a target that moved, without a check: there was nothing new to be checked
         same_tree=merge_plan.moved and merge_plan.judged,
     )
-    merged_event = new_event("task.merged", data, run=fit.task.run, cycle=fit.task.cycle)
+    merged_event = new_event("task.merged", data, run=candidate.task.run, cycle=candidate.task.cycle)
     try:
-        app.event_log.record(fit.task.id, merged_event, status_events(fit.task, Status.COMPLETED))
+        app.event_log.record(candidate.task.id, merged_event, status_events(candidate.task, Status.COMPLETED))
     except Refused as lost:
-        app.event_log.record(fit.task.id, merged_event)
+        app.event_log.record(candidate.task.id, merged_event)
         raise Refused(
-            f"Task {fit.task.id} is merged into {target.name}, but its status was changed meanwhile: {lost.what}",
-            hint=f"Look at it: burnish show {fit.task.id}",
+            f"Task {candidate.task.id} is merged into {target.name}, but its status was changed meanwhile: {lost.what}",
+            hint=f"Look at it: burnish show {candidate.task.id}",
         ) from lost
-    task = app.store.task(app.key, fit.task.id)
+    task = app.store.task(app.key, candidate.task.id)
     history = app.event_log.history(task.id)
     unsure, test_note = tuple(uncountable_checks(history, task.cycle)), untested_note(history, task.cycle)
     return MergedTask(task, target.name, merge_plan.commit, merge_plan.how, data.rechecked, unsure, test_note)

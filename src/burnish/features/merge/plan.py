@@ -43,14 +43,14 @@ class Conflicts(BurnishError):
 
 
 @dataclass(frozen=True, slots=True)
-class MergeResult:
+class MergeCandidate:
     """A task that is approved, with the tip of its branch as it was looked at."""
 
     task: Task
     approval: Approval
     tip: str
     # the approved commit, with burnish's own artifacts on top of it where the branch has some
-    lands: str
+    commit_to_merge: str
 
     @property
     def ref(self) -> str:
@@ -76,7 +76,7 @@ class MergePlan:
     judged: bool = True
 
 
-def fit_to_merge(app: App, task_id: int) -> MergeResult:
+def merge_candidate(app: App, task_id: int) -> MergeCandidate:
     """The task, if it is approved and nothing of what the approval is bound to has changed; else refused."""
     task = settle_task(app, task_id)
     if task.status is Status.CODE_REVIEW and restore_approval(app.event_log, app.repository, task, app.policy(task)):
@@ -97,8 +97,8 @@ def fit_to_merge(app: App, task_id: int) -> MergeResult:
             hint=f"`burnish review {task.id}` asks for one; or merge by hand, then `burnish done {task.id}`.",
         )
     _check_bound(app, task, approval, tip)
-    lands = tip if last_work(app.repo, tip) == approval.commit else approval.commit
-    return MergeResult(task, approval, tip, lands)
+    commit = tip if last_work(app.repo, tip) == approval.commit else approval.commit
+    return MergeCandidate(task, approval, tip, commit)
 
 
 def _check_bound(app: App, task: Task, approval: Approval, tip: str) -> None:
@@ -154,45 +154,45 @@ def _is_in(app: App, other: Task, target: Target) -> bool:
     return bool(other.commit and is_ancestor(app.repo, other.commit, target.now.sha))
 
 
-def plan(app: App, fit: MergeResult, target: Target, how: str) -> MergePlan:
+def plan(app: App, candidate: MergeCandidate, target: Target, how: str) -> MergePlan:
     """The commit for the target, computed only from the commits that were read before."""
-    project, lands, now = app.repo, fit.lands, target.now
-    base = read_commit(project, fit.approval.base)
+    project, source_commit, now = app.repo, candidate.commit_to_merge, target.now
+    base = read_commit(project, candidate.approval.base)
     began, there = plain_tree(project, base.tree), plain_tree(project, now.tree)
-    if is_ancestor(project, fit.approval.commit, now.sha):
+    if is_ancestor(project, candidate.approval.commit, now.sha):
         return MergePlan(now.sha, there, "already")
-    if not _holds_base(app, fit, target, base) and how == "merge":
+    if not _holds_base(app, candidate, target, base) and how == "merge":
         raise Refused(
-            f"{target.name} does not hold {base.sha[:12]}, which task {fit.task.id} was built on.",
-            hint=f"A merge would bring that along. Only its own commits: burnish merge {fit.task.id} --rebase",
+            f"{target.name} does not hold {base.sha[:12]}, which task {candidate.task.id} was built on.",
+            hint=f"A merge would bring that along. Only its own commits: burnish merge {candidate.task.id} --rebase",
         )
-    outcome = _merged(app, base, now, read_commit(project, lands))
+    outcome = _merged(app, base, now, read_commit(project, source_commit))
     if outcome.conflicts:
-        raise Conflicts(fit.task, target.name, outcome.conflicts)
+        raise Conflicts(candidate.task, target.name, outcome.conflicts)
     tree = plain_tree(project, outcome.tree)
-    if tree == there and fit.approval.tree != began:
+    if tree == there and candidate.approval.tree != began:
         return MergePlan(now.sha, there, "already")
-    ahead = is_ancestor(project, now.sha, lands) and tree == fit.approval.tree
-    is_judged = tree == fit.approval.tree and (ahead or there == began)
-    has_moved = not is_judged or not (now.sha == base.sha or _put_there(app, fit, target))
+    ahead = is_ancestor(project, now.sha, source_commit) and tree == candidate.approval.tree
+    is_judged = tree == candidate.approval.tree and (ahead or there == began)
+    has_moved = not is_judged or not (now.sha == base.sha or _put_there(app, candidate, target))
     if how == "merge" and ahead:
-        made_here = len(read_commit(project, fit.approval.commit).parents) == 2 and now.sha == base.sha
-        return MergePlan(lands, tree, "merge" if made_here else "fast-forward", has_moved)
-    commit = _commit(app, fit, target, outcome.tree, how)
-    return MergePlan(commit, tree, "fast-forward" if commit == lands else how, has_moved, is_judged)
+        made_here = len(read_commit(project, candidate.approval.commit).parents) == 2 and now.sha == base.sha
+        return MergePlan(source_commit, tree, "merge" if made_here else "fast-forward", has_moved)
+    commit = _commit(app, candidate, target, outcome.tree, how)
+    return MergePlan(commit, tree, "fast-forward" if commit == source_commit else how, has_moved, is_judged)
 
 
-def _put_there(app: App, fit: MergeResult, target: Target) -> bool:
+def _put_there(app: App, candidate: MergeCandidate, target: Target) -> bool:
     """True if the target is unchanged since burnish merged the task's base into it."""
-    merges = [merge for other in _built_on(app, fit.task) for merge in _merges(app, other)]
+    merges = [merge for other in _built_on(app, candidate.task) for merge in _merges(app, other)]
     return (target.name, target.now.sha) in {(merge.into, merge.commit) for merge in merges}
 
 
-def _holds_base(app: App, fit: MergeResult, target: Target, base: Commit) -> bool:
+def _holds_base(app: App, candidate: MergeCandidate, target: Target, base: Commit) -> bool:
     """By history, by content, or because burnish itself has merged it there."""
     if contains(app.repo, target.now.sha, base.sha):
         return True
-    others = [other for other in _built_on(app, fit.task) if other.branch]
+    others = [other for other in _built_on(app, candidate.task) if other.branch]
     return bool(others) and all(target.name in _merged_into(app, other) for other in others)
 
 
@@ -213,32 +213,34 @@ def _merged(app: App, base: Commit, now: Commit, approved_commit: Commit) -> Mer
     return merge_trees(app.repo, base.tree, now.tree, approved_commit.tree)
 
 
-def _commit(app: App, fit: MergeResult, target: Target, tree: str, how: str) -> str:
+def _commit(app: App, candidate: MergeCandidate, target: Target, tree: str, how: str) -> str:
     if how == "rebase":
-        return _replayed(app, fit, target, tree)
-    parents = (target.now.sha, fit.lands) if how == "merge" else (target.now.sha,)
-    return write_commit(app.repo, tree, parents, _message(app, fit, how), app.repository.author())
+        return _replayed(app, candidate, target, tree)
+    parents = (target.now.sha, candidate.commit_to_merge) if how == "merge" else (target.now.sha,)
+    return write_commit(app.repo, tree, parents, _message(app, candidate, how), app.repository.author())
 
 
-def _replayed(app: App, fit: MergeResult, target: Target, tree: str) -> str:
-    outcome = replay(app.repo, target.now.sha, fit.approval.base, fit.lands, app.repository.author())
+def _replayed(app: App, candidate: MergeCandidate, target: Target, tree: str) -> str:
+    outcome = replay(
+        app.repo, target.now.sha, candidate.approval.base, candidate.commit_to_merge, app.repository.author()
+    )
     if outcome.conflicts:
-        raise Conflicts(fit.task, target.name, outcome.conflicts)
+        raise Conflicts(candidate.task, target.name, outcome.conflicts)
     if read_commit(app.repo, outcome.commit).tree != tree:
         raise Refused(
-            f"The commits of task {fit.task.id}, one by one, do not give the tree that their merge gives.",
+            f"The commits of task {candidate.task.id}, one by one, do not give the tree that their merge gives.",
             hint="Merge without --rebase, or with --squash.",
         )
     return outcome.commit
 
 
-def _message(app: App, fit: MergeResult, how: str) -> str:
-    task = fit.task
+def _message(app: App, candidate: MergeCandidate, how: str) -> str:
+    task = candidate.task
     title = " ".join(task.spec.title.split())
     summary = "" if how == "merge" else review_summary(app, task)
     subject = f"Merge task {task.id}: {title}" if how == "merge" else f"feat: {title}"
     trailers = {"Burnish-Task": str(task.id), "Burnish-Cycle": str(task.cycle), "Burnish-Phase": "merge"}
-    trailers["Burnish-Approved"] = fit.approval.commit
+    trailers["Burnish-Approved"] = candidate.approval.commit
     return with_trailers(f"{subject}\n\n{summary}".strip(), trailers)
 
 

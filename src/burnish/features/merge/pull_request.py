@@ -17,7 +17,7 @@ from burnish.core.review import Compliance
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, Refused
-from burnish.features.merge.plan import fit_to_merge
+from burnish.features.merge.plan import merge_candidate
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
 from burnish.git.target_branch import LOCATION_VARIABLES, user_git
@@ -47,7 +47,7 @@ class PullRequest:
         return {"id": str(self.task.id), **facts, "updated": self.updated}
 
 
-def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -> PullRequest:
+def open_pull_request(app: App, task_id: int, *, draft: bool, into: str | None = None) -> PullRequest:
     """Push the approved commit and open a pull request; a draft may contain unapproved work and is marked so."""
     refuse_inside_phase()
     gh = find_own_program("gh")
@@ -56,7 +56,7 @@ def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -
             "gh is not installed, so no pull request can be opened.",
             hint="Install GitHub's command line (gh) and log in with `gh auth login`; or push the branch by hand.",
         )
-    task, commit, approved_commit = _subject(app, task_id, draft=draft)
+    task, commit, approved_commit = _commit_to_push(app, task_id, draft=draft)
     base = into or task.target
     if not base:
         raise BadInput(
@@ -69,27 +69,29 @@ def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -
     return PullRequest(task, url, str(task.branch), base, remote, is_update)
 
 
-def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | None]:
-    """The task, what to push, and the commit that was approved, if one was."""
+def _commit_to_push(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | None]:
+    """The task, the commit to push, and the approved commit or None."""
     task = app.store.task(app.key, task_id)
     try:
-        fit = fit_to_merge(app, task_id)
-    except Refused as unfit:
+        candidate = merge_candidate(app, task_id)
+    except Refused as refusal:
         tip = read_ref(app.repo, f"refs/heads/{task.branch}") if task.branch else None
         if tip is None or tip == task.base:
             raise
         if not draft:
-            what = f"Task {task.id} is {task.status}" if task.status is not Status.VERIFIED else unfit.what.rstrip(".")
+            what = (
+                f"Task {task.id} is {task.status}" if task.status is not Status.VERIFIED else refusal.what.rstrip(".")
+            )
             raise Refused(
                 f"{what}: a pull request shows what is approved.",
                 hint=f"Open a draft instead: burnish pr {task.id} --draft",
             ) from None
         return app.store.task(app.key, task_id), tip, None
-    return fit.task, fit.lands, fit.approval.commit
+    return candidate.task, candidate.commit_to_merge, candidate.approval.commit
 
 
 def _remote(app: App, base: str) -> str:
-    """The one that the target is pulled from, else `origin`, else the only one."""
+    """The remote of the target branch, else `origin`, else the only remote."""
     root = app.repo.root
     configured_remote = (
         user_git(root, "config", "--get", f"branch.{base}.remote").stdout.decode(errors="replace").strip()
@@ -150,7 +152,7 @@ def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
 
 def _gh_failed(result: Captured, task: Task) -> BurnishError:
     return BurnishError(
-        f"gh could not open the pull request: {_last(result)}",
+        f"gh could not open the pull request: {_last_line(result)}",
         hint=f"{task.branch} is pushed. Check your login: gh auth status",
     )
 
@@ -172,7 +174,7 @@ def _reason(result: Captured) -> str:
     return found[0] if found else f"exit code {result.exit_code}"
 
 
-def _last(result: Captured) -> str:
+def _last_line(result: Captured) -> str:
     return (_lines(result) or [f"exit code {result.exit_code}"])[-1]
 
 
@@ -260,8 +262,8 @@ def _cycle(cycle: Mapping[str, Any]) -> str:
 
 
 def _foot(task: Task) -> str:
-    words = cost_with_source(task.cost_usd, task.cost_source)
-    cost = f", {words}" if words == UNKNOWN_COST else f", cost {words}" if words else ""
+    cost_text = cost_with_source(task.cost_usd, task.cost_source)
+    cost = f", {cost_text}" if cost_text == UNKNOWN_COST else f", cost {cost_text}" if cost_text else ""
     tokens = f", {task.tokens:,} tokens" if task.tokens else ""
     overrides = f", {task.overrides} overridden by a person" if task.overrides else ""
     count = f"{task.cycle} cycle{'' if task.cycle == 1 else 's'}"

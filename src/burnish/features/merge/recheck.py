@@ -22,7 +22,7 @@ from burnish.engine.ports import CheckedCommit, Deps, Progress
 from burnish.engine.task_setup import TaskSetup, baseline_environment, capture_baseline, isolation_env
 from burnish.engine.transitions import judge_again_on_new_base, status_events
 from burnish.errors import Refused
-from burnish.features.merge.plan import MergePlan, MergeResult, Target
+from burnish.features.merge.plan import MergeCandidate, MergePlan, Target
 from burnish.git.merge import overlap, touched
 from burnish.git.objects import read_commit
 from burnish.git.owned_files import plain_tree
@@ -69,18 +69,18 @@ def working(app: App, progress: Progress) -> Iterator[Deps]:
                 raise KeyboardInterrupt
 
 
-def why_not_clear(app: App, deps: Deps, fit: MergeResult, target: Target, plan: MergePlan) -> str | None:
+def why_not_clear(app: App, deps: Deps, candidate: MergeCandidate, target: Target, plan: MergePlan) -> str | None:
     """Why checks alone do not settle it; None if no path was touched by both sides and nothing new fails."""
-    sides = (read_commit(app.repo, fit.approval.base), target.now)
+    sides = (read_commit(app.repo, candidate.approval.base), target.now)
     began, there = (plain_tree(app.repo, commit.tree) for commit in sides)
     theirs = touched(app.repo, began, there)
-    both = sorted(overlap(touched(app.repo, began, fit.approval.tree), theirs))
+    both = sorted(overlap(touched(app.repo, began, candidate.approval.tree), theirs))
     if both:
         return f"{target.name} has changed {', '.join(both[:3])} as well"
     # a person's command holds no claim, and a task that is rechecked is not being run
     deps = replace(deps, event_log=app.event_log, progress=NotesOnly(deps.progress))
     now = Base(target.now.sha, there, target.name)
-    red = failing(deps, fit.task, app.policy(fit.task), now, plan.commit, began=began)
+    red = failing(deps, candidate.task, app.policy(candidate.task), now, plan.commit, began=began)
     return f"{target.name} has moved, and {red}" if red else None
 
 
@@ -119,12 +119,12 @@ def _clear(report: CheckReport, comparisons: list[Comparison]) -> bool:
     return report.has_cases and all(one.clean and not one.uncountable for one in comparisons)
 
 
-def review_together(app: App, deps: Deps, fit: MergeResult, target: Target, plan: MergePlan, why: str) -> Task:
+def review_together(app: App, deps: Deps, candidate: MergeCandidate, target: Target, plan: MergePlan, why: str) -> Task:
     """Merge the target into the task's branch, and review the result in a new cycle without author work."""
-    task = fit.task
+    task = candidate.task
     deps.progress.note(f"Task {task.id}: {why}, so both together are reviewed.")
-    update_ref(app.repo, fit.ref, plan.commit, fit.tip)
-    app.event_log.record(task.id, *_events(app, fit, target, plan, why))
+    update_ref(app.repo, candidate.ref, plan.commit, candidate.tip)
+    app.event_log.record(task.id, *_events(app, candidate, target, plan, why))
     if deps.event_log.claim([task.id]) is None:
         raise Refused(f"Another process runs task {task.id}.", hint="Wait until it ends: `burnish status`.")
     try:
@@ -139,8 +139,8 @@ def _needs_author(app: App, number: int) -> bool:
     return isinstance(next_step(history, app.policy(history.task)), WorkStep)
 
 
-def _events(app: App, fit: MergeResult, target: Target, plan: MergePlan, why: str) -> list[Event]:
-    task, history = fit.task, app.event_log.history(fit.task.id)
+def _events(app: App, candidate: MergeCandidate, target: Target, plan: MergePlan, why: str) -> list[Event]:
+    task, history = candidate.task, app.event_log.history(candidate.task.id)
     run_data = RunStarted(task.run, base=target.now.sha)
     decision_data = DecisionMade(action="again", by=app.person, why=why, supersede=("review",))
     return [

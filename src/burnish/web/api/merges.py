@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi import Body as FromBody
 
 from burnish.features.merge.merge import MergeRequest, merge
-from burnish.features.merge.pull_request import open_pull
+from burnish.features.merge.pull_request import open_pull_request
 from burnish.runtime.ports import NullProgress
 from burnish.web.api.schemas import ApiModel, Body, Line, MergedOut, MergesOut, Seen, example
 from burnish.web.deps import AppDep, TaskNumber
@@ -71,4 +71,4 @@ def merge_verified(app: AppDep, body: Annotated[MergeAllBody, FromBody()] = Merg
 @router.post("/tasks/{task}/pr", response_model=PullOut)
 def pull_request(app: AppDep, task: TaskNumber, body: Annotated[PullBody, FromBody()] = PullBody()) -> dict[str, Any]:  # noqa: B008
     """Like `burnish pr`: push the branch and open a pull request with the user's git and gh."""
-    return open_pull(app, task, draft=body.draft, into=body.into or None).as_json()
+    return open_pull_request(app, task, draft=body.draft, into=body.into or None).as_json()
