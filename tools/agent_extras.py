@@ -72,7 +72,7 @@ def _left(it: Bench, new: Path) -> list[str]:
     paths = [line[3:] for line in it.repo.git("status", "--porcelain", "-uall").splitlines()]
     hook = STOP_HOOKS[it.program.name]
     # not what it remembers of hooks that it has once run
-    places = (it.repo.path / hook.local_file, it.home / hook.home_folder / hook.own_file)
+    places = (it.repo.path / hook.local_file, it.home / hook.home_folder / hook.user_file)
     files = [str(file) for file in places if file.is_file() and "hook run" in file.read_text()]
     return [path for path in paths if path != new.name and not path.startswith(own)] + files
 

@@ -50,7 +50,7 @@ def _recorded(it: Bench, **changes: Any) -> dict[str, Any]:
         print(f"    {failure.what}")
     folder = max((it.home / "burnish" / "calls").iterdir(), key=lambda path: path.stat().st_mtime) / "try-1"
     outcome = json.loads((folder / "outcome.json").read_text())
-    kept = {name: _tidy(it, folder / name) for name in AGENTS[it.program.name].keeps if (folder / name).exists()}
+    kept = {name: _tidy(it, folder / name) for name in AGENTS[it.program.name].output_files if (folder / name).exists()}
     texts = {name: _tidy(it, folder / name) for name in ("stdout", "stderr")}
     ended = {"ended": outcome["ended"]} if outcome["ended"] != "exit" else {}
     return {"exit_code": outcome["exit_code"], **ended, **texts, "files": kept}

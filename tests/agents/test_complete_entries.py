@@ -38,7 +38,7 @@ def test_an_entry_states_every_fact_itself(name: str) -> None:
 @program
 def test_a_program_has_project_files_and_a_login(name: str) -> None:
     agent = AGENTS[name]
-    assert agent.project_files and agent.keys and agent.login.places and not agent.required_settings
+    assert agent.project_files and agent.keys and agent.login.paths and not agent.required_settings
     assert agent.verified == bool(agent.tested_version) == (name in NAMES), (
         f"`verified` and `tested_version` of agents/{name}.py are set together with tests/agents/samples/{name}.json"
     )
@@ -55,8 +55,8 @@ def test_the_tables_of_the_docs_have_a_row_for_each_program(page: str, name: str
 @pytest.mark.parametrize("name", STOP_HOOKS)
 def test_a_stop_hook_is_in_a_file_that_the_adapter_protects(name: str) -> None:
     agent, hook = AGENTS[name], STOP_HOOKS[name]
-    assert hook.name == name and hook.event and hook.own_file and hook.home_folder
-    assert any(Path(hook.home_folder).is_relative_to(place) for place in agent.login.places)
+    assert hook.name == name and hook.event and hook.user_file and hook.home_folder
+    assert any(Path(hook.home_folder).is_relative_to(place) for place in agent.login.paths)
     assert not hook.home_variable or (hook.home_variable, hook.home_folder) in agent.login.folder_variables
     assert not hook.local_file or is_named(hook.local_file, agent.project_files)
     entry = hook.entry(f"burnish hook run {name} || true", 2)

@@ -21,7 +21,7 @@ def within(path: str, places: tuple[str, ...]) -> bool:
 @each
 def test_the_entry_is_complete(name: str) -> None:
     agent, login = AGENTS[name], AGENTS[name].login
-    assert login.places and login.token_files and login.advice
+    assert login.paths and login.token_files and login.advice
     assert set(login.key_variables) <= set(agent.keys) and login.key_variables
     assert {variable for variable, _ in login.folder_variables} <= set(agent.keys)
     assert bool(login.sessions) == (name not in ("aider", "amp"))
@@ -32,8 +32,8 @@ def test_every_path_lies_in_a_place_that_is_copied(name: str) -> None:
     login = AGENTS[name].login
     paths = [*login.skipped, *(file.path for file in login.token_files), *login.sessions]
     paths += [path for _, path in login.session_variables]
-    assert [path for path in paths if not within(path, login.places)] == []
-    assert not any(path.startswith(("/", "~")) for path in (*paths, *login.places))
+    assert [path for path in paths if not within(path, login.paths)] == []
+    assert not any(path.startswith(("/", "~")) for path in (*paths, *login.paths))
 
 
 @each

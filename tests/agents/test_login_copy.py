@@ -39,7 +39,7 @@ def home(tmp_path: Path) -> Path:
 
 def plan(home: Path, **changes: object) -> CopyPlan:
     values = {
-        "places": (home / ".claude", home / ".claude.json"),
+        "paths": (home / ".claude", home / ".claude.json"),
         "skipped": (str(home / ".claude/projects"),),
         "token_files": (home / ".claude/.credentials.json",),
     }
@@ -102,7 +102,7 @@ def test_a_login_outside_of_the_home_is_copied_to_the_same_place(home: Path, tmp
     apart = tmp_path / "apart"
     apart.mkdir()
     (apart / "auth.json").write_text('{"tokens": {"refresh_token": "SECRET-RT"}}')
-    with login_copy(tmp_path / "logins", CopyPlan(home, places=(apart,), token_files=(apart / "auth.json",))) as copy:
+    with login_copy(tmp_path / "logins", CopyPlan(home, paths=(apart,), token_files=(apart / "auth.json",))) as copy:
         (shared,) = copy.shared
         assert shared.target == apart and shared.writable and shared.source.is_relative_to(copy.folder)
         assert (shared.source / "auth.json").read_text() == '{"tokens": {"refresh_token": ""}}'

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from burnish.agents.prices import CHECKED, PRICES, cost
+from burnish.agents.prices import CHECKED_ON, PRICES, cost
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_gateways_write_the_number_with_a_dot() -> None:
 
 
 def test_the_table_says_when_it_was_compared() -> None:
-    assert date.fromisoformat(CHECKED) >= date(2026, 11, 15)
+    assert date.fromisoformat(CHECKED_ON) >= date(2026, 11, 15)

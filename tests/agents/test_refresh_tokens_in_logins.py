@@ -88,7 +88,7 @@ def copied(tmp_path: Path, name: str, data: bytes) -> tuple[bytes | None, list[P
     home = tmp_path / "home"
     (home / ".claude").mkdir(parents=True)
     (home / ".claude" / name).write_bytes(data)
-    with login_copy(tmp_path / "logins", CopyPlan(home, places=(home / ".claude",))) as copy:
+    with login_copy(tmp_path / "logins", CopyPlan(home, paths=(home / ".claude",))) as copy:
         file = copy.home / ".claude" / name
         return (file.read_bytes() if file.exists() else None), copy.left_out
 

@@ -202,7 +202,7 @@ def run_in(tree: Path, files: dict[str, str], command: str) -> CheckReport:
         path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    env = check_environment(os.environ, places=(tree,))
+    env = check_environment(os.environ, roots=(tree,))
     spec = CheckSpec("test", command, timeout_seconds=120)
     (report,) = run_checks([spec], place=Placement.plain(tree), out_dir=tree.parent / f"out-{tree.name}", env=env)
     return report

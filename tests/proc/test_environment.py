@@ -57,7 +57,7 @@ def test_directories_that_may_not_be_searched_are_left_out() -> None:
             closed.chmod(0)
             path = f"{closed}/bin:/usr/bin"
             try:
-                found = listed_environment({"PATH": path}, places=[closed])
+                found = listed_environment({"PATH": path}, roots=[closed])
                 return found["PATH"], programs_below(home, {home}, argv=(f"{closed}/bin/tool",), path=path).places
             finally:
                 closed.chmod(0o700)

@@ -301,7 +301,7 @@ class TaskChecks:
     def _installed_modules(self, commands: Sequence[str]) -> frozenset[str]:
         """Modules that checks can import from the environments of the checkout, of set-up, and on PATH."""
         layers = sorted((self.trees.home / "environments" / self.trees.key).glob("*"))
-        path = check_environment(os.environ, places=(self.checkout,))["PATH"]
+        path = check_environment(os.environ, roots=(self.checkout,))["PATH"]
         return environment_modules((self.checkout, *layers), path=path, home=Path.home(), commands=commands)
 
     def command(
@@ -324,8 +324,8 @@ class TaskChecks:
         spec = CheckSpec("command", command, timeout_seconds=SETUP_SECONDS)
         credentials = self.trees.gives_credentials(tree)
         with self._workspace(cwd) as workspace:
-            places = () if workspace.sandbox else (self.checkout,)
-            variables = setup_environment(os.environ, places=places, extra=env, credentials=credentials)
+            roots = () if workspace.sandbox else (self.checkout,)
+            variables = setup_environment(os.environ, roots=roots, extra=env, credentials=credentials)
             place = workspace.placement(variables, index_settings(Path.home(), credentials=credentials))
             context = CheckContext(cwd, lambda _: variables, lambda _: place)
             (report,) = self.run([spec], place=context, out_dir=out_dir, env={})

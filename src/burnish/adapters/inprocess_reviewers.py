@@ -49,7 +49,7 @@ def _static(project: Project, request: StaticReviewRequest, stop: StopToken, con
         checkout=project.root,
         base_text=base_text,
         new_text=Contents(project, request.commit, list(request.change.paths)).get,
-        env=check_environment(os.environ, places=(project.root,)),
+        env=check_environment(os.environ, roots=(project.root,)),
         comparisons=request.comparisons,
         test=request.test,
         stop=stop,

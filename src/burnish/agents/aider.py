@@ -39,7 +39,7 @@ _OWN_ERROR = re.compile(r"> (?:litellm\.)?\w*Error:")
 _MOST_TRIES = 5
 
 LOGIN_FILES = Login(
-    places=(".aider", ".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json"),
+    paths=(".aider", ".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json"),
     skipped=(".aider/caches", ".aider/analytics.json"),
     token_files=(TokenFile(".aider/oauth-keys.json"),),
     key_variables=(
@@ -70,7 +70,7 @@ class AiderAgent:
         "OLLAMA_API_BASE",
         "AIDER_MODEL",
     )
-    keeps: tuple[str, ...] = (_CHAT,)
+    output_files: tuple[str, ...] = (_CHAT,)
     # it keeps histories in the repository, and no flag stops it from reading `.env`
     project_files: tuple[str, ...] = (".aider*", ".env")
     login: Login = LOGIN_FILES

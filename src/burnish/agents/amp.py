@@ -23,7 +23,7 @@ from burnish.core.agent import AgentReply, AgentRequest
 _WRITERS = ("create_file", "edit_file", "undo_edit", "Bash", "Task")
 
 LOGIN_FILES = Login(
-    places=(".config/amp", ".local/share/amp"),
+    paths=(".config/amp", ".local/share/amp"),
     skipped=(".local/share/amp/threads", ".local/share/amp/history.jsonl", ".local/share/amp/logs"),
     token_files=(TokenFile(".local/share/amp/secrets.json"),),
     key_variables=("AMP_API_KEY",),
@@ -40,7 +40,7 @@ class AmpAgent:
     verified: bool = False
     tested_version: str = ""
     keys: tuple[str, ...] = ("AMP_API_KEY", "AMP_URL")
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp", ".agents", ".claude")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()

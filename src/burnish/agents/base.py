@@ -93,7 +93,7 @@ class FinishedCall:
     # the session that was resumed, and what its earlier calls had used
     resumed: str | None = None
     session_usage: Mapping[str, int] | None = None
-    # what the program left in call_dir under the names the adapter asks for in `keeps`
+    # what the program left in call_dir under the names in `output_files`
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -161,7 +161,7 @@ class Agent(Protocol):
         ...
 
     @property
-    def keeps(self) -> tuple[str, ...]:
+    def output_files(self) -> tuple[str, ...]:
         """Files that the program writes into call_dir and that `read` needs."""
         ...
 
@@ -288,7 +288,7 @@ class Login:
     """All paths are relative to the home directory and use `/`."""
 
     # files and folders that are copied for a call: credentials, settings, instructions of the user
-    places: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     # parts of them that are not copied, `*` within a name: sessions, histories, logs, caches
     skipped: tuple[str, ...] = ()
     token_files: tuple[TokenFile, ...] = ()
@@ -311,7 +311,7 @@ class Login:
     advice: str = ""
 
     def located(self, path: str, home: Path, env: Mapping[str, str]) -> Path:
-        """Where a place is, with the variables that move it."""
+        """The absolute path, with the variables that move it."""
         for variable, folder in (*self.folder_variables, *_XDG):
             value = env.get(variable, "")
             if value.startswith("/") and Path(path).is_relative_to(folder):
@@ -336,7 +336,7 @@ class StopHook:
     name: str
     event: str
     # below the user's home directory, or below the folder that `home_variable` names
-    own_file: str
+    user_file: str
     # in the checkout; "": the program has no such file
     local_file: str = ""
     home_variable: str = ""
@@ -357,7 +357,7 @@ class StopHook:
         if root is not None and self.local_file:
             return root / self.local_file
         folder = env.get(self.home_variable, "") if self.home_variable else ""
-        return (Path(folder) if folder else Path.home() / self.home_folder) / self.own_file
+        return (Path(folder) if folder else Path.home() / self.home_folder) / self.user_file
 
     def entry(self, command: str, seconds: int) -> dict[str, Any]:
         """What to add to the settings so that the program runs `command` for at most `seconds`."""

@@ -31,15 +31,15 @@ from burnish.agents.prices import cost
 from burnish.agents.usage import TokenCount, are_token_counts, billed, dollars, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
 
-# The tools do not exist then, in subagents neither. `Bash(git diff:*)` would not do: `--output` writes files.
-_LOOK = ("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode", "dontAsk")
+# Other tools do not exist then, not even in subagents. `Bash(git diff:*)` is not allowed: `--output` writes files.
+_READ_ONLY_TOOLS = ("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode", "dontAsk")
 # acceptEdits alone refuses most commands; skipping all permissions is refused to root.
-_WORK = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
+_AUTHOR_TOOLS = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
 _TOKEN_KEYS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _LOGIN = "Run `claude` once and log in, or set ANTHROPIC_API_KEY."
 
 LOGIN_FILES = Login(
-    places=(".claude", ".claude.json", ".config/claude"),
+    paths=(".claude", ".claude.json", ".config/claude"),
     skipped=(
         *(".claude/projects", ".claude/todos", ".claude/tasks", ".claude/plans", ".claude/sessions"),
         *(".claude/history.jsonl", ".claude/file-history", ".claude/paste-cache", ".claude/session-env"),
@@ -51,7 +51,7 @@ LOGIN_FILES = Login(
     folder_variables=(("CLAUDE_CONFIG_DIR", ".claude"),),
     programs=("claude-agent-acp", "claude-code-acp"),
     key_variables=("CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-    # it renews a token that has expired or is about to, and asks no model
+    # renews a token that has expired or soon will, without calling a model
     refresh=("auth", "status"),
     advice="Run `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN, or set ANTHROPIC_API_KEY.",
 )
@@ -59,8 +59,8 @@ _USAGE_REPORT = UsageReport(has_cost=True)
 _STOP_HOOK = StopHook(
     "claude",
     "Stop",
-    own_file="settings.json",
-    # the user's own, not the team's
+    user_file="settings.json",
+    # the user's file, which is not shared by git
     local_file=".claude/settings.local.json",
     home_variable="CLAUDE_CONFIG_DIR",
     home_folder=".claude",
@@ -81,8 +81,8 @@ class ClaudeAgent:
         "CLAUDE_CONFIG_DIR",
         "XDG_CONFIG_HOME",
     )
-    keeps: tuple[str, ...] = ()
-    # `.ignore` and `.rgignore` hide files from its search, which is ripgrep
+    output_files: tuple[str, ...] = ()
+    # claude searches with ripgrep, which skips files listed in `.ignore` and `.rgignore`
     project_files: tuple[str, ...] = (
         "CLAUDE.md",
         "CLAUDE.local.md",
@@ -100,9 +100,9 @@ class ClaudeAgent:
     stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
-        # `user`: hooks in the repository's own .claude/settings.json would run without being asked for
+        # `user`: hooks in the repository's .claude/settings.json would run without permission
         argv = [self.program, "-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "user"]
-        argv += _LOOK if request.read_only else _WORK
+        argv += _READ_ONLY_TOOLS if request.read_only else _AUTHOR_TOOLS
         if request.model:
             argv += ["--model", request.model]
         if request.schema:
@@ -114,7 +114,7 @@ class ClaudeAgent:
             "DISABLE_AUTOUPDATER": "1",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1",
-            # by default it retries for minutes, also with a wrong key; burnish retries as its own settings say
+            # by default it retries for minutes, also with a wrong key; burnish retries according to its settings
             "CLAUDE_CODE_MAX_RETRIES": "1",
             "API_TIMEOUT_MS": "300000",
         }
@@ -135,7 +135,7 @@ class ClaudeAgent:
             return problem
         result = results[max(results)]
         result_text = text_or_empty(result.get("result"))
-        # not by `subtype` alone: that says "success" for a wrong key
+        # `subtype` alone is not enough: it is "success" even with a wrong key
         if is_failed(result) or call.exit_code != 0 or no_answer(result_text):
             status = result.get("api_error_status")
             message = result_text or ", ".join(map(str, result.get("errors") or ())) or str(result.get("subtype"))
@@ -187,7 +187,7 @@ def _tokens(result: Json) -> TokenCount:
 
 
 def _model(result: Json) -> str | None:
-    """The one that did most of the work; small ones help it."""
+    """The model with the most output tokens; a call may also use smaller models."""
     models = result.get("modelUsage")
     if not isinstance(models, dict) or not models:
         return None

@@ -45,7 +45,7 @@ _REFRESH = "".join(
 )
 
 LOGIN_FILES = Login(
-    places=(".codex",),
+    paths=(".codex",),
     skipped=(
         *(".codex/sessions", ".codex/archived_sessions", ".codex/history.jsonl", ".codex/log", ".codex/*.sqlite*"),
         *(".codex/tmp", ".codex/worktrees", ".codex/shell_snapshots", ".codex/thread-writer-locks"),
@@ -77,7 +77,7 @@ class _Turn:
 _STOP_HOOK = StopHook(
     "codex",
     "Stop",
-    own_file="hooks.json",
+    user_file="hooks.json",
     home_variable="CODEX_HOME",
     home_folder=".codex",
     note="Codex runs a hook only once you have trusted it: it asks when you start it the next time, or see /hooks.",
@@ -91,7 +91,7 @@ class CodexAgent:
     verified: bool = True
     tested_version: str = "0.166.0"
     keys: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENTS.override.md", ".codex", ".agents")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()

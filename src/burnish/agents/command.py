@@ -49,7 +49,7 @@ class CommandAgent:
     verified: bool = True
     tested_version: str = ""
     keys: tuple[str, ...] = ()
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES
     login: Login = NO_LOGIN
     required_settings: tuple[str, ...] = ("argv",)

@@ -83,10 +83,10 @@ class ConfinedLogins:
 
     def _owner(self, entry: AgentSettings) -> Agent | None:
         """The adapter whose login it is; of a `command` or `acp` agent that of the program it starts."""
-        if self.agents[entry.kind].login.places:
+        if self.agents[entry.kind].login.paths:
             return self.agents[entry.kind]
         name = Path(entry.argv[0]).name if entry.argv else ""
-        by_program = (agent for agent in self.agents.values() if agent.login.places)
+        by_program = (agent for agent in self.agents.values() if agent.login.paths)
         names = ((agent, {agent.program, *agent.login.programs}) for agent in by_program)
         return next((agent for agent, programs in names if name in programs), None)
 
@@ -94,14 +94,14 @@ class ConfinedLogins:
         def real(path: str, of: Login = login) -> Path:
             return self._real(of.located(path, self.home, env))
 
-        settings_places = [self._real(Path(path).expanduser()) for path in entry.login]
+        configured_paths = [self._real(Path(path).expanduser()) for path in entry.login]
         # whatever a setting lists: the same files are secret, and the same folders private
         logins = (login, *(agent.login for agent in self.agents.values()))
         folder = _session_folder(request, entry)
         sessions = {real(path): folder / path.replace("/", "_") for path in login.sessions} if folder else {}
         return CopyPlan(
             self.home.resolve(),
-            places=(*map(real, login.places), *settings_places),
+            paths=(*map(real, login.paths), *configured_paths),
             skipped=tuple(dict.fromkeys(_pattern(real(path, one)) for one in logins for path in one.skipped)),
             token_files=tuple({real(file.path, one) for one in logins for file in one.token_files}),
             sessions=sessions,
@@ -128,7 +128,7 @@ def _mounts(plan: CopyPlan, copy: LoginCopy) -> tuple[Mount, ...]:
     if plan.home == Path("/"):
         home = []
     else:
-        places = [path.relative_to(plan.home) for path in plan.places if path.is_relative_to(plan.home)]
+        places = [path.relative_to(plan.home) for path in plan.paths if path.is_relative_to(plan.home)]
         folders = [place for place in places if (copy.home / place).is_dir()]
         home = [Mount(plan.home / place, "write", source=copy.home / place) for place in (Path(), *folders)]
     other_mounts = [Mount(one.target, "write" if one.writable else "read", source=one.source) for one in copy.shared]
@@ -155,7 +155,7 @@ class CopyPlan:
     """What to copy; absolute paths as they are outside the sandbox."""
 
     home: Path
-    places: tuple[Path, ...] = ()
+    paths: tuple[Path, ...] = ()
     # patterns of absolute paths
     skipped: tuple[str, ...] = ()
     token_files: tuple[Path, ...] = ()
@@ -275,7 +275,7 @@ class _Copier:
 
     def fill(self) -> None:
         # the outer one first, so that a place within another one is not copied twice
-        places = sorted(dict.fromkeys(self.plan.places), key=lambda place: len(place.parts))
+        places = sorted(dict.fromkeys(self.plan.paths), key=lambda place: len(place.parts))
         folders: list[Path] = []
         for number, place in enumerate(places):
             if not any(place.is_relative_to(other) for other in folders) and place.exists():

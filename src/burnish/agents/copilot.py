@@ -14,12 +14,12 @@ from burnish.core.agent import AgentReply, AgentRequest
 _LOGIN = "Run `copilot login`, or set COPILOT_GITHUB_TOKEN."
 _USAGE = "usage.json"
 # The same limit three times: the available tools, the denied tools, and no one to ask for permission.
-_LOOK = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
+_READ_ONLY_TOOLS = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
 _MOST_TRIES = 2
 
 # its token comes from GitHub and lasts
 LOGIN_FILES = Login(
-    places=(".copilot", ".config/github-copilot"),
+    paths=(".copilot", ".config/github-copilot"),
     skipped=(
         *(".copilot/session-state", ".copilot/session-store.db*", ".copilot/history-session-state"),
         *(".copilot/logs", ".copilot/pkg", ".copilot/command-history-state.json"),
@@ -37,7 +37,7 @@ _USAGE_REPORT = UsageReport(
 _STOP_HOOK = StopHook(
     "copilot",
     "agentStop",
-    own_file="hooks/burnish.json",
+    user_file="hooks/burnish.json",
     home_folder=".copilot",
     timeout_key="timeoutSec",
     flat=True,
@@ -66,7 +66,7 @@ class CopilotAgent:
         "COPILOT_PROVIDER_TYPE",
         "COPILOT_PROVIDER_WIRE_API",
     )
-    keeps: tuple[str, ...] = (_USAGE,)
+    output_files: tuple[str, ...] = (_USAGE,)
     project_files: tuple[str, ...] = (
         *("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".copilot", ".mcp.json", ".vscode/mcp.json"),
         *(".github/copilot-instructions.md", ".github/instructions", ".github/copilot", ".github/mcp.json"),
@@ -82,7 +82,7 @@ class CopilotAgent:
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "--output-format", "json", "--no-color", "--disable-client-telemetry"]
         argv += ["--usage-output-file", str(request.call_dir / _USAGE)]
-        argv += _LOOK if request.read_only else ["--allow-all-tools"]
+        argv += _READ_ONLY_TOOLS if request.read_only else ["--allow-all-tools"]
         if request.model:
             argv += ["--model", request.model]
         if settings.resume and request.session:

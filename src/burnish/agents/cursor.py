@@ -21,7 +21,7 @@ from burnish.agents.jsonlines import progress_line, read_events, text_or_empty
 from burnish.core.agent import AgentReply, AgentRequest
 
 LOGIN_FILES = Login(
-    places=(".cursor", ".config/cursor"),
+    paths=(".cursor", ".config/cursor"),
     skipped=(".cursor/chats", ".cursor/projects", ".cursor/extensions"),
     token_files=(TokenFile(".config/cursor/auth.json", ("accessToken",)),),
     sessions=(".cursor/chats",),
@@ -38,7 +38,7 @@ class CursorAgent:
     verified: bool = False
     tested_version: str = ""
     keys: tuple[str, ...] = ("CURSOR_API_KEY",)
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = (
         *("AGENTS.md", "CLAUDE.md", ".cursor", ".cursorrules", ".cursorignore", ".cursorindexingignore"),
         ".mcp.json",

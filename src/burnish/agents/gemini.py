@@ -18,7 +18,10 @@ _STATUSES = (400, 401, 403, 404, 429, 500, 502, 503, 504)
 _LOGIN = "Run `gemini` once and log in, or set GEMINI_API_KEY."
 _TOOLS = {"discoveryCommand": "", "callCommand": ""}
 # whatever the user allows without being asked
-_LOOK = {"allowed": [], "exclude": ["write_file", "replace", "run_shell_command", "invoke_agent", "activate_skill"]}
+_READ_ONLY_TOOLS = {
+    "allowed": [],
+    "exclude": ["write_file", "replace", "run_shell_command", "invoke_agent", "activate_skill"],
+}
 # The names of all files would stand before the prompt, without a fence, and the author of a change chooses them.
 _NO_TREE = {"includeDirectoryTree": False}
 # Whatever other names the user or the repository sets: reviewers get these files as the base has them, and no others.
@@ -35,7 +38,7 @@ _SETTINGS = {
 }
 
 LOGIN_FILES = Login(
-    places=(".gemini",),
+    paths=(".gemini",),
     skipped=(".gemini/tmp", ".gemini/history", ".gemini/projects.json", ".gemini/antigravity*"),
     token_files=(
         TokenFile(".gemini/oauth_creds.json", ("expiry_date",)),
@@ -54,7 +57,7 @@ _USAGE_REPORT = UsageReport(has_model=True, omits_over_acp="gemini reports no th
 _STOP_HOOK = StopHook(
     "gemini",
     "AfterAgent",
-    own_file="settings.json",
+    user_file="settings.json",
     local_file=".gemini/settings.json",
     home_folder=".gemini",
     refusal="deny",
@@ -78,7 +81,7 @@ class GeminiAgent:
         "GOOGLE_APPLICATION_CREDENTIALS",
         "GEMINI_CLI_HOME",
     )
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("GEMINI.md", "AGENTS.md", ".gemini", ".geminiignore", ".agents")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
@@ -154,7 +157,7 @@ def _own_settings(request: AgentRequest) -> dict[str, Any]:
     if request.quotes_change:
         settings["context"] = _NO_TREE | _INSTRUCTIONS
     if request.read_only:
-        settings["tools"] = _TOOLS | _LOOK
+        settings["tools"] = _TOOLS | _READ_ONLY_TOOLS
     return settings
 
 

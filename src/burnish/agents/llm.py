@@ -55,7 +55,7 @@ class LlmAgent:
         "OLLAMA_API_KEY",
         "OLLAMA_BASE_URL",
     )
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()
     login: Login = NO_LOGIN
     required_settings: tuple[str, ...] = ()

@@ -26,8 +26,8 @@ from burnish.core.agent import AgentReply, AgentRequest, Use
 
 _LOGIN = "Run `opencode auth login`, or name the variable with the key under `env:` of the agent."
 # Its `plan` agent may still run commands, and `git diff*` alone would write files by `--output`.
-_LOOK = dict.fromkeys(("edit", "write", "bash", "task", "webfetch", "external_directory", "skill"), "deny")
-_WORK = {"*": "allow", "question": "deny"}
+_READ_ONLY_TOOLS = dict.fromkeys(("edit", "write", "bash", "task", "webfetch", "external_directory", "skill"), "deny")
+_AUTHOR_TOOLS = {"*": "allow", "question": "deny"}
 _QUIET = (
     *("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD"),
     *("OPENCODE_DISABLE_DEFAULT_PLUGINS", "OPENCODE_DISABLE_SHARE"),
@@ -39,7 +39,7 @@ _MOST_TRIES = 3
 _REFUSED = re.compile(r'^timestamp=(\S+) .*message="stream error".* small=false .*error\.error="(.*)"$', re.MULTILINE)
 
 LOGIN_FILES = Login(
-    places=(".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"),
+    paths=(".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"),
     skipped=(
         *(".local/share/opencode/opencode*.db*", ".local/share/opencode/storage", ".local/share/opencode/log"),
         *(".local/share/opencode/snapshot", ".local/share/opencode/tool-output", ".local/share/opencode/project"),
@@ -84,7 +84,7 @@ class OpencodeAgent:
         "XDG_CONFIG_HOME",
         "XDG_DATA_HOME",
     )
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = (
         *("AGENTS.md", "CLAUDE.md", "CONTEXT.md", "opencode.json", "opencode.jsonc", ".opencode", ".claude", ".agents"),
         *(".ignore", ".rgignore"),
@@ -106,9 +106,9 @@ class OpencodeAgent:
         if request.read_only:
             # an agent of our own: what the user allows to the usual ones would count more than a general rule
             argv += ["--agent", "burnish-review"]
-            reviewer = {"mode": "primary", "description": "reviews", "permission": _LOOK}
+            reviewer = {"mode": "primary", "description": "reviews", "permission": _READ_ONLY_TOOLS}
             env["OPENCODE_CONFIG_CONTENT"] = json.dumps({"agent": {"burnish-review": reviewer}})
-        env["OPENCODE_PERMISSION"] = json.dumps(_LOOK if request.read_only else _WORK)
+        env["OPENCODE_PERMISSION"] = json.dumps(_READ_ONLY_TOOLS if request.read_only else _AUTHOR_TOOLS)
         return Call(tuple(argv), stdin=request.prompt, env=env)
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:

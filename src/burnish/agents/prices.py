@@ -1,15 +1,15 @@
-"""What models cost, for programs that count tokens and not money. List prices; a plan of yours may be cheaper."""
+"""Prices of models, for programs that report tokens but no cost. List prices; a subscription may be cheaper."""
 
 from __future__ import annotations
 
 import re
 
-# Compared on this day with the makers' pages as far as they could be read, and with the open price list genai-prices
-# 0.2.1. Offers that run out are not taken into account; a maker may ask more for very long prompts. The price of
+# The date of the last comparison with the providers' pages, as far as they could be read, and with the open price list
+# genai-prices 0.2.1. Temporary discounts are ignored; a provider may charge more for very long prompts. The price of
 # qwen3-coder-plus, which depends on the region, could not be confirmed.
-CHECKED = "2026-11-15"
-# USD per million tokens: new input, cached input, output. A model that is not listed has no price here, rather
-# than that of a name like it.
+CHECKED_ON = "2026-11-15"
+# USD per million tokens: new input, cached input, output. A model that is not listed has no price; the
+# price of a similar name is not used.
 PRICES: dict[str, tuple[float, float, float]] = {
     "claude-fable-5": (10.00, 1.00, 50.00),
     "claude-fable-5-1": (10.00, 0.25, 50.00),
@@ -26,7 +26,7 @@ PRICES: dict[str, tuple[float, float, float]] = {
     "claude-sonnet-4-5": (3.00, 0.30, 15.00),
     "claude-sonnet-4-6": (3.00, 0.30, 15.00),
     "claude-sonnet-5": (2.00, 0.20, 10.00),
-    # one of the two sources gives half of that for cached input: the dearer one counts, since budgets hang on it
+    # one of the two sources gives half of that for cached input: the higher price is used, because budgets depend on it
     "claude-sonnet-5-5": (2.00, 0.20, 10.00),
     "gemini-2.5-flash": (0.30, 0.03, 2.50),
     "gemini-2.5-flash-lite": (0.10, 0.01, 0.40),
@@ -73,15 +73,15 @@ PRICES: dict[str, tuple[float, float, float]] = {
     "o4-mini": (1.10, 0.275, 4.40),
     "qwen3-coder-plus": (1.00, 0.10, 5.00),
 }
-# the day of a release, and words that do not change the price
-_ENDINGS = re.compile(r"(?:-latest|-preview|-exp|[-@]?20\d{2}-?\d{2}-?\d{2}|-\d{2}-20\d{2})+$")
+# release dates and suffixes that do not change the price
+_SUFFIXES = re.compile(r"(?:-latest|-preview|-exp|[-@]?20\d{2}-?\d{2}-?\d{2}|-\d{2}-20\d{2})+$")
 
 
 def cost(model: str | None, *, new: int, cached: int = 0, out: int = 0) -> float | None:
     """In USD; None for a model that is not listed."""
-    name = _ENDINGS.sub("", (model or "").lower().rsplit("/", 1)[-1])
+    name = _SUFFIXES.sub("", (model or "").lower().rsplit("/", 1)[-1])
     if name.startswith("claude-"):
-        # gateways write its number with a dot
+        # gateways write the version with a dot
         name = name.replace(".", "-")
     if name not in PRICES:
         return None

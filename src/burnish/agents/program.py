@@ -58,9 +58,9 @@ def agent_environment(
 ) -> dict[str, str]:
     """The listed variables, the agent's keys, what `env:` names, the request's own, and where it is."""
     # A reviewer does not take programs from a directory that the author of the change could write to.
-    places = (checkout,) if request.read_only else (request.cwd, checkout)
+    roots = (checkout,) if request.read_only else (request.cwd, checkout)
     return {
-        **listed_environment(source, places=places, extra=(*keys, *settings.env)),
+        **listed_environment(source, roots=roots, extra=(*keys, *settings.env)),
         **request.env,
         "BURNISH_TASK": str(int(request.task)),
         "BURNISH_CYCLE": str(int(request.cycle)),

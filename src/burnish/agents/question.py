@@ -132,7 +132,7 @@ class AgentCall:
             model=self._model(folder),
             resumed=request.session if self.entry.resume else None,
             session_usage=request.session_usage if self.entry.resume else None,
-            files={name: _text(folder / name, errors="replace") for name in self.agent.keeps},
+            files={name: _text(folder / name, errors="replace") for name in self.agent.output_files},
         )
 
     def read(self, folder: Path, record: ExitRecord, meter: Meter | None = None) -> AgentReply | AgentFailure:

@@ -51,7 +51,7 @@ _SETTINGS = {
 }
 
 LOGIN_FILES = Login(
-    places=(".qwen",),
+    paths=(".qwen",),
     skipped=(".qwen/projects", ".qwen/tmp", ".qwen/history", ".qwen/debug", ".qwen/todos", ".qwen/logs"),
     token_files=(
         TokenFile(".qwen/oauth_creds.json", ("expiry_date",)),
@@ -64,7 +64,7 @@ LOGIN_FILES = Login(
 )
 _USAGE_REPORT = UsageReport(has_model=True)
 _STOP_HOOK = StopHook(
-    "qwen", "Stop", own_file="settings.json", local_file=".qwen/settings.json", home_folder=".qwen", per_second=1000
+    "qwen", "Stop", user_file="settings.json", local_file=".qwen/settings.json", home_folder=".qwen", per_second=1000
 )
 
 
@@ -81,7 +81,7 @@ class QwenAgent:
         "DASHSCOPE_API_KEY",
         "BAILIAN_CODING_PLAN_API_KEY",
     )
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("QWEN.md", "AGENTS.md", ".qwen", ".qwenignore", ".agents")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()

@@ -270,7 +270,7 @@ class AgentRunner:
                 visible = (*readable, *([Path(entry.script)] if entry.script else []))
                 # what it prints is what it is billed and judged by: it may not be rewritten from inside
                 outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr", *RECORDS))
-                for_mounts = variables_for_mounts(env, places=(request.cwd, self._checkout))
+                for_mounts = variables_for_mounts(env, roots=(request.cwd, self._checkout))
                 login = stack.enter_context(self._logins.mounted(request, entry, for_mounts))
                 view = stack.enter_context(self._view(request, folder))
                 for warning in login.warnings:

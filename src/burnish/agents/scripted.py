@@ -29,7 +29,7 @@ class ScriptedAgent:
     verified: bool = True
     tested_version: str = ""
     keys: tuple[str, ...] = ()
-    keeps: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()
     login: Login = NO_LOGIN
     required_settings: tuple[str, ...] = ("script",)

@@ -70,10 +70,10 @@ _INDEX_SETTINGS = (
 
 
 def check_environment(
-    source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Mapping[str, str] | None = None
+    source: Mapping[str, str], *, roots: Iterable[Path] = (), extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The environment of checks; a `.venv` in one of `places` comes first on the PATH."""
-    env = listed_environment(source, places=places)
+    """The environment of checks; a `.venv` in one of `roots` comes first on the PATH."""
+    env = listed_environment(source, roots=roots)
     proxies = {name for proxy in PROXIES for name in (proxy, proxy.upper())}
     variables = {name: without_credentials(value) if name in proxies else value for name, value in env.items()}
     # With CI set, test runners print plain text, run once and do not prompt.
@@ -83,7 +83,7 @@ def check_environment(
 def setup_environment(
     source: Mapping[str, str],
     *,
-    places: Iterable[Path] = (),
+    roots: Iterable[Path] = (),
     extra: Mapping[str, str] | None = None,
     credentials: bool = True,
 ) -> dict[str, str]:
@@ -92,7 +92,7 @@ def setup_environment(
     With `credentials=False` only the URLs of indexes and proxies stay.
     """
     indexes = [name for name in source if name in INDEXES or _NAMED_INDEX_VARIABLE.fullmatch(name)]
-    env = listed_environment(source, places=places, extra=indexes)
+    env = listed_environment(source, roots=roots, extra=indexes)
     if not credentials:
         proxies = {name for proxy in PROXIES for name in (proxy, proxy.upper())}
         env = {

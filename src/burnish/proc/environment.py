@@ -66,28 +66,28 @@ def is_below(path: str, folders: Collection[str]) -> bool:
 
 
 def listed_environment(
-    source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Iterable[str] = ()
+    source: Mapping[str, str], *, roots: Iterable[Path] = (), extra: Iterable[str] = ()
 ) -> dict[str, str]:
-    """PATH (the `.venv` of `places` first), language, terminal, user, proxy, certificates, and the `extra` names."""
+    """PATH (the `.venv` of `roots` first), language, terminal, user, proxy, certificates, and the `extra` names."""
     names = {*LISTED, *PROXIES, *(name.upper() for name in PROXIES), *CA_FILES, *CA_SWITCHES, *extra}
     variables = {name: value for name, value in source.items() if name in names}
     variables |= {name: source[name] for name in LOCALE if _LOCALE.fullmatch(source.get(name, ""))}
     # Not Path.is_dir(), which raises if a parent directory is not searchable.
-    venvs = (bin_dir for place in places if os.path.isdir(bin_dir := str(place / ".venv" / "bin")))  # noqa: PTH112
+    venvs = (bin_dir for root in roots if os.path.isdir(bin_dir := str(root / ".venv" / "bin")))  # noqa: PTH112
     variables["PATH"] = os.pathsep.join([*venvs, source.get("PATH") or os.defpath])
     return variables
 
 
-def variables_for_mounts(env: Mapping[str, str], *, places: Iterable[Path] = ()) -> dict[str, str]:
+def variables_for_mounts(env: Mapping[str, str], *, roots: Iterable[Path] = ()) -> dict[str, str]:
     """The part of `env` that may affect what a sandbox mounts: values of the user's own environment.
 
     `isolation.env` of a repository sets others. They reach the program, but open nothing: neither by `SSL_CERT_DIR` or
-    `CLAUDE_CONFIG_DIR` nor by a folder on PATH that is neither on the user's nor in `places`.
+    `CLAUDE_CONFIG_DIR` nor by a folder on PATH that is neither on the user's nor in `roots`.
     """
     # An empty folder always replaces TMPDIR.
     own = {name: value for name, value in env.items() if name == "TMPDIR" or os.environ.get(name) == value}
     allowed_entries = {*os.environ.get("PATH", "").split(os.pathsep), *os.defpath.split(os.pathsep)}
-    inner = [Path(os.path.realpath(place)) for place in places]
+    inner = [Path(os.path.realpath(root)) for root in roots]
     entries = [
         entry
         for entry in env.get("PATH", "").split(os.pathsep)

@@ -79,7 +79,7 @@ class CheckTree:
         assert self.sandbox
         overlays = self._overlays(name) if self.overlays else []
         tree = overlays[0].target if overlays else self.files
-        env = variables_for_mounts(env, places=(self.path,))
+        env = variables_for_mounts(env, roots=(self.path,))
         home = self._home()
         packages = show_package_caches(
             self.sandbox.home, env, self.scratch, programs=True, added_files=self.environment.home

@@ -54,7 +54,7 @@ class WorkspaceTree:
     def variables(self, extra: Mapping[str, str]) -> dict[str, str]:
         """The variables of checks, with the programs of its environments first on PATH."""
         if self.sandbox is None:
-            return check_environment(os.environ, places=(self.files, self.project.root), extra=extra)
+            return check_environment(os.environ, roots=(self.files, self.project.root), extra=extra)
         env = check_environment(os.environ, extra=extra)
         own = [str(self.path / folder.programs) for folder in self._folders if folder.kind == "python"]
         return env | {"PATH": os.pathsep.join(dict.fromkeys([*own, *env["PATH"].split(os.pathsep)]))}
@@ -80,7 +80,7 @@ class WorkspaceTree:
         inside = enclose(
             self.sandbox,
             argv,
-            env=variables_for_mounts(env, places=(self.path,)),
+            env=variables_for_mounts(env, roots=(self.path,)),
             programs=programs,
             writable=(self.files, report_dir),
             readable=readable,

@@ -222,7 +222,7 @@ def _with_last_result(sign: Diagnostic, command: str, results: Mapping[str, Last
 
 def check_sign(spec: CheckSpec, root: Path, *, made_later: bool) -> Diagnostic:
     """A check, and whether its program is there. What `workspace.setup` brings cannot be known."""
-    env = check_environment(os.environ, places=(root,))
+    env = check_environment(os.environ, roots=(root,))
     argv = prepare(spec, report_dir=root, env=env).argv
     program = first_program(spec.command) if isinstance(spec.command, str) else argv[0]
     there = "/" in program or not program or shutil.which(program, path=env["PATH"]) is not None

@@ -370,6 +370,6 @@ def _measured_test(ground: ReviewEnvironment, pair: CommitRange) -> CheckSpec | 
 def _environment(ground: ReviewEnvironment, pair: CommitRange, files: Path) -> dict[str, str]:
     """Programs of the checkout are found only where its code may be run."""
     if ground.may_run(pair):
-        return check_environment(os.environ, places=(files, ground.project.root), extra=_isolation_env(ground))
+        return check_environment(os.environ, roots=(files, ground.project.root), extra=_isolation_env(ground))
     env = check_environment(os.environ)
     return env | {"PATH": path_outside(env["PATH"], files, ground.project.root)}
