@@ -14,7 +14,7 @@ from burnish.core.status import ErrorCode
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import Captured, capture
-from burnish.proc.file_systems import FULL_WORDS, is_full
+from burnish.proc.file_systems import FULL_DISK_MESSAGES, is_full
 from burnish.proc.own_programs import find_own_program, own_path
 
 # on every call, to override the config of a git dir
@@ -40,7 +40,7 @@ _READING = frozenset(
 )
 
 
-_FULL_WORDS = (*FULL_WORDS, "File too large")
+_FULL_DISK_MESSAGES = (*FULL_DISK_MESSAGES, "File too large")
 _PLACES = ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE", "GIT_WORK_TREE")
 # exit codes of git when it cannot read an object
 READ_FAILED = (128,)
@@ -143,7 +143,7 @@ def failure(command: str, result: Captured, *, folders: Sequence[Path] = ()) -> 
     """The error for a failed git call. `folders`: where git wrote; they are checked for a full disk."""
     lines = [line for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
     last = lines[-1].strip() if lines else f"exit code {result.exit_code}"
-    if any(words in line for line in lines for words in _FULL_WORDS) or any(map(is_full, folders)):
+    if any(words in line for line in lines for words in _FULL_DISK_MESSAGES) or any(map(is_full, folders)):
         return PhaseFailed(
             ErrorCode.DISK_FULL,
             f"The disk is full: git {command}.",

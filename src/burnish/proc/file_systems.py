@@ -1,4 +1,4 @@
-"""Facts on the file system of a folder: its kind, whether locks work in it, whether it is full."""
+"""The file system of a folder: its type, whether locks work in it, whether it is full."""
 
 from __future__ import annotations
 
@@ -95,18 +95,18 @@ def _flock_problem(first: int, second: int) -> str | None:
 def _fcntl_problem(first: int, second: int) -> str | None:
     """Tests the locks that SQLite uses. Locks of one process do not exclude each other, those of open files do."""
     # Open file locks exist on Linux only; elsewhere only the first lock is tested.
-    by_open_file = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform.startswith("linux") else None
+    ofd_lock = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform.startswith("linux") else None
     lock_request = struct.pack("hhqqi4x", fcntl.F_WRLCK, *_WHOLE_FILE)
 
     def try_second() -> None:
-        if by_open_file is None:
+        if ofd_lock is None:
             raise BlockingIOError
         try:
-            fcntl.fcntl(second, by_open_file, lock_request)
+            fcntl.fcntl(second, ofd_lock, lock_request)
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise
-            raise BlockingIOError from error  # a kernel without it
+            raise BlockingIOError from error  # the kernel has no such locks
 
     return _problem("fcntl", lambda: fcntl.lockf(first, fcntl.LOCK_SH | fcntl.LOCK_NB), try_second)
 
@@ -130,9 +130,9 @@ def _problem(kind: str, take: Callable[[], object], try_second: Callable[[], obj
 # -- full disk ------------------------------------------------------------------------------------
 # Detects that a program failed because a disk was full, even if its output does not say so.
 
-FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC", "EDQUOT")
+FULL_DISK_MESSAGES = ("No space left on device", "Disk quota exceeded", "ENOSPC", "EDQUOT")
 # A program that failed to write may leave a few free blocks.
-_NO_ROOM = 64 * 1024
+_MIN_FREE_BYTES = 64 * 1024
 
 
 def is_full(folder: Path) -> bool:
@@ -141,8 +141,8 @@ def is_full(folder: Path) -> bool:
         found = os.statvfs(folder if folder.is_dir() else folder.parent)
     except OSError:
         return False
-    no_room = found.f_blocks > 0 and found.f_bavail * found.f_frsize < _NO_ROOM
-    return no_room or (found.f_files > 0 and found.f_favail == 0)
+    no_space = found.f_blocks > 0 and found.f_bavail * found.f_frsize < _MIN_FREE_BYTES
+    return no_space or (found.f_files > 0 and found.f_favail == 0)
 
 
 def full_disk_failure(program: str, folders: Iterable[Path], output: str = "") -> PhaseFailed | None:
@@ -153,7 +153,9 @@ def full_disk_failure(program: str, folders: Iterable[Path], output: str = "") -
     # Not `tempfile.gettempdir()`, which skips a full folder.
     temporary = Path(os.environ.get("TMPDIR") or "/tmp")
     full = next((folder for folder in (*folders, temporary) if is_full(folder)), None)
-    message = next((line.strip() for line in output.splitlines() if any(words in line for words in FULL_WORDS)), "")
+    message = next(
+        (line.strip() for line in output.splitlines() if any(text in line for text in FULL_DISK_MESSAGES)), ""
+    )
     if full is None and not message:
         return None
     where = f"no space left in {full}" if full else message

@@ -18,17 +18,19 @@ _TAG = re.compile(
 )
 _ATTRIBUTE = re.compile(r"""[\s/]+([^\s"'<>/=]+)(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>][^\s<>]*))?""")
 _COMMENT = re.compile(r"<!--(?!-?>)(.*?)-->", re.DOTALL)
-_ADDRESS = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]+@[\w.-]+)>", re.I)
+_AUTOLINK = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]+@[\w.-]+)>", re.I)
 _TICKS = re.compile(r"`+")
 _STRIKE = re.compile(r"(?<!~)~~(?!~)")
 
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-# these elements show their content, if they have only plain attributes
-_PLAIN = frozenset(
+# these elements show their content, if they have only harmless attributes
+_VISIBLE = frozenset(
     "a abbr article b big body center div em figure font footer h1 h2 h3 h4 h5 h6 header html i ins li main mark ol p"
     " section small span strong sub sup table tbody td th thead tr u ul".split()
 )
-_PLAIN_ATTRIBUTES = frozenset("align alt color dir height href id lang name rel src start title valign width".split())
+_HARMLESS_ATTRIBUTES = frozenset(
+    "align alt color dir height href id lang name rel src start title valign width".split()
+)
 _HIDING_ATTRIBUTES = frozenset("aria-hidden class hidden inert popover slot style".split())
 # elements that quote, strike out, fold, replace or hide their content
 _HIDING = frozenset(
@@ -47,15 +49,15 @@ _GENERIC = re.compile(r"\b(?:[A-Z][A-Za-z0-9_]+|(?:std::)?(?:vector|optional|uni
 # `:::details` of VitePress, Docusaurus and Pandoc
 _CONTAINER = re.compile(r"^[ ]{0,3}:{3,}[ \t]*(?P<name>[^\s:].*)?$", re.M)
 _BROKEN_TAG = re.compile(r"<(?P<name>[a-z][a-z0-9]+)(?:[\s/][^<>]*)?>", re.I)
-# a review has few; the time to close them is quadratic
+# Reviews have few open elements; closing them takes quadratic time.
 _MOST_OPEN = 200
 _CONTAINER_TEXT = "a ::: container"
 _END_TAG = re.compile(r"</([a-z][a-z0-9:-]*)", re.I)
 _END_IS_OPTIONAL = frozenset("dd dt li option p rp rt tbody td th thead tr".split())
 
 
-class _Doubtful(Exception):
-    """Markup that cannot be judged; the text names it."""
+class _AmbiguousMarkup(Exception):
+    """Markup that may or may not hide text; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class _Element:
 
 
 def wrapper_before(tokens: Sequence[Token], line: int) -> str:
-    """The element, comment or strike-out that is open before this line, or doubtful markup; "" if there is none."""
+    """The element, comment or strike-out that is open before this line, or ambiguous markup; "" if there is none."""
     open_elements: list[_Element] = []
     strikes = containers = 0
     end_tags = frozenset(name.lower() for token in tokens for name in _END_TAG.findall(token.content))
@@ -78,8 +80,8 @@ def wrapper_before(tokens: Sequence[Token], line: int) -> str:
                         containers += sum(1 if found["name"] else -1 for found in _CONTAINER.finditer(piece))
                     else:
                         _apply(piece, open_elements, end_tags)
-    except _Doubtful as doubt:
-        return str(doubt)
+    except _AmbiguousMarkup as error:
+        return str(error)
     hiding = next((element for element in open_elements if element.hides), None)
     return (
         f"<{hiding.name}>"
@@ -103,8 +105,8 @@ def _pieces(text: str, *, raw: bool) -> Iterator[str | re.Match[str]]:
         elif not raw and char == "`":
             run = len(_TICKS.match(text, at)[0])  # type: ignore[index]
             end = _span_end(text, at, run, ticks)
-        elif char == "<" and (address := None if raw else _ADDRESS.match(text, at)):
-            end = address.end()
+        elif char == "<" and (autolink := None if raw else _AUTOLINK.match(text, at)):
+            end = autolink.end()
         elif char == "<" and (tag := _TAG.match(text, at)):
             yield text[begin:at]
             yield tag
@@ -135,34 +137,34 @@ def _other_markup(text: str, at: int, *, raw: bool) -> int:
     """The position after a comment, or after a `<` that does not begin a tag."""
     if comment := _COMMENT.match(text, at):
         if "--!>" in comment[1]:
-            raise _Doubtful("a comment")
+            raise _AmbiguousMarkup("a comment")
         return comment.end()
     if text.startswith("<!--", at):
-        raise _Doubtful("a comment")
+        raise _AmbiguousMarkup("a comment")
     if text.startswith(("<!", "<?"), at) or (raw and re.match(r"</?[a-z]", text[at : at + 3], re.I)):
-        raise _Doubtful("markup that cannot be read")
+        raise _AmbiguousMarkup("markup that cannot be read")
     # renderers other than CommonMark treat it as a tag
     if not raw and (broken_tag := _BROKEN_TAG.match(text, at)) and broken_tag["name"].lower() in _HIDING | _FOREIGN:
-        raise _Doubtful(f"<{broken_tag['name'].lower()}>")
+        raise _AmbiguousMarkup(f"<{broken_tag['name'].lower()}>")
     return at + 1
 
 
 def _apply(tag: re.Match[str], open_elements: list[_Element], end_tags: frozenset[str]) -> None:
     name = tag["name"].lower()
     if name in _FOREIGN:
-        raise _Doubtful(f"or after <{name}>")
+        raise _AmbiguousMarkup(f"or after <{name}>")
     if tag["end"]:
         _close(name, tag, open_elements)
     elif name not in _VOID and not _is_type(name, tag, end_tags):
         open_elements.append(_Element(name, _hides(name, tag["rest"])))
     if len(open_elements) > _MOST_OPEN:
-        raise _Doubtful("too many open elements")
+        raise _AmbiguousMarkup("too many open elements")
 
 
 def _close(name: str, tag: re.Match[str], open_elements: list[_Element]) -> None:
     if tag["rest"].strip():
-        raise _Doubtful("markup that cannot be read")
-    standard_elements = _PLAIN | _HIDING
+        raise _AmbiguousMarkup("markup that cannot be read")
+    standard_elements = _VISIBLE | _HIDING
     for at in range(len(open_elements) - 1, -1, -1):
         element = open_elements[at]
         if element.name == name:
@@ -171,7 +173,7 @@ def _close(name: str, tag: re.Match[str], open_elements: list[_Element]) -> None
         # browsers ignore or move an end tag inside of another element
         if element.hides or (element.name in standard_elements and element.name not in _END_IS_OPTIONAL):
             if any(other.name == name for other in open_elements[:at]):
-                raise _Doubtful(f"<{element.name}>")
+                raise _AmbiguousMarkup(f"<{element.name}>")
             return
 
 
@@ -184,8 +186,8 @@ def _is_type(name: str, tag: re.Match[str], end_tags: frozenset[str]) -> bool:
 
 def _hides(name: str, rest: str) -> bool:
     attributes = {found[1].lower() for found in _ATTRIBUTE.finditer(rest)}
-    if name in _PLAIN:
-        return not attributes <= _PLAIN_ATTRIBUTES
+    if name in _VISIBLE:
+        return not attributes <= _HARMLESS_ATTRIBUTES
     return name in _HIDING or bool(attributes & _HIDING_ATTRIBUTES)
 
 
@@ -210,7 +212,7 @@ _PAIRS = (
     (re.compile(r"^[ \t]*(/\*)", re.MULTILINE), r"\*/"),
 )
 
-# each takes two searches of the reply
+# Each name takes two searches of the reply.
 _MOST_NAMES = 100
 
 

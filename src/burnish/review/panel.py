@@ -25,14 +25,14 @@ from burnish.review.prose import LONGEST_PROSE, first_sentence
 from burnish.review.quoting import cut_text
 from burnish.review.reading import plain
 
-NEAR = 3
+MAX_LINE_DISTANCE = 3
 LONGEST_TITLE = 500
 
 
 def combine(results: Sequence[ReviewerResult], *, quorum: str, reviewer_count: int) -> PanelResult:
     """The combined result. Coverage (`uncovered`) and contradictions are checked later.
 
-    Remarks are not merged here: the ledger merges them by place.
+    Remarks are not merged here: the ledger merges them by file and line.
     """
     names = _names(results)
     named_results = list(zip(names, results, strict=True))
@@ -102,7 +102,7 @@ def _join_texts(texts: list[tuple[str, str]]) -> str:
 
 
 def _with_remark(review: Review, prose: str) -> Review:
-    """If changes are requested without a finding, make one of the prose, so that it can be fixed and tracked."""
+    """If changes are requested without a finding, turn the prose into a finding that can be tracked."""
     still_open = any(ruling.state == RulingState.OPEN for ruling in review.rulings)
     unmet = any(entry.met is False for entry in review.compliance)
     if review.verdict != Verdict.CHANGES_REQUESTED or review.remarks or still_open or unmet:
@@ -146,41 +146,41 @@ def _rulings(reviews: list[tuple[str, Review]]) -> tuple[Ruling, ...]:
     return tuple(by_id.values())
 
 
-def same_remark(one: Remark, other: Remark) -> bool:
+def same_remark(first: Remark, second: Remark) -> bool:
     """Whether both have the same file, a near line and a similar title."""
-    if one.file != other.file:
+    if first.file != second.file:
         return False
-    if one.line and other.line and abs(one.line - other.line) > NEAR:
+    if first.line and second.line and abs(first.line - second.line) > MAX_LINE_DISTANCE:
         return False
-    first, second = plain(one.title), plain(other.title)
-    if first == second:
+    title, other_title = plain(first.title), plain(second.title)
+    if title == other_title:
         return True
-    words, others = set(first.split()), set(second.split())
-    alike = len(words & others) / max(1, len(words | others))
-    return alike >= 0.5 or SequenceMatcher(None, first, second).ratio() >= 0.75
+    words, other_words = set(title.split()), set(other_title.split())
+    overlap = len(words & other_words) / max(1, len(words | other_words))
+    return overlap >= 0.5 or SequenceMatcher(None, title, other_title).ratio() >= 0.75
 
 
 # -- merge replies --------------------------------------------------------------------------------
-# Several answers of one reviewer, put together as one.
+# Combines several answers of one reviewer.
 
-_WORSE = [Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED]
+_BY_STRICTNESS = [Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED]
 
 
-def merge_replies(one: Review, more: Review) -> Review:
+def merge_replies(first: Review, second: Review) -> Review:
     """The worse verdict counts, for the change and for each criterion."""
-    worse = max(one, more, key=lambda review: _WORSE.index(review.verdict))
+    worse = max(first, second, key=lambda review: _BY_STRICTNESS.index(review.verdict))
     return replace(
-        one,
+        first,
         verdict=worse.verdict,
         summary=worse.summary,
-        inspected=tuple(dict.fromkeys((*one.inspected, *more.inspected))),
-        rulings=(*one.rulings, *more.rulings),
-        compliance=merge_compliance((one.compliance, more.compliance)),
-        remarks=(*one.remarks, *more.remarks),
-        blocking=one.blocking or more.blocking,
-        rejection_reason=one.rejection_reason or more.rejection_reason,
-        notes=tuple(dict.fromkeys((*one.notes, *more.notes))),
-        signed=one.signed and more.signed,
+        inspected=tuple(dict.fromkeys((*first.inspected, *second.inspected))),
+        rulings=(*first.rulings, *second.rulings),
+        compliance=merge_compliance((first.compliance, second.compliance)),
+        remarks=(*first.remarks, *second.remarks),
+        blocking=first.blocking or second.blocking,
+        rejection_reason=first.rejection_reason or second.rejection_reason,
+        notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
+        signed=first.signed and second.signed,
     )
 
 
@@ -190,9 +190,11 @@ def repeated_replies(first: Review, second: Review) -> Review:
         any(same_remark(remark, other) and other.severity.rank <= remark.severity.rank for other in second.remarks)
         for remark in first.remarks
     ]
-    rest = tuple(remark for remark, again in zip(first.remarks, repeats, strict=True) if not again)
-    whole = merge_replies(replace(first, remarks=rest), second)
-    return replace(whole, summary=second.summary if second.verdict is whole.verdict else whole.summary)
+    rest = tuple(remark for remark, is_repeat in zip(first.remarks, repeats, strict=True) if not is_repeat)
+    merged_review = merge_replies(replace(first, remarks=rest), second)
+    return replace(
+        merged_review, summary=second.summary if second.verdict is merged_review.verdict else merged_review.summary
+    )
 
 
 def combined_reply(first: AgentReply, second: AgentReply) -> AgentReply:

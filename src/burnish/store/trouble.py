@@ -20,7 +20,7 @@ _SIGNS = ("decode", "malformed JSON", "no such table", "no such column", "alread
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # SQLite allocates 32 kB at once, and does not report a full disk as the reason
-_NO_ROOM = 64 * 1024
+_MIN_FREE_BYTES = 64 * 1024
 
 
 class HomeNotWritable(BurnishError):
@@ -62,7 +62,7 @@ def has_no_room(folder: Path) -> bool:
         found = os.statvfs(folder)
     except OSError:
         return False
-    return found.f_bavail * found.f_frsize < _NO_ROOM or (found.f_files > 0 and found.f_favail == 0)
+    return found.f_bavail * found.f_frsize < _MIN_FREE_BYTES or (found.f_files > 0 and found.f_favail == 0)
 
 
 def no_such_task(task: int | None) -> NotFound:
