@@ -40,7 +40,7 @@ test: $(READY) ## all tests that are not slow: what to run before a commit (CI=t
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-fast: $(READY) ## unit tests, under 40 seconds: what to run after each change
-	$(PY) -m pytest -n $(JOBS) $(ARGS) $(FAST)
+	$(PY) -m pytest -n $(JOBS) -m "not slow" $(ARGS) $(FAST)
 
 test-all: $(READY) ## all tests, with the whole of each table: before a release
 	BURNISH_LONG=1 $(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
