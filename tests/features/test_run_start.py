@@ -118,7 +118,7 @@ def test_a_server_lists_its_branches_again_only_if_their_folder_was_changed(
     for _ in range(3):
         registry.project(key)
     assert listed == []
-    # a branch that is added is no reason to read all of them; it is noticed when it is gone again
+    # after a branch was added not all are read again; if it is deleted, that is noticed
     looks: list[object] = []
     monkeypatch.setattr(registry_module, "void_lost_approvals", lambda *args: looks.append(args))
     place.git("branch", "burnish/another", "main")

@@ -107,7 +107,7 @@ class GeminiAgent:
         return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(_own_settings(request))})
 
     def home_settings(self, request: AgentRequest) -> Mapping[str, Mapping[str, Any]]:
-        # `gemini.json` is skipped unless root owns it and every folder above it, and nobody else may write there
+        # `gemini.json` is skipped unless root owns it and every folder above it, and only root may write there
         return {".gemini/settings.json": _own_settings(request)}
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:

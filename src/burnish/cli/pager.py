@@ -35,24 +35,17 @@ def paged(*, enabled: bool = True) -> Iterator[None]:
     if process is None:
         yield
         return
-    # The signal may arrive at any point, also while the output is closed.
     try:
-        try:
-            with _output_to(process):
-                yield
-        except Terminated:
-            raise
-        except BaseException:
-            _wait(process)
-            raise
-        _wait(process)
+        with _output_to(process):
+            yield
     except Terminated:
-        _end(process)
+        _end(process)  # it may have arrived while the output was closed
         raise
 
 
 @contextmanager
 def _output_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Send stdout to the pager, and wait until the user leaves it."""
     assert process.stdin is not None
     screen, paged_output = sys.stdout, _Paged(process.stdin, encoding=sys.stdout.encoding, errors="replace")
     sys.stdout = paged_output
@@ -60,10 +53,14 @@ def _output_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
         yield
     except BrokenPipeError:
         pass  # read enough
+    except Terminated:
+        _end(process)
+        raise
     finally:
         sys.stdout = screen
         with suppress(BrokenPipeError):
             paged_output.close()
+        _wait(process)
 
 
 def program() -> list[str] | None:

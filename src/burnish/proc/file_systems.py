@@ -146,7 +146,7 @@ def is_full(folder: Path) -> bool:
 
 
 def full_disk_failure(program: str, folders: Iterable[Path], output: str = "") -> PhaseFailed | None:
-    """DISK_FULL for a failed program if one of the folders or TMPDIR is full, or its output says so; else None.
+    """DISK_FULL for a failed program if one of the folders or TMPDIR is full, or its output reports that; else None.
 
     Its files may be removed when it ends, which frees space, so the output counts as well.
     """

@@ -33,8 +33,8 @@ class MadeEnvironment:
     def copy_to(self, workspace: Path) -> bool:
         """Copy it with the paths in its files; False, without a change, if it has to be made there instead.
 
-        That is so if there is no environment folder in it (set-up installs elsewhere), if the workspace has one, or if
-        a file that cannot be edited contains the path, e.g. a compiled library.
+        It has to be made there if it has no environment folder (set-up installs elsewhere), if the workspace has one,
+        or if a file that cannot be edited contains the path, e.g. a compiled library.
         """
         if not self.folders or any(os.path.lexists(workspace / folder.path) for folder in self.folders):
             return False

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from burnish.adapters.checkout_files import detection_context
@@ -227,6 +227,7 @@ def _trees(ground: ReviewEnvironment, pair: CommitRange) -> TreeChecks:
     project = ground.project
     project_key = next((row.key for row in known_projects(ground.home) if row.common_dir == project.common_dir), None)
     key = project_key or f"review-{hashlib.sha256(os.fsencode(project.common_dir)).hexdigest()[:12]}"
+    commands = cache(partial(found_commands, project))
     return TreeChecks(
         project=project,
         home=ground.home,
@@ -234,9 +235,9 @@ def _trees(ground: ReviewEnvironment, pair: CommitRange) -> TreeChecks:
         sandbox=ground.confinement.require(),
         setup=ground.config.workspace.setup,
         build=ground.config.checks.build,
-        found_setup=lambda commit: found_commands(project, commit).get(SETUP),
+        found_setup=lambda commit: commands(commit).get(SETUP),
         # like the tests, as found in the reviewed tree
-        found_build=lambda base: found_commands(project, pair.new.sha).get(BUILD),
+        found_build=lambda base: commands(pair.new.sha).get(BUILD),
         lock=lambda name: _locked(ground, name),
         automatic=tests_are_automatic(ground.config),
         place=ground.place / "tests",
