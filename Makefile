@@ -11,7 +11,7 @@ ARGS ?=
 # Where it is set, each process compiles each module again: half of the time that pytest needs to collect the tests.
 unexport PYTHONDONTWRITEBYTECODE
 # Unit tests: rules, readers of text, settings, the database, the pages' data. Almost none starts a process.
-FAST := $(addprefix tests/,config core exchange review store views)
+FAST := $(addprefix tests/,config core review store views)
 
 help: ## show this
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.checks.lines import read_pattern
-from burnish.checks.placement import Placement
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, read_printed
 from burnish.core.check import Counts
 from burnish.core.error_lines import pattern_problem
@@ -93,8 +92,8 @@ WRITTEN = {
     "maven.xml": ("junit", Counts(3, 1, 1, 1), ["CalcTest.adds"]),
     "gradle.xml": ("junit", Counts(3, 1, 1, 1), ["CalcTest.adds"]),
 }
-# tests/checks/test_readers.py has its samples
-WITHOUT_SAMPLE = {"sarif"}
+# reports of analysers, not of tests: see test_readers.py and test_imported_reports.py
+WITHOUT_SAMPLE = {"sarif", "rdjson", "rdjsonl"}
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -113,7 +112,7 @@ def test_each_reader_has_a_sample() -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_a_runner_writes_names_each_failure(name: str) -> None:
     kind, counts, names = WRITTEN[name]
-    reading = FILE_FORMATS[kind]((SAMPLES / name).read_bytes(), Placement.plain(ROOT), "check:test")
+    reading = FILE_FORMATS[kind]((SAMPLES / name).read_bytes(), "check:test", ROOT, ROOT)
     assert not reading.error
     assert (reading.counts, [failure.name for failure in reading.failures]) == (counts, names)
 
@@ -150,7 +149,7 @@ def test_a_new_failure_beside_an_old_one_in_the_same_block_of_subtests_is_told_a
     before = "1..1\n# Subtest: m\n    not ok 1 - old\n    ok 2 - fine\n    1..2\nnot ok 1 - m\n"
     after = before.replace("    ok 2 - fine", "    not ok 2 - fine")
     names = [
-        [failure.name for failure in FILE_FORMATS["tap"](text.encode(), Placement.plain(ROOT), "").failures]
+        [failure.name for failure in FILE_FORMATS["tap"](text.encode(), "", ROOT, ROOT).failures]
         for text in (before, after)
     ]
     assert names == [["m > old"], ["m > old", "m > fine"]]
@@ -168,7 +167,7 @@ def test_a_panic_in_go_hides_the_tests_after_it(panics: bool) -> None:
         {"Action": "fail", "Package": "p"},
     ]
     text = "\n".join(map(json.dumps, events))
-    reading = FILE_FORMATS["go"](text.encode(), Placement.plain(ROOT), "")
+    reading = FILE_FORMATS["go"](text.encode(), "", ROOT, ROOT)
     assert [failure.name for failure in reading.failures] == ["p.TestB"]
     assert bool(reading.partial) == panics
 
@@ -216,7 +215,7 @@ def test_no_text_makes_a_reader_fail(lines: list[str]) -> None:
 @given(data=st.binary(max_size=200) | st.text().map(str.encode))
 @pytest.mark.parametrize("kind", FILE_FORMATS)
 def test_no_bytes_make_a_reader_fail(kind: str, data: bytes) -> None:
-    FILE_FORMATS[kind](data, Placement.plain(ROOT), "check:x")
+    FILE_FORMATS[kind](data, "check:x", ROOT, ROOT)
 
 
 JSON = st.recursive(
@@ -250,7 +249,7 @@ def test_no_json_makes_a_reader_fail(value: dict[str, object]) -> None:
     import json
 
     for kind in ("jest", "mocha"):
-        FILE_FORMATS[kind](json.dumps(value).encode(), Placement.plain(ROOT), "")
+        FILE_FORMATS[kind](json.dumps(value).encode(), "", ROOT, ROOT)
 
 
 @pytest.mark.slow

@@ -247,6 +247,16 @@ def test_sarif_is_read_from_the_report_directory(cwd: Path) -> None:
     assert [(one.rule, one.title, one.source) for one in report.remarks] == [("r", "bad", "check:scan")]
 
 
+def test_rdjson_is_read_from_what_a_check_prints(cwd: Path) -> None:
+    text = '{"message": "bad", "code": {"value": "r"}, "location": {"path": "a.py"}}'
+    spec = CheckSpec("scan", f"echo '{text}'", report="rdjsonl", report_file="-")
+    report = run_one(spec, cwd)
+    assert report.status is CheckStatus.FAILED
+    assert [(one.rule, one.title, one.file, one.source) for one in report.remarks] == [
+        ("r", "bad", "a.py", "check:scan")
+    ]
+
+
 def test_checks_see_no_keys(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "canary")
     monkeypatch.setenv("BURNISH_HOME", "canary")

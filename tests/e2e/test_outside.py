@@ -199,7 +199,7 @@ SARIF = {
         }
     ]
 }
-RDJSON = {
+RDJSON: dict[str, Any] = {
     "source": {"name": "lint"},
     "diagnostics": [{"message": "long line", "severity": "WARNING", "location": {"path": "app.py"}}],
 }
@@ -211,6 +211,8 @@ def test_a_tools_errors_ask_for_changes_and_without_errors_the_person_says_what_
     assert (
         "cannot approve" in lab.burnish("review", "1", "--from", write(lab, SARIF), "--verdict", "approved", code=2).err
     )
+    flood = {"diagnostics": RDJSON["diagnostics"] * 2001}
+    assert "2,001 problems, more than 2,000" in lab.burnish("review", "1", "--from", write(lab, flood), code=2).err
     lab.burnish("review", "1", "--from", write(lab, SARIF), code=1)
     (finding,) = lab.show(1)["findings"]
     assert (finding["rule"], finding["line"], lab.task()["status"]) == ("DIV", 4, "in_progress")

@@ -211,7 +211,7 @@ def _read(
         if check.promised:
             return Reading(error=f"no report was written to {check.report_file}: the results are unknown")
         return _from_text(spec, check, exit_record, place)
-    reading = FILE_FORMATS[check.report](data, place, f"check:{spec.name}")
+    reading = FILE_FORMATS[check.report](data, f"check:{spec.name}", place.files, place.path)
     return reading if check.promised or check.known else _with_printed(reading, exit_record, place)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from burnish.core.check import Counts, TestFailure
 from burnish.core.finding import Remark
@@ -31,6 +33,8 @@ class Reading:
     error: str = ""
     # Why the list of failures may be incomplete; "" if it is complete.
     partial: str = ""
+    # the program that made the report, e.g. "semgrep"; "" if unknown
+    tool: str = ""
 
 
 def merge_readings(readings: Sequence[Reading]) -> Reading:
@@ -42,6 +46,7 @@ def merge_readings(readings: Sequence[Reading]) -> Reading:
         remarks=tuple(remark for reading in readings for remark in reading.remarks),
         error=next((reading.error for reading in readings if reading.error), ""),
         partial=next((reading.partial for reading in readings if reading.partial), ""),
+        tool=tool_names(reading.tool for reading in readings if reading.tool),
     )
 
 
@@ -113,8 +118,46 @@ def path_in_repository(path: str, root: Path | None, mounted_at: Path | None = N
                 return str(pure.relative_to(base))
         return None
     # `./a/../b.py` → `b.py`, but nothing above the root
-    clean = os.path.normpath(path) if path else ""
-    return None if clean in ("", ".") or clean.startswith("..") else clean
+    clean = os.path.normpath(path) if path and "\0" not in path else ""
+    return None if clean in ("", ".", "..") or clean.startswith("../") else clean
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+# Functions that the readers of JSON reports share.
+
+
+def parse_json(data: bytes, what: str) -> Any:
+    """The value; a `Reading` with the error if it is not JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        return Reading(error=f"the {what} is not valid JSON: {str(error)[:200]}")
+
+
+def value_at(value: Any, *keys: str) -> Any:
+    """The value at the end of the keys; None if there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def items(value: Any, *keys: str) -> list[Any]:
+    found = value_at(value, *keys)
+    return found if isinstance(found, list) else []
+
+
+def line_number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9 else None
+
+
+def first_part(text: str, longest: int) -> str:
+    """The first `longest` characters, without control and direction marks except newline and tab."""
+    visible = "".join(c for c in text.replace("\r\n", "\n") if c in "\n\t" or unicodedata.category(c)[0] != "C").strip()
+    return visible if len(visible) <= longest else f"{visible[: longest - 1].rstrip()}…"
+
+
+def tool_names(names: Iterable[Any]) -> str:
+    return ", ".join(dict.fromkeys(first_part(name, 60) for name in names if isinstance(name, str)))
 
 
 # -- text reader ----------------------------------------------------------------------------------

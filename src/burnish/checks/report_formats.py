@@ -13,6 +13,7 @@ from burnish.checks.javascript_text import JestReader, MochaReader, NodeSpecRead
 from burnish.checks.junit import read_junit
 from burnish.checks.placement import Placement
 from burnish.checks.pytest_text import PytestReader
+from burnish.checks.rdjson import read_rdjson, read_rdjsonl
 from burnish.checks.reading import Reading, TextReader, iterate_lines, merge_readings, read_report
 from burnish.checks.sarif import read_sarif
 from burnish.checks.tap import TapTextReader, read_tap
@@ -20,14 +21,19 @@ from burnish.checks.unittest_text import UnittestReader
 from burnish.folder_walk import walk_folders
 from burnish.proc.text import clean_text
 
-# Readers of report files, or of stdout as a whole: (data, where the check ran, source of the remarks).
-FILE_FORMATS: dict[str, Callable[[bytes, Placement, str], Reading]] = {
-    "junit": lambda data, place, source: read_junit(data, root=place.files, mounted_at=place.path),
-    "tap": lambda data, place, source: read_tap(data.decode("utf-8", "replace"), root=place.path),
-    "sarif": lambda data, place, source: read_sarif(data, source=source, root=place.files, mounted_at=place.path),
-    "jest": lambda data, place, source: read_jest(data, root=place.path),
-    "mocha": lambda data, place, source: read_mocha(data, root=place.path),
-    "go": lambda data, place, source: _read_go(data, place.path),
+# Readers of report files, or of stdout as a whole: (data, source of the remarks, root of the tree on the disk, root as
+# the check saw it). Checks use them, and reviews that come from files.
+FILE_FORMATS: dict[str, Callable[[bytes, str, Path | None, Path | None], Reading]] = {
+    "junit": lambda data, source, root, mounted_at: read_junit(data, root=root, mounted_at=mounted_at),
+    "tap": lambda data, source, root, mounted_at: read_tap(data.decode("utf-8", "replace"), root=mounted_at),
+    "sarif": lambda data, source, root, mounted_at: read_sarif(data, source=source, root=root, mounted_at=mounted_at),
+    "rdjson": lambda data, source, root, mounted_at: read_rdjson(data, source=source, root=root, mounted_at=mounted_at),
+    "rdjsonl": lambda data, source, root, mounted_at: read_rdjsonl(
+        data, source=source, root=root, mounted_at=mounted_at
+    ),
+    "jest": lambda data, source, root, mounted_at: read_jest(data, root=mounted_at),
+    "mocha": lambda data, source, root, mounted_at: read_mocha(data, root=mounted_at),
+    "go": lambda data, source, root, mounted_at: _read_go(data, mounted_at),
 }
 
 # Readers of printed lines.

@@ -1,37 +1,132 @@
-"""Reads SARIF reports of checks."""
+"""Reads SARIF 2.1.0, the report of most static analysers."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from burnish.checks.reading import Reading, path_in_repository, shortened
-from burnish.core.finding import Remark
-from burnish.core.sarif import ResultBuilder, failed, remarks_of, runs_of
+from burnish.checks.reading import (
+    Reading,
+    first_part,
+    items,
+    line_number,
+    parse_json,
+    path_in_repository,
+    tool_names,
+    value_at,
+)
+from burnish.core.finding import Category, Remark, Severity
 
 MOST_RESULTS = 20_000
+_SEVERITY = {
+    "error": Severity.ERROR,
+    "warning": Severity.WARNING,
+    "note": Severity.INFO,
+    "none": Severity.INFO,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Whose remarks they are, and the folder that their paths refer to."""
+
+    source: str
+    root: Path | None
+    mounted_at: Path | None
 
 
 def read_sarif(data: bytes, *, source: str, root: Path | None = None, mounted_at: Path | None = None) -> Reading:
-    """The results as remarks. Never raises."""
-    try:
-        log = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        return Reading(error=f"the SARIF report is not valid JSON: {str(error)[:200]}")
-    runs = runs_of(log)
+    """The results of all runs as remarks. Never raises."""
+    log = parse_json(data, "SARIF report")
+    if isinstance(log, Reading):
+        return log
+    runs = _runs_of(log)
     if runs is None:
         return Reading(error="the SARIF report has no runs")
-    builder = ResultBuilder(
-        source,
-        lambda path: path_in_repository(path, root, mounted_at),
-        lambda text, longest: shortened(text, longest=longest),
-    )
+    origin = _Origin(source, root, mounted_at)
+    tool = tool_names(value_at(run, "tool", "driver", "name") for run in runs)
     remarks: list[Remark] = []
     for run in runs:
-        for remark in remarks_of(run, builder):
+        for remark in _remarks_of(run, origin):
             if len(remarks) >= MOST_RESULTS:
-                return Reading(remarks=tuple(remarks), error=f"only the first {MOST_RESULTS} results were read")
+                error = f"only the first {MOST_RESULTS} results were read"
+                return Reading(remarks=tuple(remarks), tool=tool, error=error)
             remarks.append(remark)
-    if failed_runs := [run for run in runs if failed(run)]:
-        return Reading(remarks=tuple(remarks), error=f"{len(failed_runs)} of the analyser's runs did not succeed")
-    return Reading(remarks=tuple(remarks))
+    failures = sum(_failed(run) for run in runs)
+    error = f"{failures} of {len(runs)} runs of the analyser failed" if failures else ""
+    return Reading(remarks=tuple(remarks), tool=tool, error=error)
+
+
+def _runs_of(log: Any) -> list[Any] | None:
+    """The analyser's runs; None if this is not SARIF."""
+    runs = value_at(log, "runs")
+    return runs if isinstance(runs, list) else None
+
+
+def _failed(run: Any) -> bool:
+    return any(value_at(one, "executionSuccessful") is False for one in items(run, "invocations"))
+
+
+def _remarks_of(run: Any, origin: _Origin) -> Iterator[Remark]:
+    rules = items(run, "tool", "driver", "rules")
+    by_id = {name: rule for rule in rules if isinstance(name := value_at(rule, "id"), str)}
+    for result in items(run, "results"):
+        if not isinstance(result, dict) or result.get("kind", "fail") not in ("fail", "open", "review"):
+            continue
+        if any(value_at(one, "status") not in ("underReview", "rejected") for one in items(result, "suppressions")):
+            continue
+        yield _remark(result, _rule(result, rules, by_id), origin)
+
+
+def _rule(result: Any, rules: list[Any], by_id: dict[str, Any]) -> Any:
+    index = result.get("ruleIndex", value_at(result, "rule", "index"))
+    if isinstance(index, int) and 0 <= index < len(rules):
+        return rules[index]
+    name = _id(result)
+    # `rule/sub` refers to the rule `rule`
+    return by_id.get(name) or by_id.get(name.rsplit("/", 1)[0])
+
+
+def _id(result: Any) -> str:
+    name = result.get("ruleId", value_at(result, "rule", "id"))
+    return name if isinstance(name, str) else ""
+
+
+def _remark(result: Any, rule: Any, origin: _Origin) -> Remark:
+    level = result.get("level") or value_at(rule, "defaultConfiguration", "level") or "warning"
+    text = value_at(result, "message", "text") or value_at(result, "message", "markdown")
+    place = value_at((items(result, "locations") or [None])[0], "physicalLocation")
+    words = first_part(text, 2000) if isinstance(text, str) and text.strip() else _id(result) or "(no message)"
+    return Remark(
+        category=Category.SECURITY if _about_security(rule) else Category.CODE,
+        severity=_SEVERITY.get(level, Severity.WARNING) if isinstance(level, str) else Severity.WARNING,
+        title=first_part(words.split("\n")[0], 200),
+        description=words,
+        file=_file(value_at(place, "artifactLocation", "uri"), origin),
+        line=line_number(value_at(place, "region", "startLine")),
+        end_line=line_number(value_at(place, "region", "endLine")),
+        rule=first_part(_id(result), 200),
+        source=origin.source,
+    )
+
+
+def _about_security(rule: Any) -> bool:
+    tags = items(rule, "properties", "tags")
+    return value_at(rule, "properties", "security-severity") is not None or any(
+        isinstance(tag, str) and "security" in tag.lower() for tag in tags
+    )
+
+
+def _file(uri: Any, origin: _Origin) -> str | None:
+    if not isinstance(uri, str) or "\0" in uri:
+        return None
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme not in ("", "file"):
+        return None
+    return path_in_repository(unquote(parts.path), origin.root, origin.mounted_at)

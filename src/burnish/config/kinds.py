@@ -16,4 +16,4 @@ READ_NO_FILES = tuple(name for name, agent in AGENTS.items() if not agent.reads_
 PROMPTS = ("review.system", "review.template", "fix.template", "implement.template")
 ROLES = ("implement", "improve", "review", "parse")
 # Formats of the report that a check may name, each by its own key.
-REPORTS = ("junit", "sarif", "tap", "jest", "mocha", "go")
+REPORTS = ("junit", "sarif", "rdjson", "rdjsonl", "tap", "jest", "mocha", "go")

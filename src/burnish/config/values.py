@@ -170,6 +170,8 @@ class CheckEntry(Section):
     cwd: Folder | None = Field(default=None, description="folder that it runs in, from the root of the repository")
     junit: ReportFile = Field(default=None, description="JUnit file in `{report_dir}`")
     sarif: ReportFile = Field(default=None, description="SARIF file in `{report_dir}`, or `-`: what it prints")
+    rdjson: ReportFile = Field(default=None, description="reviewdog's rdjson file in `{report_dir}`, or `-`")
+    rdjsonl: ReportFile = Field(default=None, description="reviewdog's rdjsonl file in `{report_dir}`, or `-`")
     tap: ReportFile = Field(default=None, description="TAP file in `{report_dir}`, or `-`: what it prints")
     jest: ReportFile = Field(
         default=None, description="JSON of jest or vitest, file in `{report_dir}`, or `-`: what it prints"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from burnish.adapters.agents import StopTokens
 from burnish.adapters.task_files import HomeTaskFiles
+from burnish.checks.reading import Reading
+from burnish.checks.report_formats import FILE_FORMATS
 from burnish.core.commit import Commit
 from burnish.core.finding import Remark, Severity
 from burnish.core.history import History
@@ -20,7 +22,6 @@ from burnish.engine.ports import Deps, Progress
 from burnish.engine.review_input import ReviewInput, review_input
 from burnish.engine.task_setup import TaskSetup
 from burnish.errors import BadInput, Refused
-from burnish.exchange.reports import NotReadable, Report, read_rdjson, read_rdjsonl, read_sarif
 from burnish.features.review.handoff import CALL_LABEL, OUTSIDE, asked, site_of
 from burnish.proc.identity import hold
 from burnish.review.context import coverage
@@ -40,7 +41,10 @@ from burnish.runtime.signals import stopping_on_signals
 if TYPE_CHECKING:
     from burnish.runtime.app import App
 
-READERS = {"sarif": read_sarif, "rdjson": read_rdjson, "rdjsonl": read_rdjsonl}
+# formats of reports that can be a review
+REPORT_FORMATS = ("sarif", "rdjson", "rdjsonl")
+# matching more findings across cycles takes minutes
+MAX_REMARKS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ def _refuse_moved(history: History, head: Commit, review_file: ReviewFile, kind:
 def _read(
     app: App, deps: Deps, site: TaskSetup, history: History, head: Commit, review_file: ReviewFile, kind: str
 ) -> Review:
-    if kind in READERS:
+    if kind in REPORT_FORMATS:
         return _reported(app, review_file, kind)
     subject = review_input(deps, site, history, history.cycle)
     number = _number(deps, site, history, head)
@@ -175,13 +179,13 @@ def _number(deps: Deps, site: TaskSetup, history: History, head: Commit) -> str:
 
 def _reported(app: App, review_file: ReviewFile, kind: str) -> Review:
     """A review from a tool's report. Errors request changes; without errors the person gives the verdict."""
-    try:
-        report = READERS[kind](review_file.text, source=app.person)
-    except NotReadable as why:
+    report = FILE_FORMATS[kind](review_file.text.encode("utf-8", "replace"), app.person, None, None)
+    too_many = f"it reports {len(report.remarks):,} problems, more than {MAX_REMARKS:,}"
+    if why := report.error or (too_many if len(report.remarks) > MAX_REMARKS else ""):
         raise BadInput(
             f"{review_file.name} cannot be taken as a review: {why}.",
             hint="Nothing was changed. Create the report again with the tool.",
-        ) from None
+        )
     errors = sum(remark.severity is Severity.ERROR for remark in report.remarks)
     if errors and review_file.verdict is Verdict.APPROVED:
         raise BadInput(
@@ -197,7 +201,7 @@ def _reported(app: App, review_file: ReviewFile, kind: str) -> Review:
     return Review(verdict, _summary(report, errors), remarks=report.remarks)
 
 
-def _summary(report: Report, errors: int) -> str:
+def _summary(report: Reading, errors: int) -> str:
     found = len(report.remarks)
     whose = report.tool or "The tool"
     return f"{whose} reports {found} problem{'s' * (found != 1)}, {errors} of them errors."

@@ -1,4 +1,4 @@
-"""Reports of other tools, read as findings: whole or not at all."""
+"""Reports of analysers (SARIF, rdjson), as remarks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.checks.rdjson import MOST_DIAGNOSTICS, read_rdjson, read_rdjsonl
+from burnish.checks.reading import Reading
+from burnish.checks.sarif import read_sarif
 from burnish.core.finding import Category, Severity
-from burnish.exchange.reports import MOST, NotReadable, read_rdjson, read_rdjsonl, read_sarif
 
 REGION = {"artifactLocation": {"uri": "./src/a%20b.py"}, "region": {"startLine": 3, "endLine": 4}}
 RESULT = {
@@ -22,9 +24,9 @@ RESULT = {
 RULES = [{"id": "S1", "properties": {"tags": ["security"]}}]
 
 
-def sarif(*results: dict[str, Any], **run: Any) -> str:
+def sarif(*results: dict[str, Any], **run: Any) -> bytes:
     tool = {"driver": {"name": "scan", "rules": RULES}}
-    return json.dumps({"version": "2.1.0", "runs": [{"tool": tool, "results": list(results), **run}]})
+    return json.dumps({"version": "2.1.0", "runs": [{"tool": tool, "results": list(results), **run}]}).encode()
 
 
 def test_a_sarif_result_becomes_a_finding_with_place_rule_and_source() -> None:
@@ -36,8 +38,8 @@ def test_a_sarif_result_becomes_a_finding_with_place_rule_and_source() -> None:
 
 
 def test_a_run_that_failed_by_its_own_word_is_not_half_a_review() -> None:
-    with pytest.raises(NotReadable, match="runs of the analyser failed"):
-        read_sarif(sarif(invocations=[{"executionSuccessful": False}]), source="")
+    reading = read_sarif(sarif(invocations=[{"executionSuccessful": False}]), source="")
+    assert reading.error == "1 of 1 runs of the analyser failed"
 
 
 DIAGNOSTIC = {
@@ -50,7 +52,7 @@ DIAGNOSTIC = {
 
 
 def test_an_rdjson_diagnostic_becomes_a_finding() -> None:
-    text = json.dumps({"source": {"name": "flake8"}, "diagnostics": [DIAGNOSTIC]})
+    text = json.dumps({"source": {"name": "flake8"}, "diagnostics": [DIAGNOSTIC]}).encode()
     report = read_rdjson(text, source="user:ada")
     (one,) = report.remarks
     assert (report.tool, one.severity, one.rule) == ("flake8", Severity.WARNING, "F821")
@@ -61,33 +63,33 @@ def test_an_rdjson_diagnostic_becomes_a_finding() -> None:
     ("own", "whole", "want"), [(None, "INFO", "info"), (2, None, "warning"), (None, None, "error")]
 )
 def test_severity_is_the_diagnostics_own_else_the_reports_else_error(own: Any, whole: Any, want: str) -> None:
-    text = json.dumps({"severity": whole, "diagnostics": [{**DIAGNOSTIC, "severity": own}]})
+    text = json.dumps({"severity": whole, "diagnostics": [{**DIAGNOSTIC, "severity": own}]}).encode()
     assert read_rdjson(text, source="").remarks[0].severity == want
 
 
 def test_one_diagnostic_a_line_is_read_as_well() -> None:
-    report = read_rdjsonl("\n".join([json.dumps(DIAGNOSTIC)] * 2) + "\n", source="")
+    report = read_rdjsonl(b"\n".join([json.dumps(DIAGNOSTIC).encode()] * 2) + b"\n", source="")
     assert len(report.remarks) == 2
     quoting = json.dumps({**DIAGNOSTIC, "message": "a\u2028b\u0085c"}, ensure_ascii=False)
-    assert len(read_rdjsonl(f"{quoting}\n{quoting}\r\n", source="").remarks) == 2
+    assert len(read_rdjsonl(f"{quoting}\n{quoting}\r\n".encode(), source="").remarks) == 2
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../up.py", "a/../../up.py", "", ".", "..", "a\0b"])
 def test_a_path_outside_of_the_repository_is_not_followed(path: str) -> None:
-    text = json.dumps({"diagnostics": [{**DIAGNOSTIC, "location": {"path": path}}]})
+    text = json.dumps({"diagnostics": [{**DIAGNOSTIC, "location": {"path": path}}]}).encode()
     assert read_rdjson(text, source="").remarks[0].file is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"runs": 1}', '{"diagnostics": [{}]}', "[" * 100_000])
 def test_what_is_no_report_is_refused_in_words(text: str) -> None:
     for reader in (read_sarif, read_rdjson):
-        with pytest.raises(NotReadable):
-            reader(text, source="")
+        assert reader(text.encode(), source="").error
 
 
-def test_more_problems_than_anybody_can_follow_are_refused() -> None:
-    with pytest.raises(NotReadable, match="more than"):
-        read_rdjson(json.dumps({"diagnostics": [DIAGNOSTIC] * (MOST + 1)}), source="")
+def test_a_report_that_was_not_read_to_its_end_has_an_error() -> None:
+    text = json.dumps({"diagnostics": [DIAGNOSTIC] * (MOST_DIAGNOSTICS + 1)}).encode()
+    reading = read_rdjson(text, source="")
+    assert (len(reading.remarks), "only the first" in reading.error) == (MOST_DIAGNOSTICS, True)
 
 
 JSON = st.recursive(
@@ -103,9 +105,6 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_whatever_json_it_is_nothing_but_words_comes_back(value: Any) -> None:
+def test_no_json_makes_a_reader_fail(value: Any) -> None:
     for reader in (read_sarif, read_rdjson, read_rdjsonl):
-        try:
-            reader(json.dumps(value), source="")
-        except NotReadable as why:
-            assert str(why)
+        assert isinstance(reader(json.dumps(value).encode(), source=""), Reading)
