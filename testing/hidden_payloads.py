@@ -166,6 +166,7 @@ MORE = {
         ("t.sh",),
         before={"t.sh": SCRIPT.encode() + b"#\n" * 31},
     ),
+    "Git LFS pointer becomes a program": Payload({}, ("m.bin",), before={"m.bin": _POINTER.encode()}, outcome="hidden"),
     "Git LFS pointer with CRLF": one("m.bin", _POINTER.replace("\n", "\r\n"), outcome="hidden"),
     "Git LFS pointer of the first versions": one(
         "m.bin", _POINTER.replace("git-lfs.github.com", "hawser.github.com"), outcome="hidden"
@@ -207,6 +208,9 @@ REDACTED = {
     ),
     "code inside of an allowed private key": one(
         "a.py", f"# {_KEY[0]} {_ALLOW}\n{_LETTERS}\n{CODE}# {_KEY[1]}\n", outcome="incomplete"
+    ),
+    "text becomes a program, with code inside of a token of the base": Payload(
+        {}, ("t.sh",), before={"t.sh": f"#!/bin/sh\nrun {_TOKEN}\n".encode()}, outcome="incomplete"
     ),
     "code inside of an allowed token": one("a.py", f'run("{_TOKEN}")  {_ALLOW}\n', outcome="incomplete"),
 }

@@ -235,6 +235,22 @@ def test_words_about_encodings_declare_nothing(text: bytes) -> None:
     assert not declares_other_encoding(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        (b'<%@ page pageEncoding="UTF-7" %>\n', "utf-7"),
+        (b'<%@ page\n contentType="text/html; charset=cp037"%>\n', "cp037"),
+        (b'<html>\n<jsp:directive.page pageEncoding="UTF-16"/>\n', "utf-16"),
+        (b'<%@ Page Language="C#" CodePage="65000" %>\n', "unknown"),
+        (b"<%@ Page CodePage=65001 %>\n", "utf-8"),
+        (b"<%@ page" + b" " * 5000 + b'pageEncoding="UTF-7" %>\n', "utf-7"),
+    ],
+)
+def test_what_pages_of_a_server_declare_is_found(text: bytes, codec: str) -> None:
+    assert list(declarations(text)) == [codec]
+    assert (read_text(text) is None) == (codec != "utf-8")
+
+
 def test_perl_may_declare_anywhere() -> None:
     late = b"#" * 2 * HEAD
     assert may_declare_later("tool.pl", late[:HEAD], []) and may_declare_later(

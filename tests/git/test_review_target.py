@@ -394,6 +394,52 @@ def test_a_file_that_a_checkout_re_encodes_is_described(user_repo: UserRepo, pro
     assert hidden["run.sh"] == "text that git writes to a checkout as UTF-16BE"
 
 
+ENCODED = "*.sh working-tree-encoding=UTF-16BE\n"
+MACRO = "[attr]wide working-tree-encoding=UTF-16BE\n"
+
+
+@pytest.mark.parametrize(
+    ("root", "before", "after"),
+    [
+        (MACRO, None, "*.sh wide\n"),
+        (f"\ufeff{MACRO}", None, "*.sh wide\n"),
+        (f"{MACRO}*.sh wide\n", "*.sh -wide\n", None),
+        (ENCODED, "*.sh -working-tree-encoding\n", None),
+        (ENCODED, "*.sh -working-tree-encoding\n", "*.sh text\n"),
+    ],
+    ids=["macro used", "macro after a mark", "macro no longer withdrawn", "deleted", "replaced"],
+)
+def test_attributes_that_change_the_encoding_of_other_files_are_described(
+    user_repo: UserRepo, project: Project, root: str, before: str | None, after: str | None
+) -> None:
+    """A file that did not change becomes another program in a checkout."""
+    other = {"d/.gitattributes": before} if before else {}
+    user_repo.commit({".gitattributes": root, "d/a.py": "x = 1\n", **other}, "base")
+    if after:
+        user_repo.commit({"d/.gitattributes": after}, "change")
+    else:
+        user_repo.git("rm", "-q", "d/.gitattributes")
+        user_repo.git("commit", "-q", "-m", "change")
+    (file,) = changes(project, asked(project, "range", "HEAD", "HEAD~1")).files
+    assert file.hidden and file.hidden.type.startswith("attributes that make git re-encode")
+    assert file.hidden.hash.strip("git:0")
+
+
+def test_attributes_that_moved_away_are_described(user_repo: UserRepo, project: Project) -> None:
+    user_repo.commit({"d/.gitattributes": f"# long enough to be found again\n{ENCODED}"}, "base")
+    user_repo.git("mv", "d/.gitattributes", "d/old-attributes")
+    user_repo.git("commit", "-q", "-m", "change")
+    (file,) = changes(project, asked(project, "range", "HEAD", "HEAD~1")).files
+    assert file.status == "R" and file.hidden
+
+
+def test_other_attributes_are_text_beside_those_of_an_encoding(user_repo: UserRepo, project: Project) -> None:
+    user_repo.commit({".gitattributes": f"{ENCODED}[attr]plain -text\n"}, "base")
+    user_repo.commit({"d/.gitattributes": "*.py plain\n"}, "change")
+    (file,) = changes(project, asked(project, "range", "HEAD", "HEAD~1")).files
+    assert file.hidden is None and "*.py plain" in file.hunks[0].text
+
+
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
 @pytest.mark.parametrize("megabytes", [5, 17])

@@ -71,6 +71,11 @@ class ChangedFile:
     def is_executable(self) -> bool:
         return self.new_mode == "100755"
 
+    @property
+    def becomes_executable(self) -> bool:
+        """Whether an existing file becomes executable: then all of its content matters, not only changed lines."""
+        return self.is_executable and self.old_mode not in ("000000", "100755", "120000", "160000")
+
     def changed_lines(self) -> set[int]:
         """Numbers, in the new file, of the lines that were added or altered."""
         numbers: set[int] = set()

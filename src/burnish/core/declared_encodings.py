@@ -20,6 +20,9 @@ _CSS = re.compile(rb"\A@charset \"([-\w.]+)\"")
 _META = re.compile(rb"<meta\b", re.IGNORECASE)
 # Every one behind the first `<meta`: which of them counts depends on comments and quotes before it.
 _CHARSET = re.compile(rb"\bcharset\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
+# JSP and ASP.NET, whose code page 65000 is UTF-7
+_DIRECTIVE = re.compile(rb"<(?:%@|jsp:directive\.)([^>]*)", re.IGNORECASE)
+_PAGE_ENCODING = re.compile(rb"\b(?:pageEncoding|CodePage|charset)\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
 _PHP = re.compile(rb"\bdeclare\s*\(\s*encoding\s*=\s*[\"']([-\w.]+)", re.IGNORECASE)
 # Ruby finds it in any case, and with blanks before the sign
 _RUBY = re.compile(rb"\A(?:#!.*\n)?[ \t]*#.*?coding[ \t]*[:=][ \t]*([-\w.]+)", re.IGNORECASE)
@@ -42,8 +45,8 @@ _BROWSER_CODECS = {
     **dict.fromkeys(("windows-949", "euc-kr", "korean", "ks_c_5601-1987"), "cp949"),
     **dict.fromkeys(("x-euc-jp", "cseucpkdfmtjapanese"), "euc_jp"),
 }
-_MARKUP = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".php", ".el", ".pl", ".pm", ".t"})
-_LATE_SIGNS = ("<meta", "<?xml", "declare", "use encoding", "local variables:")
+_MARKUP = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".php", ".jsp", ".aspx", ".el", ".pl", ".pm", ".t"})
+_LATE_SIGNS = ("<meta", "<?xml", "<%@", "<jsp:", "declare", "use encoding", "local variables:")
 
 
 def declarations(data: bytes) -> Iterator[str]:
@@ -55,6 +58,8 @@ def declarations(data: bytes) -> Iterator[str]:
     yield from (_codec(match[1]) or UNKNOWN for match in _XML.finditer(plain))
     yield from filter(None, map(_browser_codec, (*_CSS.findall(plain), *_charsets(data))))
     yield from (_codec(name) or UNKNOWN for name in (*_PHP.findall(data), *_PERL.findall(data)))
+    directives = _DIRECTIVE.findall(data)
+    yield from (_page_codec(name) for directive in directives for name in _PAGE_ENCODING.findall(directive))
     # Ruby does not run a file with a name that it does not know
     yield from filter(None, map(_browser_codec, _RUBY.findall(plain)))
     yield from (_emacs_codec(name.decode("ascii", "replace")) for name in _emacs_names(data))
@@ -101,6 +106,11 @@ def _emacs_names(data: bytes) -> Iterator[bytes]:
 
 def _browser_codec(name: bytes) -> str:
     return _BROWSER_CODECS.get(name.decode("ascii", "replace").lower()) or _codec(name)
+
+
+def _page_codec(name: bytes) -> str:
+    """A Java charset, or the number of a Windows code page."""
+    return (_codec(b"cp" + name) if name.isdigit() else _codec(name)) or UNKNOWN
 
 
 def _codec(name: bytes) -> str:

@@ -29,7 +29,7 @@ from burnish.git.run import bare_env, git
 MOST_READ = 32 * 1024 * 1024
 # Larger blobs are described without being read.
 LARGEST_READ = 16 * 1024 * 1024
-_NO_FILE, _LINK, _SUBMODULE, _EXECUTABLE = "000000", "120000", "160000", "100755"
+_NO_FILE, _LINK, _SUBMODULE = "000000", "120000", "160000"
 _BROKEN = re.compile("[\udc80-\udcff]")
 _POINTER_SIZE = re.compile(rb"^size (\d{1,18})\r?$", re.MULTILINE)
 _POINTER_HASH = re.compile(rb"^oid ([!-~]+)\r?$", re.MULTILINE)
@@ -60,7 +60,7 @@ def complete(project: Project, change: Change) -> Change:
         files[file.path], pair = _resolved(file, sides, sizes)
         if pair is not None:
             texts[file.path] = pair
-    programs = {path for path in texts if _becomes_program(files[path])}
+    programs = {path for path in texts if files[path].becomes_executable}
     hunks = _differences(project, {path: pair for path, pair in texts.items() if path not in programs})
     hunks |= _whole_files(project, {path: texts[path] for path in texts if path in programs})
     for path in texts:
@@ -70,20 +70,39 @@ def complete(project: Project, change: Change) -> Change:
 
 
 def _encoded_at_checkout(project: Project, tree: str, files: Sequence[ChangedFile]) -> dict[str, ChangedFile]:
-    """Files whose bytes in a checkout differ from those in git, and attribute files that cause this."""
+    """Files whose bytes in a checkout differ from those in git, and attribute files that cause or change this."""
     present = [file for file in files if file.status != "D" and file.new_mode != _SUBMODULE and file.hidden is None]
     encodings = encoded_at_checkout(project, tree, [file.path for file in present if file.new_mode != _LINK])
     kinds = {path: f"text that git writes to a checkout as {name}" for path, name in encodings.items()}
-    attributes = [file for file in present if PurePosixPath(file.path).name == ATTRIBUTES]
-    contents = read_blobs(project, [file.new_blob for file in attributes]) if attributes else {}
-    for file in attributes:
-        if mentions_encoding(contents[file.new_blob]):
-            kinds[file.path] = "attributes that make git re-encode files in a checkout (working-tree-encoding)"
+    for file in _encoding_attributes(project, tree, files):
+        kinds[file.path] = "attributes that make git re-encode files in a checkout (working-tree-encoding)"
     return {
-        file.path: replace(file, hidden=HiddenContent(kinds[file.path], None, f"git:{file.new_blob}"))
-        for file in present
+        file.path: replace(file, hidden=HiddenContent(kinds[file.path], None, f"git:{_newest_blob(file)}"))
+        for file in files
         if file.path in kinds
     }
+
+
+def _encoding_attributes(project: Project, tree: str, files: Sequence[ChangedFile]) -> list[ChangedFile]:
+    """Attribute files, also deleted ones, whose change can alter the encoding of files that did not change."""
+    attributes = [
+        file
+        for file in files
+        if file.hidden is None and ATTRIBUTES in {PurePosixPath(path).name for path in (file.path, file.old_path or "")}
+    ]
+    if not attributes:
+        return []
+    root = read_objects(project, [f"{tree}:{ATTRIBUTES}"])[0]
+    if root is not None and any(map(mentions_encoding, _MACRO.findall(root[1]))):
+        # any attribute file may use the macro, or may have withdrawn it
+        return attributes
+    blobs = {file.path: [blob for blob in (file.old_blob, file.new_blob) if blob.strip("0")] for file in attributes}
+    contents = read_blobs(project, [blob for pair in blobs.values() for blob in pair])
+    return [file for file in attributes if any(mentions_encoding(contents[blob]) for blob in blobs[file.path])]
+
+
+def _newest_blob(file: ChangedFile) -> str:
+    return file.old_blob if file.status == "D" else file.new_blob
 
 
 def _printable(file: ChangedFile) -> ChangedFile:
@@ -113,12 +132,7 @@ def _is_odd(file: ChangedFile) -> bool:
         return False
     if file.binary or any(_BROKEN.search(hunk.text) for hunk in file.hunks):
         return True
-    return _becomes_program(file)
-
-
-def _becomes_program(file: ChangedFile) -> bool:
-    """Whether an existing file becomes executable: then all of its content matters, not only changed lines."""
-    return file.new_mode == _EXECUTABLE and file.old_mode not in (_NO_FILE, _LINK, _SUBMODULE, _EXECUTABLE)
+    return file.becomes_executable
 
 
 def _is_plain_text(file: ChangedFile) -> bool:
@@ -222,12 +236,14 @@ def _portion(
 def _resolved(file: ChangedFile, sides: Sides, sizes: Mapping[str, int]) -> tuple[ChangedFile, tuple[str, str] | None]:
     """The file with both texts to compare, or with a description and None."""
     old, new = sides
+    if new is not None and lfs.is_pointer(new[:HEAD]):
+        return _described_pointer(file, new[:HEAD]), None
     reading = read_text(new) if new is not None else None
     if reading is None:
         return _hidden(file, sizes, new), None
     before = read_text(old) if old is not None else TextReading("", reading.encoding)
     note = _note(reading, before, was_there=file.old_mode != _NO_FILE)
-    if _becomes_program(file):
+    if file.becomes_executable:
         note = f"It becomes executable: this is all of its content. {note}".rstrip()
     return replace(file, binary=False, note=note), (before.text if before else "", reading.text)
 
@@ -316,6 +332,8 @@ def read_blobs(project: Project, blobs: Sequence[str]) -> dict[str, bytes | None
 
 ATTRIBUTES = ".gitattributes"
 _NAME = "working-tree-encoding"
+# only the attributes of the root may define macros
+_MACRO = re.compile(rb"^.*\[attr\].*", re.MULTILINE)
 # `-attr` and no attribute; git itself does not re-encode UTF-8
 _NOT_ENCODED = frozenset({"unspecified", "unset", "utf-8", "utf8"})
 

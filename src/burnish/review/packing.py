@@ -115,8 +115,10 @@ def _is_sent_whole(file: ChangedFile, redacted_prompt: str) -> bool:
     """Whether the redacted prompt contains all new text; a redaction may span two files."""
     text = _diff(as_shown(file), None)
     redacted_text = NO_SECRETS.redact(text)
+    # of a file that becomes executable, unchanged lines matter, too
+    only_new_lines = not file.digest and not file.becomes_executable
     return redacted_text in redacted_prompt and (
-        redacted_text == text or (not file.digest and _new_lines(redacted_text) == _new_lines(text))
+        redacted_text == text or (only_new_lines and _new_lines(redacted_text) == _new_lines(text))
     )
 
 
