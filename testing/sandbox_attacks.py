@@ -49,6 +49,8 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     "kill the first process": "os.kill(1, signal.SIGKILL); print('survived')",
     "environment of a process outside": "open(f\"/proc/{T['pid']}/environ\", 'rb').read() and got()",
     "root of a process outside": "os.listdir(f\"/proc/{T['pid']}/root\") and got()",
+    "descriptor of a process outside": "libc.syscall(434, T['pid'], 0) >= 0 and got()",
+    "limits of a process outside": "import resource; resource.prlimit(T['pid'], resource.RLIMIT_NOFILE, (9, 9)); got()",
     "ptrace a process outside": "libc.ptrace(16, T['pid'], 0, 0) == 0 and got()",
     "enter a namespace outside": "open(f\"/proc/{T['pid']}/ns/mnt\"); got()",
     "home through the first process": "open(f\"/proc/1/root{T['secret']}\").read() and got()",
@@ -77,6 +79,8 @@ if libc.syscall(304, fd, handle, os.O_RDONLY) >= 0: got()
     "cgroup": "os.mkdir('/sys/fs/cgroup/burnish-attack'); got()",
     "device node": "os.mknod('node', 0o600 | 0o060000, os.makedev(8, 0)); open('node', 'rb'); got()",
     "raw socket": "socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP); got()",
+    "events of all processes": "s = socket.socket(16, socket.SOCK_DGRAM, 11); s.bind((0, 1)); got()",
+    "sockets by io_uring": "libc.syscall(425, 1, ctypes.create_string_buffer(120)) >= 0 and got()",
     "terminal": "os.open('/dev/tty', os.O_RDWR); got()",
     "inherited files": "len(os.listdir('/proc/self/fd')) > 4 and got()",
     # mounts
@@ -96,6 +100,24 @@ os.path.exists("leaked") and got()
 sh("unshare -UrmC sh -c 'mkdir /tmp/g; mount -t cgroup2 none /tmp/g && touch leaked'")
 sh("unshare -UrmC sh -c 'mkdir /tmp/g; mount -t cgroup -o freezer none /tmp/g && touch leaked'")
 os.path.exists("leaked") and got()
+""",
+    "bind mount without what covers it": """
+for place in ("/", os.path.dirname(T["home"]), T["home"]):
+    out = sh(f"mkdir -p m; unshare -Urm sh -c 'mount --bind {place} m && cat m{T['secret']} m/home/secret m/secret'")
+    "secret" in out and got()
+""",
+    "overlay without what covers it": """
+for place in ("/", os.path.dirname(T["home"]), T["home"]):
+    mount = f"mount -t overlay none -o lowerdir={place}:/usr m"
+    "secret" in sh(f"mkdir -p m; unshare -Urm sh -c '{mount} && cat m{T['secret']} m/home/secret m/secret'") and got()
+""",
+    "tree of mounts without what covers it": """
+libc.unshare(0x10000000 | 0x20000)
+for place in ("/", os.path.dirname(T["home"]), T["home"]):
+    fd = libc.syscall(428, -100, place.encode(), 1)  # open_tree, with a clone
+    for name in (T["secret"].lstrip("/"), "home/secret", "secret") if fd >= 0 else ():
+        try: os.open(name, os.O_RDONLY, dir_fd=fd); got()
+        except OSError: pass
 """,
     "old root": "sh('unshare -Urm pivot_root . . ; ls /oldroot'); os.path.exists('/oldroot') and got()",
     # markers

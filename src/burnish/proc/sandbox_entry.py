@@ -14,10 +14,11 @@ LOADER_VARIABLES = (
     "GCONV_PATH", "GETCONF_DIR", "GLIBC_TUNABLES", "HOSTALIASES", "LOCALDOMAIN", "LOCPATH", "MALLOC_TRACE", "NIS_PATH",
     "NLSPATH", "RESOLV_HOST_CONF", "RES_OPTIONS", "TZDIR",
 )  # fmt: skip
-# machine → for each of its system call tables: the number of the table, of clone and of unshare
+# machine → for each of its system call tables: the number of the table, of clone, unshare, socket and socketcall
+NO_CALL = 0xFFFFFFFF
 SYSTEM_CALLS = {
-    "x86_64": ((0xC000003E, 56, 272), (0x40000003, 120, 310)),
-    "aarch64": ((0xC00000B7, 220, 97), (0x40000028, 120, 337)),
+    "x86_64": ((0xC000003E, 56, 272, 41, NO_CALL), (0x40000003, 120, 310, 359, 102)),
+    "aarch64": ((0xC00000B7, 220, 97, 198, NO_CALL), (0x40000028, 120, 337, 281, 102)),
 }
 # An outer sandbox that hides nothing. Its first process is the bubblewrap that holds the program, which cannot see it.
 # A program can trace the first process that it does see, and free it from dying with its parent.
@@ -35,7 +36,7 @@ def prepare(argv: list[str], env: dict[str, str], *, outer: str) -> tuple[list[s
     if os.geteuid() == 0:
         protect_devices()
     scope_to_sandbox(argv[place])
-    forbid_cgroup_namespaces(argv[place])
+    forbid_system_calls(argv[place])
     argv, env = keep_inside(argv, env, place)
     return ([outer, *ENCLOSURE, *argv] if outer else argv), env
 
@@ -125,12 +126,15 @@ def scope_to_sandbox(program: str) -> None:
         os.close(ruleset)
 
 
-def forbid_cgroup_namespaces(program: str) -> None:
-    """Forbid cgroup namespaces inside: with one, a program could mount burnish's own cgroup.
+def forbid_system_calls(program: str) -> None:
+    """Forbid cgroup namespaces and the kernel's events about processes inside.
 
-    Root, and a user to whom a group is delegated, could then freeze or end all that is in it, and leave frozen
-    processes behind that cannot be killed. clone3 has its flags in memory, which a filter cannot read: programs that
-    are told that it does not exist use clone.
+    With such a namespace, a program could mount burnish's own cgroup. Root, and a user to whom a group is delegated,
+    could then freeze or end all that is in it, and leave frozen processes behind that cannot be killed. clone3 has its
+    flags in memory, which a filter cannot read: programs that are told that it does not exist use clone.
+
+    The events (netlink connector) report the start, name and end of every process of the machine. io_uring and the old
+    socketcall create sockets unseen by a filter: the first is forbidden, the second does not exist for new sockets.
     """
     tables = SYSTEM_CALLS.get(os.uname().machine, ())
     if not tables or os.stat(program).st_mode & 0o4000:
@@ -140,20 +144,35 @@ def forbid_cgroup_namespaces(program: str) -> None:
 
     load, keep_bits, is_equal, has_bits, answer = 0x20, 0x54, 0x15, 0x45, 0x06
     allow, not_permitted, not_implemented = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
+    first_argument, third_argument = 16, 32
     code: list[tuple[int, int, int, int]] = [(load, 0, 0, 4)]
-    for table, clone, unshare in tables:
+    for table, clone, unshare, socket, socketcall in tables:
         code += [
-            (is_equal, 0, 11, table),
+            (is_equal, 0, 25, table),
             (load, 0, 0, 0),
             (keep_bits, 0, 0, 0xBFFFFFFF),  # x32 has the same numbers with this bit
             (is_equal, 0, 1, 435),  # clone3
             (answer, 0, 0, not_implemented),
-            (is_equal, 2, 0, clone),
-            (is_equal, 1, 0, unshare),
+            (is_equal, 0, 1, 425),  # io_uring_setup
+            (answer, 0, 0, not_permitted),
+            (is_equal, 4, 0, clone),
+            (is_equal, 3, 0, unshare),
+            (is_equal, 6, 0, socket),
+            (is_equal, 11, 0, socketcall),
             (answer, 0, 0, allow),
-            (load, 0, 0, 16),  # the first argument
+            (load, 0, 0, first_argument),  # of clone and unshare
             (has_bits, 0, 1, 0x02000000),  # CLONE_NEWCGROUP
             (answer, 0, 0, not_permitted),
+            (answer, 0, 0, allow),
+            (load, 0, 0, first_argument),  # of socket
+            (is_equal, 0, 3, 16),  # AF_NETLINK
+            (load, 0, 0, third_argument),
+            (is_equal, 0, 1, 11),  # NETLINK_CONNECTOR
+            (answer, 0, 0, not_permitted),
+            (answer, 0, 0, allow),
+            (load, 0, 0, first_argument),  # of socketcall
+            (is_equal, 0, 1, 1),  # SYS_SOCKET
+            (answer, 0, 0, not_implemented),
             (answer, 0, 0, allow),
         ]
     code.append((answer, 0, 0, allow))
