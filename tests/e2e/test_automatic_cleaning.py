@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from burnish.features.clean.record import CleaningRecord, read_record, write_rec
 from burnish.runtime import open_app
 from burnish.runtime.app import App
 from testing.lab import Lab
+from tests.e2e.test_restored_home import restore_home
 
 DAY = timedelta(days=1)
 
@@ -159,6 +161,53 @@ def test_environments_that_no_check_used_for_long_go(lab: Lab) -> None:
     removed = days_later(lab, 1.5)
     assert removed and (removed.tasks, removed.environments) == (0, 1)
     assert not (cache / "old").exists() and (cache / "new").is_dir()
+
+
+@pytest.mark.long
+def test_workspaces_of_a_restored_home_are_removed_and_their_work_is_rescued(lab: Lab) -> None:
+    old, dirty = completed(lab, "Add division"), completed(lab, "Second")
+    (dirty / "idea.py").write_text("mine = 1\n")
+    restore_home(lab)
+    removed = days_later(lab, 91)
+    assert removed and (removed.tasks, removed.put_aside) == (2, 0)
+    assert not list(old.parent.glob("*.replaced-*")) and not old.exists() and not dirty.exists()
+    (rescue,) = lab.refs("refs/burnish/rescue/")
+    assert lab.text(rescue, "idea.py") == "mine = 1"
+
+
+@pytest.mark.long
+def test_a_folder_in_the_place_of_a_workspace_is_counted_as_put_aside_and_stays(lab: Lab) -> None:
+    place = completed(lab, "Add division")
+    place.rename(place.with_name(".elsewhere"))
+    place.mkdir()
+    (place / "precious.txt").write_text("x" * 2_000_000)
+    removed = days_later(lab, 91)
+    assert removed and removed.put_aside == 1 and removed.bytes < 2_000_000
+    assert "Moved aside on" in lab.burnish("status").err
+    days_later(lab, 500)
+    aside = place.with_name(f"{place.name}.replaced-1")
+    assert (aside / "precious.txt").exists()
+    (shown,) = lab.burnish("clean", "--json").json["put_aside"]
+    assert shown["path"] == str(aside) and shown["bytes"] >= 2_000_000 and not shown["removable"]
+    assert str(aside) in lab.burnish("clean").out
+    assert lab.burnish("clean", "--all-completed", "--json").json["removed"] == [] and aside.is_dir()
+
+
+@pytest.mark.long
+def test_a_workspace_that_a_run_put_aside_goes_after_the_same_time_and_its_work_is_rescued(lab: Lab) -> None:
+    lab.add("Add division")
+    lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="work-replied")
+    restore_home(lab)
+    lab.apart("run")
+    (aside,) = Path(lab.env["BURNISH_HOME"]).glob("workspaces/*/*.replaced-1")
+    unsaved = (aside / "app.py").read_text() + "\nmore = 1\n"
+    (aside / "app.py").write_text(unsaved)
+    assert days_later(lab, 500) is None and aside.is_dir(), "the task is open"
+    lab.burnish("merge", "1")
+    assert days_later(lab, 89) is None and aside.is_dir()
+    removed = days_later(lab, 91)
+    assert removed and (removed.tasks, removed.put_aside) == (1, 0) and not aside.exists()
+    assert any(lab.repo.git("show", f"{ref}:app.py") + "\n" == unsaved for ref in lab.refs("refs/burnish/rescue/"))
 
 
 @pytest.mark.long

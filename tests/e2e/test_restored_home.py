@@ -54,4 +54,6 @@ def test_no_command_refuses_a_workspace_that_was_restored(cut: Lab, command: lis
         cut.apart("cancel", "1")
     restore_home(cut)
     cut.apart(*command)
-    assert list(Path(cut.env["BURNISH_HOME"]).rglob("*/app.py")), "what was not committed is still there"
+    files = [path.read_text() for path in Path(cut.env["BURNISH_HOME"]).rglob("*/app.py")]
+    files += [cut.text(ref, "app.py") for ref in cut.refs("refs/burnish/rescue/")]
+    assert any("# BUG" in text for text in files), "what was not committed is still there"

@@ -68,7 +68,8 @@ def clean(
     if as_json:
         say_json(cleaning.clean_json(weights, selection, reports, check_environments, removed_environments))
     elif not removing:
-        _say_weights(weights)
+        _say_weights([weight for weight in weights if not weight.aside])
+        _say_put_aside([weight for weight in weights if weight.aside])
         _say_environments(check_environments)
     else:
         if ids or all_completed:
@@ -107,6 +108,17 @@ def _say_weights(weights: list[FolderSize]) -> None:
         tell("Remove workspaces of finished tasks: burnish clean --all-completed")
 
 
+def _say_put_aside(weights: list[FolderSize]) -> None:
+    if not weights:
+        return
+    say("")
+    say(f"{'PUT ASIDE':>9}  FOLDER")
+    for weight in weights:
+        if weight.aside:
+            note = "" if weight.aside.is_workspace else "  (not a workspace: check its content, and remove it by hand)"
+            say(f"{size(weight.workspace):>9}  {harmless(str(weight.aside.path))}{note}")
+
+
 def _say_environments(check_environments: list[StoredEnvironment]) -> None:
     if not check_environments:
         return
@@ -142,17 +154,21 @@ def _say_done(selection: list[FolderSize], reports: list[CleanReport], *, dry_ru
             tell(f"{mark('!')} {_name(one.weight)}: {harmless(one.error.what)} {harmless(one.error.hint)}")
             continue
         rescue_note = f"; uncommitted work is saved in {one.rescue}" if one.rescue else ""
-        say(f"Removed {_name(one.weight)} ({size(one.weight.removable)}){rescue_note}")
+        verb = "Moved aside" if one.folder else "Removed"
+        say(f"{verb} {_name(one.weight)} ({size(one.weight.removable)}){rescue_note}")
         if one.note:
             tell(f"  {harmless(one.note)}")
     freed_bytes = sum(one.weight.removable for one in reports if not one.error)
     if not selection:
         tell("Nothing to remove.")
     elif not dry_run:
-        say(f"{size(freed_bytes)} freed, {count(len([o for o in reports if not o.error]), 'workspace')}.")
+        removals = [one for one in reports if not one.error and not one.folder]
+        say(f"{size(freed_bytes)} freed, {count(len(removals), 'workspace')}.")
 
 
 def _name(weight: FolderSize, room: int = 44) -> str:
+    if weight.aside:
+        return cut(one_line(weight.name), room)
     title = f"{weight.task.id} {one_line(weight.task.spec.title)}" if weight.task else one_line(weight.name)
     return cut(title, room)
 

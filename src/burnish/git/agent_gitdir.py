@@ -110,6 +110,16 @@ def move_gitdir_aside(root: Path) -> list[Path]:
     return sorted(path for path in root.parent.glob(f".aside-{_glob(root.name)}-*") if is_real_dir(path))
 
 
+def borrows_from(project: Project, root: Path) -> bool:
+    """Whether the `.git` in the directory borrows objects of this project, as burnish writes it for workspaces."""
+    if not is_real_dir(root / ".git"):
+        return False
+    lines = os.fsdecode(read_regular(root / ".git/objects/info/alternates", follow=False) or b"").split("\n")
+    # The last parts are enough: a home that is restored elsewhere has another path.
+    ours = (project.own / "lent").parts[-4:]
+    return any(Path(line.strip('"')).parent.parts[-4:] == ours for line in lines)
+
+
 def _glob(name: str) -> str:
     return re.sub(r"([\[*?])", r"[\1]", name)
 

@@ -92,10 +92,14 @@ def is_real_dir(path: Path) -> bool:
         return False
 
 
+# in the names of folders that were moved out of the place of a workspace
+PUT_ASIDE = ".replaced-"
+
+
 def move_out_of_the_way(path: Path) -> Path:
     """Rename what is at `path` to a free name beside it; returns the new path."""
     for number in itertools.count(1):
-        target = path.with_name(f"{path.name}.replaced-{number}")
+        target = path.with_name(f"{path.name}{PUT_ASIDE}{number}")
         if not os.path.lexists(target):
             return path.rename(target)
     raise AssertionError("unreachable")

@@ -67,6 +67,20 @@ class GitWorkspace:
         """Whether burnish created the directory; a restored copy does not count."""
         return self._own_folder() is not None
 
+    def adopt(self) -> str | None:
+        """Accept a copy of a workspace, e.g. from a backup; returns its commit, None if the directory is not a copy."""
+        if not agent_gitdir.borrows_from(self.project, self.path):
+            return None
+        commit = self.checked_out_commit() or self._newest_readable(agent_gitdir.read_tips(self.path / ".git"))
+        if commit is None:
+            return None
+        self._save_state(inode=self.path.lstat().st_ino, commit=commit)
+        return commit
+
+    def _newest_readable(self, commits: Sequence[str]) -> str | None:
+        unreadable = find_unreadable(self.project, commits, with_trees=True)
+        return next((sha for sha in commits if sha not in unreadable), None)
+
     def tip(self) -> str | None:
         """The newest commit of the task's branch that is not one of burnish's artifact commits."""
         sha = read_ref(self.project, self.ref)

@@ -52,7 +52,7 @@ def remove_workspace(workspace: GitWorkspace, label: str, *, copies: Collection[
             f"burnish did not create {workspace.path}, so it cannot tell which files are saved.",
             hint="Check its content, and remove it by hand.",
         )
-    if not workspace.is_own() or _is_incomparable(workspace, at):
+    if not (workspace.is_own() or workspace.adopt()) or _is_incomparable(workspace, at):
         folder = move_out_of_the_way(workspace.path)
         workspace.remove()
         return RescuedWork(folder=folder)

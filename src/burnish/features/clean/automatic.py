@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,15 +42,24 @@ class OldFiles:
     """The files of one finished task or environment, and since when they are unused."""
 
     unused_since: datetime
-    # returns the bytes that were freed; None if it is still there
-    remove: Callable[[], int | None]
-    is_environment: bool = False
+    # None if it is still there
+    remove: Callable[[], Removal | None]
+    # "" for an environment
+    task_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Bytes that were freed, and whether the workspace was put aside instead of removed."""
+
+    bytes: int
+    is_put_aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedFiles:
     files: OldFiles
-    bytes: int
+    removal: Removal
 
 
 def clean_if_due(app: App, now: datetime | None = None) -> CleaningRecord | None:
@@ -68,13 +77,21 @@ def clean_if_due(app: App, now: datetime | None = None) -> CleaningRecord | None
             write_record(app.home, app.key, CleaningRecord(stamp, is_switched_off=is_off))
             return None
         removed_files = _remove_old(app, now)
-        record = CleaningRecord(stamp, last.removed_at, last.tasks, last.environments, last.bytes)
+        record = replace(last, checked_at=stamp, is_switched_off=False)
         if removed_files:
-            environments = sum(one.files.is_environment for one in removed_files)
-            total = sum(one.bytes for one in removed_files)
-            record = CleaningRecord(stamp, stamp, len(removed_files) - environments, environments, total)
+            record = _record_of(removed_files, stamp)
         write_record(app.home, app.key, record)
         return record if removed_files else None
+
+
+def _record_of(removed_files: Sequence[RemovedFiles], stamp: str) -> CleaningRecord:
+    # nothing is freed where a workspace was put aside and the task had no other files
+    freed = [one for one in removed_files if one.removal.bytes or not one.removal.is_put_aside]
+    names = {one.files.task_name for one in freed if one.files.task_name}
+    environments = sum(not one.files.task_name for one in freed)
+    total = sum(one.removal.bytes for one in freed)
+    put_aside = sum(one.removal.is_put_aside for one in removed_files)
+    return CleaningRecord(stamp, stamp, len(names), environments, total, put_aside=put_aside)
 
 
 def _is_due(last: CleaningRecord, now: datetime) -> bool:
@@ -111,24 +128,32 @@ def _remove(found: Sequence[OldFiles], deadline: float, most_bytes: int | None =
     """Remove the first of these until the byte limit or the deadline is reached."""
     removed_files: list[RemovedFiles] = []
     for one in found:
-        freed_bytes = sum(other.bytes for other in removed_files)
+        freed_bytes = sum(other.removal.bytes for other in removed_files)
         if time.monotonic() > deadline or (most_bytes is not None and freed_bytes >= most_bytes):
             break
-        if (size := one.remove()) is not None:
-            removed_files.append(RemovedFiles(one, size))
+        if (removal := one.remove()) is not None:
+            removed_files.append(RemovedFiles(one, removal))
     return removed_files
 
 
 def _find_removable(app: App) -> Iterator[OldFiles]:
     # Folders are read before tasks, so that each folder belongs to a known or a removed task.
-    names = cleaning.workspace_names(app)
-    tasks = app.store.tasks(app.key, brief=True)
-    needed_ids = _needed_by_open_tasks(tasks)
-    for task in tasks:
-        if task.status in cleaning.OVER and task.id not in needed_ids and _has_files(app, task.name, names):
+    names, put_aside_names = cleaning.workspace_names(app), cleaning.put_aside_names(app)
+    tasks = {task.name: task for task in app.store.tasks(app.key, brief=True)}
+    needed_ids = _needed_by_open_tasks(list(tasks.values()))
+
+    def is_over(task: Task) -> bool:
+        return task.status in cleaning.OVER and task.id not in needed_ids
+
+    for task in tasks.values():
+        if is_over(task) and _has_files(app, task.name, names):
             yield _files_of(app, task.name, task, datetime.fromisoformat(task.updated_at))
-    for name in sorted(names - {task.name for task in tasks}):
+    for name in sorted(names - tasks.keys()):
         yield _files_of(app, name, None, _last_change(app, name))
+    for name in put_aside_names:
+        task_of_it = tasks.get(cleaning.workspace_of(name))
+        if task_of_it is None or is_over(task_of_it):
+            yield _files_put_aside(app, name, task_of_it)
     for environment in list_environments(app.home / "environments" / app.key, with_size=False):
         if not environment.in_use:
             yield _files_of_environment(environment)
@@ -149,28 +174,47 @@ def _has_files(app: App, name: str, names: set[str]) -> bool:
 
 
 def _files_of(app: App, name: str, task: Task | None, unused_since: datetime) -> OldFiles:
-    def remove() -> int | None:
-        if task and not app.store.tasks(app.key, ids=[task.id], statuses=cleaning.OVER):
-            return None  # reopened meanwhile
+    def remove() -> Removal | None:
+        if _is_reopened(app, task):
+            return None
         weight = cleaning.weight_of(app, name, task)
         (report,) = cleaning.clean(app, [weight])
         if report.error:
             return None
-        if task is None:
-            return report.weight.workspace + weight.snapshot
-        for part in TRANSCRIPTS:
-            remove_tree(_task_folder(app, name) / part)
-        return report.weight.workspace + weight.snapshot + weight.calls + weight.sessions
+        freed_bytes = report.weight.workspace + weight.snapshot
+        if task:
+            for part in TRANSCRIPTS:
+                remove_tree(_task_folder(app, name) / part)
+            freed_bytes += weight.calls + weight.sessions
+        return Removal(freed_bytes, is_put_aside=report.folder is not None)
 
-    return OldFiles(unused_since, remove)
+    return OldFiles(unused_since, remove, name)
+
+
+def _files_put_aside(app: App, name: str, task: Task | None) -> OldFiles:
+    def remove() -> Removal | None:
+        weight = cleaning.weight_of_aside(app, name, task)
+        if not weight.removable or _is_reopened(app, task):
+            return None
+        (report,) = cleaning.clean(app, [weight])
+        return None if report.error else Removal(weight.workspace)
+
+    # the time of the last change of the folder itself: a move sets it, and programs cannot
+    moved_at = datetime.fromtimestamp((app.home / "workspaces" / app.key / name).lstat().st_ctime, UTC)
+    unused_since = max(moved_at, datetime.fromisoformat(task.updated_at)) if task else moved_at
+    return OldFiles(unused_since, remove, cleaning.workspace_of(name))
+
+
+def _is_reopened(app: App, task: Task | None) -> bool:
+    return task is not None and not app.store.tasks(app.key, ids=[task.id], statuses=cleaning.OVER)
 
 
 def _files_of_environment(environment: StoredEnvironment) -> OldFiles:
-    def remove() -> int | None:
+    def remove() -> Removal | None:
         size = size_of(environment.path)
-        return size if delete_unused(environment.path) else None
+        return Removal(size) if delete_unused(environment.path) else None
 
-    return OldFiles(environment.used_at, remove, is_environment=True)
+    return OldFiles(environment.used_at, remove)
 
 
 def _last_change(app: App, name: str) -> datetime:

@@ -14,7 +14,8 @@ from burnish.core.flow import RUNNING
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError, Refused
-from burnish.git.files import disk_usage, remove_tree
+from burnish.git.agent_gitdir import borrows_from
+from burnish.git.files import PUT_ASIDE, disk_usage, remove_tree
 from burnish.git.objects import read_commit
 from burnish.git.refs import list_refs
 from burnish.git.rescue import PREFIX
@@ -28,8 +29,15 @@ if TYPE_CHECKING:
     from burnish.runtime.app import App
 
 OVER = frozenset({Status.COMPLETED, Status.CANCELLED})
-# Left beside a workspace for a person to look at, never removed by us.
-KEPT = (".withheld-", ".replaced-")
+WITHHELD = ".withheld-"
+
+
+@dataclass(frozen=True, slots=True)
+class PutAside:
+    """`NAME.replaced-N` beside a workspace. burnish never removes what is not a copy of a workspace."""
+
+    path: Path
+    is_workspace: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +51,13 @@ class FolderSize:
     calls: int
     # what agent programs keep so that a session can be resumed
     sessions: int
+    # a folder that burnish moved out of the place of a workspace
+    aside: PutAside | None = None
 
     @property
     def removable(self) -> int:
+        if self.aside and not self.aside.is_workspace:
+            return 0
         return self.workspace + self.snapshot + (self.sessions if self.is_over else 0)
 
     @property
@@ -57,13 +69,16 @@ class FolderSize:
         return self.task.status.value if self.task else "removed"
 
     def as_json(self) -> dict[str, Any]:
+        number = str(self.task.id) if self.task else None
+        if self.aside:
+            place, removable = str(self.aside.path), self.aside.is_workspace
+            return {"id": number, "name": self.name, "path": place, "bytes": self.workspace, "removable": removable}
         parts = {
             "workspace": self.workspace,
             "snapshot": self.snapshot,
             "calls": self.calls,
             "sessions": self.sessions,
         }
-        number = str(self.task.id) if self.task else None
         return {"id": number, "name": self.name, "status": self.status, "bytes": parts}
 
 
@@ -75,6 +90,8 @@ class CleanReport:
     withheld: Path | None = None
     note: str = ""
     error: BurnishError | None = None
+    # where the whole workspace is now, if it was not removed
+    folder: Path | None = None
 
     def as_json(self) -> dict[str, Any]:
         withheld = str(self.withheld) if self.withheld else None
@@ -99,9 +116,11 @@ def clean_json(
     return {
         "environments": [environment.as_json() for environment in environments],
         "removed_environments": [environment.path.name for environment in deleted_environments],
-        "tasks": [weight.as_json() for weight in weights],
+        "tasks": [weight.as_json() for weight in weights if not weight.aside],
+        "put_aside": [weight.as_json() for weight in weights if weight.aside],
         "chosen": [weight.name for weight in going],
-        "removed": [one.as_json() for one in reports if not one.error],
+        "removed": [one.as_json() for one in reports if not one.error and not one.folder],
+        "moved": [{"name": one.weight.name, "path": str(one.folder)} for one in reports if one.folder],
         "left": [{"name": one.weight.name, "why": one.error.what} for one in reports if one.error],
     }
 
@@ -110,20 +129,33 @@ def weigh(app: App) -> list[FolderSize]:
     """All tasks with files on disk, the largest first, and files of removed tasks."""
     tasks = {task.name: task for task in app.store.tasks(app.key)}
     found = [weight_of(app, name, tasks.get(name)) for name in sorted({*tasks, *workspace_names(app)})]
+    found += [weight_of_aside(app, name, tasks.get(workspace_of(name))) for name in put_aside_names(app)]
     return sorted(
-        (w for w in found if w.removable or (w.task and (w.calls or w.sessions))),
+        (w for w in found if w.aside or w.removable or (w.task and (w.calls or w.sessions))),
         key=lambda w: -(w.removable + w.calls),
     )
 
 
 def workspace_names(app: App) -> set[str]:
     """Of every workspace and snapshot on the disk, also of tasks that were removed."""
-    names: set[str] = set()
-    for kind in ("workspaces", "snapshots"):
-        folder = app.home / kind / app.key
-        if folder.is_dir():
-            names |= {entry.name for entry in os.scandir(folder) if not any(mark in entry.name for mark in KEPT)}
-    return {name for name in names if not name.startswith(".")}
+    names = _names_in(app, "workspaces") | _names_in(app, "snapshots")
+    return {name for name in names if WITHHELD not in name and PUT_ASIDE not in name}
+
+
+def put_aside_names(app: App) -> list[str]:
+    """Of every folder that burnish moved out of the place of a workspace."""
+    return sorted(name for name in _names_in(app, "workspaces") if PUT_ASIDE in name)
+
+
+def workspace_of(put_aside_name: str) -> str:
+    return put_aside_name.partition(PUT_ASIDE)[0]
+
+
+def _names_in(app: App, kind: str) -> set[str]:
+    folder = app.home / kind / app.key
+    if not folder.is_dir():
+        return set()
+    return {entry.name for entry in os.scandir(folder) if not entry.name.startswith(".")}
 
 
 def weight_of(app: App, name: str, task: Task | None) -> FolderSize:
@@ -136,6 +168,12 @@ def weight_of(app: App, name: str, task: Task | None) -> FolderSize:
         calls=sum(disk_usage(folder / part) for part in ("calls", "outputs")),
         sessions=disk_usage(folder / "sessions"),
     )
+
+
+def weight_of_aside(app: App, name: str, task: Task | None) -> FolderSize:
+    path = _place(app, "workspaces", name)
+    aside = PutAside(path, borrows_from(app.repo, path))
+    return FolderSize(name, task, workspace=disk_usage(path), snapshot=0, calls=0, sessions=0, aside=aside)
 
 
 def _place(app: App, kind: str, name: str) -> Path:
@@ -163,6 +201,8 @@ def _clean(app: App, weight: FolderSize) -> CleanReport:
         with _held(app, weight.task):
             path = _place(app, "workspaces", weight.name)
             repository, branch = app.repository, weight.task.branch if weight.task else None
+            if weight.aside and branch is None:
+                branch = f"burnish/{workspace_of(weight.name)}"
             workspace = GitWorkspace(
                 app.repo,
                 path,
@@ -172,18 +212,31 @@ def _clean(app: App, weight: FolderSize) -> CleanReport:
                 secrets=repository.secrets,
                 max_file_bytes=repository.max_file_bytes,
             )
+            if weight.aside:
+                workspace.adopt()
             rescued_work = remove_workspace(workspace, "clean", copies=app.config.workspace.copies)
-            remove_tree(_place(app, "snapshots", weight.name))
-            folder = app.home / "projects" / app.key / "tasks" / weight.name
-            if weight.is_over:
-                remove_tree(folder / "sessions")
-            # The output of set-up was removed as well: the next run has to set up again.
-            (folder / "stamps" / "setup").unlink(missing_ok=True)
+            if not weight.aside:
+                _remove_other_files(app, weight)
     except BurnishError as error:
         return CleanReport(weight, error=error)
     if rescued_work.folder:
         weight = replace(weight, workspace=0)  # it was moved aside, which frees no space
-    return CleanReport(weight, rescue=rescued_work.rescue, withheld=rescued_work.withheld, note=rescued_work.note)
+    return CleanReport(
+        weight,
+        rescue=rescued_work.rescue,
+        withheld=rescued_work.withheld,
+        note=rescued_work.note,
+        folder=rescued_work.folder,
+    )
+
+
+def _remove_other_files(app: App, weight: FolderSize) -> None:
+    remove_tree(_place(app, "snapshots", weight.name))
+    folder = app.home / "projects" / app.key / "tasks" / weight.name
+    if weight.is_over:
+        remove_tree(folder / "sessions")
+    # The output of set-up was removed as well: the next run has to set up again.
+    (folder / "stamps" / "setup").unlink(missing_ok=True)
 
 
 @contextmanager

@@ -22,6 +22,8 @@ class CleaningRecord:
     environments: int = 0
     bytes: int = 0
     is_switched_off: bool = False
+    # workspaces that were moved instead, because burnish cannot tell which of their files are saved
+    put_aside: int = 0
 
     @property
     def words(self) -> str:
@@ -30,9 +32,18 @@ class CleaningRecord:
             return SWITCHED_OFF
         if not self.removed_at:
             return ""
+        day = datetime.fromisoformat(self.removed_at).astimezone().strftime("%Y-%m-%d")
+        sentences = [self._removal_words(day)] if self.tasks or self.environments else []
+        if self.put_aside:
+            folders = _count(
+                self.put_aside, "workspace that burnish did not create", "workspaces that burnish did not create"
+            )
+            sentences.append(f"Moved aside on {day}: {folders} (burnish clean).")
+        return " ".join(sentences)
+
+    def _removal_words(self, day: str) -> str:
         parts = [_count(self.tasks, "task that is over", "tasks that are over")] if self.tasks else []
         parts += [_count(self.environments, "unused environment", "unused environments")] if self.environments else []
-        day = datetime.fromisoformat(self.removed_at).astimezone().strftime("%Y-%m-%d")
         return f"Removed on {day}: old files of {' and '.join(parts)}, {_size(self.bytes)} (settings: clean)."
 
 

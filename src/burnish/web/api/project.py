@@ -112,8 +112,12 @@ class WeightOut(ApiModel):
 
 class CleanOut(ApiModel):
     tasks: list[WeightOut]
+    put_aside: list[dict[str, Any]]
+    """Folders that were moved out of the place of a workspace: id, name, path, bytes, removable."""
     chosen: list[str]
     removed: list[dict[str, Any]]
+    moved: list[dict[str, Any]]
+    """Workspaces that were put aside instead of removed: name, path."""
     left: list[dict[str, Any]]
     environments: list[dict[str, Any]]
     """Environments that the set-up of checks created: name, bytes, used_at, in_use."""
