@@ -303,8 +303,25 @@ def test_where_nothing_is_left_retry_begins_again_from_the_base(verified: Lab) -
     note = verified.task() and verified.show()["note"]
     assert "refs/burnish/artifacts/1-add-division" in note
     assert "workspace" not in note, "its files are gone, too"
-    verified.burnish("retry", "1")
+    said = verified.burnish("retry", "1", "--later", "--json")
+    why = f"the branch {BRANCH} and all its commits are gone, the work begins again from the base"
+    assert f"Task 1: {why}." in said.err.splitlines()
+    assert said.json["notes"] == [f"Task 1: {why}."] and verified.show()["note"] == why
+    verified.burnish("run", "1")
     assert (verified.task()["status"], len(verified.commits(BRANCH))) == ("verified", 2)
+
+
+@pytest.mark.long
+def test_run_of_a_failed_task_whose_commits_are_gone_tells_that_it_begins_again(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge="sys.exit(3)")
+    lab.add()
+    lab.burnish("run", code=3)
+    delete_and_prune(lab)
+    shutil.rmtree(Path(lab.env["BURNISH_HOME"]) / "workspaces")
+    lab.agent("judge", CRITIC)
+    said = lab.burnish("run", "1")
+    assert "all its commits are gone, the work begins again from the base" in said.err
+    assert lab.task()["status"] == "verified"
 
 
 @pytest.mark.long

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from burnish.cli.output import (
@@ -101,18 +101,20 @@ def retry(
         app.trust.require()
     before = app.store.task(app.key, task_id(task))
     task_after = retry_task(app, before.id, restart=restart)
+    notes = []
     if task_after.note and (
         task_after.status in (Status.CODE_REVIEW, Status.BACKLOG) or task_after.status is not before.status
     ):
-        tell(f"Task {task_after.id}: {clean(task_after.note)}.")
+        notes = [f"Task {task_after.id}: {clean(task_after.note)}."]
+        tell(notes[0])
     if task_after.status is Status.BACKLOG:
         _tell_kept(app, task_after)
     if later:
-        say_json(_tasks_json([task_after])) if as_json else say(
+        say_json(_tasks_json([task_after]) | {"notes": notes}) if as_json else say(
             f"Task {task_after.id} is {task_after.status}. Run it: burnish run {task_after.id}"
         )
         return 0
-    return _carry_out(app, RunRequest(ids=(task_after.id,)), exit_zero=exit_zero, as_json=as_json)
+    return _carry_out(app, RunRequest(ids=(task_after.id,)), exit_zero=exit_zero, as_json=as_json, notes=notes)
 
 
 def _tell_kept(app: App, task: Task) -> None:
@@ -154,7 +156,8 @@ def improve(
     return 0 if code == 1 and is_improved else code
 
 
-def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool) -> int:
+def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool, notes: Sequence[str] = ()) -> int:
+    """Run the tasks. `notes`: what was printed before, for the JSON output."""
     from burnish.cli.progress import watcher
     from burnish.features.run.run import run_tasks
 
@@ -166,7 +169,7 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool)
     finally:
         progress.close()
     if as_json:
-        say_json(_report_json(report, request))
+        say_json(_report_json(report, request, notes))
     else:
         # with several tasks on one screen, each result was already printed
         is_printed = several and not SESSION.quiet and sys.stdout.isatty() and sys.stderr.isatty()
@@ -239,10 +242,10 @@ def _counted(tasks: Iterable[Task]) -> str:
     return f"{count(len(states), 'task')}: {', '.join(parts)}. `burnish status` shows them."
 
 
-def _report_json(report: RunReport, request: RunRequest) -> dict[str, Any]:
+def _report_json(report: RunReport, request: RunRequest, notes: Sequence[str]) -> dict[str, Any]:
     out = _tasks_json(report.tasks)
     out["waiting"] = [{"id": str(task.id), "why": why} for task, why in report.waiting]
-    out["notes"] = list(report.notes)
+    out["notes"] = [*notes, *report.notes]
     out["interrupted"] = report.interrupted
     if request.dry_run:
         out["planned"] = [str(task.id) for task in report.planned]

@@ -53,7 +53,8 @@ def retry(event_log: EventLog, repository: Repository, task_id: int, *, by: str)
         if not note:
             # nothing of the work can be read
             block_if_lost(event_log, repository, task)
-            return restart(event_log, repository, task_id)
+            why = f"the branch {task.branch} and all its commits are gone, the work begins again from the base"
+            return restart(event_log, repository, task_id, note=why)
         if event_log.task(task_id).status is not task.status:
             return event_log.task(task_id)
     if task.status in RUNNING:
@@ -150,7 +151,7 @@ def _again(task: Task, cycle: int, by: str, phases: tuple[str, ...], why: str) -
     return new_event("decision.made", data, run=task.run, cycle=cycle)
 
 
-def restart(event_log: EventLog, repository: Repository, task_id: int) -> Task:
+def restart(event_log: EventLog, repository: Repository, task_id: int, *, note: str = "") -> Task:
     """A new run from a fresh base; the old branch's commits stay under a rescue ref."""
     task = event_log.task(task_id)
     if task.status is Status.BACKLOG:
@@ -165,7 +166,7 @@ def restart(event_log: EventLog, repository: Repository, task_id: int) -> Task:
     check_move(str(task.id), task.status, Status.BACKLOG)
     if task.branch:
         steps += _kept(task, repository.set_aside(task))
-    event_log.record(task_id, *steps, status_events(task, Status.BACKLOG))
+    event_log.record(task_id, *steps, status_events(task, Status.BACKLOG, note=note))
     return event_log.task(task_id)
 
 
