@@ -369,6 +369,19 @@ def test_objects_that_vanish_without_a_restart_of_the_machine_harm_neither_git_n
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("lost", ["", "^{tree}", ":1-add-division/task.json"])
+def test_a_run_notices_lost_objects_of_artifacts_when_it_writes_them(verified: Lab, lost: str) -> None:
+    ref = "refs/burnish/artifacts/1-add-division"
+    verified.burnish("run", code=None)  # objects were read since the machine started
+    loose(verified, verified.repo.git("rev-parse", f"{ref}{lost}")).unlink()
+    before = len(verified.refs("refs/burnish/rescue/"))
+    said = verified.burnish("improve", "1", "-m", "More of it", "--review", code=None)
+    assert f"{ref} points to" in said.err and "written again from the files in the burnish home" in said.err
+    assert verified.repo.git("show", f"{ref}:1-add-division/events.jsonl")
+    assert user_git_problems(verified) == [] and len(verified.refs("refs/burnish/rescue/")) == before
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("lose", [empty_commit, empty_ref])
 @pytest.mark.parametrize("command", ["cancel", "rm"])
 def test_a_task_without_its_branch_can_be_cancelled_and_removed(

@@ -18,7 +18,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.engine import ports_git
 from burnish.errors import Refused
-from burnish.git.artifacts import commit_artifacts
+from burnish.git.artifacts import commit_artifacts, remove_if_damaged
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import TaskTree, throwaway
 from burnish.git.checkout_watch import changed_checkouts, read_checkouts
@@ -165,10 +165,10 @@ class GitRepository:
         if self.artifacts == "branch":
             return self._keep_on_branch(task, files, message)
         stored_files = {f"{task.name}/{name}": data for name, data in files.items()}
-        commit_artifacts(
-            self.project, f"refs/burnish/artifacts/{task.name}", stored_files, message=message, author=self.who
-        )
-        return None
+        ref = f"refs/burnish/artifacts/{task.name}"
+        note = remove_if_damaged(self.project, ref)
+        commit_artifacts(self.project, ref, stored_files, message=message, author=self.who)
+        return note or None
 
     def _keep_on_branch(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
         works = task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE)
@@ -180,7 +180,7 @@ class GitRepository:
         try:
             commit_owned_files(self.project, f"refs/heads/{task.branch}", stored_files, message=text, author=self.who)
         except Refused as error:
-            return error.what
+            return f"the artifacts are in the burnish home alone. {error.what}"
         return None
 
     def set_aside(self, task: Task) -> ports_git.SetAside:

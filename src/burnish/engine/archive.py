@@ -47,9 +47,9 @@ def archive(deps: Deps, workspace: TaskWorkspace, task: Task, cycle: int) -> Non
         name: data if name in WHOLE else for_the_ref(data, link=f"{task.name}/artifacts/{name} in the burnish home")
         for name, data in deps.task_files.read_all(task).items()
     }
-    why = deps.repository.keep_artifacts(task, files, f"Task {task.id}, cycle {cycle}: {task.spec.title}")
-    if why:
-        deps.progress.note(f"Task {task.id}: the artifacts are in the burnish home alone. {why}")
+    note = deps.repository.keep_artifacts(task, files, f"Task {task.id}, cycle {cycle}: {task.spec.title}")
+    if note:
+        deps.progress.note(f"Task {task.id}: {note}")
     deps.event_log.archived(task.id, events[-1].id if events else 0)
 
 

@@ -118,7 +118,7 @@ class Repository(Protocol):
         """The user's own ignored files that tests need (`workspace.copy`)."""
 
     def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
-        """Commit them where the settings say; why that could not be, if it could not."""
+        """Commit them where the settings say; returns a note if they could not be, or if the old ones were damaged."""
 
     def set_aside(self, task: Task) -> SetAside:
         """Keep the branch's tip, and whatever lies in the workspace, and let both go."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import count
 
 from burnish.core.commit import Commit
-from burnish.errors import BadInput
+from burnish.errors import BadInput, PhaseFailed
+from burnish.git.integrity import BrokenRef, find_unreadable, forget_check, is_whole, remove_broken_ref
+from burnish.git.kept_packs import list_packs
 from burnish.git.objects import (
     BURNISH_AUTHOR,
     Author,
@@ -21,10 +24,52 @@ from burnish.git.objects import (
 )
 from burnish.git.objects import write_tree as write_tree_object
 from burnish.git.project import Project
+from burnish.git.publishing import publish
 from burnish.git.refs import StaleRef, read_ref, update_ref
 
 Entries = dict[bytes, tuple[str, str]]
 _TRIES = 500
+
+
+def remove_if_damaged(project: Project, ref: str) -> str:
+    """Remove the ref if objects of its newest commit are lost and have no copy; returns a note on it, else "".
+
+    It is called before each commit on the ref. In the usual case it starts no process. The next run reads all objects,
+    because other refs may have lost theirs, too.
+    """
+    tip = read_ref(project, ref)
+    if tip is None or not _lacks_objects(project, tip):
+        return ""
+    forget_check(project.own)
+    broken_ref = BrokenRef(ref, tip)
+    with suppress(PhaseFailed):  # some object has no copy
+        publish(project, tip, always=True)
+    if is_whole(project, tip, None):
+        return f"{ref} {broken_ref.words}: restored from copies in the burnish home."
+    remove_broken_ref(project, broken_ref)
+    return f"{ref} {broken_ref.words}: it is written again from the files in the burnish home."
+
+
+def _lacks_objects(project: Project, commit: str) -> bool:
+    """Whether the user's store lacks the commit, or a tree or file of it."""
+    try:
+        names = _objects_of(project, commit)
+    except PhaseFailed:
+        return True
+    for pack in list_packs(project):
+        names -= pack.stored_among(names)
+    return bool(find_unreadable(project, sorted(names)))
+
+
+def _objects_of(project: Project, commit: str) -> set[str]:
+    names, trees = {commit}, [read_commit(project, commit).tree]
+    while trees:
+        names.update(trees)
+        contents = read_objects(project, trees)
+        entries = [entry for found in contents if found for entry in parse_tree(project, found[1]).values()]
+        names.update(sha for mode, sha in entries if mode != "160000")
+        trees = [sha for mode, sha in entries if mode == "40000"]
+    return names
 
 
 def commit_artifacts(

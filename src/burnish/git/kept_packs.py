@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,14 +42,20 @@ class KeptPack:
 
     def has(self, sha: str) -> bool:
         """Whether the pack contains the object; reads the index without a process."""
-        target = bytes.fromhex(sha)
+        return bool(self._listed_among([sha]))
+
+    def stored_among(self, names: Iterable[str]) -> set[str]:
+        """Those of the objects that are in the pack; none if only its index is left."""
+        return self._listed_among(names) if self.size else set()
+
+    def _listed_among(self, names: Iterable[str]) -> set[str]:
         try:
             with self.index.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 if data[:8] != b"\xfftOc\0\0\0\2":
-                    return False
-                return _find(data, target)
+                    return set()
+                return {sha for sha in names if _find(data, bytes.fromhex(sha))}
         except (OSError, ValueError):
-            return False
+            return set()
 
 
 def _find(data: mmap.mmap, target: bytes) -> bool:
