@@ -53,7 +53,7 @@ def test_compare_and_swap_refuses_what_is_stale(world: GitWorld) -> None:
 def test_a_known_ref_file_is_read_again_after_any_change(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refs, "SETTLED_NANOSECONDS", 0)
     known, first, second = KnownRefs(), world.base.commit, world.repo.commit({"b": "b"})
-    ref, symbolic = "refs/burnish/x", "refs/burnish/y"
+    ref, symbolic = "refs/heads/burnish/x", "refs/heads/burnish/y"
     update_ref(world.project, ref, first, world.project.zero)
     world.repo.git("symbolic-ref", symbolic, ref)
     file = world.project.common_dir / ref
@@ -68,6 +68,26 @@ def test_a_known_ref_file_is_read_again_after_any_change(world: GitWorld, monkey
     assert ref in read_own_refs(world.project, known).torn
     file.unlink()
     assert ref not in read_own_refs(world.project, known).tips
+
+
+def test_a_known_ref_that_is_not_a_branch_is_looked_at_again_if_its_file_was_replaced(
+    world: GitWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refs, "SETTLED_NANOSECONDS", 0)
+    looks: list[os.stat_result] = []
+    look = refs.file_state
+    monkeypatch.setattr(refs, "file_state", lambda found: looks.append(found) or look(found))
+    known, names = KnownRefs(), [f"refs/burnish/artifacts/{number}" for number in range(5)]
+    for ref in names:
+        update_ref(world.project, ref, world.base.commit, world.project.zero)
+    assert read_own_refs(world.project, known).torn == [] and len(looks) == 5
+    read_own_refs(world.project, known)
+    assert len(looks) == 5
+    world.repo.git("update-ref", names[0], world.repo.commit({"b": "b"}))
+    torn = world.project.common_dir / "torn"
+    torn.write_text("")
+    torn.rename(world.project.common_dir / names[1])
+    assert read_own_refs(world.project, known).torn == [names[1]] and len(looks) == 7
 
 
 def test_a_ref_file_that_was_changed_just_now_is_not_taken_as_known(world: GitWorld) -> None:
