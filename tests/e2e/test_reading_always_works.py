@@ -131,6 +131,44 @@ def locked(lab: Lab, mode: str) -> subprocess.Popen[str]:
     return holder
 
 
+def assert_shown_as_void(lab: Lab) -> None:
+    """Nothing was written: the home has the approval still."""
+    (task,) = [one for one in lab.burnish("status", "--json").json["tasks"] if one["id"] == "1"]
+    assert (task["status"], task["reason"]) == ("blocked", "branch_gone")
+    assert "verified" not in lab.burnish("status").out
+    for more in ((), ("--all",)):
+        (entry,) = lab.burnish("inbox", "--json", *more).json["inbox"]
+        assert entry["kind"] == "blocked" and "burnish retry 1" in entry["why"]
+
+
+@pytest.mark.long
+@needs_mount
+def test_a_read_only_home_shows_no_approval_of_a_branch_that_is_gone(tmp_path: Path, disk: Path) -> None:
+    lab = made(tmp_path, disk / "home")
+    make_read_only(disk)
+    lab.repo.git("branch", "-D", "burnish/1-add-division")
+    assert_shown_as_void(lab)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["NORMAL", "EXCLUSIVE"])
+def test_a_locked_database_shows_no_approval_of_a_branch_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr("burnish.store.database.READER_BUSY_SECONDS", 0.1)
+    lab = made(tmp_path, tmp_path / "home-of-burnish")
+    commit = lab.repo.git("rev-parse", "burnish/1-add-division")
+    lab.repo.git("branch", "-D", "burnish/1-add-division")
+    home = Path(lab.env["BURNISH_HOME"])
+    files = {path: path.read_bytes() for path in home.glob("projects/*/tasks/1-*/artifacts/*") if path.is_file()}
+    with locked(lab, mode) as holder:
+        assert_shown_as_void(lab)
+        holder.communicate("")
+    assert files and {path: path.read_bytes() for path in files} == files
+    lab.repo.git("branch", "burnish/1-add-division", commit)
+    assert lab.task(1)["status"] == "verified" and lab.events("approval.voided") == []
+
+
 @pytest.mark.slow
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("mode", ["NORMAL", "EXCLUSIVE"])

@@ -92,7 +92,7 @@ def _everything() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
 
     home, store = open_store()
     rows = store.projects()
-    void_lost_approvals(home, store, rows)
+    void_lost_approvals(home, store, rows, only_shows=True)
     news = [one for row in rows for one in hook_news(home, row.key, row.common_dir)]
     return home, store, {row.key: str(row.root) for row in rows}, news
 

@@ -61,7 +61,7 @@ def open_reader() -> Reader:
     _report_move(reader.note)
     _tell_obstacle(reader.store)
     if reader.project:
-        runtime.void_lost_approvals(reader.home, reader.store, [reader.project], is_here=True)
+        runtime.void_lost_approvals(reader.home, reader.store, [reader.project], is_here=True, only_shows=True)
     return reader
 
 

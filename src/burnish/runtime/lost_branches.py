@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,19 +28,21 @@ def void_lost_approvals(
     readable_tips: dict[str, Mapping[str, str]] | None = None,
     *,
     is_here: bool = False,
+    only_shows: bool = False,
 ) -> None:
-    """Void approvals of missing commits before tasks are shown. Ignores a home that is not writable.
+    """Void approvals of missing commits before tasks are shown.
 
     `readable_tips`: a cache for long-running processes: the last readable tips of each project's branches. A branch
     that did not move is not read again. `is_here`: the command was started in the repository, which is identified by
-    its path even without an id: a new clone, or one whose burnish refs were all deleted.
+    its path even without an id: a new clone, or one whose burnish refs were all deleted. `only_shows`: where the home
+    cannot be written, the approvals are void in the copy that this command shows. Without it, such a home is ignored.
     """
     for row in rows:
         with suppress(BurnishError, OSError):
             branches = store.task_branches(row.key, APPROVED)
             if branches:
                 old_tips = readable_tips.get(row.key, {}) if readable_tips is not None else {}
-                new_tips = _void(home, store, row, branches, old_tips, is_here=is_here)
+                new_tips = _void(home, store, row, branches, old_tips, is_here=is_here, only_shows=only_shows)
                 if readable_tips is not None:
                     readable_tips[row.key] = new_tips
 
@@ -53,6 +55,7 @@ def _void(
     old_tips: Mapping[str, str],
     *,
     is_here: bool,
+    only_shows: bool,
 ) -> dict[str, str]:
     """Void the approvals of lost branches; returns the tips of the others."""
     # Imported only if needed, so that read-only commands start fast.
@@ -77,17 +80,26 @@ def _void(
     damaged_refs = find_damage(project, list(changed_tips), changed_tips) if changed_tips else {}
     for task in tasks:
         if f"refs/heads/{task.branch}" in damaged_refs:
-            _void_one(home, store, row, project, task.id)
+            _void_one(home, store, row, project, task.id, only_shows=only_shows)
     return {ref: sha for ref, sha in tips.items() if sha and ref not in damaged_refs}
 
 
-def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, number: int) -> None:
+def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, number: int, *, only_shows: bool) -> None:
     from burnish.adapters.event_log import StoreEventLog
     from burnish.adapters.repository import GitRepository
     from burnish.engine.lost_branch import void_if_lost
+    from burnish.store.trouble import is_obstacle
 
     event_log = StoreEventLog(store, row.key, tasks_folder=home / "projects" / row.key / "tasks")
-    void_if_lost(event_log, GitRepository(project, home, row.key), store.task(row.key, number))
+    repository = GitRepository(project, home, row.key)
+    try:
+        void_if_lost(event_log, repository, store.task(row.key, number))
+    except BurnishError as error:
+        if not only_shows or not is_obstacle(error):
+            raise
+        with store.changing_copy(error):
+            # without files: they would have an event that the database does not have
+            void_if_lost(replace(event_log, tasks_folder=None), repository, store.task(row.key, number))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class Database:
         self.path = path
         # why a copy in memory is used, which cannot be written
         self.obstacle: BurnishError | None = None
+        self._may_change_copy = False
         self._busy_seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
         self.statements = 0
         self._thread_local = threading.local()
@@ -91,11 +92,23 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction that locks the database for writing."""
-        if self.obstacle:
+        if self.obstacle and not self._may_change_copy:
             raise self.obstacle
         # threads of this process queue here, because SQLite polls, and some threads would wait long
         with self._turn, self._transaction("BEGIN IMMEDIATE"):
             yield
+
+    @contextmanager
+    def changing_copy(self, obstacle: BurnishError) -> Iterator[None]:
+        """Write to a copy in memory, which is read from now on. For commands with one thread that only show."""
+        if self.obstacle is None:
+            self.close()
+            self.obstacle = obstacle
+        self._may_change_copy = True
+        try:
+            yield
+        finally:
+            self._may_change_copy = False
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from burnish.store.trouble import no_such_task
 
 if TYPE_CHECKING:
     import sqlite3
+    from contextlib import AbstractContextManager
 
     from burnish.core.approval import Approval
     from burnish.core.check import CheckReport
@@ -63,6 +64,10 @@ class Store:
     def obstacle(self) -> BurnishError | None:
         """Why the store cannot be written; None if it can."""
         return self._db.obstacle
+
+    def changing_copy(self, obstacle: BurnishError) -> AbstractContextManager[None]:
+        """Change what this process reads, without writing to the home. `obstacle`: why the home cannot be written."""
+        return self._db.changing_copy(obstacle)
 
     def close(self) -> None:
         self._db.close()
