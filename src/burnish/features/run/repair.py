@@ -50,7 +50,8 @@ def heal(app: App, *, thorough: bool = False) -> RepairReport:
     """
     is_restarted = not is_checked(app.repo.own) and app.store.has_begun_tasks(app.key)
     is_restarted = is_restarted or thorough
-    files = read_own_refs(app.repo, app.known_refs)
+    # the cache does not show that a file of artifacts or of a rescue was written in place
+    files = read_own_refs(app.repo, None if is_restarted else app.known_refs)
     report, stale = RepairReport(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
     report.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
     torn_objects = move_torn_objects_aside(app.repo) if is_restarted else []
