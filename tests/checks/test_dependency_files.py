@@ -9,6 +9,7 @@ import pytest
 
 from burnish.checks.dependency_files import dependency_paths, fingerprint, included_paths, named_paths
 from burnish.checks.generated_files import (
+    build_helpers,
     has_build_output,
     has_copied_packages,
     has_generated_packages,
@@ -31,7 +32,9 @@ def test_examples_and_fixtures_decide_nothing() -> None:
     ("other", "same"),
     [
         (PYPROJECT + b"[tool.ruff]\nline-length = 99\n", True),
-        (PYPROJECT.replace(b'name = "x"', b'name = "x"\nversion = "2"'), True),
+        (PYPROJECT.replace(b'name = "x"', b'name = "x"\ndescription = "y"'), True),
+        (PYPROJECT.replace(b'name = "x"', b'name = "x"\nversion = "2"'), False),
+        (PYPROJECT + b'[tool.scikit-build.cmake.define]\nFAST = "ON"\n', False),
         (PYPROJECT.replace(b"click", b"rich"), False),
         (PYPROJECT + b'[dependency-groups]\ndev = ["pytest"]\n', False),
         (b"not = [toml", False),
@@ -140,6 +143,8 @@ def test_a_package_must_come_from_the_tree(alone: str | None, first: str, words:
         ("setup.py", "from setuptools import Extension, setup\nsetup(ext_modules=[Extension('a', ['a.c'])])", True),
         ("pyproject.toml", '[build-system]\nbuild-backend = "maturin"', True),
         ("pyproject.toml", '[tool.setuptools]\next-modules = [{name = "a", sources = ["a.c"]}]', True),
+        ("pyproject.toml", '[[tool.setuptools-rust.ext-modules]]\ntarget = "a._rust"', True),
+        ("pyproject.toml", '[tool.poetry.build]\nscript = "build.py"', True),
         ("pyproject.toml", '[build-system]\nbuild-backend = "hatchling.build"', False),
         ("setup.py", "from setuptools import setup\nsetup()", False),
     ],
@@ -147,6 +152,26 @@ def test_a_package_must_come_from_the_tree(alone: str | None, first: str, words:
 def test_native_sources_count_where_installing_compiles_them(name: str, text: str, compiles: bool) -> None:
     found = native_sources(["a.c", "src/lib.rs", "x.pyx", "a.py", "README.md"], {name: text.encode()})
     assert found == (("a.c", "src/lib.rs", "x.pyx") if compiles else ())
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        ("setup.py", 'run([executable, "tools/gen.py"])', ("tools/gen.py",)),
+        ("setup.py", "from tools import gen\n", ("tools/gen.py",)),
+        ("setup.py", "import tools.gen as g  # writes ops.h\n", ("tools/gen.py",)),
+        ("CMakeLists.txt", "COMMAND python ${CMAKE_SOURCE_DIR}/tools/gen.py)", ("tools/gen.py",)),
+        ("meson.build", "command: [py, files('tools/gen.py'), '@OUTPUT@']", ("tools/gen.py",)),
+        ("tools/gen.py", 'open("ops.json")', ("data/ops.json",)),
+        ("pyproject.toml", '[tool.poetry.build]\nscript = "tools/gen.py"', ("tools/gen.py",)),
+        ("pyproject.toml", '[tool.ruff]\nexclude = ["tools/gen.py"]', ()),
+        ("setup.py", 'long_description = open("README.md").read()', ()),
+        ("src/a/tables.py", 'open("ops.json")', ()),
+    ],
+)
+def test_files_that_the_build_names_are_inputs(file: str, text: str, found: tuple[str, ...]) -> None:
+    paths = ["tools/gen.py", "data/ops.json", "src/a/__init__.py", "src/a/main.py", "README.md", "tests/test_a.py"]
+    assert build_helpers({file: text.encode()}, paths) == found
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,13 @@ INCLUDING = {
     "src/sums.def": '#include "deep/sum.table"\n',
     "src/deep/sum.table": "#define SUM a + b\n",
 }
+# A header that a script of the project generates.
+BY_SCRIPT = {
+    **COMPILED,
+    "setup.py": f"subprocess.run([sys.executable, 'tools/gen.py'])\n{COMPILED['setup.py']}",
+    "src/fast.c": '#include "sum.h"\nint add(int a, int b) { return SUM; }\n',
+    "tools/gen.py": "print('#define SUM a + b')\n",
+}
 BY_CFFI = {
     ".gitignore": f"{IGNORES['.gitignore']}*.so\n",
     "setup.py": "from setuptools import setup\nsetup(cffi_modules=['build_fast.py:ffi'])\n",
@@ -46,6 +53,7 @@ COMPILES = {
     "src/fast.c": "cp src/fast.c .venv/fast.so",
     # does not name the file: it would be an input for that reason
     "src/deep/sum.table": "cat src/*.c src/*.def src/deep/* > .venv/fast.so",
+    "tools/gen.py": "cat tools/*.py src/*.c > .venv/fast.so",
     "build_fast.py": "cp build_*.py fast.abi3.so",
 }
 
@@ -85,6 +93,7 @@ def make(root: Path, *, confined: bool, files: dict[str, str], compile_words: st
         pytest.param(BUILT_BY_INSTALL, "src/add.ts", id="prepare"),
         pytest.param(COMPILED, "src/fast.c", id="extension"),
         pytest.param(INCLUDING, "src/deep/sum.table", id="included"),
+        pytest.param(BY_SCRIPT, "tools/gen.py", id="generated"),
         pytest.param(BY_CFFI, "build_fast.py", id="cffi"),
     ],
 )

@@ -39,13 +39,19 @@ _READ_BY = {
     "task": ("Taskfile.yml", "Taskfile.yaml"),
 }
 _INCLUDED = re.compile(r"^\s*(?:-[rc]|--requirement|--constraint)[\s=]*([^\s#]+)", re.M)
-_PYPROJECT_TOOLS = ("uv", "poetry", "pdm", "hatch", "setuptools", "flit", "setuptools_scm", "rye")
+_PYPROJECT_TOOLS = (
+    *("uv", "poetry", "pdm", "hatch", "setuptools", "flit", "setuptools_scm", "rye"),
+    *("scikit-build", "meson-python", "maturin", "setuptools-rust", "sip"),
+)
 _PROJECT_KEYS = (
     "name",
+    # importlib.metadata reports that of the last installation
+    "version",
     "dependencies",
     "optional-dependencies",
     "requires-python",
     "scripts",
+    "gui-scripts",
     "entry-points",
     "dynamic",
 )

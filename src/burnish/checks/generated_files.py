@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from burnish.checks.dependency_files import install_scripts, is_whole_input
+from burnish.checks.dependency_files import install_scripts, is_whole_input, relevant
 from burnish.folder_walk import walk_folders
 from burnish.regular_files import parse_toml, read_regular
 
@@ -29,6 +29,12 @@ _NATIVE = re.compile(
 )
 # `#include "ops.def"`, `include "common.pxi"`, `include!("table.rs")`, `include_str!("query.sql")`
 _INCLUDES = re.compile(r"\binclude(?:_str|_bytes)?!?\s*[(<\"']+\s*([^\"'<>()\s]+)")
+# Files that say how a project is built, and scripts that they start.
+_BUILD_FILE = re.compile(
+    r"^(?:pyproject\.toml|CMakeLists\.txt|meson\.build|.+\.(?:py|cmake|sh|pl|awk)|build\.rs)$", re.I
+)
+_FILE_NAME = re.compile(r"[\w+-][\w./+-]*\.\w+")
+_IMPORTED = re.compile(r"^\s*(?:from|import)\s+([\w., ]+?(?:\s+import\s+[\w., ]+)?)\s*(?:#|$)", re.M)
 _COMPILES = re.compile(
     r"\b(?:ext_modules|Extension|cythonize|rust_extensions|RustExtension|cffi_modules|pybind11|mypycify|CMakeExtension)\b"
 )
@@ -80,6 +86,32 @@ def included_sources(contents: Mapping[str, bytes | None], paths: Iterable[str])
     texts = ((data or b"").decode("utf-8", "replace") for path, data in contents.items() if not path.endswith(".py"))
     names = {name.rpartition("/")[2] for text in texts for name in _INCLUDES.findall(text)}
     return tuple(sorted(path for path in paths if path.rpartition("/")[2] in names and path not in contents))
+
+
+def build_helpers(contents: Mapping[str, bytes | None], paths: Iterable[str]) -> tuple[str, ...]:
+    """Files that the build of a compiled project names, except those already in `contents`.
+
+    These are generators of sources and their tables: `tools/gen.py` in setup.py or CMakeLists.txt, and what such a
+    script names or imports in turn. Modules of a package are not searched: they are what is built, not what builds.
+    """
+    every = [path for path in paths if path not in contents and not _DOCUMENT.search(path)]
+    packages = {path.rpartition("/")[0] for path in (*every, *contents) if path.endswith("/__init__.py")}
+    words: set[str] = set()
+    for path, data in contents.items():
+        folder, _, name = path.rpartition("/")
+        if _BUILD_FILE.search(name) and folder not in packages:
+            text = relevant(path, data or b"").decode("utf-8", "replace")
+            words.update(_FILE_NAME.findall(text))
+            modules = _IMPORTED.findall(text) if name.endswith(".py") else ()
+            words.update(f"{part}.py" for names in modules for part in re.findall(r"\w+", names))
+    words.discard("__init__.py")
+    return tuple(sorted(path for path in every if not words.isdisjoint(_endings(path))))
+
+
+def _endings(path: str) -> Iterator[str]:
+    """`tools/gen.py` and `gen.py`: the names by which a build file may call this file."""
+    parts = path.split("/")
+    return ("/".join(parts[n:]) for n in range(len(parts)))
 
 
 def leaves_files(contents: Mapping[str, bytes | None]) -> bool:
@@ -165,8 +197,12 @@ def _compiles(path: str, data: bytes) -> bool:
     system = table.get("build-system")
     backend = str(system.get("build-backend", "")) if isinstance(system, dict) else ""
     tool = table.get("tool")
-    setuptools = tool.get("setuptools") if isinstance(tool, dict) else None
-    has_extensions = isinstance(setuptools, dict) and "ext-modules" in setuptools
+    tools = tool if isinstance(tool, dict) else {}
+    has_extensions = any(
+        isinstance(table := tools.get(name), dict) and key in table
+        # a build script of Poetry is there to compile
+        for name, key in (("setuptools", "ext-modules"), ("setuptools-rust", "ext-modules"), ("poetry", "build"))
+    )
     return has_extensions or backend.startswith(_COMPILING_BACKENDS)
 
 

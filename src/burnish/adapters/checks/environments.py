@@ -18,6 +18,7 @@ from burnish.adapters.checks.stored_environments import delete_unused, environme
 from burnish.checks.dependency_files import dependency_paths, fingerprint, included_paths, named_paths, relevant
 from burnish.checks.environment import withheld_credentials
 from burnish.checks.generated_files import (
+    build_helpers,
     has_build_output,
     has_built_programs,
     has_copied_packages,
@@ -149,6 +150,10 @@ class CheckEnvironments:
         sources = read_files(self.project, commit, native_sources(paths, contents))
         while more := included_sources(sources, paths):
             sources |= read_files(self.project, commit, more)
+        if sources:
+            sources |= contents
+            while more := build_helpers(sources, paths):
+                sources |= read_files(self.project, commit, more)
         return contents | sources
 
     def _holds_sources(self, root: Path, contents: Mapping[str, bytes | None]) -> bool:
