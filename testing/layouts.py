@@ -312,9 +312,51 @@ RUST = {"checks.test": "cargo test", "checks.lint": "cargo clippy --all-targets 
 
 OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "go": ({"go.mod": "", "a.go": ""}, {"checks.test": "go test ./...", "checks.lint": "go vet ./..."}),
+    "go with build tags in its Makefile": (
+        {"go.mod": "", "Makefile": "build:\n\tgo build -tags x\n\ntest: build\n\tgo test -v -tags=slow,db ./...\n"},
+        {"checks.test": "go test -tags slow,db ./...", "checks.lint": "go vet ./..."},
+    ),
     "go with golangci": (
         {"go.mod": "", ".golangci.yml": ""},
         {"checks.test": "go test ./...", "checks.lint": "golangci-lint run"},
+    ),
+    "cmake": (
+        {"CMakeLists.txt": "project(calc C)\nenable_testing()\nadd_test(NAME a COMMAND a)\n", "a.c": ""},
+        {
+            "checks.test": "ctest --test-dir build --output-on-failure --no-tests=error",
+            "checks.build": "cmake -S . -B build && cmake --build build",
+        },
+    ),
+    "cmake with files in build, and a Makefile without tests": (
+        {"CMakeLists.txt": "include(CTest)\n", "build/ci.sh": "", "Makefile": "lint:\n\tclang-tidy a.c\n"},
+        {
+            "checks.test": "ctest --test-dir _build --output-on-failure --no-tests=error",
+            "checks.lint": "make lint",
+            "checks.build": "cmake -S . -B _build && cmake --build _build",
+        },
+    ),
+    "cmake below make": (
+        {"CMakeLists.txt": "enable_testing()\n", "Makefile": "test:\n\tctest\n"},
+        {"checks.test": "make test"},
+    ),
+    "cmake without tests": ({"CMakeLists.txt": "project(calc C)\n"}, {}),
+    "meson": (
+        {"meson.build": "project('calc', 'c')\nsubdir('tests')\n", "tests/meson.build": "test('a', a)\n"},
+        {"checks.test": "meson test -C build --print-errorlogs", "checks.build": "meson setup build"},
+    ),
+    "php with composer": (
+        {"composer.json": '{"require-dev": {"phpunit/phpunit": "^10"}}', "phpunit.xml": ""},
+        {"checks.test": "vendor/bin/phpunit", "workspace.setup": "composer install --no-interaction"},
+    ),
+    "php with a script": (
+        {"composer.json": '{"require": {"php": ">=8"}, "scripts": {"test": "pest"}}'},
+        {"checks.test": "composer test", "workspace.setup": "composer install --no-interaction"},
+    ),
+    "php without composer": ({"phpunit.xml.dist": ""}, {"checks.test": "phpunit"}),
+    "deno": ({"deno.json": "{}", "calc_test.ts": ""}, {"checks.test": "deno test --reporter=tap"}),
+    "deno with a task": (
+        {"deno.jsonc": '{\n  // all tests\n  "tasks": {"test": "deno test -A"}\n}\n'},
+        {"checks.test": "deno task test"},
     ),
     "rust": (
         {"Cargo.toml": "[package]\n"},

@@ -45,6 +45,26 @@ def test_the_test_command_may_name_the_build() -> None:
 
 
 @pytest.mark.parametrize(
+    ("test", "files", "more"),
+    [
+        ("node --test dist", {}, {}),
+        ("jest", {}, {"jest": {"testMatch": ["<rootDir>/dist/**/*.test.js"]}}),
+        ("jest", {"jest.config.js": "module.exports = { roots: ['<rootDir>/dist'] };\n"}, {}),
+        ("mocha", {".mocharc.json": '{"spec": "dist/test/*.js"}'}, {}),
+        ("ava", {}, {"ava": {"files": ["dist/test/**"]}}),
+    ],
+)
+def test_the_settings_of_a_runner_may_name_the_build(test: str, files: dict[str, str], more: dict[str, Any]) -> None:
+    scripts = {"build": "tsc", "test": test}
+    assert build(scripts, {"src/calc.test.ts": "", **files}, **more) == "npm run build"
+
+
+def test_settings_that_leave_out_the_build_do_not_need_it() -> None:
+    ignored = {"testPathIgnorePatterns": ["<rootDir>/dist/"], "testMatch": ["**/*.test.ts", "!<rootDir>/dist/**"]}
+    assert build({"build": "tsc", "test": "jest"}, {"src/calc.test.ts": ""}, jest=ignored) is None
+
+
+@pytest.mark.parametrize(
     "scripts",
     [
         SCRIPTS | {"pretest": "npm run build"},

@@ -29,6 +29,8 @@ _DETECTORS: dict[str, Callable[[ProjectFolder], Tools | None]] = {
     "Rust": other_tools.rust_tools,
     "Java": other_tools.java_tools,
     "Ruby": other_tools.ruby_tools,
+    "PHP": other_tools.php_tools,
+    "Deno": other_tools.deno_tools,
 }
 _MARKERS = {
     **dict.fromkeys(python_tools.MARKERS, "Python"),
@@ -43,6 +45,12 @@ _MARKERS = {
     "settings.gradle.kts": "Java",
     "Gemfile": "Ruby",
     "Rakefile": "Ruby",
+    "composer.json": "PHP",
+    "phpunit.xml": "PHP",
+    "phpunit.xml.dist": "PHP",
+    "phpunit.dist.xml": "PHP",
+    "deno.json": "Deno",
+    "deno.jsonc": "Deno",
 }
 MOST_FOLDERS = 12
 BUILD = ("checks", "build")
@@ -184,18 +192,23 @@ def _is_above(folder: str, other: str) -> bool:
 
 
 def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ...]:
-    """Adds make targets where no language tool was found; language tools report failures in more detail."""
+    """Adds make targets, CMake or Meson where no language tool was found, which report failures in more detail."""
     make = other_tools.make_tools(root)
+    if make is None or make.test is None:
+        builder = other_tools.cmake_tools(root) or other_tools.meson_tools(root)
+        make = replace(builder, lint=make.lint if make else None) if builder else make
     if make is None:
         return found
     top = [tools for tools in found if tools.folder == ""]
     if not top:
         test = None if any(tools.test for tools in found) else make.test
         lint = None if any(tools.lint for tools in found) else make.lint
-        return (replace(make, test=test, lint=lint), *found) if test or lint else found
+        build = make.build if test else None
+        return (replace(make, test=test, lint=lint, build=build), *found) if test or lint else found
     test = None if any(tools.test for tools in top) else make.test
     lint = None if any(tools.lint for tools in top) else make.lint
-    first = replace(top[0], test=top[0].test or test, lint=top[0].lint or lint)
+    build = top[0].build or (make.build if test else None)
+    first = replace(top[0], test=top[0].test or test, lint=top[0].lint or lint, build=build)
     return (first, *(tools for tools in found if tools is not top[0]))
 
 

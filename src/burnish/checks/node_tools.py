@@ -41,6 +41,10 @@ _PROGRAM = re.compile(r"""["'](\.{1,2}/[^"'\n]{1,200}\.[cm]?js)["']""")
 _ENTRY_KEYS = ("main", "module", "exports", "bin")
 # Folders that only a build writes to, also where they are committed.
 _BUILD_FOLDER = re.compile(r"(?:dist|build|out)/")
+_RUNNER_SETTINGS = re.compile(r"(?:jest\.config|\.mocharc|ava\.config)\.\w+")
+_TESTS_IN_SETTINGS = re.compile(
+    r"""["']?\b(?:testMatch|roots|rootDir|spec|files)["']?\s*:\s*(\[[^\]]*\]|["'`][^"'`\n]*["'`])"""
+)
 # Folders that no build makes.
 _FOREIGN = re.compile(r"(?:^|/)(?:\.\.|node_modules|coverage)(?:/|$)")
 MOST_FILES = 40
@@ -170,7 +174,9 @@ def _slashes(path: str) -> Iterator[int]:
 
 def _paths_of_tests(place: ProjectFolder, package: Mapping[str, Any], command: str) -> Iterator[str]:
     """Paths that the test command and the tests name, from the folder of the project."""
-    yield from (posixpath.normpath(word.strip("'\"")) for word in command.split() if "/" in word)
+    words = (word.strip("'\"") for word in command.split() if not word.startswith("-"))
+    yield from (posixpath.normpath(word) for word in words if "/" in word or _BUILD_FOLDER.match(f"{word}/"))
+    yield from _paths_of_settings(place, package)
     entries = dict(_packages(place, package))
     files = [path for path in place.paths if _SOURCE.search(path) and _TEST_FILE.search(path)]
     for file in files[:MOST_FILES]:
@@ -184,6 +190,18 @@ def _paths_of_tests(place: ProjectFolder, package: Mapping[str, Any], command: s
                 yield from entries.get("", ()) if path == "." else [path]
             else:
                 yield from entries.get(name, ())
+
+
+def _paths_of_settings(place: ProjectFolder, package: Mapping[str, Any]) -> Iterator[str]:
+    """Paths in which the settings of jest, mocha and ava search for tests."""
+    texts = [json.dumps(package[name]) for name in ("jest", "mocha", "ava") if name in package]
+    texts += [place.read(name) for name in sorted(place.names) if _RUNNER_SETTINGS.fullmatch(name)]
+    for text in texts:
+        for value in _TESTS_IN_SETTINGS.findall(text):
+            for name in re.findall(r"""["'`]([^"'`\n]{1,200})["'`]""", value):
+                # without what jest writes for the folder of the project
+                path = re.sub(r"^<rootDir>/?", "", name)
+                yield from () if path.startswith(("!", "*", "/")) or not path else [posixpath.normpath(path)]
 
 
 def _packages(place: ProjectFolder, package: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -1,7 +1,8 @@
-"""Finds the tools of Go, Rust, Java, Ruby and Make projects: one conventional command each."""
+"""Finds the tools of Go, Rust, Java, Ruby, PHP, Deno, CMake, Meson and Make projects: one conventional command each."""
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +22,17 @@ def go_tools(place: ProjectFolder) -> Tools | None:
         lint = ToolChoice("golangci-lint run", config_file)
     elif config_file:
         notes = (_not_installed("golangci-lint", config_file, instead="go vet"),)
-    return Tools(place.folder, "Go", ToolChoice("go test ./...", "go.mod"), lint, None, place.count(".go"), notes)
+    return Tools(place.folder, "Go", _go_test(place), lint, None, place.count(".go"), notes)
+
+
+def _go_test(place: ProjectFolder) -> ToolChoice:
+    """`go test`, with the build tags that the project's own `make test` sets: else tests of these tags do not run."""
+    name = place.first("GNUmakefile", "Makefile", "makefile")
+    recipe = re.search(r"^test[ \t]*:.*\n((?:\t.*\n?)+)", place.read(name), re.M) if name else None
+    tags = re.findall(r"\bgo test\b.*?\s--?tags[= ]['\"]?([\w,.]+)", recipe[1]) if recipe else []
+    if len(tags) != 1:
+        return ToolChoice("go test ./...", "go.mod")
+    return ToolChoice(f"go test -tags {tags[0]} ./...", f"go.mod, and the tags of `make test` in {name}")
 
 
 def rust_tools(place: ProjectFolder) -> Tools | None:
@@ -80,6 +91,79 @@ def _ruby_test(place: ProjectFolder, prefix: str) -> ToolChoice | None:
     if "Rakefile" in place.names and any(path.startswith("test/") for path in place.paths):
         return ToolChoice(f"{prefix}rake test", "Rakefile and test/")
     return None
+
+
+def php_tools(place: ProjectFolder) -> Tools | None:
+    settings = place.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
+    package = _json_table(place.read("composer.json")) if "composer.json" in place.names else None
+    if package is None and settings is None:
+        return None
+    scripts, required = (package or {}).get("scripts"), (package or {}).get("require-dev")
+    test: ToolChoice | None = None
+    if isinstance(scripts, dict) and "test" in scripts:
+        test = ToolChoice("composer test", "script `test` in composer.json")
+    elif isinstance(required, dict) and "phpunit/phpunit" in required:
+        test = ToolChoice("vendor/bin/phpunit", "phpunit in composer.json")
+    elif settings and place.around.has_program("phpunit"):
+        test = ToolChoice("phpunit", settings)
+    has_packages = any((package or {}).get(key) for key in ("require", "require-dev", "autoload"))
+    setup = ToolChoice("composer install --no-interaction", "composer.json") if has_packages else None
+    if setup and test and test.command == "phpunit" and not place.around.has_program("composer"):
+        setup = None
+    return Tools(place.folder, "PHP", test, None, setup, place.count(".php")) if test else None
+
+
+def deno_tools(place: ProjectFolder) -> Tools | None:
+    name = place.first("deno.json", "deno.jsonc")
+    # a package.json names the tests of a project that has both
+    if name is None or "package.json" in place.names:
+        return None
+    tasks = (_json_table(place.read(name)) or {}).get("tasks")
+    test: ToolChoice | None = None
+    if isinstance(tasks, dict) and "test" in tasks:
+        test = ToolChoice("deno task test", f"task `test` in {name}")
+    elif any(re.search(r"(?:^|[._/])test\.[cm]?[jt]sx?$", path) for path in place.paths):
+        # names each test, unlike the usual output
+        test = ToolChoice("deno test --reporter=tap", name)
+    return Tools(place.folder, "Deno", test, None, None, place.count(".ts", ".tsx", ".js", ".jsx", ".mjs"))
+
+
+def _json_table(text: str) -> dict[str, Any] | None:
+    # deno.jsonc has comments on lines of their own
+    try:
+        table = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.M))
+    except (ValueError, RecursionError):
+        return None
+    return table if isinstance(table, dict) else None
+
+
+def cmake_tools(place: ProjectFolder) -> Tools | None:
+    """A build folder below the tree, and ctest; only if the root declares tests, since ctest finds none otherwise."""
+    if "CMakeLists.txt" not in place.names:
+        return None
+    text = place.read("CMakeLists.txt")
+    if not re.search(r"^\s*(?:enable_testing\s*\(|include\s*\(\s*CTest\b)", text, re.M | re.I):
+        return None
+    folder = _build_folder(place)
+    build = ToolChoice(f"cmake -S . -B {folder} && cmake --build {folder}", "CMakeLists.txt")
+    test = ToolChoice(f"ctest --test-dir {folder} --output-on-failure --no-tests=error", "tests in CMakeLists.txt")
+    return Tools(place.folder, "CMake", test, build=build)
+
+
+def meson_tools(place: ProjectFolder) -> Tools | None:
+    files = [path for path in place.paths if path.rpartition("/")[2] == "meson.build"]
+    if "meson.build" not in files:
+        return None
+    if not any(re.search(r"^\s*test\s*\(", place.read(path), re.M) for path in files[:MOST_OPENED]):
+        return None
+    folder = _build_folder(place)
+    test = ToolChoice(f"meson test -C {folder} --print-errorlogs", "tests in meson.build")
+    return Tools(place.folder, "Meson", test, build=ToolChoice(f"meson setup {folder}", "meson.build"))
+
+
+def _build_folder(place: ProjectFolder) -> str:
+    """`build`, unless the repository has files there."""
+    return "_build" if any(path.startswith("build/") for path in place.paths) else "build"
 
 
 def make_tools(place: ProjectFolder) -> Tools | None:
