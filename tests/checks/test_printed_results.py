@@ -93,7 +93,8 @@ WRITTEN = {
     "gradle.xml": ("junit", Counts(3, 1, 1, 1), ["CalcTest.adds"]),
 }
 # reports of analysers, not of tests: see test_readers.py and test_imported_reports.py
-WITHOUT_SAMPLE = {"sarif", "rdjson", "rdjsonl"}
+# and single lines: see test_a_runner_without_tests_has_counts
+WITHOUT_SAMPLE = {"sarif", "rdjson", "rdjsonl", "nothing"}
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -115,6 +116,42 @@ def test_what_a_runner_writes_names_each_failure(name: str) -> None:
     reading = FILE_FORMATS[kind]((SAMPLES / name).read_bytes(), "check:test", ROOT, ROOT)
     assert not reading.error
     assert (reading.counts, [failure.name for failure in reading.failures]) == (counts, names)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "TAP version 13\n1..0\n# tests 0\n# pass 0\n",
+        "No tests found, exiting with code 0\n",
+        " RUN  v3.0.0 /calc\n\nNo test files found, exiting with code 0\n",
+        "Test project /calc/build\nNo tests were found!!!\n",
+        "No tests defined.\n",
+        "No tests executed!\n",
+        "Finished in 0.1 seconds\n0 examples, 0 failures\n",
+        "0 runs, 0 assertions, 0 failures, 0 errors, 0 skips\n",
+        "ok | 0 passed | 0 failed (0ms)\n",
+        " 0 pass\n 0 fail\nRan 0 tests across 0 files. [1.00ms]\n",
+        "\n No tasks were executed as part of this run.\n",
+        "\n NX   No tasks were run\n",
+    ],
+)
+def test_a_runner_without_tests_has_counts(tmp_path: Path, printed: str) -> None:
+    (tmp_path / "stdout").write_text(printed)
+    reading = read_printed(tmp_path / "stdout", tmp_path / "stderr", root=tmp_path)
+    assert reading and reading.counts == Counts(0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "0 examples, 0 failures, 1 error occurred outside of examples\n",
+        "10 examples, 0 failures\n",
+        "ok | 10 passed | 0 failed (1ms)\n",
+    ],
+)
+def test_a_runner_that_ran_tests_or_could_not_load_them_has_none_of_these_counts(tmp_path: Path, printed: str) -> None:
+    (tmp_path / "stdout").write_text(printed)
+    assert read_printed(tmp_path / "stdout", tmp_path / "stderr", root=tmp_path) is None
 
 
 def test_failures_come_with_their_message_and_place() -> None:

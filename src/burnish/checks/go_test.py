@@ -145,7 +145,7 @@ class GoTextReader:
     """Plain `go test`. Without `-v` tests that pass are not named, so there are no counts."""
 
     signature: ClassVar[re.Pattern[str]] = re.compile(
-        r"^(?:ok  ?\t|FAIL\t|ok\s+\S+\s+[\d.(]|\?   \t\S+\t\[no test files\])", re.M
+        r"^(?:ok  ?\t|FAIL\t|ok\s+[^\s|]+\s+[\d.(]|\?   \t\S+\t\[no test files\])", re.M
     )
 
     def __init__(self, root: Path | None = None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from burnish.checks.cargo_test import CargoReader, NextestReader
 from burnish.checks.go_test import GoEventReader, GoTextReader
@@ -14,7 +16,7 @@ from burnish.checks.junit import read_junit
 from burnish.checks.placement import Placement
 from burnish.checks.pytest_text import PytestReader
 from burnish.checks.rdjson import read_rdjson, read_rdjsonl
-from burnish.checks.reading import Reading, TextReader, iterate_lines, merge_readings, read_report
+from burnish.checks.reading import Reading, TextReader, iterate_lines, make_counts, merge_readings, read_report
 from burnish.checks.sarif import read_sarif
 from burnish.checks.tap import TapTextReader, read_tap
 from burnish.checks.unittest_text import UnittestReader
@@ -37,6 +39,35 @@ FILE_FORMATS: dict[str, Callable[[bytes, str, Path | None, Path | None], Reading
 }
 
 # Readers of printed lines.
+
+
+class NothingRanReader:
+    """A runner that succeeds and reports that it had no tests to run. Its result is the same for every change."""
+
+    signature: ClassVar[re.Pattern[str]] = re.compile(
+        r"^(?:No tests? (?:files )?found, exiting with code 0"  # jest, vitest
+        r"|No tests were found!!!"  # ctest
+        r"|No tests defined\."  # meson
+        r"|No tests executed!"  # phpunit
+        r"|0 examples, 0 failures$"  # rspec
+        r"|0 runs, 0 assertions, 0 failures, 0 errors"  # minitest
+        r"|ok \| 0 passed \| 0 failed"  # deno
+        r"|Ran 0 tests across \d+ files?\."  # bun
+        r"|\s*No tasks were executed as part of this run\."  # turbo
+        r"|\s*NX\s+No tasks were run)",
+        re.M,
+    )
+
+    def __init__(self, root: Path | None = None) -> None:
+        pass
+
+    def line(self, text: str, *, is_error: bool) -> None:
+        pass
+
+    def reading(self) -> Reading:
+        return Reading(make_counts(passes=0, failures=0, skips=0))
+
+
 TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
     "pytest": PytestReader,
     "unittest": UnittestReader,
@@ -49,6 +80,7 @@ TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
     "mocha": MochaReader,
     "node": NodeSpecReader,
     "tap": TapTextReader,
+    "nothing": NothingRanReader,
 }
 
 # A runner's summary is searched in this many bytes at the end of each stream.

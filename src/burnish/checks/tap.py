@@ -183,7 +183,8 @@ class TapTextReader:
     def reading(self) -> Reading | None:
         reading = _reading(self.collector)
         top = self.collector.levels[0]
-        if top.planned is None or not top.results:
+        # `1..0` reports that no test was found
+        if top.planned is None or (top.planned and not top.results):
             return None
         # An incomplete list is still useful.
         return replace(reading, error="", partial=reading.error or reading.partial)
