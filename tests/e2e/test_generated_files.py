@@ -157,6 +157,30 @@ def test_what_an_install_script_generates_in_node_modules_is_that_of_the_change(
     assert run(lab) == "blocked"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", [".cache", ".tmp"])
+def test_a_cache_in_node_modules_of_the_checkout_does_not_say_that_a_change_is_built(
+    tmp_path: Path, folder: str
+) -> None:
+    needs_bubblewrap()
+    # as `tsc -b` does it with a tsBuildInfoFile there: what is up to date is not built, so its tests do not run
+    test = f"[ -e node_modules/{folder}/info ] || (touch node_modules/{folder}-new && grep -q 'a + b' calc.ts)\n"
+    files = {
+        ".gitignore": "node_modules\n",
+        "package.json": '{"name": "calc"}',
+        "calc.ts": "export const add = (a, b) => a + b\n",
+        "test.sh": test,
+    }
+    lab = make_lab(tmp_path, confined=True, files=files)
+    lab.settle("checks: {test: sh test.sh, lint: null}\nreview: {agents: [judge], max_cycles: 1}\n")
+    cache = lab.repo.path / "node_modules" / folder
+    cache.mkdir(parents=True)
+    (cache / "info").touch()
+    lab.agent("robot", break_file("calc.ts"))
+    assert run(lab) == "blocked"
+    assert (cache / "info").exists()
+
+
 @pytest.mark.long
 def test_a_copy_of_the_project_in_an_environment_of_tox_is_that_of_the_change(tmp_path: Path) -> None:
     packages = ".tox/py/lib/python3.11/site-packages"

@@ -36,6 +36,11 @@ class EnvironmentFolder:
     def programs(self) -> str:
         return f"{self.path}/bin" if self.kind == _PYTHON else f"{self.path}/.bin"
 
+    @property
+    def caches(self) -> tuple[str, ...]:
+        """Folders in it that tools use for what they know of the sources, e.g. that their output is up to date."""
+        return (f"{self.path}/.cache", f"{self.path}/.tmp") if self.kind == _NODE else ()
+
 
 def environment_folders(root: Path, paths: Iterable[str]) -> tuple[EnvironmentFolder, ...]:
     """Environment folders beside files that declare dependencies, except folders that git tracks."""

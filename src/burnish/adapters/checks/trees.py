@@ -91,6 +91,7 @@ class CheckTree:
                 {mount.target.relative_to(root).as_posix(): one.upper for one, mount in written_parts}
             )
         mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git"), *packages.mounts]
+        mounts += [Mount(self.path / one, "empty") for one in self._hidden_caches()] if overlays else []
         inside = enclose(
             self.sandbox,
             argv,
@@ -139,6 +140,14 @@ class CheckTree:
                 part.mkdir(parents=True, mode=0o700)
             found.append(over)
         return found
+
+    def _hidden_caches(self) -> list[str]:
+        """Caches in the checkout's environment folders: they describe the sources of the checkout, not of this tree."""
+        root = self.environment.root
+        if root is None or self.environment.layer:
+            return []
+        found = [name for folder in self.environment.folders for name in folder.caches]
+        return [name for name in found if (root / name).is_dir() and not (root / name).is_symlink()]
 
     def _programs_on_disk(self, env: Mapping[str, str]) -> list[Path]:
         """The folders of a layer's programs outside of the sandbox, to find out what they need."""
@@ -260,6 +269,8 @@ def _copy_environment(environment: CheckEnvironment, files: Path) -> None:
     for folder in environment.folders:
         (files / folder.path).parent.mkdir(parents=True, exist_ok=True)
         _copy(environment.root / folder.path, files / folder.path)
+        for name in folder.caches:
+            remove_tree(files / name)
 
 
 def copy_below(source: Path, target: Path) -> None:
