@@ -198,11 +198,9 @@ def _compiles(path: str, data: bytes) -> bool:
     backend = str(system.get("build-backend", "")) if isinstance(system, dict) else ""
     tool = table.get("tool")
     tools = tool if isinstance(tool, dict) else {}
-    has_extensions = any(
-        isinstance(table := tools.get(name), dict) and key in table
-        # a build script of Poetry is there to compile
-        for name, key in (("setuptools", "ext-modules"), ("setuptools-rust", "ext-modules"), ("poetry", "build"))
-    )
+    # a build script of Poetry is there to compile
+    keys = (("setuptools", "ext-modules"), ("setuptools-rust", "ext-modules"), ("poetry", "build"))
+    has_extensions = any(isinstance(tools.get(name), dict) and key in tools[name] for name, key in keys)
     return has_extensions or backend.startswith(_COMPILING_BACKENDS)
 
 
