@@ -86,6 +86,7 @@ def test_a_run_removes_the_trees_that_an_earlier_version_or_a_killed_run_left(tm
     cut = place.parents[2] / "throwaway" / place.parent.name
     for name in ("1-add-division-check", ".1-add-division-check.scratch"):
         (cut / name).mkdir(parents=True)
+    (old.parent / ".1-add-division.spare-0a1b2c3d").mkdir()
     lab.add("Second")
     lab.burnish("run", "2")
     assert copies(lab) == ["workspaces/1-add-division", "workspaces/2-second"]
@@ -111,3 +112,42 @@ here["seen"] = [sorted(os.listdir()), pathlib.Path("keep.txt").read_text()]
     assert seen == [[[".git", ".gitignore", "app.py", "burnish.yaml", "keep.txt"], "sound\n"]] * 2
     _at_base, *numbers = log.read_text().split()
     assert len(numbers) == 4 and len(set(numbers)) == 1, "two checks, two reviews, one file on the disk"
+
+
+@pytest.mark.slow
+def test_the_next_task_of_a_run_gets_the_clean_tree_of_the_one_before_it(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, confined=False, extra="checks: {test: null, lint: null}\n")
+    lab.repo.commit({"keep.txt": "sound\n", ".gitignore": "left\n"})
+    seen = """
+here["inode"] = os.stat("keep.txt").st_ino
+here["files"] = sorted(os.listdir())
+here["functions"] = [line for line in app.read_text().splitlines() if line.startswith("def div_")]
+"""
+    lab.agent("judge", seen + CRITIC)
+    lab.add()
+    lab.add("Second")
+    lab.burnish("run", "--all")
+    calls = [call for call in lab.calls("end") if call["agent"] == "judge"]
+    assert [lab.task(number)["status"] for number in (1, 2)] == ["verified"] * 2
+    assert len(calls) == 4 and len({call["inode"] for call in calls}) == 1, "four reviews, one file on the disk"
+    assert [call["functions"] for call in calls] == [["def div_1(a, b):"]] * 2 + [["def div_2(a, b):"]] * 2
+    assert {tuple(call["files"]) for call in calls} == {(".git", ".gitignore", "app.py", "burnish.yaml", "keep.txt")}
+    assert copies(lab) == ["workspaces/1-add-division", "workspaces/2-second"] and indexes(lab) == []
+
+
+@pytest.mark.slow
+def test_a_tree_that_a_reviewer_changed_is_not_given_to_the_next_task(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, confined=False, extra="checks: {test: null, lint: null}\n")
+    lab.repo.commit({"keep.txt": "sound\n", ".gitignore": "left\n"})
+    spoil = """
+here["seen"] = [sorted(os.listdir()), pathlib.Path("keep.txt").read_text()]
+pathlib.Path("keep.txt").write_text("other\\n")
+pathlib.Path("left").write_text("x")
+"""
+    lab.agent("judge", spoil + APPROVE)
+    lab.add()
+    lab.add("Second")
+    lab.burnish("run", "--all", code=None)
+    calls = [call["seen"] for call in lab.calls("end") if call["agent"] == "judge"]
+    assert len(calls) >= 2
+    assert all(call == [[".git", ".gitignore", "app.py", "burnish.yaml", "keep.txt"], "sound\n"] for call in calls)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets as random_numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +71,8 @@ class GitRepository:
     copies: tuple[str, ...] = ()
     secrets: Secrets = field(default_factory=secrets_from_environment)
     max_file_bytes: int = MOST_BYTES
+    # clean trees of tasks that ended in this run, for its next tasks
+    _spare_trees: list[TaskTree] = field(default_factory=list)
     _files: dict[str, list[str]] = field(default_factory=dict)
     _context: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
@@ -142,8 +145,38 @@ class GitRepository:
     def remove_review_tree(self, task: Task) -> None:
         self._review_tree(task).remove()
 
+    def leave_review_tree(self, task: Task) -> None:
+        tree, spare = self._review_tree(task), self._spare_tree(task)
+        if tree.index.is_file() and tree.hand_over(spare):
+            self._spare_trees.append(spare)
+
+    def take_review_tree(self, task: Task) -> None:
+        tree = self._review_tree(task)
+        with suppress(IndexError):
+            while not os.path.lexists(tree.path):
+                self._spare_trees.pop().hand_over(tree)
+
+    def remove_spare_trees(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._spare_trees.pop().remove()
+
+    def _spare_tree(self, task: Task) -> TaskTree:
+        """A place that begins with the number of a task, by which the next run finds what a killed one left."""
+        name = f".{task.name}.spare-{random_numbers.token_hex(4)}"
+        return TaskTree.of(self.project, task.name, self.home / "snapshots" / self.key / name)
+
+    def _remove_spare_trees_of_others(self, task: Task) -> None:
+        """Trees of this task that a killed run left. A run that still goes on writes the files again."""
+        own_trees = {spare.path for spare in self._spare_trees}
+        for path in (self.home / "snapshots" / self.key).glob(f".{task.name}.spare-*"):
+            place_to_remove = self._spare_tree(task)
+            if path not in own_trees and TaskTree.of(self.project, task.name, path).hand_over(place_to_remove):
+                place_to_remove.remove()
+
     def remove_trees(self, task: Task) -> None:
         self.remove_review_tree(task)
+        self._remove_spare_trees_of_others(task)
         folder = self.home / "throwaway" / self.key
         for label in RUN_LABELS:
             for leftover in (folder / f"{task.name}-{label}", *folder.glob(f".{task.name}-{label}.*")):

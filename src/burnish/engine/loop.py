@@ -35,13 +35,16 @@ BREAKER = 3
 _NOT_THE_TASKS = (ErrorCode.INTERRUPTED, ErrorCode.DISK_FULL, ErrorCode.DATABASE_LOCKED)
 
 
-def run_task(deps: Deps, task: Task) -> Task:
-    """Steps until there is none; the caller holds the claim."""
+def run_task(deps: Deps, task: Task, *, shares_trees: bool = False) -> Task:
+    """Steps until there is none; the caller holds the claim.
+
+    `shares_trees`: leaves its clean tree for the next task. The caller removes the last one.
+    """
     if deps.stopping(task.id):
         # stopped in the moment in which it was taken up: nothing is begun
         return task
     with ExitStack() as branch:
-        branch.callback(_remove_trees, deps, task.id)
+        branch.callback(_remove_trees, deps, task.id, shares_trees=shares_trees)
         try:
             branch.enter_context(alone_on_branch(deps, task))
         except BurnishError:
@@ -49,15 +52,19 @@ def run_task(deps: Deps, task: Task) -> Task:
                 raise
             # stopped while it waited: nothing was begun
             return deps.event_log.task(task.id)
+        with suppress(BurnishError, OSError):
+            deps.repository.take_review_tree(task)
         return _steps(deps, task)
 
 
-def _remove_trees(deps: Deps, task_id: int) -> None:
+def _remove_trees(deps: Deps, task_id: int, *, shares_trees: bool) -> None:
     """A task that is not being run keeps its workspace and no other copy of its files."""
     with suppress(BurnishError, OSError):
         task = deps.event_log.task(task_id)
         if task.status in (*RUNNING, Status.BACKLOG):
             deps.event_log.require_claim(task_id)  # else they may be another runner's
+        if shares_trees and task.status not in (*RUNNING, Status.BACKLOG, Status.FAILED):
+            deps.repository.leave_review_tree(task)
         deps.repository.remove_trees(task)
 
 

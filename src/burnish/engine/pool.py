@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from burnish.core.flow import RUNNING
@@ -49,6 +50,8 @@ class Pool:
             while thread.is_alive():
                 # short joins, so that Ctrl-C reaches the main thread
                 thread.join(0.5)
+        with suppress(BurnishError, OSError):
+            self.deps.repository.remove_spare_trees()
         if self.trouble:
             raise self.trouble[0]
         return sorted(self.done, key=lambda t: t.id)
@@ -89,7 +92,7 @@ class Pool:
 
     def _run(self, task: Task) -> None:
         try:
-            task = run_task(self.deps, task)
+            task = run_task(self.deps, task, shares_trees=True)
         except Refused as error:
             # cancelled or taken over meanwhile: the event log has the reason
             self.deps.progress.note(f"Task {task.id}: {error.what}")

@@ -111,6 +111,15 @@ class Repository(Protocol):
     def remove_review_tree(self, task: Task) -> None:
         """The next review or check writes all of its files again."""
 
+    def leave_review_tree(self, task: Task) -> None:
+        """Keep the clean tree of a task that ended, for another task of this run."""
+
+    def take_review_tree(self, task: Task) -> None:
+        """Give the task a clean tree that was left, so that only files that differ have to be written."""
+
+    def remove_spare_trees(self) -> None:
+        """The clean trees that were left and not taken."""
+
     def remove_trees(self, task: Task) -> None:
         """All copies of the task's files beside the workspace, also those that a killed run left."""
 

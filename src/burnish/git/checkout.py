@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -47,6 +47,24 @@ class TaskTree:
             copy_index(self.index, index)
             self.path.rename(files)
             self._remove_indexes()
+
+    def hand_over(self, other: TaskTree) -> bool:
+        """Become `other`, which must not exist; False if this tree is gone.
+
+        By renaming: of two processes that want the tree, one gets it, and no process removes files from another's.
+        """
+        with disk_errors(f"moving {self.path}"):
+            if not is_real_dir(self.path) or os.path.lexists(other.path):
+                return False
+            try:
+                self.path.rename(other.path)
+            except FileNotFoundError:
+                return False
+            # renamed, so that it keeps its mtime; without it, all files are written again
+            with suppress(FileNotFoundError):
+                self.index.rename(other.index)
+            self._remove_indexes()
+        return True
 
     def take(self, files: Path, index: Path) -> None:
         """Replace it with the checkout at `files`."""
