@@ -18,6 +18,7 @@ from pathlib import Path
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
 from burnish.proc import shim
+from burnish.proc.capture import Program
 from burnish.proc.mounts import without_lost_masks
 from burnish.proc.sandbox import nesting_bubblewrap
 from burnish.proc.shim_files import (
@@ -249,7 +250,7 @@ class _ShimConnection:
 def _shim(command: Command, *, live: bool) -> Iterator[_ShimConnection]:
     """A started shim; no process of it is left afterwards."""
     with held_lock(command.lock_file) as keep:
-        process = subprocess.Popen(
+        process = Program(
             [sys.executable, "-I", "-S", SHIM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
