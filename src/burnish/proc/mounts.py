@@ -17,6 +17,7 @@ from typing import Literal
 from burnish.errors import BurnishError
 from burnish.proc import overlay_main
 from burnish.proc.capture import capture
+from burnish.proc.socket_paths import cache_period
 
 Mode = Literal["empty", "read", "write", "device", "link"]
 _BIND = {"read": "--ro-bind-try", "write": "--bind", "device": "--dev-bind-try"}
@@ -71,11 +72,17 @@ def masked_links(places: Iterable[Path], mounts: Sequence[Mount]) -> list[Mount]
     """Symbolic links by which `places` are named, where an empty folder covers them: /home/me -> /data/me."""
     targets = {mount.target for mount in mounts}
     found = []
-    for link, source in {pair for place in places for pair in _links_to(place)}:
+    period = cache_period()
+    for link, source in {pair for place in places for pair in _found_links(place, period)}:
         mount = covering(mounts, link)
         if mount and mount.mode == "empty" and link not in targets:
             found.append(Mount(link, "link", source=source))
     return found
+
+
+@lru_cache(maxsize=2048)
+def _found_links(place: Path, _period: int) -> tuple[tuple[Path, Path], ...]:
+    return tuple(_links_to(place))
 
 
 def _links_to(place: Path) -> Iterator[tuple[Path, Path]]:

@@ -12,9 +12,11 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from burnish.proc.environment import is_below, path_outside_of
+from burnish.proc.socket_paths import cache_period
 
 _lock = threading.Lock()
 # Every checkout that this process used, by its real path, and whether the user trusts it.
@@ -42,8 +44,25 @@ def enclosing_checkouts(root: Path) -> list[Path]:
 
 
 def own_path(path: str | None = None) -> str:
-    """PATH without relative entries and without those in a checkout."""
-    return path_outside_of(_or_own_path(path), _recorded_checkouts())
+    """PATH without relative entries and without those in a checkout.
+
+    Cached for moments, since every git call needs it.
+    """
+    with _lock:
+        roots = frozenset(_checkouts)
+    return _own_path(_or_own_path(path), _working_directory(), roots, cache_period())
+
+
+@lru_cache(maxsize=16)
+def _own_path(path: str, _folder: str, _roots: frozenset[str], _period: int) -> str:
+    return path_outside_of(path, _recorded_checkouts())
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 (text alone)
+    except OSError:
+        return ""
 
 
 def find_own_program(name: str, path: str | None = None) -> str | None:

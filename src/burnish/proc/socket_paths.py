@@ -64,7 +64,7 @@ def cache_period() -> int:
     return int(time.monotonic() / _CACHE_SECONDS)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _search(root: str, limits: SearchLimits, _period: int) -> tuple[Path, ...]:
     found: list[Path] = []
     count = 0
@@ -157,6 +157,7 @@ def _other_namespaces(processes: list[str]) -> Iterator[str]:
 
 def _held(relative: dict[int, str], processes: list[str]) -> Iterator[str]:
     """Of what processes hold open: sockets with a relative name, in the process's working directory; named pipes."""
+    known_links: set[str] = set()
     for process in processes:
         for entry in _entries(f"{process}/fd"):
             link = _link(entry.path)
@@ -164,8 +165,11 @@ def _held(relative: dict[int, str], processes: list[str]) -> Iterator[str]:
             if inode.isdigit() and int(inode) in relative:
                 folder = _link(f"{process}/cwd")
                 yield from [os.path.join(folder, relative[int(inode)])] if folder else []
-            elif link.startswith("/") and is_endpoint(Path(link)):
-                yield link
+            elif link.startswith("/") and link not in known_links:
+                # most processes have the same files open
+                known_links.add(link)
+                if is_endpoint(Path(link)):
+                    yield link
 
 
 def _link(path: str) -> str:

@@ -78,7 +78,15 @@ def programs_below(home: Path, masks: Collection[Path], *, argv: Sequence[str], 
     """All that must be readable below `masks` (real paths) for `argv` and what is on `path` to work.
 
     Of argv that is the program and script files; other files that it names are not shown for that.
+    Cached for moments: a task starts several programs in a row.
     """
+    return _programs_below(home, frozenset(masks), tuple(argv), path, cache_period())
+
+
+@lru_cache(maxsize=16)
+def _programs_below(
+    home: Path, masks: frozenset[Path], argv: tuple[str, ...], path: str, _period: int
+) -> MaskedPrograms:
     managers = list(_version_managers(home)) if home in masks else []
     places = {part for folder in managers for part in _masked_parts(folder, masks)}
     folders = [Path(word) for word in path.split(os.pathsep) if word.startswith("/")]
