@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from burnish.git import run
 from burnish.git.objects import list_links
 from testing.gitworld import GitWorld
 from testing.userrepo import UserRepo
@@ -18,5 +19,10 @@ def test_links_are_listed_with_their_targets_and_submodules_as_outside(tmp_path:
     repo.git("commit", "-qm", "links")
     world = GitWorld.make(repo, hermetic / "burnish")
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
-    found = list_links(world.workspace().project, tree)
+    project = world.workspace().project
+    found = list_links(project, tree)
     assert found == {"app.py": "", "attr": "/", "fake/__init__.py": "", "out": "/usr/share", "pytest": "fake"}
+    found.clear()
+    run.calls.reset()
+    assert list_links(project, tree)["pytest"] == "fake"
+    assert run.calls.total == 0, "the tree is remembered, and a caller cannot change it"

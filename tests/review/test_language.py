@@ -50,6 +50,17 @@ def test_variables_conditions_and_plain_filters_are_enough() -> None:
     assert render("review.system", GIVEN, "{% raw %}{{ x }}{% endraw %} {title}") == "{{ x }} Add login"
 
 
+def test_a_prompt_is_read_and_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from burnish.review import template_sandbox
+
+    text = "{{ title }} in cycle {{ cycle }}"
+    assert render("review.system", GIVEN, text) == "Add login in cycle 2"
+    monkeypatch.delattr(template_sandbox, "parse_template")
+    assert render("review.system", {**GIVEN, "cycle": 3}, text) == "Add login in cycle 3"
+    with pytest.raises(BadInput, match="Unknown variable cycle"):
+        render("review.system", {"title": "x"}, text)
+
+
 def test_what_cannot_be_filled_in_is_known_before_it_is_kept() -> None:
     with pytest.raises(BadInput, match="not supported"):
         check("{{ title > 1 }}", GIVEN, whose="mine", name="review.system")

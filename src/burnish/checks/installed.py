@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from burnish.regular_files import parse_toml, read_regular
@@ -68,7 +68,7 @@ def _is_environment(place: Path) -> bool:
 
 
 def _is_python(path: str) -> bool:
-    name = PurePosixPath(path).name
+    name = path.rpartition("/")[2]
     return name in ("pyproject.toml", "setup.py", "setup.cfg") or name.startswith("requirements")
 
 

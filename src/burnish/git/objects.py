@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from burnish.core.commit import Commit
@@ -286,7 +287,15 @@ def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str,
 
 
 def list_links(project: Project, tree: str) -> dict[str, str]:
-    """Path → target of the link, "" for a regular file, "/" for a submodule."""
+    """Path → target of the link, "" for a regular file, "/" for a submodule.
+
+    `tree` is the hash of a tree or commit: the last ones are remembered, since all tasks have the same base.
+    """
+    return dict(_list_links(project, tree))
+
+
+@lru_cache(maxsize=4)
+def _list_links(project: Project, tree: str) -> dict[str, str]:
     entries = list(_entries(project, tree))
     links = [sha for mode, sha, _path in entries if mode == "120000"]
     contents = dict(zip(links, read_objects(project, links), strict=True)) if links else {}

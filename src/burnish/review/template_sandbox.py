@@ -6,14 +6,16 @@ constants), and rendering takes time and memory in proportion to the text and it
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from jinja2 import StrictUndefined, TemplateError, nodes
+from jinja2 import StrictUndefined, TemplateError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from jinja2 import Template
 
 # longest result, in addition to the template and its variables
 LARGEST = 4_000_000
@@ -77,12 +79,23 @@ def parse_template(text: str) -> nodes.Template:
 def render_template(text: str, variables: Mapping[str, object]) -> str:
     room = LARGEST + len(text) + sum(len(str(value)) for value in variables.values())
     pieces: list[str] = []
-    for piece in environment().from_string(parse_template(text)).generate(dict(variables)):
+    for piece in _compiled(text).generate(dict(variables)):
         room -= len(piece)
         if room < 0:
             raise UnknownVariable("the result is too long because of repetitions")
         pieces.append(piece)
     return "".join(pieces)
+
+
+@lru_cache(maxsize=16)
+def used_variables(text: str) -> frozenset[str]:
+    """The variables of a template; raises what `parse_template` raises."""
+    return frozenset(meta.find_undeclared_variables(parse_template(text)))
+
+
+@lru_cache(maxsize=16)  # every task uses the same few
+def _compiled(text: str) -> Template:
+    return environment().from_string(parse_template(text))
 
 
 def _walk(tree: nodes.Node) -> Iterator[tuple[nodes.Node, int]]:

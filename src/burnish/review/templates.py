@@ -50,12 +50,10 @@ def check(text: str, variables: Iterable[str], *, whose: str, name: str) -> None
 
 
 def _refuse_unknown(text: str, variables: Iterable[str], whose: str, name: str) -> None:
-    from jinja2 import meta
-
-    from burnish.review.template_sandbox import MISTAKES, parse_template
+    from burnish.review.template_sandbox import MISTAKES, used_variables
 
     try:
-        unknown = meta.find_undeclared_variables(parse_template(text)) - set(variables)
+        unknown = used_variables(text) - set(variables)
     except MISTAKES as why:
         raise _render_error(whose, why, name) from None
     if unknown:
