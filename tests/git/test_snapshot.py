@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.agents.registry import PROJECT_FILES
+from burnish.git import run
 from burnish.git.snapshot import snapshot
 from testing.gitworld import GitWorld, commit
 from testing.userrepo import UserRepo
@@ -68,6 +69,16 @@ def test_every_breach_is_noticed_and_gone_the_next_time(world: GitWorld) -> None
     with snapshot(workspace, made.sha, base=world.base, path=where, from_base=PROJECT_FILES) as files:
         assert files.breaches() == []
         assert sorted(p.name for p in files.path.iterdir()) == [".git", ".gitignore", "app.py"]
+
+
+def test_a_change_that_was_compared_for_the_checks_is_not_compared_again(world: GitWorld) -> None:
+    workspace = world.workspace()
+    (workspace.path / "app.py").write_text("y\n")
+    made = commit(workspace)
+    assert workspace.changes(world.base.tree, made.tree).paths == ("app.py",)
+    run.calls.reset()
+    with snapshot(workspace, made.sha, base=world.base, path=world.home / "snap" / "1", from_base=PROJECT_FILES):
+        assert "diff-tree" not in run.calls.by_command
 
 
 def test_a_snapshot_swapped_for_a_link_is_a_breach(world: GitWorld, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from burnish.errors import PhaseFailed
 from burnish.git import agent_gitdir
 from burnish.git.checkout import TaskTree, check_out_files
 from burnish.git.files import disk_errors, is_real_dir, remove_tree
-from burnish.git.objects import read_objects
+from burnish.git.objects import read_commit, read_objects
+from burnish.git.owned_files import plain_tree
 from burnish.git.project import Project
 from burnish.git.staging import find_dirty_paths
 from burnish.git.workspace import GitWorkspace
@@ -101,7 +102,9 @@ def _restore_from_base(
 ) -> None:
     names = (*VERSION_FILES, *names)
     patterns = (*GIT_FILES, *names)
-    changed_files = workspace.changes(workspace.plain(base.commit), commit).files
+    # the trees, as for the checks: a comparison is made once
+    trees = plain_tree(workspace.project, base.tree), read_commit(workspace.project, commit).tree
+    changed_files = workspace.changes(*trees).files
     if not changed_files:
         return
     imports = imported_paths(workspace.project, workspace.plain(base.commit), names)
