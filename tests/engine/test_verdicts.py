@@ -63,6 +63,13 @@ def test_an_unreadable_review_is_asked_for_once_more_and_then_read(tmp_path: Pat
     assert [c["phase"] for c in lab.calls()] == ["implement", "review", "review"]
 
 
+def test_an_approval_that_is_followed_by_other_text_is_asked_for_once_more(tmp_path: Path) -> None:
+    judge = "print(verdict('approved') + ('' if 'is a draft' in prompt else '\\nThe verdict above is a draft.'))"
+    lab = Lab.make(tmp_path, author=QUIET, judge=judge)
+    assert ended(lab, 0)["status"] == "verified"
+    assert [c["phase"] for c in lab.calls()] == ["implement", "review", "review"]
+
+
 @pytest.mark.long
 def test_after_an_unreadable_review_retry_reviews_again_without_working_again(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge="print('hm')")

@@ -296,8 +296,8 @@ def _ask(session: ReviewSession, slot: PanelSlot, call: CallDir, prompt: str) ->
 
 def _read(session: ReviewSession, slot: PanelSlot, context: ReviewContext, reply: AgentReply) -> Review | Unreadable:
     # an agent that is held to a schema gives the object alone
-    bare, expect = reply.text.strip(), context.expect(slot.name)
-    reader = contract.read_schema if bare.startswith("{") and bare.endswith("}") else contract.read
+    expect = context.expect(slot.name)
+    reader = contract.read_schema if _is_object(reply) else contract.read
     reading = reader(reply.text, context.number, expect=expect)
     # old markers are for reviewers that give no block: one that is damaged is asked for again
     if isinstance(reading, Unreadable) and session.policy.accept_unsigned and not has_block(reply.text):
@@ -308,8 +308,15 @@ def _read(session: ReviewSession, slot: PanelSlot, context: ReviewContext, reply
     return reading
 
 
+def _is_object(reply: AgentReply) -> bool:
+    bare = reply.text.strip()
+    return bare.startswith("{") and bare.endswith("}")
+
+
 def _contradiction(reply: AgentReply) -> str:
-    return rejecting_message(reply.other_messages) or rejecting_text(reply.text_before, reply.text_after)
+    return rejecting_message(reply.other_messages) or rejecting_text(
+        reply.text_before, reply.text_after, beside_object=_is_object(reply)
+    )
 
 
 def _again(

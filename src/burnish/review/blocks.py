@@ -111,10 +111,21 @@ def _count_openings(lines: list[str], word: str, number: str) -> int:
 def prose_around(text: str, word: str) -> tuple[list[str], list[str]]:
     """The lines before and after the block ```` ```word … ````, without quotes and code."""
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
-    fences = [t for t in _tokens(text) if t.type == "fence" and t.level == 0 and _words(t.info)[:1] == [word]]
-    start, end = (fences[0].map if fences else None) or (0, 0)
+    start, end = _place(text, word)
     lines = shown_lines(text)
     return lines[:start], lines[end:]
+
+
+def lines_after(text: str, word: str) -> list[str]:
+    """All lines after the block ```` ```word … ````, also quotes and code."""
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
+    return text.split("\n")[_place(text, word)[1] :]
+
+
+def _place(text: str, word: str) -> tuple[int, int]:
+    fences = [t for t in _tokens(text) if t.type == "fence" and t.level == 0 and _words(t.info)[:1] == [word]]
+    start, end = (fences[0].map if fences else None) or (0, 0)
+    return start, end
 
 
 def code_after(text: str, word: str) -> list[str]:

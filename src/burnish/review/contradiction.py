@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 
 from burnish.core.review import Verdict
-from burnish.review.blocks import code_after, indented_lines, prose_around, shown_lines, unclosed_fence
+from burnish.review.blocks import code_after, indented_lines, lines_after, prose_around, shown_lines, unclosed_fence
+from burnish.review.closing import text_beyond_closing
 from burnish.review.legacy_markers import verdict_of
 from burnish.review.refusal import LABEL, REJECTS, is_rejecting_line, plain_line, plain_text, refuses, takes_back
 from burnish.sanitize import without_escapes
@@ -28,7 +29,7 @@ def contradicting_text(reply: str, word: str) -> str:
     if line := next(filter(is_rejecting_line, indented_lines(reply)), ""):
         return line.strip()[:80]
     before, after = prose_around(reply, word)
-    return _rejection(before, refuses) or _rejection_after(after)
+    return _rejection(before, refuses) or _rejection_after(after) or text_beyond_closing(lines_after(reply, word))
 
 
 def rejecting_words(text: str, *, is_after: bool) -> str:

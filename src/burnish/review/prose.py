@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from burnish.core.review import Verdict
 from burnish.review.blocks import LONGEST_REPLY, named_blocks, shown_lines, without_blocks
+from burnish.review.closing import text_beyond_closing
 from burnish.review.contract import DISPUTES, WORD
 from burnish.review.contradiction import other_object, paragraphs, rejecting_words
 from burnish.review.legacy_markers import verdict_of
@@ -77,14 +78,21 @@ def only_rejecting_message(messages: Sequence[str]) -> str:
     return "" if approves else rejecting_message(messages)
 
 
-def rejecting_text(before: Iterable[str], after: Iterable[str]) -> str:
-    """The words that reject in the rest of the final message, by the rules for text around a verdict block."""
+def rejecting_text(before: Iterable[str], after: Sequence[str], *, beside_object: bool = False) -> str:
+    """The words that reject in the rest of the final message, by the rules for text around a verdict block.
+
+    `beside_object`: the answer is an object, which the model gave by a tool. It then closes its turn with a text, often
+    a summary, so that only text that rejects counts.
+    """
     found = (
         rejecting_words(_plain(text), is_after=is_after)
         for is_after in (False, True)
         for text in (after if is_after else before)
     )
-    return next(filter(None, found), "")
+    if words := next(filter(None, found), ""):
+        return words
+    beyond = () if beside_object else (text_beyond_closing(_plain(text).split("\n")) for text in after)
+    return next(filter(None, beyond), "")
 
 
 def _plain(message: str) -> str:

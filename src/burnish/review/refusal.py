@@ -190,7 +190,7 @@ _SPOKEN = re.compile(
     rf"[\W_]*(?:the |my |our )?(?:(?:final|overall|review) )?verdict[ ]+{REJECTS}[\W_]*", re.IGNORECASE
 )
 _REJECTS_ALONE = re.compile(
-    rf"[\W_]*(?:(?:please|nope,?|I must|I hereby)[ ])?(?:{REJECTS}|rejecting|review[_ ]failed|reject)"
+    rf"[\W_]*(?:(?:please|nope,?|I must|I hereby)[ ])?(?:{REJECTS}|rejecting|review[_ ]failed|reject|blocked)"
     r"(?:[ ](?:this|it))?[\W_]*",
     re.IGNORECASE,
 )
@@ -203,7 +203,11 @@ _EARLIER = re.compile(
     r"\b(?:previous|earlier|prior|former|first|last|old|initial|original|cycle|round|before|was)\b", re.IGNORECASE
 )
 # `Approved: no`, `LGTM = false`, and the answer as a sign alone
-_DENIED = re.compile(r"(?:approved?|lgtm|accepted|mergeable)[ ]?[:=?][ ]?(?:no|not|false|never)\b.*", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:approved?|lgtm|accepted|mergeable)[ ]?[:=?][ ]?(?:no|not|false|never)\b.*"
+    r"|(?:block(?:ed|ing|er)|rejected|veto(?:ed)?)[ ]?[:=?][ ]?(?:yes|true)\b.*",
+    re.IGNORECASE,
+)
 _SIGN_ALONE = re.compile("[\u274c\u26d4\U0001f6ab\U0001f44e\U0001f534\ufe0f\\s]+")
 _TICKED = re.compile(r"(?:[-*+][ \t]+)?\[[xX]\][ \t]*")
 # the text of a link or an image
@@ -211,6 +215,10 @@ _LINK = re.compile(r"!?\[([^\[\]]{1,200})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\
 # a longer line is a sentence, which may list verdicts
 _LONGEST_VALUE = 100
 _LIST_MARKS = "-*+|#0123456789.) \t"
+# what makes a line a heading or an entry of a list
+_BLOCK_MARKS = re.compile(r"(?:(?:#{1,6}|[-*+]|\d{1,3}[.)])[ \t]+)+")
+# `r e j e c t e d`, `R.E.J.E.C.T`
+_SPACED_LETTERS = re.compile(r"(?<!\w)(?:[^\W\d_][ .\-_]{1,3}){4,}[^\W\d_](?!\w)")
 # a label with a word or sign that does not approve
 _SHORT_VERDICT = re.compile(
     r"(?:(?:final|overall|my|the|review) )?verdict[ ]?[:=][ ]?(?P<word>\S+(?:[ ]\S+)?)", re.IGNORECASE
@@ -230,7 +238,9 @@ def is_rejecting_line(line: str) -> bool:
     if not text or _EARLIER.search(text):
         return False
     text = _TICKED.sub("", text, count=1) if _TICKED.match(text) else text
-    if any(pattern.fullmatch(text) for pattern in (_VOTE_AGAINST, _DENIED, _SIGN_ALONE)):
+    text = _joined_letters(text) if _SPACED_LETTERS.search(text) else text
+    bare = _BLOCK_MARKS.sub("", text, count=1)
+    if any(pattern.fullmatch(bare) for pattern in (_VOTE_AGAINST, _DENIED, _SIGN_ALONE)):
         return True
     if _DENIED.fullmatch(text.lstrip(_LIST_MARKS)):
         return True
@@ -241,6 +251,10 @@ def is_rejecting_line(line: str) -> bool:
     if value and _rejects_in_part(value["value"]):
         return True
     return bool(_REJECTS_ALONE.fullmatch(text) or _SPOKEN.fullmatch(text) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
+
+
+def _joined_letters(text: str) -> str:
+    return _SPACED_LETTERS.sub(lambda found: re.sub(r"[ .\-_]", "", found[0]), text)
 
 
 def _rejects_in_part(value: str) -> bool:
