@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import pytest
 
+from burnish.agents import scripted_main
 from burnish.bounded_yaml import load_yaml
-from burnish.config.sources import yaml_layer
+from burnish.config.sources import scalar, yaml_layer
 from burnish.errors import BadInput
 from burnish.review.artifact import load
 from burnish.review.external.reader import read_markdown
@@ -41,6 +43,33 @@ def test_a_file_that_means_more_than_it_has_is_refused_at_once(tmp_path: Path, t
     assert "front matter cannot be read" in getattr(
         read_markdown(page, verdict=None, number="", expect=Expect()), "why", ""
     )
+    assert time.process_time() - start < 5
+
+
+# entries of aliases, in a form that is a list of steps
+STEPS = "- {on: review, x: &x [" + "1, " * 100 + "1]}\n" + "- {on: review, x: *x}\n" * 100
+
+
+@pytest.mark.slow
+def test_the_script_of_an_agent_is_limited(tmp_path: Path) -> None:
+    for text in (STEPS, "- &x {a: *x}\n", "[" * 2000, "- {on: review}\n" * 12_000):
+        path = tmp_path / "script.yaml"
+        path.write_text(text)
+        start = time.process_time()
+        with pytest.raises(SystemExit, match=r"more than 10000 entries|nested too deep"):
+            scripted_main.load(path)
+        assert time.process_time() - start < 10
+    pipe = tmp_path / "pipe.yaml"
+    os.mkfifo(pipe)
+    with pytest.raises(SystemExit, match="not a file"):
+        scripted_main.load(pipe)
+
+
+def test_a_value_of_the_environment_is_limited() -> None:
+    start = time.process_time()
+    text = "x: " + "[" * 2000
+    assert scalar(text, "BURNISH__X") == text
+    assert scalar("- &x [*x, *x]", "BURNISH__X") == "- &x [*x, *x]"
     assert time.process_time() - start < 5
 
 

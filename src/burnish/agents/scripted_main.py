@@ -44,17 +44,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from burnish.bounded_yaml import load_yaml
+from burnish.regular_files import read_regular
+
 Step = Mapping[str, Any]
+_LARGEST = 4_000_000
+_MOST_ENTRIES = 10_000
 
 
 def load(path: Path) -> list[Step]:
-    text = path.read_text("utf-8")
+    data = read_regular(path, longest=_LARGEST + 1)
+    if data is None or len(data) > _LARGEST:
+        raise SystemExit(f"{path} is not a file of at most {_LARGEST // 1_000_000} MB")
+    text = data.decode("utf-8")
     if path.suffix == ".json":
         steps = json.loads(text)
     else:
-        from ruamel.yaml import YAML
-
-        steps = YAML(typ="safe", pure=True).load(text)
+        try:
+            steps = load_yaml(text, most=_MOST_ENTRIES)
+        except ValueError as error:
+            raise SystemExit(f"{path} cannot be read: {error}") from None
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise SystemExit(f"{path} is not a list of steps")
     return steps

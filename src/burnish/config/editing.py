@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from burnish.config.sources import parse_yaml, put
+from burnish.bounded_yaml import bounded_parser
+from burnish.config.sources import MOST_NODES, parse_yaml, put
 from burnish.errors import BadInput
 
 
@@ -29,9 +30,7 @@ def with_setting(text: str, key: tuple[str, ...], value: bool, name: str) -> str
 
 
 def _changed(text: str, key: tuple[str, ...], value: bool) -> str | None:
-    from ruamel.yaml import YAML
-
-    node = YAML(typ="safe", pure=True).compose(text)
+    node = bounded_parser(MOST_NODES).compose(text)
     if node is None:
         return _appended(text, key, value)
     if not node.flow_style and node.value and key[0] not in [name.value for name, _ in node.value]:

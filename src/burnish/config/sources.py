@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from burnish.bounded_yaml import DEEPEST, bounded_parser
+from burnish.bounded_yaml import DEEPEST, bounded_parser, load_yaml
 from burnish.errors import BadInput, BurnishError
 from burnish.regular_files import parse_toml
 
@@ -255,7 +255,6 @@ def _folded(name: str) -> str:
 
 def scalar(text: str, variable: str) -> Any:
     """A value as YAML would read it, but never a mapping or a comment by accident: `pytest -k "a: b" # x`."""
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     if not text.strip():
@@ -263,7 +262,7 @@ def scalar(text: str, variable: str) -> Any:
     if text.lstrip()[0] in "[{":
         return parse_yaml(f"value: {text}", variable)[0]["value"]
     try:
-        value = YAML(typ="safe", pure=True).load(text)
+        value = load_yaml(text, most=MOST_NODES)
     except (YAMLError, ValueError):
         return text
     if isinstance(value, str):
