@@ -89,6 +89,7 @@ def static_review(
         ),
         comparisons=comparisons if tests_as_remarks else (),
         notes=(*scan_result.notes, *note),
+        unexamined=scan_result.unexamined,
     )
 
 

@@ -46,6 +46,11 @@ def scan(
     return ScanResult(
         tuple(remark for one in results for remark in one.remarks),
         (*notes, *(note for one in results for note in one.notes)),
+        {
+            path: f"{job[0].name}: {why}"
+            for job, one in zip(jobs, results, strict=True)
+            for path, why in one.unexamined.items()
+        },
     )
 
 

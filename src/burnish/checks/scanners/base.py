@@ -21,6 +21,7 @@ MANY = 500
 # Programs on PATH may belong to a version manager (asdf, mise, volta), which chooses the version by files in the
 # working directory and above it. A change or the checkout may contain such files.
 _NEUTRAL_FOLDER = Path("/")
+_SHELL = "/bin/sh"
 
 
 # argv, environment, readable folders, writable folders → argv that runs in a sandbox
@@ -49,10 +50,14 @@ class ScanContext:
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """All remarks of an analyser on the changed files, on any line, and notes on what it could not do."""
+    """All remarks of an analyser on the changed files, on any line, and notes on what it could not do.
+
+    `unexamined`: files that it gave up, with the reason: too slow, too deep, or the analyser crashed.
+    """
 
     remarks: tuple[Remark, ...] = ()
     notes: tuple[str, ...] = ()
+    unexamined: Mapping[str, str] = field(default_factory=dict)
 
 
 class Scanner(Protocol):
@@ -76,6 +81,8 @@ class ToolOutput:
     stderr: str = ""
     exit_code: int | None = None
     trouble: str = ""
+    # True if its input was too much for it: it was ended by a signal, its time was up, or its report is too long
+    crashed: bool = False
 
 
 def call(
@@ -87,8 +94,11 @@ def call(
     env: Mapping[str, str] | None = None,
     stdin: Path | None = None,
     writable: Path | None = None,
+    cpu_seconds: int | None = None,
 ) -> ToolOutput:
     """Run one program with a time limit. Errors are returned as `trouble`, not raised.
+
+    `cpu_seconds`: processor time for each of its processes.
 
     Pass `cwd` only if a program needs the repository as working directory; others get absolute paths.
     `writable`: a folder that nothing outside of the sandbox writes to or follows links in. Programs may run code of the
@@ -98,6 +108,8 @@ def call(
         call_dir = context.out_dir / name
         call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         full_env = {**context.env, **(env or {})}
+        if cpu_seconds and Path(_SHELL).exists():
+            argv = (_SHELL, "-c", 'ulimit -t "$0"; exec "$@"', str(cpu_seconds), *argv)
         command = Command(
             argv=_confined_argv(context, argv, full_env, writable),
             cwd=cwd or _NEUTRAL_FOLDER,
@@ -147,11 +159,19 @@ def _tool_output(exit_record: ExitRecord, seconds: float) -> ToolOutput:
         problem = "it was stopped"
     elif exit_record.signal is not None:
         problem = f"it was ended by signal {exit_record.signal}"
+    # a sandbox turns a signal into an exit code
+    code = exit_record.exit_code or 0
+    crashed = exit_record.ended == "timeout" or exit_record.signal is not None or 128 < code < 128 + 65
+    if crashed and not problem:
+        problem = f"it was ended by signal {code - 128}"
+    if not problem and exit_record.stdout.stat().st_size > READ:
+        problem, crashed = f"it reported more than {READ // 1024**2} MB", True
     return ToolOutput(
         read_text(exit_record.stdout, limit=READ),
         read_text(exit_record.stderr, limit=64_000),
         exit_record.exit_code,
         problem,
+        crashed,
     )
 
 

@@ -34,6 +34,8 @@ process.argv.slice(1).forEach((file, number) => {
 console.log(JSON.stringify(failed));
 """
 MOST_FILES = 300
+# processor time of node, gofmt and of a shell for each file
+CPU_SECONDS = 5
 _TREE = tuple(tree_sitter_main.GRAMMARS)
 _NODE = (".js", ".mjs", ".cjs")
 _SHELL = (".sh", ".bash")
@@ -77,7 +79,7 @@ class SyntaxScanner:
 
     def scan(self, context: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         codes = {path: code for path in paths if (code := _read(context.files / path)) is not None}
-        by_grammar, notes = _by_grammar(context, [path for path in codes if path.endswith(_TREE)])
+        by_grammar, given_up, notes = _by_grammar(context, [path for path in codes if path.endswith(_TREE)])
         by_tool = {
             **_by_node(context, _node_order(codes, by_grammar)),
             **_by_gofmt(context, [path for path in codes if path.endswith(".go")]),
@@ -87,7 +89,8 @@ class SyntaxScanner:
         remarks = [
             _remark(path, found) for path, found in problems if found and not _is_template(context, path, codes[path])
         ]
-        return ScanResult(tuple(remarks), tuple(notes))
+        unexamined = {path: reason for path, reason in given_up.items() if path not in by_tool}
+        return ScanResult(tuple(remarks), tuple(notes), unexamined)
 
 
 def _agreed(grammar: SyntaxProblem | None, by_tool: Answers, path: str) -> SyntaxProblem | None:
@@ -129,9 +132,10 @@ def _remark(path: str, found: SyntaxProblem) -> Remark:
     )
 
 
-def _by_grammar(context: ScanContext, paths: list[str]) -> tuple[Answers, list[str]]:
+def _by_grammar(context: ScanContext, paths: list[str]) -> tuple[Answers, dict[str, str], list[str]]:
+    """The answers, the files that were given up with the reason, and notes."""
     if not paths:
-        return {}, []
+        return {}, {}, []
     parsed_paths = paths[:MOST_FILES]
     notes = [f"syntax: only the first {MOST_FILES} files were parsed"] if len(paths) > MOST_FILES else []
     context.out_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -142,11 +146,14 @@ def _by_grammar(context: ScanContext, paths: list[str]) -> tuple[Answers, list[s
     output = call(context, "tree-sitter", argv, stdin=request)
     found = read_json(output.stdout)
     if output.trouble or not isinstance(found, dict):
-        return {}, [*notes, f"syntax: tree-sitter did not run: {output.trouble or last_line(output.stderr)}"]
-    answers: Answers = dict.fromkeys(parsed_paths)
+        given_up = dict.fromkeys(parsed_paths, output.trouble) if output.crashed else {}
+        return {}, given_up, [*notes, f"syntax: tree-sitter did not run: {output.trouble or last_line(output.stderr)}"]
+    given_up = {path: str(words) for path, (line, words) in found.items() if line == tree_sitter_main.GIVEN_UP}
+    answers: Answers = {path: None for path in parsed_paths if path not in given_up}
     for path, (line, words) in found.items():
-        answers[path] = SyntaxProblem(line, str(words), "tree-sitter")
-    return answers, notes
+        if path not in given_up:
+            answers[path] = SyntaxProblem(line, str(words), "tree-sitter")
+    return answers, given_up, notes
 
 
 def _node_order(codes: dict[str, bytes], by_grammar: Answers) -> dict[str, bytes]:
@@ -177,7 +184,7 @@ def _compiled_by_node(context: ScanContext, copies: dict[str, str]) -> list[str]
     if program is None or not copies:
         return []
     argv = (program, "--no-warnings", "--experimental-vm-modules", "-e", _COMPILE_EACH, *copies.values())
-    output = call(context, "node-compile", argv)
+    output = call(context, "node-compile", argv, cpu_seconds=CPU_SECONDS)
     failed_numbers = read_json(output.stdout)
     if output.trouble or not isinstance(failed_numbers, list):
         return []
@@ -208,7 +215,8 @@ def _by_gofmt(context: ScanContext, paths: list[str]) -> Answers:
     if program is None or not paths:
         return {}
     parsed_paths = paths[:MOST_FILES]
-    output = call(context, "gofmt", (program, "-e", "-l", *(str(context.files / path) for path in parsed_paths)))
+    argv = (program, "-e", "-l", *(str(context.files / path) for path in parsed_paths))
+    output = call(context, "gofmt", argv, cpu_seconds=CPU_SECONDS)
     if output.trouble:
         return {}
     answers: Answers = dict.fromkeys(parsed_paths)
@@ -231,7 +239,7 @@ def _each_file(
     # Files are passed as arguments, so no text of a change becomes shell code.
     env = {"MARK": mark, "OPTIONS": " ".join(options)}
     selection = dict(list(files.items())[:MOST_FILES])
-    result = call(context, name, (shell, "-c", loop, program, *selection.values()), env=env)
+    result = call(context, name, (shell, "-c", loop, program, *selection.values()), env=env, cpu_seconds=CPU_SECONDS)
     parts = re.split(rf"^{mark} (\d+)\n", result.stdout, flags=re.MULTILINE)
     if result.trouble or len(parts) != 2 * len(selection) + 1:
         return {}

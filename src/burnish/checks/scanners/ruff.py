@@ -40,6 +40,11 @@ _ALWAYS = (
 )
 
 
+# a batch takes less than two
+_CPU_SECONDS = 10
+# halves of halves in which the file is looked for that ruff does not survive
+_MOST_HALVES = 9
+
 # These rules depend on neighbouring files.
 _LOOKS_BESIDE = ("I001", "INP001")
 
@@ -64,10 +69,11 @@ class Ruff:
     def scan(self, context: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         remarks: list[Remark] = []
         notes: list[str] = []
+        unexamined: dict[str, str] = {}
         for number, group in enumerate(_groups(context, paths)):
             for part, some in enumerate(batched(group.paths)):
-                _run(context, group, some, f"ruff-{number}-{part}", remarks, notes)
-        return ScanResult(tuple(_with_reasons(context, remarks)), tuple(dict.fromkeys(notes)))
+                unexamined |= _run(context, group, some, f"ruff-{number}-{part}", remarks, notes)
+        return ScanResult(tuple(_with_reasons(context, remarks)), tuple(dict.fromkeys(notes)), unexamined)
 
 
 def program(context: ScanContext) -> str:
@@ -106,30 +112,46 @@ def _groups(context: ScanContext, paths: tuple[str, ...]) -> list[_Group]:
 
 def _run(
     context: ScanContext, group: _Group, paths: tuple[str, ...], name: str, remarks: list[Remark], notes: list[str]
-) -> None:
+) -> dict[str, str]:
+    """Adds remarks and notes. The result: files that ruff did not survive, with the reason."""
     names = ("--", *(str(context.files / path) for path in paths))
     ours = ("--isolated", f"--target-version={group.target}", f"--select={','.join(SELECTED)}")
     found = _ask(context, name, (*_ALWAYS, *ours, *names), notes)
+    if isinstance(found, str):
+        if len(paths) == 1 or name.count("+") >= _MOST_HALVES:
+            return dict.fromkeys(paths, found)
+        half = len(paths) // 2
+        parts = ((paths[:half], f"{name}+a"), (paths[half:], f"{name}+b"))
+        return {
+            path: why for some, part in parts for path, why in _run(context, group, some, part, remarks, notes).items()
+        }
     remarks += _read(context, found, group.settings, own_rules=False)
     if group.settings is None:
-        return
+        return {}
     try:
         config = write_settings(group.settings, context.out_dir / f"{name}-settings")
     except (OSError, ValueError) as error:
         notes.append(f"ruff: {group.settings.path} could not be written: {error}")
-        return
+        return {}
     folder = context.files / group.settings.folder
     if folder.is_dir() and not folder.is_symlink():
         theirs = _ask(
             context, f"{name}-own", (*_ALWAYS, "--force-exclude", f"--config={config}", *names), notes, cwd=folder
         )
-        remarks += _read(context, theirs, None, own_rules=True)
+        if isinstance(theirs, str):
+            notes.append(f"ruff: {theirs}")
+        else:
+            remarks += _read(context, theirs, None, own_rules=True)
+    return {}
 
 
 def _ask(
     context: ScanContext, name: str, args: tuple[str, ...], notes: list[str], cwd: Path | None = None
-) -> list[Any]:
-    output = call(context, name, (program(context), *args), cwd=cwd)
+) -> list[Any] | str:
+    """The items of the report; a text if ruff did not survive a file."""
+    output = call(context, name, (program(context), *args), cwd=cwd, cpu_seconds=_CPU_SECONDS)
+    if output.crashed:
+        return output.trouble
     items = read_json(output.stdout)
     if output.trouble or not isinstance(items, list):
         notes.append(f"ruff: {output.trouble or last_line(output.stderr)}")

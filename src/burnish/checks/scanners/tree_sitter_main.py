@@ -1,12 +1,15 @@
 """Parses files with tree-sitter. Runs in its own process: grammars are C code, and the files are untrusted.
 
-Reads JSON from stdin, `{"folder", "paths"}`, and writes `{path: [line, words]}` for each file with a syntax error.
+Reads JSON from stdin, `{"folder", "paths"}`, and writes `{path: [line, words]}` for each file with a syntax error, and
+`[0, reason]` for a file that was given up: hostile code can take a grammar minutes and gigabytes.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import resource
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,6 +20,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 LARGEST = 1024 * 1024
+# processor time of one file, and of all
+SECONDS_PER_FILE, SECONDS = 2, 8
+MEMORY = 2 * 1024**3
+# in place of a line, for a file that was given up
+GIVEN_UP = 0
 Rewrite = Callable[[bytes], bytes]
 
 
@@ -119,12 +127,46 @@ def _problems(root: Node) -> Iterator[Node]:
 
 
 def find_errors(folder: Path, paths: list[str]) -> dict[str, tuple[int, str]]:
-    found = {}
+    found: dict[str, tuple[int, str]] = {}
     for path in paths:
         code = (folder / path).read_bytes()
-        if len(code) <= LARGEST and (error := find_error(Path(path).suffix, code)):
+        if len(code) > LARGEST:
+            continue
+        if _used_seconds() > SECONDS:
+            found[path] = GIVEN_UP, "the time for parsing is used up"
+        elif error := _find_limited(Path(path).suffix, code):
             found[path] = error
     return found
+
+
+def _used_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _find_limited(ending: str, code: bytes) -> tuple[int, str] | None:
+    """The error, found in a process with limits of its own: the parser itself cannot be stopped."""
+    for language, _ in GRAMMARS[ending]:
+        _parser(language)  # loaded once, before the process is copied
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_PER_FILE, SECONDS_PER_FILE))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            os.write(writer, json.dumps(find_error(ending, code)).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        text = answer.read()
+    os.waitpid(child, 0)
+    try:
+        error = json.loads(text)
+    except ValueError:
+        return GIVEN_UP, "the parser needs too much time or memory"
+    return (int(error[0]), str(error[1])) if error else None
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ class Tree:
         self._files = files
         self._texts: dict[str, str | None] = {}
         self._squeezed: dict[str, tuple[str, list[int]]] = {}
+        self._hits: dict[tuple[str, str], list[tuple[int, int]]] = {}
 
     def text(self, path: str) -> str | None:
         if path not in self._texts:
@@ -53,6 +54,12 @@ class Tree:
         needle = quote.strip()
         if not text or not needle:
             return []
+        # many findings may quote the same line of a large file
+        if (path, needle) not in self._hits:
+            self._hits[path, needle] = self._search(path, text, needle)
+        return self._hits[path, needle]
+
+    def _search(self, path: str, text: str, needle: str) -> list[tuple[int, int]]:
         for words in dict.fromkeys((needle, _without_diff_signs(needle))):
             found = _exact(text, words) or self._loose(path, text, words)
             if found:
@@ -263,9 +270,10 @@ def _nearest(hits: list[tuple[int, int]], line: int | None) -> tuple[int, int] |
 
 
 def _exact(text: str, quote: str) -> list[tuple[int, int]]:
-    spans = []
+    spans, first, last_offset = [], 1, 0
     for at in _offsets(text, quote):
-        first = text.count("\n", 0, at) + 1
+        first += text.count("\n", last_offset, at)
+        last_offset = at
         spans.append((first, first + quote.count("\n")))
     return spans
 

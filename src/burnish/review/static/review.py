@@ -18,6 +18,8 @@ SYNTAX = "syntax-error"
 MISSING_NAME = "F821"
 # most lines of a statement that count as one place
 SPAN = 15
+# findings of one rule on one file; thousands take minutes to compare and show
+MOST_PER_RULE = 50
 # pairs of rules that report the same problem; only the first is kept
 _SAME = (("S110", "E722"), ("S112", "E722"), ("secret", "S105"), ("secret", "S106"), ("secret", "S107"))
 
@@ -33,8 +35,13 @@ def conclude(
     unrun: Sequence[Remark] = (),
     comparisons: Sequence[Comparison] = (),
     notes: Iterable[str] = (),
+    unexamined: Mapping[str, str] | None = None,
 ) -> Review:
-    """The review. `scan_remarks` are filtered by line; `caused_remarks` are new errors on unchanged lines."""
+    """The review. `scan_remarks` are filtered by line; `caused_remarks` are new errors on unchanged lines.
+
+    `unexamined`: files that an analyser gave up, with the reason. They do not count as inspected.
+    """
+    unexamined = unexamined or {}
     cannot_read = {remark.file for remark in (*scan_remarks, *caused_remarks) if remark.rule == SYNTAX}
     scan_remarks, caused_remarks = (
         [_with_syntax_note(remark) for remark in scan_remarks],
@@ -48,14 +55,15 @@ def conclude(
         ),
         *(remark for raw in caused_remarks for remark in _at_nearest_line(files, raw)),
         *unrun,
+        *(_unexamined_remark(files[path], why) for path, why in unexamined.items() if path in files),
         *(remark for one in comparisons for remark in _from_check(files, one)),
     ]
-    remarks = tuple(_redact_secrets(files, secrets_by_path, _distinct(found)))
+    remarks = tuple(_redact_secrets(files, secrets_by_path, _limited(_distinct(found))))
     errors = sum(remark.severity is Severity.ERROR for remark in remarks)
     return Review(
         verdict=Verdict.CHANGES_REQUESTED if errors else Verdict.APPROVED,
         summary=_summary(change, remarks),
-        inspected=_inspected(change, files),
+        inspected=tuple(path for path in _inspected(change, files) if path not in unexamined),
         remarks=remarks,
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -64,6 +72,35 @@ def conclude(
 def _inspected(change: Change, files: Files) -> tuple[str, ...]:
     """All paths except those whose content was not scanned as text."""
     return tuple(path for path in change.paths if path not in files or files[path].is_inspected)
+
+
+def _unexamined_remark(file: FileScan, why: str) -> Remark:
+    return file.remark(
+        "not-examined",
+        Severity.WARNING,
+        f"{file.path.rsplit('/', 1)[-1]} could not be examined",
+        f"{why[:1].upper()}{why[1:]}. Problems in this file are not reported.",
+        suggestion="Read the file yourself. Code that is nested thousands of levels deep is not written by people.",
+    )
+
+
+def _limited(remarks: Sequence[Remark]) -> list[Remark]:
+    """At most MOST_PER_RULE remarks of one rule on one file; the last one counts the others."""
+    count: dict[tuple[str | None, str], int] = {}
+    for remark in remarks:
+        count[remark.file, remark.rule] = count.get((remark.file, remark.rule), 0) + 1
+    limited: list[Remark] = []
+    taken: dict[tuple[str | None, str], int] = {}
+    for remark in remarks:
+        key = remark.file, remark.rule
+        taken[key] = taken.get(key, 0) + 1
+        more = count[key] - MOST_PER_RULE
+        if taken[key] == MOST_PER_RULE and more > 0:
+            words = f"This file has {more:,} more findings of this rule."
+            limited.append(replace(remark, description=f"{remark.description} {words}".strip()))
+        elif taken[key] <= MOST_PER_RULE:
+            limited.append(remark)
+    return limited
 
 
 def _with_syntax_note(remark: Remark) -> Remark:
