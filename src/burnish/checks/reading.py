@@ -127,11 +127,20 @@ def path_in_repository(path: str, root: Path | None, mounted_at: Path | None = N
 
 
 def parse_json(data: bytes, what: str) -> Any:
-    """The value; a `Reading` with the error if it is not JSON."""
+    """The value; a `Reading` with the error if it is not JSON, or a key occurs twice: findings would be lost."""
     try:
-        return json.loads(data)
+        return json.loads(data, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError) as error:
         return Reading(error=f"the {what} is not valid JSON: {str(error)[:200]}")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key[:40]!r} occurs twice")
+        found[key] = value
+    return found
 
 
 def value_at(value: Any, *keys: str) -> Any:

@@ -250,7 +250,7 @@ def is_rejecting_line(line: str) -> bool:
     value = _VALUE.match(text.lstrip(_LIST_MARKS)) if len(text) <= _LONGEST_VALUE else None
     if value and _rejects_in_part(value["value"]):
         return True
-    return bool(_REJECTS_ALONE.fullmatch(text) or _SPOKEN.fullmatch(text) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
+    return bool(_REJECTS_ALONE.fullmatch(bare) or _SPOKEN.fullmatch(bare) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
 
 
 def _joined_letters(text: str) -> str:

@@ -59,7 +59,9 @@ def page_of(text: str) -> ExternalPage:
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     match = re.match(r"---\n(.*?)\n---[ \t]*(?:\n|\Z)", text, re.DOTALL)
     if not match:
-        return ExternalPage({}, text)
+        # a file that broke off: its first lines would count as its text
+        unclosed = re.match(r"---[ \t]*\n[ \t]*[\w-]+[ \t]*:", text)
+        return ExternalPage({}, text, "the front matter is not closed" if unclosed else "")
     try:
         return ExternalPage(load(match[1]), text[match.end() :])
     except ValueError as why:
