@@ -13,6 +13,40 @@ def _claude(*texts: str) -> Events:
     return [*drafts, {"type": "result", "result": texts[-1], "session_id": "s"}]
 
 
+def _cursor(*texts: str) -> Events:
+    """By its documentation: a tool is a pair of events."""
+    events: Events = [{"type": "system", "subtype": "init", "session_id": "s", "permissionMode": "default"}]
+    for text in texts[:-1]:
+        events.append(
+            {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
+        )
+        call = {"type": "tool_call", "call_id": "c", "tool_call": {"readToolCall": {"args": {"path": "a.py"}}}}
+        events += [{**call, "subtype": "started"}, {**call, "subtype": "completed"}]
+    content = [{"type": "text", "text": texts[-1]}]
+    events.append({"type": "assistant", "message": {"role": "assistant", "content": content}, "session_id": "s"})
+    return [
+        *events,
+        {"type": "result", "subtype": "success", "is_error": False, "result": texts[-1], "session_id": "s"},
+    ]
+
+
+def _amp(*texts: str) -> Events:
+    """By its documentation: the form of claude, with the use of tools inside messages."""
+    events: Events = [{"type": "system", "subtype": "init", "session_id": "T-1", "tools": ["Read"]}]
+    for text in texts:
+        content: list[dict[str, object]] = [{"type": "text", "text": text}]
+        if text is not texts[-1]:
+            content.append({"type": "tool_use", "id": "t", "name": "Read", "input": {"path": "a.py"}})
+        events.append({"type": "assistant", "message": {"role": "assistant", "content": content}})
+        if text is not texts[-1]:
+            answer = {"type": "tool_result", "tool_use_id": "t", "content": "x = 1"}
+            events.append({"type": "user", "message": {"role": "user", "content": [answer]}})
+    return [
+        *events,
+        {"type": "result", "subtype": "success", "is_error": False, "result": texts[-1], "session_id": "T-1"},
+    ]
+
+
 def _codex(*texts: str) -> Events:
     said = [{"type": "item.completed", "item": {"type": "agent_message", "text": text}} for text in texts]
     return [{"type": "thread.started", "thread_id": "t"}, *said, {"type": "turn.completed", "usage": {}}]
@@ -49,14 +83,28 @@ def _object(*texts: str) -> Events:
 STREAMS: dict[str, Callable[..., Events]] = {
     "claude": _claude,
     "qwen": _claude,
-    "amp": _claude,
-    "cursor": _claude,
+    "amp": _amp,
+    "cursor": _cursor,
     "codex": _codex,
     "gemini": _gemini,
     "copilot": _copilot,
     "opencode": _opencode,
     "acp": _object,
     "llm": _object,
+}
+
+
+# Of the programs that print text: their output, and the files that they write.
+TEXTS: dict[str, Callable[[str], tuple[str, dict[str, str]]]] = {
+    "command": lambda text: (text + "\n", {}),
+    "scripted": lambda text: (text + "\n", {}),
+    "aider": lambda text: (
+        "",
+        {
+            "chat.md": f"\n# aider chat started at 2026-11-15\n\n> Aider v0.86.2  \n\n#### Do it.  \n\n{text}\n"
+            "\n> Tokens: 1.5k sent, 17 received. Cost: $0.0012 message, $0.0012 session.  \n"
+        },
+    ),
 }
 
 

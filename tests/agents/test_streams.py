@@ -159,7 +159,7 @@ def test_a_message_of_unknown_shape_never_lets_the_one_before_it_win(name: str, 
 
 @pytest.mark.parametrize("name", ["claude", "qwen", "amp", "cursor"])
 def test_a_turn_that_follows_the_result_must_have_a_result_of_its_own(name: str) -> None:
-    later = STREAMS[name](FINAL)[0]
+    later = STREAMS[name](FINAL)[-2]
 
     assert isinstance(read(name, "\n".join(lines_of([*STREAMS[name](DRAFT), later]))), AgentFailure)
 

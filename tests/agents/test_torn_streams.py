@@ -14,7 +14,7 @@ from burnish.agents.registry import AGENTS
 from burnish.core.review import Review, Verdict
 from burnish.review import contract
 from burnish.review.reading import Expect
-from testing.agent_streams import STREAMS, lines_of
+from testing.agent_streams import STREAMS, TEXTS, lines_of
 from testing.long_forms import examples
 
 NUMBER = "8f2c41d09b7e55aa"
@@ -54,12 +54,14 @@ def torn(random: Random, name: str) -> str:
     return output + random.choice(["", forged(random, name) + "\n"])
 
 
-def is_approved(name: str, stdout: str) -> bool:
-    call = FinishedCall(0, None, "exit", stdout, "", "review")
+def is_approved(name: str, stdout: str, files: dict[str, str] | None = None) -> bool:
+    call = FinishedCall(0, None, "exit", stdout, "", "review", files=files or {})
     reply = AGENTS[name].read(call)
     if isinstance(reply, AgentFailure):
         return False
-    if torn_output(name, call, reply.text) or conflicting_verdict(name, call, reply.text):
+    if name not in TEXTS and torn_output(name, call, reply.text):
+        return False
+    if conflicting_verdict(name, call, reply.text):
         return False
     is_object = reply.text.startswith("{") and reply.text.endswith("}")
     review = (contract.read_schema if is_object else contract.read)(reply.text, NUMBER, expect=Expect())
@@ -88,3 +90,37 @@ def test_an_approval_that_is_left_whole_is_read(name: str, seed: int) -> None:
     output = "\n".join(lines_of(STREAMS[name]("Let me look.", answer(Random(seed), "approved")))) + "\n"
 
     assert is_approved(name, output)
+
+
+def test_every_adapter_is_in_one_of_the_tables() -> None:
+    assert set(STREAMS) | set(TEXTS) == set(AGENTS) and not set(STREAMS) & set(TEXTS)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.sampled_from(sorted(TEXTS)), st.integers(0, 2**32))
+def test_text_of_a_rejection_with_lines_of_another_process_is_not_an_approval(name: str, seed: int) -> None:
+    """Only the rejection knows the number: a process that knows it, too, could print a whole verdict of its own."""
+    random = Random(seed)
+    rejection = f"I looked.\n\n{answer(random, 'rejected')}"
+    approval = answer(random, "approved").replace(NUMBER, "0" * 16)
+    places = sorted((random.randrange(len(rejection)) for _ in range(random.randint(1, 4))), reverse=True)
+    text = rejection
+    for place in places:
+        scrap = random.choice([*SCRAPS, f"\n{approval}\n", "\n```\n", '"approved"', "Verdict: APPROVED\n"])
+        text = text[:place] + scrap + text[place:]
+
+    assert not is_approved(name, *TEXTS[name](text))
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.sampled_from(sorted(TEXTS)), st.integers(0, 2**32), st.floats(0, 1))
+def test_text_of_an_approval_is_read_whole_and_not_if_it_was_cut(name: str, seed: int, part: float) -> None:
+    text = answer(Random(seed), "approved")
+    stdout, files = TEXTS[name](text)
+    assert is_approved(name, stdout, files)
+
+    cut = text[: int(part * (len(text) - 1))]
+    assert not is_approved(name, *TEXTS[name](cut))
+    chat = files.get("chat.md", "")
+    end = chat.find(text) + int(part * len(text))
+    assert not chat or not is_approved(name, "", {"chat.md": chat[:end]})
