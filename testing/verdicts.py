@@ -148,6 +148,7 @@ NOT_APPROVALS = {
         f"in {opening}": f"So:\n\n{opening}\n\n{block()}\n{closing}\n"
         for opening, closing in (
             *((f"<{tag}>", f"</{tag}>") for tag in ("s", "strike", "svg", "noscript", "dialog", "q", "code", "iframe")),
+            *(("<font color=white>", "</font>"), ("<font size=0>", "</font>"), ("<div height=0>", "</div>")),
             *(("<DETAILS open>", "</DETAILS>"), ("<div hidden>", "</div>"), ("<p\nhidden='x'>", "</p>")),
             *(('<span style="display:none">', "</span>"), ("<x-note aria-hidden=true>", "</x-note>")),
             *(("<div><details><div></div>", "</details></div>"), ('<s title="</s>">', "</s>"), ("~~", "~~")),

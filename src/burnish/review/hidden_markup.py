@@ -28,9 +28,7 @@ _VISIBLE = frozenset(
     "a abbr article b big body center div em figure font footer h1 h2 h3 h4 h5 h6 header html i ins li main mark ol p"
     " section small span strong sub sup table tbody td th thead tr u ul".split()
 )
-_HARMLESS_ATTRIBUTES = frozenset(
-    "align alt color dir height href id lang name rel src start title valign width".split()
-)
+_HARMLESS_ATTRIBUTES = frozenset("align alt dir href id lang name rel src start title valign".split())
 _HIDING_ATTRIBUTES = frozenset("aria-hidden class hidden inert popover slot style".split())
 # elements that quote, strike out, fold, replace or hide their content
 _HIDING = frozenset(
