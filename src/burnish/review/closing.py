@@ -109,13 +109,13 @@ def text_beyond_closing(lines: list[str]) -> str:
 
 def _joined(lines: list[str]) -> list[str]:
     """Lines, with a sentence that continues on the next line in one piece."""
-    joined: list[str] = []
+    sentences: list[str] = []
     for line in lines:
-        if joined and joined[-1].strip() and _CONTINUES.match(line) and not _ENDED.search(joined[-1]):
-            joined[-1] = f"{joined[-1].rstrip()} {line}"
+        if sentences and sentences[-1].strip() and _CONTINUES.match(line) and not _ENDED.search(sentences[-1]):
+            sentences[-1] = f"{sentences[-1].rstrip()} {line}"
         else:
-            joined.append(line)
-    return joined
+            sentences.append(line)
+    return sentences
 
 
 def _is_closing(line: str) -> bool:

@@ -161,17 +161,17 @@ def _tool_output(exit_record: ExitRecord, seconds: float) -> ToolOutput:
         problem = f"it was ended by signal {exit_record.signal}"
     # a sandbox turns a signal into an exit code
     code = exit_record.exit_code or 0
-    crashed = exit_record.ended == "timeout" or exit_record.signal is not None or 128 < code < 128 + 65
-    if crashed and not problem:
+    has_crashed = exit_record.ended == "timeout" or exit_record.signal is not None or 128 < code < 128 + 65
+    if has_crashed and not problem:
         problem = f"it was ended by signal {code - 128}"
     if not problem and exit_record.stdout.stat().st_size > READ:
-        problem, crashed = f"it reported more than {READ // 1024**2} MB", True
+        problem, has_crashed = f"it reported more than {READ // 1024**2} MB", True
     return ToolOutput(
         read_text(exit_record.stdout, limit=READ),
         read_text(exit_record.stderr, limit=64_000),
         exit_record.exit_code,
         problem,
-        crashed,
+        has_crashed,
     )
 
 

@@ -89,8 +89,8 @@ class SyntaxScanner:
         remarks = [
             _remark(path, found) for path, found in problems if found and not _is_template(context, path, codes[path])
         ]
-        unexamined = {path: reason for path, reason in given_up.items() if path not in by_tool}
-        return ScanResult(tuple(remarks), tuple(notes), unexamined)
+        without_answer = {path: reason for path, reason in given_up.items() if path not in by_tool}
+        return ScanResult(tuple(remarks), tuple(notes), without_answer)
 
 
 def _agreed(grammar: SyntaxProblem | None, by_tool: Answers, path: str) -> SyntaxProblem | None:

@@ -69,11 +69,11 @@ class Ruff:
     def scan(self, context: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         remarks: list[Remark] = []
         notes: list[str] = []
-        unexamined: dict[str, str] = {}
+        given_up: dict[str, str] = {}
         for number, group in enumerate(_groups(context, paths)):
             for part, some in enumerate(batched(group.paths)):
-                unexamined |= _run(context, group, some, f"ruff-{number}-{part}", remarks, notes)
-        return ScanResult(tuple(_with_reasons(context, remarks)), tuple(dict.fromkeys(notes)), unexamined)
+                given_up |= _run(context, group, some, f"ruff-{number}-{part}", remarks, notes)
+        return ScanResult(tuple(_with_reasons(context, remarks)), tuple(dict.fromkeys(notes)), given_up)
 
 
 def program(context: ScanContext) -> str:

@@ -140,8 +140,8 @@ def find_errors(folder: Path, paths: list[str]) -> dict[str, tuple[int, str]]:
 
 
 def _used_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _find_limited(ending: str, code: bytes) -> tuple[int, str] | None:

@@ -41,7 +41,7 @@ def conclude(
 
     `unexamined`: files that an analyser gave up, with the reason. They do not count as inspected.
     """
-    unexamined = unexamined or {}
+    gave_up = unexamined or {}
     cannot_read = {remark.file for remark in (*scan_remarks, *caused_remarks) if remark.rule == SYNTAX}
     scan_remarks, caused_remarks = (
         [_with_syntax_note(remark) for remark in scan_remarks],
@@ -55,7 +55,7 @@ def conclude(
         ),
         *(remark for raw in caused_remarks for remark in _at_nearest_line(files, raw)),
         *unrun,
-        *(_unexamined_remark(files[path], why) for path, why in unexamined.items() if path in files),
+        *(_unexamined_remark(files[path], why) for path, why in gave_up.items() if path in files),
         *(remark for one in comparisons for remark in _from_check(files, one)),
     ]
     remarks = tuple(_redact_secrets(files, secrets_by_path, _limited(_distinct(found))))
@@ -63,7 +63,7 @@ def conclude(
     return Review(
         verdict=Verdict.CHANGES_REQUESTED if errors else Verdict.APPROVED,
         summary=_summary(change, remarks),
-        inspected=tuple(path for path in _inspected(change, files) if path not in unexamined),
+        inspected=tuple(path for path in _inspected(change, files) if path not in gave_up),
         remarks=remarks,
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -89,18 +89,18 @@ def _limited(remarks: Sequence[Remark]) -> list[Remark]:
     count: dict[tuple[str | None, str], int] = {}
     for remark in remarks:
         count[remark.file, remark.rule] = count.get((remark.file, remark.rule), 0) + 1
-    limited: list[Remark] = []
-    taken: dict[tuple[str | None, str], int] = {}
+    first_remarks: list[Remark] = []
+    places: dict[tuple[str | None, str], int] = {}
     for remark in remarks:
         key = remark.file, remark.rule
-        taken[key] = taken.get(key, 0) + 1
+        places[key] = places.get(key, 0) + 1
         more = count[key] - MOST_PER_RULE
-        if taken[key] == MOST_PER_RULE and more > 0:
+        if places[key] == MOST_PER_RULE and more > 0:
             words = f"This file has {more:,} more findings of this rule."
-            limited.append(replace(remark, description=f"{remark.description} {words}".strip()))
-        elif taken[key] <= MOST_PER_RULE:
-            limited.append(remark)
-    return limited
+            first_remarks.append(replace(remark, description=f"{remark.description} {words}".strip()))
+        elif places[key] <= MOST_PER_RULE:
+            first_remarks.append(remark)
+    return first_remarks
 
 
 def _with_syntax_note(remark: Remark) -> Remark:
