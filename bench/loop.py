@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.ground import Ground, ground
+from burnish.core.agent import Use
 from burnish.features.run.run import run_tasks
 
 TASKS = 8
@@ -30,6 +31,7 @@ class Silent:
 
     def event(self, task: Any, event: Any) -> None: ...
     def output(self, task_id: int, line: str) -> None: ...
+    def spent(self, task_id: int, use: Use) -> None: ...
     def note(self, text: str) -> None: ...
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from burnish.agents.base import AbortsEarly, AgentFailure, AgentSettings, ReportsProgress
+from burnish.agents.base import AbortsEarly, AgentFailure, AgentSettings
 from burnish.agents.registry import AGENTS
 from burnish.config.kinds import CLI_KINDS
 from burnish.core.agent import AgentReply
@@ -116,16 +116,3 @@ def test_reviewing_is_not_started_as_working_is(name: str) -> None:
     look, work = (AGENTS[name].call(request(read_only=flag), settings(name)) for flag in (True, False))
 
     assert (look.argv, look.env, look.files) != (work.argv, work.env, work.files)
-
-
-@every
-def test_its_live_output_becomes_a_line(name: str) -> None:
-    agent = AGENTS[name]
-    if not isinstance(agent, ReportsProgress):
-        return
-    out = spoken(name, "implement").stdout
-    # as the runner hears it: the newest thousand bytes, cut anywhere
-    lines = [agent.progress(out[max(0, end - 1000) : end]) for end in range(100, len(out), 211)]
-
-    assert all(len(line) <= 200 and "\n" not in line and not line.startswith("{") for line in lines)
-    assert any(lines)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, FinishedCall, ReportsProgress
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, FinishedCall
 from burnish.agents.registry import AGENTS
 from burnish.agents.runner import AgentRunner, RetryPolicy
+from burnish.agents.steps import ReportsSteps
 from burnish.core.agent import AgentReply
 from burnish.core.cost import CostSource
 from burnish.errors import PhaseFailed
@@ -169,7 +170,7 @@ def test_it_works_and_reviews(project, parrot: Agent) -> None:
     assert "--read-only" in look.text and "--yes" not in look.text
     assert work.tokens == 1100 and work.cost_usd == pytest.approx((1000 * 1.25 + 100 * 10) / 1e6)
     assert (work.model, work.cost_source) == ("gpt-5", CostSource.LIST)
-    assert isinstance(parrot, ReportsProgress)
+    assert isinstance(parrot, ReportsSteps)
 
 
 def test_an_answer_counts_only_if_no_other_one_follows_it(parrot: Agent) -> None:

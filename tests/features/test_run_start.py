@@ -11,6 +11,7 @@ import pytest
 
 from bench.ground import Ground, ground
 from bench.verified_tasks import copy_verified
+from burnish.core.agent import Use
 from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.features.run.run import run_tasks
@@ -33,6 +34,7 @@ class Notes:
 
     def event(self, task: Any, event: Any) -> None: ...
     def output(self, task_id: int, line: str) -> None: ...
+    def spent(self, task_id: int, use: Use) -> None: ...
     def note(self, text: str) -> None:
         self.texts.append(text)
 

@@ -48,7 +48,7 @@ ROUTES = {
     "path": [f"GET {TASK}/path"],
     "merge": [f"POST {TASK}/merge", f"POST {OF_PROJECT}/merge-verified"],
     "pr": [f"POST {TASK}/pr"],
-    "log": [f"GET {TASK}/logs", f"GET {TASK}/logs/{{name}}"],
+    "log": [f"GET {TASK}/logs", f"GET {TASK}/logs/{{name}}", f"GET {TASK}/transcript"],
     "events": [f"GET {OF_PROJECT}/events"],
     "stats": [f"GET {OF_PROJECT}/stats"],
     "cost": [f"GET {OF_PROJECT}/cost"],

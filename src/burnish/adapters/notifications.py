@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from burnish.core.agent import Use
 from burnish.core.event import RecordedEvent
 from burnish.core.journal_events import NotifyFailed, new_event
 from burnish.core.task import Task
@@ -33,6 +34,9 @@ class NotifyingProgress:
 
     def output(self, task_id: int, line: str) -> None:
         self.inner.output(task_id, line)
+
+    def spent(self, task_id: int, use: Use) -> None:
+        self.inner.spent(task_id, use)
 
     def note(self, text: str) -> None:
         self.inner.note(text)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from burnish.core.agent import AgentReply
+from burnish.core.agent import AgentReply, Use
 from burnish.core.check import CheckReport
 from burnish.core.codec import decode, encode
 from burnish.core.escape_codes import plain_texts
@@ -116,6 +116,9 @@ class RedactingProgress:
 
     def output(self, task_id: int, line: str) -> None:
         self.inner.output(task_id, line)
+
+    def spent(self, task_id: int, use: Use) -> None:
+        self.inner.spent(task_id, use)
 
     def note(self, text: str) -> None:
         self.inner.note(self.secrets.redact(text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
@@ -21,6 +22,7 @@ from burnish.agents.failure import contradictory, failure, missing_answer, no_an
 from burnish.agents.file_mentions import NO_ATTACHMENTS, without_mentions
 from burnish.agents.jsonlines import Json, number, read_events, text_or_empty
 from burnish.agents.program import located, own_program
+from burnish.agents.steps import Said, Step, ToolEnded, ToolStarted, as_values
 from burnish.agents.usage import TokenCount, billed, dollars, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.proc.run import ProgramMissing
@@ -92,11 +94,17 @@ class AcpAgent:
             return None
         return "all", Use(dollars(usage.get("cost")), token_count(usage.get("tokens")))
 
-    def progress(self, piece: str) -> str:
-        """The last tool call on stderr; the JSON object at the end is not shown."""
-        lines = [line.strip() for line in piece.split("\n")]
-        remarks = [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
-        return remarks[-1][:200] if remarks else ""
+    def steps(self, event: Json) -> Iterable[Step]:
+        match event:
+            case {"so_far": {"tool": {"id": str(id), "name": str(name), "state": str(state)} as tool}}:
+                values = as_values(tool.get("input")) or {"description": text_or_empty(tool.get("title"))}
+                started = ToolStarted(id, name, values)
+                if state not in ("completed", "failed"):
+                    return (started,)
+                return (started, ToolEnded(id, has_failed=state == "failed"))
+            case {"so_far": {"said": str(text)}}:
+                return (Said(text, is_piece=True),)
+        return ()
 
 
 def _final_message(result: Json, call: FinishedCall) -> tuple[str, tuple[str, ...]]:

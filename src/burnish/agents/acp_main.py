@@ -80,6 +80,7 @@ class Listener:
             case "agent_message_chunk" if isinstance(text := getattr(update.content, "text", None), str):
                 self.missed_messages -= 1
                 self.messages[-1] += text
+                report({"said": text})
             case "tool_call" | "tool_call_update" if session_id == self.session:
                 self.see_tool(update)
             case "usage_update" if update.cost and update.cost.currency == "USD":
@@ -88,7 +89,7 @@ class Listener:
                     (one for one in (self.cost, update.cost.amount) if one is not None and one >= 0), default=None
                 )
                 # the caller may stop the program when its budget is used up
-                print(json.dumps({"so_far": {"cost": self.cost}}), flush=True)
+                report({"cost": self.cost})
 
     def see_tool(self, update: Any) -> None:
         """Text after the start or the end of a tool call is a new message, on a new line."""
@@ -97,6 +98,8 @@ class Listener:
         if name not in self.tool_states:
             self.tools += 1
             tell(update.kind or "tool", update.title)
+        if self.tool_states.get(name) is not True:
+            report_tool(name, update)
         # some report a call only once it is done
         if self.tool_states.get(name) is not is_done and (is_done or name not in self.tool_states):
             self.messages.append("")
@@ -131,6 +134,19 @@ def message_kind(line: str) -> str | None:
     kind = dig(message, "params", "update", "sessionUpdate")
     is_words = isinstance(kind, str) and "message" in kind and not kind.startswith("user")
     return kind if is_words and dig(message, "method") == "session/update" else None
+
+
+def report(values: dict[str, Any]) -> None:
+    """An event for the caller, before the result."""
+    print(json.dumps({"so_far": values}), flush=True)
+
+
+def report_tool(name: str, update: Any) -> None:
+    given = update.raw_input if isinstance(update.raw_input, dict) else None
+    paths = [location.path for location in update.locations or ()]
+    values = given or ({"path": paths[0]} if paths else None)
+    tool = {"id": name, "name": update.kind or "tool", "title": update.title or "", "input": values}
+    report({"tool": {**tool, "state": update.status or "pending"}})
 
 
 def tell(what: str, title: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from burnish.agents.base import (
@@ -17,7 +18,8 @@ from burnish.agents.base import (
 )
 from burnish.agents.failure import contradictory, failure, is_failed, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
-from burnish.agents.jsonlines import progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, read_events, text_or_empty
+from burnish.agents.steps import Step, claude_steps
 from burnish.core.agent import AgentReply, AgentRequest
 
 _WRITERS = ("create_file", "edit_file", "undo_edit", "Bash", "Task")
@@ -80,5 +82,5 @@ class AmpAgent:
             return failure("amp", message, cut=not message and not is_failed(result), login=login)
         return AgentReply(text, provider="amp", session=text_or_empty(result.get("session_id")) or None)
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        return claude_steps(event)

@@ -212,15 +212,6 @@ class ReplacesMentions(Protocol):
 
 
 @runtime_checkable
-class ReportsProgress(Protocol):
-    """An agent whose output is not for people, and that can say in a line what it is doing."""
-
-    def progress(self, piece: str) -> str:
-        """From the newest 1000 bytes or so of its output, cut anywhere; empty if they tell nothing."""
-        ...
-
-
-@runtime_checkable
 class ReportsUsage(Protocol):
     """An agent whose program reports what it used where a failed call can be read, too: at its end, or in a file."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from burnish.agents.base import (
@@ -26,8 +27,9 @@ from burnish.agents.failure import (
     unreadable,
 )
 from burnish.agents.file_mentions import NO_ATTACHMENTS
-from burnish.agents.jsonlines import Json, dig, number, progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, dig, number, read_events, text_or_empty
 from burnish.agents.prices import cost
+from burnish.agents.steps import Step, claude_steps
 from burnish.agents.usage import TokenCount, are_token_counts, billed, dollars, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
 
@@ -160,8 +162,8 @@ class ClaudeAgent:
         price = cost(text_or_empty(dig(event, "message", "model")), new=new + cache_writes, cached=cached, out=out)
         return text_or_empty(dig(event, "message", "id")), Use(price, new + cache_writes + cached + out)
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        return claude_steps(event)
 
 
 def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,8 @@ from burnish.agents.base import (
     UsageReport,
 )
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
-from burnish.agents.jsonlines import dig, json_lines, progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, dig, json_lines, read_events, text_or_empty
+from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values
 from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.regular_files import parse_toml, read_regular
@@ -166,8 +167,8 @@ class CodexAgent:
     def session_model(self, env: Mapping[str, str], session: str) -> str | None:
         return session_model(codex_home(env), session)
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        return _steps(event)
 
     def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
         """It waits without end for a server that it cannot reach, and no setting limits that."""
@@ -176,6 +177,43 @@ class CodexAgent:
             message = text_or_empty(event.get("message"))
             waits = waits + 1 if event.get("type") == "error" and "waiting for network" in message else 0
         return failure("codex", message, cut=True) if waits >= _MAX_WAITS else None
+
+
+def _steps(event: Json) -> Iterator[Step]:
+    item = event.get("item")
+    if not isinstance(item, dict):
+        if event.get("type") in ("error", "turn.failed"):
+            yield Problem(text_or_empty(event.get("message")) or text_or_empty(dig(event, "error", "message")))
+        return
+    name, is_done = str(item.get("id")), event.get("type") == "item.completed"
+    match item:
+        case {"type": "agent_message", "text": str(text)} if is_done:
+            yield Said(text)
+        case {"type": "reasoning", "text": str(text)} if is_done:
+            yield Said(text, is_thought=True)
+        case {"type": "error", "message": str(text)} if is_done:
+            yield Problem(text)
+        case {"type": "command_execution", "command": str(command)}:
+            yield ToolStarted(name, "bash", {"command": command})
+            if is_done:
+                code = item.get("exit_code")
+                code = code if isinstance(code, int) else None
+                yield ToolEnded(
+                    name, text_or_empty(item.get("aggregated_output")), code, item.get("status") == "failed"
+                )
+        case {"type": "file_change", "changes": [*changes]}:
+            paths = [path for change in changes if (path := text_or_empty(dig(change, "path")))]
+            yield ToolStarted(name, "edit", {"path": ", ".join(paths)})
+            if is_done:
+                yield ToolEnded(name, has_failed=item.get("status") == "failed")
+        case {"type": "mcp_tool_call", "tool": str(tool)}:
+            yield ToolStarted(name, tool, as_values(item.get("arguments")))
+            if is_done:
+                yield ToolEnded(name, has_failed=item.get("status") == "failed")
+        case {"type": "web_search", "query": str(query)}:
+            yield ToolStarted(name, "websearch", {"query": query})
+            if is_done:
+                yield ToolEnded(name)
 
 
 def _failed(problem: str, call: FinishedCall) -> AgentFailure:

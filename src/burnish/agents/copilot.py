@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, Login, StopHook, TokenFile, UsageReport
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
-from burnish.agents.jsonlines import dig, json_lines, json_value, progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, dig, json_lines, json_value, read_events, text_or_empty
+from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
 from burnish.agents.usage import TokenCount, billed
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -128,8 +130,21 @@ class CopilotAgent:
         ]
         return _reply("", next(filter(None, sessions), None), usage, call) if usage is not None else None
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        match event:
+            case {"type": "assistant.message", "data": {"content": str(text)}}:
+                return (Said(text),)
+            case {"type": "assistant.reasoning", "data": {"content": str(text)}}:
+                return (Said(text, is_thought=True),)
+            case {"type": "tool.execution_start", "data": {"toolCallId": str(id), "toolName": str(name)}}:
+                return (ToolStarted(id, name, as_values(dig(event, "data", "arguments"))),)
+            case {"type": "tool.execution_complete", "data": {"toolCallId": str(id)}}:
+                output = joined_text(dig(event, "data", "result", "content"))
+                failed = dig(event, "data", "success") is False
+                return (ToolEnded(id, output or text_or_empty(dig(event, "data", "error", "message")), None, failed),)
+            case {"type": "session.error", "data": {"message": str(text)}}:
+                return (Problem(text),)
+        return ()
 
     def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
         """It retries five times, which takes a minute after 429."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from burnish.agents.base import (
@@ -17,7 +18,8 @@ from burnish.agents.base import (
 )
 from burnish.agents.failure import contradictory, failure, is_failed, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
-from burnish.agents.jsonlines import progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, read_events, text_or_empty
+from burnish.agents.steps import Step, ToolEnded, ToolStarted, as_values, claude_steps
 from burnish.core.agent import AgentReply, AgentRequest
 
 LOGIN_FILES = Login(
@@ -77,5 +79,13 @@ class CursorAgent:
             return failure("cursor", text, cut=not text and not is_failed(result), login=login)
         return AgentReply(text, provider="cursor", session=text_or_empty(result.get("session_id")) or None)
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        """Claude Code's form, but for tools: `{"tool_call": {"readToolCall": {"args": …}}}`."""
+        match event:
+            case {"type": "tool_call", "subtype": str(state), "call_id": str(id), "tool_call": {**call}}:
+                name = next((str(key) for key, value in call.items() if isinstance(value, dict)), "")
+                values = as_values(call.get(name))
+                if state == "started":
+                    return (ToolStarted(id, name.removesuffix("ToolCall"), as_values(values.get("args"))),)
+                return (ToolEnded(id, has_failed="error" in as_values(values.get("result"))),)
+        return claude_steps(event)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, Login, StopHook, TokenFile, UsageReport
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
-from burnish.agents.jsonlines import Json, dig, progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, dig, read_events, text_or_empty
+from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
 from burnish.agents.usage import TokenCount, are_token_counts, billed, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -148,8 +149,18 @@ class GeminiAgent:
         results = list(read_events(call.stdout).of_type("result").values())
         return _reply("", None, results) if results else None
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        match event:
+            case {"type": "message", "role": "assistant", "content": str(text)}:
+                return (Said(text, is_piece=event.get("delta") is True),)
+            case {"type": "tool_use", "tool_id": str(id), "tool_name": str(name)}:
+                return (ToolStarted(id, name, as_values(event.get("parameters"))),)
+            case {"type": "tool_result", "tool_id": str(id)}:
+                output = joined_text(event.get("output")) or text_or_empty(dig(event, "error", "message"))
+                return (ToolEnded(id, output, has_failed=event.get("status") == "error"),)
+            case {"type": "error", "message": str(text)}:
+                return (Problem(text),)
+        return ()
 
 
 def _own_settings(request: AgentRequest) -> dict[str, Any]:

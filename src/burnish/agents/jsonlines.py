@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 Json = Mapping[str, Any]
-# What tells a person most: the words, the command, the file; in the newest of them.
-_MESSAGE_TEXT = re.compile(r'"(?:text|content|command|cmd|file_path|filePath|path|pattern)":\s*"((?:[^"\\]|\\.){3,})"')
 
 
 # What the output cap and `read_text` put where they left something out.
@@ -26,7 +24,6 @@ _OTHER = re.compile(r"^(?:user|system|session|tool|reasoning|thinking)", re.I)
 _OTHER_PART = re.compile(r"reason|think|tool|error|command|file|search|todo|plan|step", re.I)
 # What a damaged line holds is looked for this often: a line may be made of nothing but beginnings.
 _MOST_RECOVERIES = 1000
-_LONGEST_LINE = 200
 _WORD_KEYS = ("text", "content", "message", "result", "item", "part", "role", "data")
 # Objects in each other that are looked at: an event may be inside of another one.
 _DEEPEST_EVENT = 4
@@ -181,16 +178,6 @@ def number(value: Any) -> int:
 
 def text_or_empty(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
-
-
-def progress_line(piece: str) -> str:
-    """One line for people out of a piece of JSON lines that may be cut at both ends."""
-    found = _MESSAGE_TEXT.findall(piece)
-    text = _loads(f'"{found[-1]}"') if found else None
-    lines = text.split("\n") if isinstance(text, str) else []
-    line = next((line.strip() for line in lines if line.strip()), "")
-    # not within a word: a part of a secret could not be found any more
-    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE].rpartition(" ")[0]
 
 
 def _loads(text: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -18,8 +18,9 @@ from burnish.agents.base import (
     UsageReport,
 )
 from burnish.agents.failure import contradictory, failure, missing_answer, structured_conflict, unreadable
-from burnish.agents.jsonlines import Json, json_value, number, progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, json_value, number, read_events, text_or_empty
 from burnish.agents.program import own_program
+from burnish.agents.steps import Said, Step
 from burnish.agents.usage import TokenCount, billed, dollars, highest
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import BadInput
@@ -114,8 +115,8 @@ class LlmAgent:
         events = list(read_events(call.stdout).events)
         return _reply("", events) if events else None
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        return (Said(text_or_empty(event.get("words")) or text_or_empty(event.get("text"))),)
 
 
 def lacking(model: str | None, env: Mapping[str, str]) -> tuple[str, str] | None:

@@ -20,29 +20,55 @@ Beyond = Callable[[str, Use], str | None]
 
 
 @dataclass(slots=True)
+class NewLines:
+    """The lines of a growing file. Each read continues where the last one ended."""
+
+    path: Path
+    position: int = 0
+
+    def read(self) -> list[bytes]:
+        """Whole lines only: the rest of the last one is on its way."""
+        data = b""
+        with suppress(OSError), self.path.open("rb") as file:
+            if self.position > self.path.stat().st_size:
+                # it was cut by another process; what was read stays
+                self.position = 0
+            file.seek(self.position)
+            data = file.read(16 * LONGEST_LINE)
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) > LONGEST_LINE:
+            end = len(data)
+        self.position += end
+        return data[:end].split(b"\n")
+
+
+@dataclass(slots=True)
 class Meter:
-    """The usage of one call. Each look reads on from where the last one ended."""
+    """The usage of one call."""
 
     agent: Agent
     output: Path
-    _at: int = 0
     _calls: dict[str, Use] = field(default_factory=dict)
+    _lines: NewLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lines = NewLines(self.output)
 
     @property
     def counts(self) -> bool:
         return isinstance(self.agent, ReportsUsageLive)
 
     def look(self) -> Use:
-        for line in self._new_lines():
-            if line.startswith(b"{") and (event := _loads(line)) is not None:
+        for line in self._lines.read():
+            if line.startswith(b"{") and (event := parse_event(line)) is not None:
                 self._count(event)
         return sum(self._calls.values(), Use())
 
     def rest(self) -> Use:
         """All that the finished output tells."""
         before = -1
-        while self.counts and before != self._at:
-            before = self._at
+        while self.counts and before != self._lines.position:
+            before = self._lines.position
             self.look()
         return sum(self._calls.values(), Use())
 
@@ -55,21 +81,6 @@ class Meter:
             before = self._calls.get(name, Use())
             usd = max((value for value in (before.usd, use.usd) if value is not None), default=None)
             self._calls[name] = Use(usd, max(before.tokens, use.tokens))
-
-    def _new_lines(self) -> list[bytes]:
-        """Whole lines only: the rest of the last one is on its way."""
-        data = b""
-        with suppress(OSError), self.output.open("rb") as file:
-            if self._at > self.output.stat().st_size:
-                # it was cut by another process; what was counted stays
-                self._at = 0
-            file.seek(self._at)
-            data = file.read(16 * LONGEST_LINE)
-        end = data.rfind(b"\n") + 1
-        if not end and len(data) > LONGEST_LINE:
-            end = len(data)
-        self._at += end
-        return data[:end].split(b"\n")
 
 
 @dataclass(slots=True)
@@ -99,7 +110,7 @@ class Spending:
         return bool(self.why)
 
 
-def _loads(line: bytes) -> dict[str, Any] | None:
+def parse_event(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,7 +21,8 @@ from burnish.agents.base import (
     UsageReport,
 )
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
-from burnish.agents.jsonlines import Json, dig, json_lines, number, progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, dig, json_lines, number, read_events, text_or_empty
+from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
 from burnish.agents.usage import billed, dollars, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
 
@@ -154,8 +156,21 @@ class OpencodeAgent:
         # it reports 0 for models whose price it does not know
         return text_or_empty(part.get("id")), Use(dollars(part.get("cost")) or None, _step_tokens(part))
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        match event:
+            case {"type": "text", "part": {"text": str(text)}}:
+                return (Said(text),)
+            case {"type": "reasoning", "part": {"text": str(text)}}:
+                return (Said(text, is_thought=True),)
+            case {"type": "tool_use", "part": {"callID": str(id), "tool": str(name), "state": {**state}}}:
+                code = dig(state, "metadata", "exit")
+                output = joined_text(state.get("output")) or text_or_empty(state.get("error"))
+                ended = ToolEnded(id, output, code if isinstance(code, int) else None, state.get("status") == "error")
+                return (ToolStarted(id, name, as_values(state.get("input"))), ended)
+            case {"type": "error"}:
+                data = dig(event, "error", "data", "message") or dig(event, "error", "message")
+                return (Problem(text_or_empty(data)),)
+        return ()
 
     def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
         """It waits a minute or longer after 429 and 5xx, and retries without end after a cut answer."""

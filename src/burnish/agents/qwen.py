@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from burnish.agents.base import (
@@ -27,8 +28,9 @@ from burnish.agents.failure import (
     unreadable,
 )
 from burnish.agents.file_mentions import without_mentions
-from burnish.agents.jsonlines import EventStream, Json, dig, progress_line, read_events, text_or_empty
+from burnish.agents.jsonlines import EventStream, Json, dig, read_events, text_or_empty
 from burnish.agents.prices import cost
+from burnish.agents.steps import Step, claude_steps
 from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest, Use
 
@@ -143,8 +145,8 @@ class QwenAgent:
         price = count.price(text_or_empty(dig(event, "message", "model")))
         return text_or_empty(dig(event, "message", "id")), Use(price, count.total)
 
-    def progress(self, piece: str) -> str:
-        return progress_line(piece)
+    def steps(self, event: Json) -> Iterable[Step]:
+        return claude_steps(event)
 
 
 def _models(stream: EventStream) -> list[str]:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, ReportsProgress, SetsHomeSettings
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, SetsHomeSettings
 from burnish.agents.confined_login import ConfinedLogins, linked_home
 from burnish.agents.failure import in_short
 from burnish.agents.monitor import Beyond, Spending, Watchdog
 from burnish.agents.program import agent_environment, located
 from burnish.agents.question import RECORDS, AgentCall, agent_file, last_output, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
+from burnish.agents.transcript import TranscriptWriter, writer_for
 from burnish.agents.usage import with_failed_attempts
 from burnish.core.agent import AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
@@ -216,13 +217,18 @@ class AgentRunner:
     def _once(self, question: AgentCall, folder: Path, spending: Spending, watch: _Watch) -> AgentReply | AgentFailure:
         call = question.describe(folder)
         patience = Watchdog(question.agent, folder, spending)
+        transcript = self._transcript(question, folder, spending, watch)
         with self._command(question, call, folder, watch) as command:
-            record = run(
-                command,
-                stop=self._stop,
-                on_output=_readable(question.agent, watch.on_output),
-                enough=patience.over if patience.looks else None,
-            )
+            try:
+                record = run(
+                    command,
+                    stop=self._stop,
+                    on_output=(lambda _: transcript.look()) if transcript else watch.on_output,
+                    enough=patience.over if patience.looks else None,
+                )
+            finally:
+                if transcript:
+                    transcript.finish()
         if record.ended == "enough" and patience.spending.why:
             raise OverBudget(patience.spending.why, hint=_RAISE_BUDGET)
         if record.ended == "enough" and patience.why:
@@ -239,6 +245,19 @@ class AgentRunner:
         if record.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")
         return question.read(folder, record, spending.meter)
+
+    def _transcript(
+        self, question: AgentCall, folder: Path, spending: Spending, watch: _Watch
+    ) -> TranscriptWriter | None:
+        roots = {str(path) for path in (question.request.cwd, question.request.cwd.resolve(), self._checkout)}
+        return writer_for(
+            question.agent,
+            folder,
+            roots=tuple(sorted(roots, key=len, reverse=True)),
+            redact=self._redact,
+            on_row=lambda row: watch.on_output(row.line()) if watch.on_output and row.line() else None,
+            meter=spending.meter,
+        )
 
     @contextmanager
     def _view(self, request: AgentRequest, folder: Path) -> Iterator[TreeView]:
@@ -357,19 +376,6 @@ def _insist_on_budget(watch: _Watch, agent: str, failed: Sequence[FailedAttempt]
 
 def _used_by(agent: str, failed: Sequence[FailedAttempt]) -> Use:
     return sum((one.use for one in failed if one.agent == agent), Use())
-
-
-def _readable(agent: Agent, on_output: OnOutput | None) -> OnOutput | None:
-    """Live output as a person would read it, for agents that print something else."""
-    if on_output is None or not isinstance(agent, ReportsProgress):
-        return on_output
-    tell = agent.progress
-
-    def say(piece: str) -> None:
-        if line := tell(piece):
-            on_output(line)
-
-    return say
 
 
 def _minutes(seconds: float) -> str:

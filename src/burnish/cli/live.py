@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Console, Group
 from rich.live import Live as Screen
@@ -17,12 +17,17 @@ from rich.text import Text
 from burnish.cli import progress
 from burnish.cli.output import cut, duration, one_line, width
 from burnish.cli.progress import PlainProgress
+from burnish.core.agent import Use
 from burnish.core.cost import short_cost
 from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
 from burnish.core.journal import read
 from burnish.core.journal_events import PhaseStarted
 from burnish.core.task import Task
+
+# columns that the action gets before the title does, and the fewest that a title is cut to
+_ACTION_ROOM = 48
+_TITLE_ROOM = 12
 
 
 @dataclass(slots=True)
@@ -34,6 +39,8 @@ class Row:
     since: float
     spinner: Spinner
     last_output: str = ""
+    # of the running calls
+    use: Use = field(default_factory=Use)
 
 
 class LiveProgress(PlainProgress):
@@ -72,6 +79,10 @@ class LiveProgress(PlainProgress):
         if row and text:
             row.last_output = text
 
+    def spent(self, task_id: int, use: Use) -> None:
+        if row := self.rows.get(task_id):
+            row.use = use
+
     def write(self, text: str) -> None:
         message, room = Text.from_ansi(text), self.console.width
         # further lines are indented to the text, not to the counter
@@ -99,13 +110,19 @@ class LiveProgress(PlainProgress):
         return Group(*(self._draw_row(row) for row in list(self.rows.values())))
 
     def _draw_row(self, row: Row) -> Table:
-        room = self.console.width
-        title = cut(one_line(row.task.spec.title), max(10, room // 3))
-        words = short_cost(row.task.cost_usd, row.task.cost_source)
-        cost = f"  {words}" if words else ""
-        words = f"T{row.task.id} {title}  {row.words}  {duration(time.monotonic() - row.since)}{cost}"
+        """Number, phase, time and cost always; then what the agent does; the title where there is room for both."""
+        room = self.console.width - 3
+        cost = short_cost((row.task.cost_usd or 0.0) + (row.use.usd or 0.0), row.task.cost_source)
+        words = "  ".join(filter(None, (row.words, duration(time.monotonic() - row.since), cost)))
+        name = f"T{row.task.id} "
+        left = room - width(name) - width(words) - 2
+        action = row.last_output
+        title = one_line(row.task.spec.title)
+        title_room = min(width(title), left - min(width(action), _ACTION_ROOM) - 2 if action else left)
+        if title_room >= _TITLE_ROOM or title_room >= width(title):
+            name += f"{cut(title, title_room)}  "
+            left -= title_room + 2
         grid = Table.grid(padding=(0, 1))
-        tail_room = room - width(words) - 8
-        tail = Text(cut(row.last_output, tail_room), style="dim") if tail_room > 12 else Text("")
-        grid.add_row(row.spinner, Text(words, no_wrap=True, overflow="ellipsis"), tail)
+        tail = Text(cut(action, left), style="dim") if left > 8 else Text("")
+        grid.add_row(row.spinner, Text(f"{name}{words}", no_wrap=True, overflow="ellipsis"), tail)
         return grid

@@ -39,9 +39,10 @@ def log(
         str | None,
         Option("--phase", metavar="PHASE", help="Show one of setup, baseline, implement, improve, check, review."),
     ] = None,
+    raw: Annotated[bool, Option("--raw", help="Show the output as the programs printed it.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the output of agents and checks.
+    """Show what agents said and did, and the output of checks.
 
     -v also shows the prompts. Use `burnish events` for the list of recorded events.
     """
@@ -63,7 +64,7 @@ def log(
     with paged(enabled=not follow and bool(_files(app, number, phase))):
         while True:
             running = app.store.task(app.key, number).status in RUNNING
-            for file in _files(app, number, phase):
+            for file in _shown(_files(app, number, phase), raw=raw):
                 _print_more(file, read, filters)
             if not (follow and running):
                 break
@@ -118,6 +119,27 @@ def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
     ]
 
 
+def _shown(files: list[LogFile], *, raw: bool) -> list[LogFile]:
+    """Either the transcript of an attempt or the stdout of its program."""
+    if raw:
+        return [file for file in files if not file.is_transcript]
+    read_outputs = {_output_of(file) for file in files if file.is_transcript}
+    return [file for file in files if file.path not in read_outputs]
+
+
+def _output_of(transcript: LogFile) -> Path:
+    return transcript.path.with_name(transcript.path.name.removesuffix("-transcript.jsonl")) / "stdout"
+
+
+def _print_rows(path: Path, read: dict[Path, int]) -> None:
+    from burnish.agents.transcript import read_rows
+
+    rows, read[path] = read_rows(path, read[path])
+    for row in rows:
+        for line in row.lines():
+            say(clean(line))
+
+
 def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFilter]) -> None:
     """Print what was appended to the file since the last call."""
     from burnish.features.tasks.logs import is_sarif
@@ -127,10 +149,14 @@ def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFi
     if file.path not in read:
         read[file.path] = 0
         whose = f"cycle {file.cycle} " if file.cycle else ""
-        say(f"── {whose}{file.phase}, attempt {file.attempt}, {file.kind} ──")
+        kind = file.kind.removesuffix("transcript").strip()
+        say(f"── {whose}{file.phase}, attempt {file.attempt}{f', {kind}' if kind else ''} ──")
         if is_sarif(file.path):
             say(f"SARIF report, {file.path.stat().st_size:,} bytes: {file.path}")
             read[file.path] = file.path.stat().st_size
+    if file.is_transcript:
+        _print_rows(file.path, read)
+        return
     for line in _lines_from(file.path, read, filters[file.path].secrets):
         redacted_line = filters[file.path](line)
         if redacted_line is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from burnish.cli.output import BY_STATUS, clean, coloured, count, is_plain, mark, one_line, paint, short_title, tell
+from burnish.core.agent import Use
 from burnish.core.check import INDISTINGUISHABLE
 from burnish.core.commit import left_out_words
 from burnish.core.event import RecordedEvent
@@ -53,6 +54,9 @@ class PlainProgress:
         if self.verbose:
             with self.lock:
                 self.write(f"{self._whose(task_id)}  │ {clean(line.rstrip())}")
+
+    def spent(self, task_id: int, use: Use) -> None:
+        """Shown in live lines only."""
 
     def note(self, text: str) -> None:
         with self.lock:

@@ -28,6 +28,7 @@ def metered_call(deps: Deps, policy: Policy, task: Task) -> Ask:
     def ask(request: AgentRequest) -> AgentReply:
         def beyond(agent: str, use: Use) -> str | None:
             running = deps.budget_tracker.using(task.id, str(request.call_dir), agent, use)
+            deps.progress.spent(task.id, running)
             fresh = deps.event_log.task(task.id)
             limits = (
                 *(limit.more(running) for limit in task_limits(fresh, policy)),

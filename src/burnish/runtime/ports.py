@@ -24,6 +24,7 @@ from burnish.adapters.task_files import HomeTaskFiles
 from burnish.agents.base import AgentSettings
 from burnish.agents.runner import AgentRunner
 from burnish.checks.installed import environment_folders
+from burnish.core.agent import Use
 from burnish.core.event import RecordedEvent
 from burnish.core.gate import Actor
 from burnish.core.history import History
@@ -45,6 +46,7 @@ class NullProgress:
 
     def event(self, task: Task, event: RecordedEvent) -> None: ...
     def output(self, task_id: int, line: str) -> None: ...
+    def spent(self, task_id: int, use: Use) -> None: ...
     def note(self, text: str) -> None: ...
 
 

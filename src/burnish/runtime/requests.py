@@ -27,6 +27,10 @@ class LogFile:
         start = max(n for n, part in enumerate(parts) if part in ("calls", "outputs"))
         return ":".join(parts[start:])
 
+    @property
+    def is_transcript(self) -> bool:
+        return self.kind.endswith("transcript")
+
     def as_json(self) -> dict[str, Any]:
         size = self.path.stat().st_size if self.path.exists() else 0
         facts = {"phase": self.phase, "attempt": self.attempt, "kind": self.kind}

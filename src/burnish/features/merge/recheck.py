@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from burnish.adapters.agents import StopTokens
+from burnish.core.agent import Use
 from burnish.core.check import CheckReport, CheckStatus, Comparison
 from burnish.core.commit import Base
 from burnish.core.event import Event, RecordedEvent
@@ -47,6 +48,9 @@ class NotesOnly:
 
     def output(self, task_id: int, line: str) -> None:
         self.inner.output(task_id, line)
+
+    def spent(self, task_id: int, use: Use) -> None:
+        self.inner.spent(task_id, use)
 
     def note(self, text: str) -> None:
         self.inner.note(text)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from burnish.adapters.agents import StopTokens
+from burnish.core.agent import Use
 from burnish.core.event import RecordedEvent
 from burnish.core.journal import read
 from burnish.core.journal_events import ReviewCompleted
@@ -35,6 +36,9 @@ class _UntilDecided:
             self.stops.of(self.task).request()
 
     def output(self, task_id: int, line: str) -> None:
+        return
+
+    def spent(self, task_id: int, use: Use) -> None:
         return
 
     def note(self, text: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.adapters.agents import StopTokens
+from burnish.core.agent import Use
 from burnish.core.event import RecordedEvent
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -51,6 +52,9 @@ class _Watcher:
         self.changed()
 
     def output(self, task_id: int, line: str) -> None:
+        return
+
+    def spent(self, task_id: int, use: Use) -> None:
         return
 
     def note(self, text: str) -> None:

@@ -9,7 +9,15 @@ from pathlib import Path
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.core.task import Task
 from burnish.errors import NotFound
-from burnish.features.tasks.logs import AT_ONCE, Chunk, find_logs, read_chunk
+from burnish.features.tasks.logs import (
+    AT_ONCE,
+    Chunk,
+    TranscriptRow,
+    find_logs,
+    read_chunk,
+    read_transcript,
+    transcript_rows,
+)
 from burnish.runtime.requests import LogFile
 
 MAX_ARTIFACT_TEXT = 1024 * 1024
@@ -62,11 +70,17 @@ def output(home: Path, task: Task, name: str) -> Output:
 def piece(one: Output, offset: int) -> Chunk:
     """The output from `offset` on; a negative offset begins near the end."""
     path = one.file.path
+    if one.file.is_transcript:
+        return read_transcript(path, max(0, offset))
     try:
         return read_chunk(path, offset if offset >= 0 else _near_the_end(path), secrets_from_environment())
     except FileNotFoundError:
         # it is being replaced by its redacted version
         return Chunk("", max(0, offset), max(0, offset), 0)
+
+
+def transcript(home: Path, task: Task, since: int) -> list[TranscriptRow]:
+    return transcript_rows(folder_of(home, task), since)
 
 
 def list_artifacts(home: Path, task: Task) -> list[ArtifactFile]:

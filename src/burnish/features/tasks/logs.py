@@ -8,8 +8,11 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from burnish.agents.transcript import read_rows
 from burnish.core.secrets import NEAR_CUT, LineFilter, Secrets, bytes_of_cut_secret, last_gap, redact_behind
+from burnish.core.transcript import Row
 from burnish.proc.shim_files import read_outcome
 from burnish.runtime.app import App
 from burnish.runtime.requests import LogFile
@@ -63,6 +66,34 @@ def read_chunk(file: Path, offset: int, secrets: Secrets) -> Chunk:
     return Chunk(text, offset, min(offset, size) + len(whole), size)
 
 
+def read_transcript(file: Path, offset: int) -> Chunk:
+    """The rows of a transcript from a place on, as text for people."""
+    rows, end = read_rows(file, offset)
+    text = "".join(f"{line}\n" for row in rows for line in row.lines())
+    return Chunk(text, offset, end, file.stat().st_size if file.exists() else end)
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptRow:
+    """A row with its number in the task's transcript and the call that it belongs to."""
+
+    number: int
+    call: LogFile
+    row: Row
+
+    def as_json(self) -> dict[str, Any]:
+        call = {"run": self.call.run, "cycle": self.call.cycle, "phase": self.call.phase, "attempt": self.call.attempt}
+        reviewer = self.call.kind.removesuffix("transcript").strip()
+        return {"number": self.number, **call, "reviewer": reviewer or None, **self.row.as_json()}
+
+
+def transcript_rows(folder: Path, since: int = 0) -> list[TranscriptRow]:
+    """The rows of all calls of a task, oldest first, after the row with the number `since`."""
+    files = [file for file in find_logs(folder) if file.is_transcript]
+    rows = ((file, row) for file in files for row in read_rows(file.path)[0])
+    return [TranscriptRow(number, file, row) for number, (file, row) in enumerate(rows, 1) if number > since]
+
+
 def resting_seconds(file: Path) -> float:
     """How long nothing has been written to a log; infinite if its program has ended."""
     is_growing = file.name in ("stdout", "stderr") and not read_outcome(file.parent)
@@ -110,8 +141,9 @@ def _calls(folder: Path) -> list[LogFile]:
         if not match:
             continue
         run, cycle, phase, attempt = int(match[1]), int(match[2]), match[3], int(match[4])
-        for file in [*call.glob("prompt.md"), *call.glob("try-*/stdout"), *call.glob("try-*/stderr")]:
-            kind = "prompt" if file.name == "prompt.md" else file.name
+        outputs = [*call.glob("try-*/stdout"), *call.glob("try-*/stderr"), *call.glob("try-*-transcript.jsonl")]
+        for file in [*call.glob("prompt.md"), *outputs]:
+            kind = {"prompt.md": "prompt"}.get(file.name, "transcript" if file.suffix == ".jsonl" else file.name)
             kind = f"{match[5]} {kind}" if match[5] else kind
             if file.stat().st_size:
                 logs.append(LogFile(run, cycle, phase, attempt, kind, file))

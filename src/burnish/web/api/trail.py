@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse
 
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.features.server.task_output import list_artifacts, output, outputs, piece, read_artifact_bytes
+from burnish.features.server.task_output import transcript as transcript_of
 from burnish.features.tasks.inspect import artifact, diff_text, workspace_path
 from burnish.runtime.requests import LogFile
 from burnish.web.api.schemas import ApiModel
@@ -50,6 +51,29 @@ class ChunkOut(ApiModel):
     offset: int
     next: int
     size: int
+
+
+class TranscriptRowOut(ApiModel):
+    number: int
+    run: int
+    cycle: int
+    phase: str
+    attempt: int
+    # None for the author
+    reviewer: str | None
+    kind: str
+    text: str
+    # the lines that an edit changed, or the end of the output of a command
+    detail: str = ""
+    exit_code: int | None = None
+    failed: bool = False
+    cost_usd: float | None = None
+
+
+class TranscriptOut(ApiModel):
+    """Pass the number of the last row as `since` to get the rows after it."""
+
+    rows: list[TranscriptRowOut]
 
 
 class ArtifactOut(ApiModel):
@@ -102,6 +126,13 @@ def logs(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[s
 def log(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: FileName, offset: From = 0) -> Any:
     """Like `burnish log`, from an offset."""
     return piece(output(registry.home, registry.store.task(project.key, task), name), offset)
+
+
+@router.get("/transcript", response_model=TranscriptOut)
+def transcript(registry: RegistryDep, project: ProjectDep, task: TaskNumber, since: From = 0) -> dict[str, Any]:
+    """What agents said and did, oldest first."""
+    rows = transcript_of(registry.home, registry.store.task(project.key, task), since)
+    return {"rows": [row.as_json() for row in rows]}
 
 
 @router.get("/artifacts", response_model=ArtifactsOut)

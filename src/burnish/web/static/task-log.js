@@ -42,12 +42,13 @@ async function look() {
   }
 }
 
-/** Returns the option of the newest call: the one shown if it belongs to it; stderr only if there is nothing else. */
+/** Returns the option of the newest call: the one shown if it belongs to it, else the transcript, stderr last. */
 function newest(select, shown) {
   const own = [...select.options].filter((one) => one.dataset.call === select.options[0].dataset.call);
   const preferred = own.filter((one) => !one.dataset.kind.endsWith("stderr"));
   const from = preferred.length ? preferred : own;
-  return from.find((one) => one.value === shown) ?? from[0];
+  const isTranscript = (one) => one.dataset.kind.endsWith("transcript");
+  return from.find((one) => one.value === shown) ?? from.find(isTranscript) ?? from[0];
 }
 
 function follow() {

@@ -1,0 +1,307 @@
+"""What the events of an agent program mean: what was said, which tool was started, and how it ended.
+
+Each adapter turns its program's events into steps; `RowBuilder` turns the steps into the rows of a transcript.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
+
+from burnish.agents.jsonlines import Json, dig, text_or_empty
+from burnish.core.transcript import MAX_DETAIL_LENGTH, MAX_TEXT_LENGTH, Row, RowKind, first_line
+
+# changed lines of one edit, and lines of the end of a command's output
+_MAX_LINES = 12
+_MAX_LINE_LENGTH = 200
+# tools that run at the same time
+_MAX_RUNNING = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    text: str
+    # a piece of a message, of which more may follow
+    is_piece: bool = False
+    is_thought: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    id: str
+    name: str
+    input: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    id: str
+    output: str = ""
+    exit_code: int | None = None
+    has_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The program itself reports a problem."""
+
+    text: str
+
+
+Step = Said | ToolStarted | ToolEnded | Problem
+
+
+@runtime_checkable
+class ReportsSteps(Protocol):
+    """An agent whose program prints events."""
+
+    def steps(self, event: Json) -> Iterable[Step]:
+        """What one event means; nothing for events that only a program needs."""
+        ...
+
+
+# -- tools ----------------------------------------------------------------------------------------
+# Names of the programs' tools in lower case without separators.
+
+_KINDS = {
+    RowKind.READ: ("read", "readfile", "readmanyfiles", "view", "cat", "notebookread", "viewfile", "webfetch"),
+    RowKind.SEARCHED: (
+        *("grep", "glob", "search", "searchfilecontent", "grepsearch", "ls", "list", "listdirectory", "listfiles"),
+        *("findfiles", "codebasesearch", "websearch", "googlewebsearch", "toolsearch", "rg"),
+    ),
+    RowKind.EDITED: (
+        *("edit", "write", "multiedit", "writefile", "replace", "create", "strreplace", "strreplaceeditor", "patch"),
+        *("applypatch", "notebookedit", "editfile", "createfile", "insert", "filechange", "searchreplace"),
+    ),
+    RowKind.RAN: ("bash", "shell", "runshellcommand", "execute", "terminal", "command", "exec", "runcommand"),
+    RowKind.ASKED: ("askuserquestion", "askuser", "askfollowupquestion", "requestpermission"),
+    RowKind.THOUGHT: ("think", "sequentialthinking"),
+}
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
+# Tools that keep a list of steps: no action.
+_SILENT = frozenset({"todowrite", "updatetodolist", "reportintent"})
+_PATH_KEYS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "uri", "url")
+_COMMAND_KEYS = ("command", "cmd", "script")
+_SEARCH_KEYS = ("pattern", "query", "regex", "glob")
+_QUESTION_KEYS = ("question", "questions", "prompt")
+_OLD_KEYS = ("old_string", "oldString", "old_str", "old_text", "oldText")
+_NEW_KEYS = ("new_string", "newString", "new_str", "new_text", "newText", "content", "file_text", "contents")
+# `/bin/bash -lc '…'` around a command
+_SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh +-l?c +(?P<quote>['\"])(?P<command>.*)(?P=quote)\s*", re.DOTALL)
+
+
+def tool_row(name: str, values: Mapping[str, Any], relative: Callable[[str], str]) -> Row | None:
+    """The row of a tool that was started; None for a tool that does nothing a reader wants to know."""
+    short = re.sub(r"[^a-z]", "", name.lower())
+    if short in _SILENT:
+        return None
+    if short == "structuredoutput":
+        return _row(RowKind.SAID, json.dumps(values, ensure_ascii=False))
+    kind = _KIND_OF.get(short, RowKind.USED)
+    path, command = relative(_first(values, _PATH_KEYS)), _first(values, _COMMAND_KEYS)
+    match kind:
+        case RowKind.RAN if command:
+            return _row(kind, relative(plain_command(command)))
+        case RowKind.EDITED if path or "patch" in short:
+            return _row(kind, path or _patched_files(values, relative), _changed_lines(values))
+        case RowKind.READ if path:
+            return _row(kind, path)
+        case RowKind.SEARCHED:
+            what = _first(values, _SEARCH_KEYS)
+            return _row(kind, f"{what} in {path}" if what and path else what or path or name)
+        case RowKind.ASKED:
+            return _row(kind, _first(values, _QUESTION_KEYS))
+        case RowKind.THOUGHT:
+            return _row(kind, _first(values, ("thought", "text")))
+    what = path or command or _first(values, (*_SEARCH_KEYS, *_QUESTION_KEYS, "description"))
+    return _row(RowKind.USED, f"{name} {first_line(what)}".strip())
+
+
+def plain_command(command: str) -> str:
+    """Without the shell that a program puts around it."""
+    match = _SHELL.fullmatch(command.strip())
+    return match["command"].strip() if match else command.strip()
+
+
+def _first(values: Mapping[str, Any], keys: Iterable[str]) -> str:
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, list) and value:
+            parts = [part if isinstance(part, str) else text_or_empty(dig(part, "question")) for part in value]
+            value = " ".join(part for part in parts if part)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return ""
+
+
+def _changed_lines(values: Mapping[str, Any]) -> str:
+    """A small diff: the first lines that were taken out and put in."""
+    patch = _first(values, ("patch", "patchText", "diff"))
+    if patch:
+        lines = [line for line in patch.split("\n") if line[:1] in "+-" and line[:3] not in ("+++", "---", "")]
+        return _shorten_lines(lines)
+    edits = values.get("edits")
+    pairs = [one for one in edits if isinstance(one, dict)] if isinstance(edits, list) else [values]
+    lines = []
+    for pair in pairs:
+        old, new = (_raw(pair, keys).split("\n") for keys in (_OLD_KEYS, _NEW_KEYS))
+        lines += [f"-{line}" for line in old if line] + [f"+{line}" for line in new if line]
+    return _shorten_lines(lines)
+
+
+def _raw(values: Mapping[str, Any], keys: Iterable[str]) -> str:
+    return next((value for key in keys if isinstance(value := values.get(key), str)), "")
+
+
+def _patched_files(values: Mapping[str, Any], relative: Callable[[str], str]) -> str:
+    """The files that a patch names: in the form of codex, or in that of git."""
+    patch = _first(values, ("patch", "patchText", "diff", "input"))
+    found = re.findall(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?:b/)?)(\S.*)$", patch, re.MULTILINE)
+    return ", ".join(relative(path.strip()) for path in dict.fromkeys(found)) or "files"
+
+
+def _shorten_lines(lines: list[str], *, from_end: bool = False) -> str:
+    left_out = len(lines) - _MAX_LINES
+    shown = lines[-_MAX_LINES:] if from_end else lines[:_MAX_LINES]
+    shown = [line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…" for line in shown]
+    if left_out > 0:
+        note = f"… {left_out} more line{'s' * (left_out != 1)}"
+        shown = [note, *shown] if from_end else [*shown, note]
+    return "\n".join(shown)
+
+
+def _row(kind: RowKind, text: str, detail: str = "") -> Row:
+    return Row(kind, text[:MAX_TEXT_LENGTH], detail[:MAX_DETAIL_LENGTH])
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class RowBuilder:
+    """Turns steps into rows, in order. A row that `is_running` comes again when its action has ended."""
+
+    # folders whose prefix is left out of paths: the workspace, the checkout
+    roots: tuple[str, ...] = ()
+    _message: list[str] = field(default_factory=list)
+    _is_thought: bool = False
+    _running: dict[str, Row] = field(default_factory=dict)
+    # the last message or problem: some programs print it twice
+    _last: str = ""
+
+    def add(self, step: Step) -> Iterator[Row]:
+        match step:
+            case Said(text, is_piece, is_thought):
+                if self._message and self._is_thought is not is_thought:
+                    yield from self._message_row()
+                self._message.append(text)
+                self._is_thought = is_thought
+                if not is_piece:
+                    yield from self._message_row()
+            case ToolStarted(id, name, values):
+                yield from self._message_row()
+                row = tool_row(name, values, self.relative)
+                if row is not None and id not in self._running:
+                    if len(self._running) >= _MAX_RUNNING:
+                        self._running.pop(next(iter(self._running)))
+                    self._running[id] = row
+                    yield replace(row, is_running=True)
+            case ToolEnded(id, output, exit_code, has_failed):
+                yield from self._message_row()
+                if row := self._running.pop(id, None):
+                    yield self._ended(row, output, exit_code, has_failed)
+            case Problem(text):
+                yield from self._message_row()
+                if text.strip() and text.strip() != self._last:
+                    self._last = text.strip()
+                    yield _row(RowKind.ERROR, self._last)
+
+    def end(self) -> Iterator[Row]:
+        """The rest, when the program has ended."""
+        yield from self._message_row()
+        yield from self._running.values()
+        self._running.clear()
+
+    def relative(self, text: str) -> str:
+        """A path, or a command with paths, without the folder in which the agent works."""
+        for root in (root for root in self.roots if root not in ("", "/")):
+            text = re.sub(rf"^cd (['\"]?){re.escape(root)}\1 *(?:&&|;) *", "", text)
+            text = text.replace(f"{root}/", "").replace(root, ".")
+        return text
+
+    def _message_row(self) -> Iterator[Row]:
+        text, kind = "".join(self._message).strip(), RowKind.THOUGHT if self._is_thought else RowKind.SAID
+        self._message.clear()
+        if text and text != self._last:
+            self._last = text
+            yield _row(kind, text)
+
+    def _ended(self, row: Row, output: str, exit_code: int | None, has_failed: bool) -> Row:
+        # the content of a file that was read is of no interest, an error is
+        shows_output = row.kind in (RowKind.RAN, RowKind.USED) or has_failed
+        lines = [line.rstrip() for line in output.split("\n") if line.strip()] if shows_output else []
+        detail = _shorten_lines(lines, from_end=True)[-MAX_DETAIL_LENGTH:] or row.detail
+        return replace(row, detail=detail, exit_code=exit_code, has_failed=has_failed and exit_code is None)
+
+
+# -- Claude Code's form -----------------------------------------------------------------------------
+# Several programs print their events as Claude Code does.
+
+_EXIT_CODE = re.compile(r"^(?:Error: )?Exit code:? (\d{1,3})$", re.MULTILINE | re.IGNORECASE)
+
+
+def claude_steps(event: Json) -> Iterator[Step]:
+    content = dig(event, "message", "content")
+    parts = content if isinstance(content, list) else []
+    match event.get("type"):
+        case "assistant":
+            if isinstance(content, str):
+                yield Said(content)
+            for part in parts:
+                yield from _assistant_part(part)
+        case "user":
+            for part in parts:
+                if dig(part, "type") == "tool_result":
+                    yield _tool_result(part)
+
+
+def _assistant_part(part: Any) -> Iterator[Step]:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            yield Said(text)
+        case {"type": "thinking", "thinking": str(text)}:
+            yield Said(text, is_thought=True)
+        case {"type": "tool_use", "id": str(id), "name": str(name)}:
+            values = part.get("input")
+            yield ToolStarted(id, name, values if isinstance(values, dict) else {})
+
+
+def _tool_result(part: Any) -> ToolEnded:
+    output = joined_text(part.get("content"))
+    is_error = part.get("is_error") is True
+    found = _EXIT_CODE.search(output[:200]) if is_error else None
+    if found:
+        output = output[: found.start()] + output[found.end() :]
+    return ToolEnded(str(part.get("tool_use_id")), output, int(found[1]) if found else None, has_failed=is_error)
+
+
+def joined_text(content: Any) -> str:
+    """The text of a message's content: a text, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part if isinstance(part, str) else dig(part, "text") for part in parts]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def as_values(value: Any) -> Mapping[str, Any]:
+    """The arguments of a tool: an object, or its JSON as a text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {"command": value}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,145 @@
+"""Writes the transcript of a call while the program works, beside its raw output."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from burnish.agents.base import Agent
+from burnish.agents.jsonlines import Json
+from burnish.agents.monitor import Meter, NewLines, parse_event
+from burnish.agents.steps import ReportsSteps, RowBuilder, Step
+from burnish.core.transcript import Row, RowKind, row_from_json
+from burnish.sanitize import clean_text
+
+MAX_ROWS = 5000
+MAX_BYTES = 4 * 1024 * 1024
+CUT = "The transcript ends here: the call has more rows than are stored. `burnish log --raw` shows all of its output."
+
+
+def transcript_file(folder: Path) -> Path:
+    """Beside the folder of the attempt, which an author may write."""
+    return folder.with_name(f"{folder.name}-transcript.jsonl")
+
+
+@dataclass(slots=True)
+class TranscriptWriter:
+    """Reads the program's events as they come, and appends a row for each thing that was said or done."""
+
+    agent: ReportsSteps
+    # the folder of the attempt
+    folder: Path
+    roots: tuple[str, ...]
+    redact: Callable[[str], str]
+    # gets each row, also those of actions that have only begun
+    on_row: Callable[[Row], None]
+    meter: Meter | None = None
+    _lines: NewLines = field(init=False)
+    _builder: RowBuilder = field(init=False)
+    _rows: int = 0
+    _bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._lines = NewLines(self.folder / "stdout")
+        self._builder = RowBuilder(self.roots)
+
+    def look(self) -> None:
+        """Read the new events."""
+        self._take(self._new_rows())
+
+    def finish(self) -> None:
+        """Read the rest, when the program has ended."""
+        before = -1
+        while before != self._lines.position:
+            before = self._lines.position
+            self.look()
+        self._take(self._builder.end())
+
+    def _new_rows(self) -> Iterator[Row]:
+        for line in self._lines.read():
+            event = parse_event(line) if line.lstrip().startswith(b"{") else None
+            for step in self._steps(event) if event is not None else ():
+                yield from self._builder.add(step)
+
+    def _steps(self, event: Json) -> Iterable[Step]:
+        try:
+            # before anything is cut: a part of a secret cannot be found any more
+            return self.agent.steps(self._redacted(event))
+        except RecursionError:
+            return ()
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, list):
+            return [self._redacted(one) for one in value]
+        return {key: self._redacted(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    def _take(self, rows: Iterator[Row]) -> None:
+        stored = []
+        for row in map(self._clean, rows):
+            self.on_row(row)
+            if not row.is_running:
+                stored.append(row)
+        if stored:
+            self._store(stored)
+
+    def _clean(self, row: Row) -> Row:
+        use = self.meter.look() if self.meter and self.meter.counts else None
+        # again: a message may come in several pieces
+        text, detail = (clean_text(self.redact(text)) for text in (row.text, row.detail))
+        return replace(row, text=text, detail=detail, cost_usd=use.usd if use else None)
+
+    def _store(self, rows: list[Row]) -> None:
+        lines = []
+        for row in rows:
+            if self._rows > MAX_ROWS or self._bytes > MAX_BYTES:
+                break
+            is_last = self._rows == MAX_ROWS or self._bytes + len(row.text) > MAX_BYTES
+            line = json.dumps((Row(RowKind.ERROR, CUT) if is_last else row).as_json(), ensure_ascii=False)
+            self._rows += MAX_ROWS if is_last else 1
+            self._bytes += len(line)
+            lines.append(f"{line}\n")
+        if lines:
+            # A transcript is a reading of the output, which is stored in any case.
+            with suppress(OSError):
+                fd = os.open(transcript_file(self.folder), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                with os.fdopen(fd, "a", encoding="utf-8", errors="replace") as file:
+                    file.writelines(lines)
+
+
+def writer_for(
+    agent: Agent,
+    folder: Path,
+    *,
+    roots: tuple[str, ...],
+    redact: Callable[[str], str],
+    on_row: Callable[[Row], None],
+    meter: Meter | None = None,
+) -> TranscriptWriter | None:
+    """None for a program that prints plain text."""
+    if not isinstance(agent, ReportsSteps):
+        return None
+    return TranscriptWriter(agent, folder, roots, redact, on_row, meter)
+
+
+def read_rows(file: Path, since: int = 0) -> tuple[list[Row], int]:
+    """The whole rows from a byte position on, and the position after them."""
+    try:
+        with file.open("rb") as stored:
+            stored.seek(since)
+            data = stored.read(MAX_BYTES * 2)
+    except OSError:
+        return [], since
+    end = data.rfind(b"\n") + 1
+    rows = []
+    for line in data[:end].split(b"\n"):
+        values = parse_event(line) if line else None
+        if values is not None and (row := row_from_json(values)):
+            rows.append(row)
+    return rows, since + end

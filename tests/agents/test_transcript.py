@@ -1,0 +1,181 @@
+"""Transcripts: what each program's events become for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burnish.agents.registry import AGENTS
+from burnish.agents.steps import ReportsSteps, RowBuilder, Said, Step, ToolEnded, ToolStarted
+from burnish.agents.transcript import CUT, MAX_ROWS, read_rows, transcript_file, writer_for
+from burnish.core.transcript import Row, RowKind
+
+SAMPLES = Path(__file__).parent / "samples"
+WITH_EVENTS = [name for name, agent in AGENTS.items() if isinstance(agent, ReportsSteps)]
+
+
+def transcript(
+    tmp_path: Path, name: str, stdout: str, redact: Callable[[str], str] = str
+) -> tuple[list[str], list[Row]]:
+    """The live lines, and the rows that were stored."""
+    folder = tmp_path / "try-1"
+    folder.mkdir(parents=True)
+    (folder / "stdout").write_text(stdout)
+    lines: list[str] = []
+    writer = writer_for(
+        AGENTS[name], folder, roots=("/w/repo",), redact=redact, on_row=lambda row: lines.append(row.line())
+    )
+    assert writer
+    writer.finish()
+    return lines, read_rows(transcript_file(folder))[0]
+
+
+def events(*values: dict[str, Any]) -> str:
+    return "".join(f"{json.dumps(value)}\n" for value in values)
+
+
+def rows_of(*steps: Step, roots: tuple[str, ...] = ("/w/repo",)) -> list[Row]:
+    builder = RowBuilder(roots)
+    rows = [row for step in steps for row in builder.add(step)]
+    return [row for row in (*rows, *builder.end()) if not row.is_running]
+
+
+@pytest.mark.parametrize("name", ["claude", "gemini", "opencode", "copilot", "qwen"])
+def test_an_author_that_writes_a_file_leaves_an_edit_and_its_last_words(tmp_path: Path, name: str) -> None:
+    sample = json.loads((SAMPLES / f"{name}.json").read_text())
+    lines, rows = transcript(tmp_path, name, sample["implement"]["stdout"])
+    assert lines == ["editing hello.txt", "edited hello.txt", "All done."]
+    assert [(row.kind, row.text, row.detail) for row in rows] == [
+        ("edited", "hello.txt", "+hello"),
+        ("said", "All done.", ""),
+    ]
+
+
+def test_codex_shows_the_command_without_the_shell_around_it(tmp_path: Path) -> None:
+    sample = json.loads((SAMPLES / "codex.json").read_text())
+    lines, rows = transcript(tmp_path, "codex", sample["implement"]["stdout"])
+    assert lines[1:] == [
+        "running cat > 'hello.txt' <<'END_OF_FILE'",
+        "ran cat > 'hello.txt' <<'END_OF_FILE'",
+        "All done.",
+    ]
+    assert [row.kind for row in rows] == ["error", "ran", "said"]
+    assert rows[1].exit_code == 0
+
+
+@pytest.mark.parametrize("name", [path.stem for path in SAMPLES.glob("*.json") if path.stem in WITH_EVENTS])
+def test_no_row_of_a_real_program_is_an_event_itself(tmp_path: Path, name: str) -> None:
+    sample = json.loads((SAMPLES / f"{name}.json").read_text())
+    for number, stdout in enumerate(one["stdout"] for one in sample.values() if isinstance(one, dict)):
+        lines, rows = transcript(tmp_path / str(number), name, stdout)
+        assert all("\n" not in line and not line.startswith("{") for line in lines)
+        assert not any('"type"' in row.text for row in rows)
+
+
+def test_a_command_that_fails_shows_its_exit_code_and_the_end_of_its_output(tmp_path: Path) -> None:
+    output = "\n".join(f"line {n}" for n in range(30))
+    command = {"type": "command_execution", "id": "i", "command": "/bin/bash -lc 'cd /w/repo/api && make test'"}
+    stdout = events(
+        {"type": "item.started", "item": {**command, "status": "in_progress"}},
+        {"type": "item.completed", "item": {**command, "aggregated_output": output, "exit_code": 2}},
+    )
+    lines, rows = transcript(tmp_path, "codex", stdout)
+    assert lines == ["running cd api && make test", "ran cd api && make test (exit code 2)"]
+    assert rows[0].detail.split("\n")[0] == "… 18 more lines" and rows[0].detail.endswith("line 29")
+
+
+def test_pieces_of_a_message_are_one_row(tmp_path: Path) -> None:
+    pieces = [{"type": "message", "role": "assistant", "content": text, "delta": True} for text in ("I wro", "te it.")]
+    assert transcript(tmp_path, "gemini", events(*pieces))[0] == ["I wrote it."]
+
+
+def test_the_content_of_a_file_that_was_read_is_not_shown_and_an_edit_is_a_small_diff() -> None:
+    edit = {"file_path": "/w/repo/a.py", "old_string": "a - b\n", "new_string": "a + b\n"}
+    rows = rows_of(
+        ToolStarted("1", "Read", {"file_path": "/w/repo/a.py"}),
+        ToolEnded("1", "def add(a, b):\n    return a - b"),
+        ToolStarted("2", "Edit", edit),
+        ToolEnded("2", "The file was updated"),
+        ToolStarted("3", "Grep", {"pattern": "add", "path": "/w/repo"}),
+        ToolStarted("4", "Bash", {"command": "cd /w/repo && pytest -q"}),
+    )
+    assert [(row.line(), row.detail) for row in rows] == [
+        ("read a.py", ""),
+        ("edited a.py", "-a - b\n+a + b"),
+        ("searched add in .", ""),
+        ("ran pytest -q", ""),
+    ]
+
+
+def test_a_tool_that_nobody_knows_is_named_and_a_question_is_asked() -> None:
+    rows = rows_of(
+        ToolStarted("1", "mcp__jira__get", {"query": "BUG-1"}),
+        ToolStarted("2", "AskUserQuestion", {"questions": [{"question": "Which port?"}]}),
+        Said("Let me think.", is_thought=True),
+    )
+    assert [row.line() for row in rows] == ["Let me think.", "used mcp__jira__get BUG-1", "asked Which port?"]
+    assert rows[0].kind is RowKind.THOUGHT
+
+
+def test_secrets_and_control_characters_are_not_stored(tmp_path: Path) -> None:
+    message = {"type": "message", "role": "assistant", "content": "the key is k3y\x1b[2J"}
+    lines, rows = transcript(tmp_path, "gemini", events(message), lambda text: text.replace("k3y", "[redacted]"))
+    assert lines == [rows[0].text] == ["the key is [redacted]"]
+
+
+def test_a_secret_is_removed_before_a_line_is_cut(tmp_path: Path) -> None:
+    command = {"type": "command_execution", "id": "i", "command": "env", "aggregated_output": "x" * 195 + "k3y-k3y-k3y"}
+    stdout = events({"type": "item.completed", "item": command})
+    rows = transcript(tmp_path, "codex", stdout, lambda text: text.replace("k3y-k3y-k3y", "[key]"))[1]
+    assert "k3y" not in rows[0].detail and rows[0].detail.startswith("xxx")
+
+
+def test_a_transcript_has_an_end_and_names_the_raw_output(tmp_path: Path) -> None:
+    many = [{"type": "message", "role": "assistant", "content": f"row {n}"} for n in range(MAX_ROWS + 10)]
+    rows = transcript(tmp_path, "gemini", events(*many))[1]
+    assert len(rows) == MAX_ROWS + 1 and rows[-1].text == CUT
+
+
+def test_an_event_that_is_nested_too_deeply_is_left_out(tmp_path: Path) -> None:
+    deep = '{"type": "message", "content": ' + "[" * 900 + "]" * 900 + "}\n"
+    message = {"type": "message", "role": "assistant", "content": "Done."}
+    assert transcript(tmp_path, "gemini", deep + events(message))[0] == ["Done."]
+
+
+def test_rows_are_read_on_from_where_the_last_read_ended(tmp_path: Path) -> None:
+    file = tmp_path / "try-1-transcript.jsonl"
+    file.write_text('{"kind": "said", "text": "one"}\n{"kind": "sai')
+    rows, position = read_rows(file)
+    assert [row.text for row in rows] == ["one"]
+    with file.open("a") as more:
+        more.write('d", "text": "two"}\n{"kind": "sung", "text": "of a later version"}\n')
+    assert [row.text for row in read_rows(file, position)[0]] == ["two"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["assistant", "item.completed"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "message", "content", "item", "part", "data", "state", "id", "input", "name"]),
+            inner,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("name", WITH_EVENTS)
+@given(event=st.dictionaries(st.sampled_from(["type", "message", "item", "part", "data", "tool_call", "so_far"]), JSON))
+def test_no_event_makes_a_reader_fail(name: str, event: dict[str, Any]) -> None:
+    agent = AGENTS[name]
+    assert isinstance(agent, ReportsSteps)
+    builder = RowBuilder()
+    rows = [row for step in agent.steps(event) for row in builder.add(step)]
+    assert all(isinstance(row.line(), str) for row in (*rows, *builder.end()))
