@@ -98,10 +98,10 @@ class AcpAgent:
         match event:
             case {"so_far": {"tool": {"id": str(id), "name": str(name), "state": str(state)} as tool}}:
                 values = as_values(tool.get("input")) or {"description": text_or_empty(tool.get("title"))}
-                started = ToolStarted(id, name, values)
+                start = ToolStarted(id, name, values)
                 if state not in ("completed", "failed"):
-                    return (started,)
-                return (started, ToolEnded(id, has_failed=state == "failed"))
+                    return (start,)
+                return (start, ToolEnded(id, has_failed=state == "failed"))
             case {"so_far": {"said": str(text)}}:
                 return (Said(text, is_piece=True),)
         return ()

@@ -142,9 +142,9 @@ def report(values: dict[str, Any]) -> None:
 
 
 def report_tool(name: str, update: Any) -> None:
-    given = update.raw_input if isinstance(update.raw_input, dict) else None
+    arguments = update.raw_input if isinstance(update.raw_input, dict) else None
     paths = [location.path for location in update.locations or ()]
-    values = given or ({"path": paths[0]} if paths else None)
+    values = arguments or ({"path": paths[0]} if paths else None)
     tool = {"id": name, "name": update.kind or "tool", "title": update.title or "", "input": values}
     report({"tool": {**tool, "state": update.status or "pending"}})
 

@@ -140,8 +140,10 @@ class CopilotAgent:
                 return (ToolStarted(id, name, as_values(dig(event, "data", "arguments"))),)
             case {"type": "tool.execution_complete", "data": {"toolCallId": str(id)}}:
                 output = joined_text(dig(event, "data", "result", "content"))
-                failed = dig(event, "data", "success") is False
-                return (ToolEnded(id, output or text_or_empty(dig(event, "data", "error", "message")), None, failed),)
+                has_failed = dig(event, "data", "success") is False
+                return (
+                    ToolEnded(id, output or text_or_empty(dig(event, "data", "error", "message")), None, has_failed),
+                )
             case {"type": "session.error", "data": {"message": str(text)}}:
                 return (Problem(text),)
         return ()

@@ -165,8 +165,8 @@ class OpencodeAgent:
             case {"type": "tool_use", "part": {"callID": str(id), "tool": str(name), "state": {**state}}}:
                 code = dig(state, "metadata", "exit")
                 output = joined_text(state.get("output")) or text_or_empty(state.get("error"))
-                ended = ToolEnded(id, output, code if isinstance(code, int) else None, state.get("status") == "error")
-                return (ToolStarted(id, name, as_values(state.get("input"))), ended)
+                end = ToolEnded(id, output, code if isinstance(code, int) else None, state.get("status") == "error")
+                return (ToolStarted(id, name, as_values(state.get("input"))), end)
             case {"type": "error"}:
                 data = dig(event, "error", "data", "message") or dig(event, "error", "message")
                 return (Problem(text_or_empty(data)),)

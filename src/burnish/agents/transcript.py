@@ -81,13 +81,13 @@ class TranscriptWriter:
         return {key: self._redacted(one) for key, one in value.items()} if isinstance(value, dict) else value
 
     def _take(self, rows: Iterator[Row]) -> None:
-        stored = []
+        finished_rows = []
         for row in map(self._clean, rows):
             self.on_row(row)
             if not row.is_running:
-                stored.append(row)
-        if stored:
-            self._store(stored)
+                finished_rows.append(row)
+        if finished_rows:
+            self._store(finished_rows)
 
     def _clean(self, row: Row) -> Row:
         use = self.meter.look() if self.meter and self.meter.counts else None
@@ -131,9 +131,9 @@ def writer_for(
 def read_rows(file: Path, since: int = 0) -> tuple[list[Row], int]:
     """The whole rows from a byte position on, and the position after them."""
     try:
-        with file.open("rb") as stored:
-            stored.seek(since)
-            data = stored.read(MAX_BYTES * 2)
+        with file.open("rb") as transcript:
+            transcript.seek(since)
+            data = transcript.read(MAX_BYTES * 2)
     except OSError:
         return [], since
     end = data.rfind(b"\n") + 1

@@ -31,7 +31,7 @@ _TITLE_ROOM = 12
 
 
 @dataclass(slots=True)
-class Row:
+class LiveRow:
     """A task at work."""
 
     task: Task
@@ -48,7 +48,7 @@ class LiveProgress(PlainProgress):
 
     def __init__(self, *, several: bool) -> None:
         super().__init__(several=several, verbose=False)
-        self.rows: dict[int, Row] = {}
+        self.rows: dict[int, LiveRow] = {}
         self.console = Console(file=sys.stderr, highlight=False)
         self.screen = Screen(
             get_renderable=self.draw,
@@ -66,7 +66,7 @@ class LiveProgress(PlainProgress):
             elif event.type == "phase.started":
                 words = progress.STARTS.get(read(PhaseStarted, event.data).phase, "Working…")
                 counter = progress.counter(task, event.cycle)
-                self.rows[task.id] = Row(task, f"{counter} {words}", time.monotonic(), Spinner("dots"))
+                self.rows[task.id] = LiveRow(task, f"{counter} {words}", time.monotonic(), Spinner("dots"))
             elif event.type in ("phase.finished", "phase.failed"):
                 self.rows.pop(task.id, None)
         if event.type == "phase.started":
@@ -109,7 +109,7 @@ class LiveProgress(PlainProgress):
         # Called from the screen's own thread; a copy, so that no lock is held while drawing.
         return Group(*(self._draw_row(row) for row in list(self.rows.values())))
 
-    def _draw_row(self, row: Row) -> Table:
+    def _draw_row(self, row: LiveRow) -> Table:
         """Number, phase, time and cost always; then what the agent does; the title where there is room for both."""
         room = self.console.width - 3
         cost = short_cost((row.task.cost_usd or 0.0) + (row.use.usd or 0.0), row.task.cost_source)
