@@ -19,6 +19,7 @@ PUBLISHED = {
     "0004_baseline_origins": "57143b22317aeafb545c02812b96bb7720e76b433d0e305be89447bc2aaf2dfc",
     "0005_waiting": "7cdeeac54ae731d31bb8d28f83a362951b69728ad09a3f15023bf751198b5170",
     "0006_repository_ids": "4cca9ae231e5d86f3c71537a93b51020a0746fc581b4ac2c378cf3f7a48c311a",
+    "0007_usage_limits": "0c25396ba03f384e34da75b55cc4addad3289dccf86b5a6b78f32e45b388fbf9",
 }
 
 

@@ -61,6 +61,7 @@ EXCEPTIONS = {
     "init": "writes settings into a checkout that the server does not know yet: paths are not taken over HTTP",
     "trust": "lets programs of a checkout run, which a person decides in a terminal and never through a page",
     "untrust": "belongs to trust, and is typed where that was",
+    "limits": "is about the logins of this machine; the status of a task shows that it waits",
     "demo": "makes a repository to look at, in the terminal",
     "hook": "installs itself into a program's settings on this machine",
     "open": "starts an editor on the person's screen",

@@ -111,6 +111,8 @@ class AgentFailure:
     hint: str = ""
     # the end of what it printed
     output: str = ""
+    # its plan is used up for a time: what it reported
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

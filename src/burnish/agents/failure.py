@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from burnish.agents.base import AgentFailure, FinishedCall
 from burnish.agents.jsonlines import EventStream, Json, json_value
+from burnish.agents.usage_limits import is_usage_limit
 
 _STATUS = re.compile(r"(?<![\w.])([45][0-9]{2})(?![\w.]*\d)")
 _WAIT = (408, 409, 425, 429)
@@ -33,7 +35,8 @@ def failure(who: str, message: str, *, status: int | None = None, cut: bool = Fa
         hint = login or hint
     elif code == 404 or re.search(r"\bmodel\b.{0,60}(?:not|unknown|invalid)", message, re.IGNORECASE):
         hint = f"Is the model's name right? {hint}"
-    return AgentFailure(f"{who} failed: {reason.rstrip('.')}.", retryable=retryable, hint=hint)
+    limit = message if is_usage_limit(message) else ""
+    return AgentFailure(f"{who} failed: {reason.rstrip('.')}.", retryable=retryable, hint=hint, limit=limit)
 
 
 def missing_answer(who: str, call: FinishedCall, *, login: str = "") -> AgentFailure:
@@ -46,7 +49,7 @@ def missing_answer(who: str, call: FinishedCall, *, login: str = "") -> AgentFai
     found = failure(who, f"{call.how}: {lines[-1] if lines else 'it printed nothing'}", login=login)
     if found.retryable or not looks_transient(call.stderr):
         return found
-    return AgentFailure(found.what, retryable=True, hint=found.hint)
+    return replace(found, retryable=True)
 
 
 def unreadable(

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, SetsHomeSettings
 from burnish.agents.confined_login import ConfinedLogins, linked_home
 from burnish.agents.failure import in_short
+from burnish.agents.limit_wait import LimitWait
 from burnish.agents.monitor import Beyond, Spending, Watchdog
 from burnish.agents.program import agent_environment, located
 from burnish.agents.question import RECORDS, AgentCall, agent_file, last_output, unrecorded_folders, write_private
@@ -81,17 +81,19 @@ class AgentRunner:
         programs: Path | None = None,
         author_view: Callable[[Path, Path], TreeView] | None = None,
         redact: Callable[[str], str] = str,
+        limits: LimitWait | None = None,
     ) -> None:
         """`programs`: where a sandbox shows the checkout itself, for programs that are named by a relative path.
 
         `author_view(workspace, scratch)`: what an author sees beside its workspace.
         `redact`: takes secrets out of what failures quote, before it is cut.
+        `limits`: where an agent's plan is used up, the call waits; without it, the call fails.
         """
         self._settings = {name: entry.placed(programs or checkout) for name, entry in settings.items()}
         self._author_view, self._redact = author_view, redact
         self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
         self._stop, self._retry, self._agents = stop or StopToken(), retry or RetryPolicy(), agents
-        self._sandbox = sandbox
+        self._sandbox, self._limits = sandbox, limits
         self._logins = ConfinedLogins(sandbox.home, sandbox.burnish_home, agents) if sandbox else None
 
     def call(
@@ -170,15 +172,25 @@ class AgentRunner:
         if self._logins:
             for warning in self._logins.warnings(request, entry, lock_dir=self._lock_dir, stop=self._stop):
                 watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
+            self._wait_for_limit(entry, watch)
             with slot(self._lock_dir, f"agent-{entry.name}", entry.max_parallel, self._stop):
                 answer = self._counted(question, watch, failed)
             if isinstance(answer, AgentReply):
+                if self._limits:
+                    self._limits.end(entry)
                 return answer
+            if answer.limit and self._limits and self._limits.begin(entry, answer):
+                # The attempt does not count: nothing was asked.
+                attempt -= 1
+                _insist_on_budget(watch, entry.name, failed)
+                continue
             # neither another attempt nor another agent would help
             if full := full_disk_failure(entry.name, (request.cwd, self._lock_dir), f"{answer.what}\n{answer.output}"):
                 raise full
-            if not answer.retryable or attempt >= self._retry.attempts:
+            if not answer.retryable or answer.limit or attempt >= self._retry.attempts:
                 raise PhaseFailed(
                     ErrorCode.AGENT_FAILED,
                     # most name the program themselves
@@ -194,6 +206,15 @@ class AgentRunner:
             if self._stop.wait(pause):
                 break
         raise Stopped(f"Stopped while waiting to ask {entry.name} again.")
+
+    def _wait_for_limit(self, entry: AgentSettings, watch: _Watch) -> None:
+        """Wait until the plan may be used again; another agent takes over if there is one."""
+        limit = self._limits.current(entry) if self._limits else None
+        if limit is None or self._limits is None:
+            return
+        if entry.fallback:
+            raise PhaseFailed(ErrorCode.AGENT_FAILED, f"{limit.words(self._limits.clock())}.", retryable=True)
+        self._limits.wait(entry, self._stop, watch.on_setback)
 
     def _counted(self, question: AgentCall, watch: _Watch, failed: list[FailedAttempt]) -> AgentReply | AgentFailure:
         """One attempt. Without an answer, whatever the reason, it has still used something."""

@@ -164,13 +164,13 @@ def _patched_files(values: Mapping[str, Any], relative: Callable[[str], str]) ->
 
 
 def _shorten_lines(lines: list[str], *, from_end: bool = False) -> str:
-    left_out = len(lines) - _MAX_LINES
-    shown = lines[-_MAX_LINES:] if from_end else lines[:_MAX_LINES]
-    shown = [line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…" for line in shown]
-    if left_out > 0:
-        note = f"… {left_out} more line{'s' * (left_out != 1)}"
-        shown = [note, *shown] if from_end else [*shown, note]
-    return "\n".join(shown)
+    omitted_count = len(lines) - _MAX_LINES
+    part = lines[-_MAX_LINES:] if from_end else lines[:_MAX_LINES]
+    part = [line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…" for line in part]
+    if omitted_count > 0:
+        note = f"… {omitted_count} more line{'s' * (omitted_count != 1)}"
+        part = [note, *part] if from_end else [*part, note]
+    return "\n".join(part)
 
 
 def _row(kind: RowKind, text: str, detail: str = "") -> Row:

@@ -115,14 +115,14 @@ class LiveProgress(PlainProgress):
         cost = short_cost((row.task.cost_usd or 0.0) + (row.use.usd or 0.0), row.task.cost_source)
         words = "  ".join(filter(None, (row.words, duration(time.monotonic() - row.since), cost)))
         name = f"T{row.task.id} "
-        left = room - width(name) - width(words) - 2
+        rest = room - width(name) - width(words) - 2
         action = row.last_output
         title = one_line(row.task.spec.title)
-        title_room = min(width(title), left - min(width(action), _ACTION_ROOM) - 2 if action else left)
+        title_room = min(width(title), rest - min(width(action), _ACTION_ROOM) - 2 if action else rest)
         if title_room >= _TITLE_ROOM or title_room >= width(title):
             name += f"{cut(title, title_room)}  "
-            left -= title_room + 2
+            rest -= title_room + 2
         grid = Table.grid(padding=(0, 1))
-        tail = Text(cut(action, left), style="dim") if left > 8 else Text("")
+        tail = Text(cut(action, rest), style="dim") if rest > 8 else Text("")
         grid.add_row(row.spinner, Text(f"{name}{words}", no_wrap=True, overflow="ellipsis"), tail)
         return grid

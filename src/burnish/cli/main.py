@@ -60,6 +60,7 @@ GROUPS = {
         "open": "burnish.cli.open:open_task",
         "stats": "burnish.cli.stats:stats",
         "cost": "burnish.cli.stats:cost",
+        "limits": "burnish.cli.limits:limits",
         "serve": "burnish.cli.serve:serve",
     },
     "Set up": {

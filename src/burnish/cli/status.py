@@ -61,8 +61,16 @@ def status(
         # the command stays whole
         words = words.replace(" Next: ", "\nNext: ")
     say(words)
+    _say_limits(reader)
     _tell_changed_settings(reader)
     _tell_cleaning(reader)
+
+
+def _say_limits(reader: Reader) -> None:
+    now = datetime.now(UTC).astimezone()
+    for limit in reader.store.usage_limits():
+        if limit.end > now:
+            say(f"{one_line(limit.words(now))}; its tasks wait (burnish limits).")
 
 
 def _tell_cleaning(reader: Reader) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from burnish.core.cost import CostSource, joint_source
@@ -87,14 +88,43 @@ class Setback:
     fallback: str = ""
     # nothing has failed yet: the agent is started, and `what` may go wrong
     warning: bool = False
+    # its plan is used up until then, and the call waits
+    until: str = ""
 
     @property
     def words(self) -> str:
-        if self.warning:
+        if self.warning or self.until:
             return self.what
         if self.fallback:
             return f"{self.agent} gave up, {self.fallback} takes over: {self.what}"
         return f"{self.agent} {self.kind}, trying again in {self.again_in:.3g} s ({self.attempt} of {self.of})"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLimit:
+    """The plan of a login is used up for a time."""
+
+    login: str
+    # in ISO 8601, UTC
+    until: str
+    # False: the program did not tell when, and is asked again then
+    is_known: bool
+    # what the program reported
+    message: str
+    # when it was first reported
+    since: str
+
+    @property
+    def end(self) -> datetime:
+        return datetime.fromisoformat(self.until)
+
+    def words(self, now: datetime) -> str:
+        """`claude's limit resets at 03:00`; `now` has the zone of the user."""
+        end = self.end.astimezone(now.tzinfo)
+        time = f"{end:%H:%M}" if end - now < timedelta(hours=20) else f"{end:%H:%M} on {end:%a} {end.day} {end:%b}"
+        if self.is_known:
+            return f"{self.login}'s limit resets at {time}"
+        return f"{self.login}'s limit is reached; it is asked again at {time}"
 
 
 @dataclass(frozen=True, slots=True)

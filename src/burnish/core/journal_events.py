@@ -149,6 +149,7 @@ class PhaseProgress:
     fallback: str = ""
     # nothing has failed yet, but may
     warning: bool = False
+    until: str = optional("")  # the plan of the agent is used up until then, and the phase waits
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from burnish.errors import BurnishError, PhaseFailed, Refused
 
 MET = frozenset({Status.VERIFIED, Status.COMPLETED})
 PAUSE = 0.2
+# while every task waits for a usage limit
+LIMIT_PAUSE = 2.0
 MOST_WORKERS = 64
 
 
@@ -43,26 +45,34 @@ class Pool:
         """Blocks until every worker is out of work."""
         # a worker beyond the tasks there are, or can be minded by one machine, would only take memory
         workers = 1 if jobs <= 1 else max(1, min(jobs, len(self.deps.event_log.tasks()), MOST_WORKERS))
-        threads = [threading.Thread(target=self._work, name=f"worker-{n}") for n in range(workers)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                # short joins, so that Ctrl-C reaches the main thread
-                thread.join(0.5)
+        slots = self.deps.worker_slots
+        slots.limit = workers
+        threads = [self._start_worker(number) for number in range(workers)]
+        while alive := [thread for thread in threads if thread.is_alive()]:
+            # short joins, so that Ctrl-C reaches the main thread
+            alive[0].join(0.5)
+            # one more for each task that waits for a usage limit
+            if len(alive) < min(workers + len(slots.waiting), MOST_WORKERS) and slots.waiting and not self.stopping():
+                threads.append(self._start_worker(len(threads)))
         with suppress(BurnishError, OSError):
             self.deps.repository.remove_spare_trees()
         if self.trouble:
             raise self.trouble[0]
         return sorted(self.done, key=lambda t: t.id)
 
+    def _start_worker(self, number: int) -> threading.Thread:
+        thread = threading.Thread(target=self._work, name=f"worker-{number}")
+        thread.start()
+        return thread
+
     def _work(self) -> None:
         try:
             while not self.stopping() and not self.trouble:
-                task = self._claim()
-                if task is not None:
-                    self._run(task)
-                elif not self._wait():
+                with self.deps.worker_slots.place():
+                    task = None if self.stopping() else self._claim()
+                    if task is not None:
+                        self._run(task)
+                if task is None and not self._wait():
                     return
         except BaseException as error:
             # reported once, by the thread that waits for all of them
@@ -82,13 +92,20 @@ class Pool:
 
     def _claimable_ids(self) -> list[int] | None:
         """What may still be claimed: each task once per invocation, however it ended."""
-        out = self.out()
-        excluded_ids = {t.id for t in self.done} | out
+        out, limited_ids = self.out(), self._limited_ids()
+        excluded_ids = {t.id for t in self.done} | out | limited_ids
         if self.ids is not None:
             return [i for i in self.ids if i not in excluded_ids]
-        if out or any(t.status in RUNNING for t in self.done):
+        if out or limited_ids or any(t.status in RUNNING for t in self.done):
             return [t.id for t in self.deps.event_log.tasks() if t.id not in excluded_ids]
         return None
+
+    def _limited_ids(self) -> set[int]:
+        """Tasks in the backlog whose author may not be asked until its usage limit is reset."""
+        if not self.deps.has_limits():
+            return set()
+        backlog = [t for t in self.deps.event_log.tasks() if t.status is Status.BACKLOG]
+        return {t.id for t in backlog if self.deps.is_limited(t)}
 
     def _run(self, task: Task) -> None:
         try:
@@ -118,7 +135,7 @@ class Pool:
         if full or not self._may_become_ready():
             return False
         with self.changed:
-            self.changed.wait(PAUSE)
+            self.changed.wait(LIMIT_PAUSE if not self.running and self.deps.has_limits() else PAUSE)
         return True
 
     def _may_become_ready(self) -> bool:
@@ -126,12 +143,15 @@ class Pool:
         if self.ids is not None and excluded_ids.issuperset(self.ids):
             return False
         tasks = {t.id: t for t in self.deps.event_log.tasks()}
+        limited_ids = self._limited_ids()
         for task in tasks.values():
             if task.status is not Status.BACKLOG or task.id in excluded_ids:
                 continue
             if self.ids is not None and task.id not in self.ids:
                 continue
             unmet = [tasks[d] for d in task.spec.depends_on if d in tasks and tasks[d].status not in MET]
+            if task.id in limited_ids and not unmet:
+                return True
             if unmet and all(self._under_way(other, tasks) for other in unmet):
                 return True
         return False

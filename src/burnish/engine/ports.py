@@ -23,6 +23,7 @@ from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
 from burnish.core.task import Spec, Task
 from burnish.engine.ports_git import Repository
+from burnish.engine.worker_slots import WorkerSlots
 from burnish.errors import PhaseFailed
 
 
@@ -328,6 +329,11 @@ class Deps:
     program: Callable[[StaticReviewRequest], Review | None] = _no_program
     # why an agent cannot be started here, None if it can
     missing_agent: Callable[[str], PhaseFailed | None] = _every_agent_is_there
+    # whether a usage limit is known
+    has_limits: Callable[[], bool] = lambda: False
+    # whether the plan of a task's author is used up, and no other agent takes over
+    is_limited: Callable[[Task], bool] = lambda task: False
+    worker_slots: WorkerSlots = field(default_factory=WorkerSlots)
     # None: there is no one to ask, and a task at the gate waits
     gate: Gate | None = None
     person: Actor = UNKNOWN_PERSON

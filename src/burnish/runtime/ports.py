@@ -22,6 +22,7 @@ from burnish.adapters.redaction import RedactingProgress, secrets_from_environme
 from burnish.adapters.sandbox import SandboxPolicy, checkout_link, other_checkouts, resolve_sandbox_policy
 from burnish.adapters.task_files import HomeTaskFiles
 from burnish.agents.base import AgentSettings
+from burnish.agents.limit_wait import LimitWait
 from burnish.agents.runner import AgentRunner
 from burnish.checks.installed import environment_folders
 from burnish.core.agent import Use
@@ -33,6 +34,7 @@ from burnish.core.policy import Policy
 from burnish.core.task import Task
 from burnish.engine.followups import after_override
 from burnish.engine.ports import Deps, FollowUp, Progress
+from burnish.engine.worker_slots import WorkerSlots
 from burnish.proc.identity import RunnerLock
 from burnish.proc.mounts import TreeView
 from burnish.proc.sandbox import Sandbox
@@ -58,6 +60,11 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
     agents = app.agent_settings()
     budget_tracker = _budget_tracker(app, request, agents)
     sandbox_policy = sandbox_policy_of(app)
+    worker_slots, limits = WorkerSlots(), LimitWait(app.store)
+
+    def is_limited(task: Task) -> bool:
+        entry = agents.get(task_policy(app, request, task).agent)
+        return entry is not None and not entry.fallback and limits.current(entry) is not None
 
     trees = tree_checks(app, sandbox_policy.sandbox, task_files.lock, progress.note)
     if request.jobs > 1 and trees.takes_turns:
@@ -77,6 +84,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
             programs=checkout_link(app.repo) if sandbox_policy.sandbox else None,
             author_view=partial(_author_view, app, task_id),
             redact=secrets_from_environment().redact,
+            limits=LimitWait(app.store, idle=partial(worker_slots.idle, task_id)),
         )
         return TaskAgents(caller, app.locks / lock_file(task_id), confinement=sandbox_policy, paid=budget_tracker.paid)
 
@@ -102,6 +110,9 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
         program=inprocess_reviewers(app.repo, agents, stops.everything, sandbox_policy),
         person=Actor(app.person, "gate"),
         missing_agent=lambda name: missing_agent(app.config, name),
+        has_limits=lambda: bool(app.store.usage_limits()),
+        is_limited=is_limited,
+        worker_slots=worker_slots,
         follow_up=follow_up(app),
         sandbox=sandbox_policy.name,
         rights=sandbox_policy.words,

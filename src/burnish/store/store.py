@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from burnish.core.agent import UsageLimit
 from burnish.core.codec import decode, encode
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
@@ -389,6 +390,24 @@ class Store:
 
         row = self._db.one("baseline_origins", {"project": project})
         return BaselineOrigins(row["command"], json.loads(row["origins"]), row["captured_at"]) if row else None
+
+    # usage limits
+
+    def usage_limits(self) -> list[UsageLimit]:
+        """Those that have not ended, the next one to end first."""
+        found = self._db.all("limit_list", {})
+        return [UsageLimit(r["login"], r["until"], bool(r["is_known"]), r["message"], r["since"]) for r in found]
+
+    def begin_usage_limit(self, limit: UsageLimit) -> None:
+        """Record or extend a limit; `since` stays that of its beginning."""
+        values: dict[str, str | int | float | None] = {"login": limit.login, "until": limit.until, "since": limit.since}
+        with self._db.writing():
+            self._db.all("limit_set", {**values, "is_known": int(limit.is_known), "message": limit.message})
+
+    def end_usage_limit(self, login: str) -> bool:
+        """False if the login had no limit."""
+        with self._db.writing():
+            return bool(self._db.all("limit_end", {"login": login}))
 
     # runners and claims
 

@@ -1,0 +1,85 @@
+"""Waits until the plan of an agent's login may be used again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.usage_limits import MAX_WAIT, reset_time
+from burnish.core.agent import Setback, UsageLimit
+from burnish.proc.run import Stopped, StopToken
+
+# a limit without a known end: the program is asked again after this time
+PROBE_EVERY = timedelta(minutes=20)
+# A limit that ends may be a minute late.
+_MARGIN = timedelta(seconds=5)
+_PAUSE = 5.0
+
+
+class UsageLimits(Protocol):
+    """The limits on record, shared by all runners."""
+
+    def usage_limits(self) -> list[UsageLimit]: ...
+    def begin_usage_limit(self, limit: UsageLimit) -> None: ...
+    def end_usage_limit(self, login: str) -> bool: ...
+
+
+def login_of(entry: AgentSettings) -> str:
+    """Agents of one program share its login. Of other commands burnish knows only their name."""
+    return entry.name if entry.kind in ("command", "acp", "scripted", "llm") else entry.kind
+
+
+def _local_now() -> datetime:
+    return datetime.now(UTC).astimezone()
+
+
+@dataclass(frozen=True, slots=True)
+class LimitWait:
+    limits: UsageLimits
+    # the time with the zone of the user
+    clock: Callable[[], datetime] = _local_now
+    # entered while a call waits: another task may run meanwhile
+    idle: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
+
+    def current(self, entry: AgentSettings) -> UsageLimit | None:
+        """The limit of the agent's login, if it has not ended."""
+        login, now = login_of(entry), self.clock()
+        return next((one for one in self.limits.usage_limits() if one.login == login and one.end > now), None)
+
+    def begin(self, entry: AgentSettings, failure: AgentFailure) -> UsageLimit | None:
+        """Record what the program reported; None if it has been so for longer than any plan's window."""
+        login, now = login_of(entry), self.clock()
+        before = next((one for one in self.limits.usage_limits() if one.login == login), None)
+        since = datetime.fromisoformat(before.since) if before else now
+        if now - since > MAX_WAIT:
+            return None
+        end = reset_time(failure.limit, now)
+        until = (end + _MARGIN if end else now + PROBE_EVERY).astimezone(UTC).isoformat(timespec="seconds")
+        limit = UsageLimit(login, until, end is not None, failure.limit, since.astimezone(UTC).isoformat())
+        self.limits.begin_usage_limit(limit)
+        return limit
+
+    def end(self, entry: AgentSettings) -> None:
+        """The program has answered."""
+        if any(one.login == login_of(entry) for one in self.limits.usage_limits()):
+            self.limits.end_usage_limit(login_of(entry))
+
+    def wait(self, entry: AgentSettings, stop: StopToken, on_setback: Callable[[Setback], None]) -> None:
+        """Return when the login may be used. A person can end the limit (`burnish limits --clear`)."""
+        last_until = ""
+        limit = self.current(entry)
+        if limit is None:
+            return
+        with self.idle():
+            while limit := self.current(entry):
+                if limit.until != last_until:
+                    last_until = limit.until
+                    words = f"{limit.words(self.clock())}. Waiting."
+                    on_setback(Setback(entry.name, words, "reached its limit", until=limit.until))
+                rest = (limit.end - self.clock()).total_seconds()
+                if stop.wait(max(0.1, min(_PAUSE, rest))):
+                    raise Stopped(f"Stopped while {limit.words(self.clock())}.")

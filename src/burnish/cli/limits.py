@@ -1,0 +1,44 @@
+"""burnish limits"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from burnish.cli.output import clean, one_line, say, say_json
+from burnish.cli.parameters import Option
+from burnish.cli.session import AsJson, open_reader
+from burnish.errors import BadInput
+
+
+def limits(
+    clear: Annotated[
+        str | None, Option("--clear", metavar="LOGIN", help="Use LOGIN again at once; waiting tasks continue.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show logins whose plan is used up, and when tasks continue.
+
+    Tasks of such an agent wait for the reset, unless its settings name a fallback. Use `burnish cost` for what was
+    spent.
+    """
+    from burnish import runtime
+    from burnish.store.store import Store
+
+    reader = open_reader()
+    if clear is not None:
+        runtime.refuse_inside_phase()
+        with Store.open(reader.home) as store:
+            if not store.end_usage_limit(clear):
+                names = ", ".join(one.login for one in store.usage_limits()) or "none"
+                raise BadInput(f"There is no usage limit of {clear!r}.", hint=f"Logins with a limit: {names}.")
+    now = datetime.now(UTC).astimezone()
+    found = [one for one in reader.store.usage_limits() if one.end > now]
+    if as_json:
+        keys = ("login", "until", "is_known", "message", "since")
+        say_json({"limits": [{key: getattr(one, key) for key in keys} for one in found]})
+        return
+    for one in found:
+        say(f"{clean(one.words(now))}: {clean(one_line(one.message))}")
+    if not found:
+        say("No usage limit is known.")

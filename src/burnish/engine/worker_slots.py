@@ -1,0 +1,59 @@
+"""How many tasks of a run are worked on at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class WorkerSlots:
+    """How many tasks are worked on at a time. A task that waits for a usage limit leaves its place to another."""
+
+    limit: int = 1
+    busy: int = 0
+    # task → calls that wait
+    waiting: dict[int, int] = field(default_factory=dict)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    @contextmanager
+    def idle(self, task_id: int) -> Iterator[None]:
+        with self._changed:
+            self.waiting[task_id] = self.waiting.get(task_id, 0) + 1
+            is_first = self.waiting[task_id] == 1
+        if is_first:
+            self._leave()
+        has_ended = False
+        try:
+            yield
+            has_ended = True
+        finally:
+            with self._changed:
+                self.waiting[task_id] -= 1
+                is_last = not self.waiting[task_id]
+                if is_last:
+                    del self.waiting[task_id]
+            if is_last:
+                # a task that was stopped does not wait for a place, it ends
+                self._enter(is_patient=has_ended)
+
+    def _enter(self, *, is_patient: bool = True) -> None:
+        with self._changed:
+            if is_patient:
+                self._changed.wait_for(lambda: self.busy < self.limit)
+            self.busy += 1
+
+    def _leave(self) -> None:
+        with self._changed:
+            self.busy -= 1
+            self._changed.notify_all()
