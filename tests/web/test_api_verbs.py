@@ -30,6 +30,7 @@ ROUTES = {
     "decide": [f"POST {TASK}/decide"],
     "override": [f"POST {TASK}/override"],
     "inbox": [f"GET {OF_PROJECT}/inbox", "GET /api/v1/inbox"],
+    "stop": [f"POST {OF_PROJECT}/stop", f"POST {TASK}/stop"],
     "cancel": [f"POST {TASK}/cancel"],
     "done": [f"POST {TASK}/done"],
     "findings": [f"GET {TASK}/findings"],

@@ -36,7 +36,7 @@ def refuse_if_held(store: Store, project: str, number: int, is_dead: Callable[[s
     if not holder or task.status not in RUNNING or is_dead(str(holder["runner"])):
         return
     # `cancel` abandons the task; a stopped task continues with `burnish run`.
-    hint = "Wait for it (`burnish status`), stop it where it runs (Ctrl-C, or Stop on the board), "
+    hint = f"Wait for it (`burnish status`), stop it and keep its work (burnish stop {number}), "
     hint += f"or abandon the task: burnish cancel {number}"
     if holder.get("host") != socket.gethostname():
         # Its death cannot be proven from this machine.

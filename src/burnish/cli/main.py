@@ -39,6 +39,7 @@ GROUPS = {
         "edit": "burnish.cli.edit:edit",
         "retry": "burnish.cli.run:retry",
         "improve": "burnish.cli.run:improve",
+        "stop": "burnish.cli.run:stop",
         "cancel": "burnish.cli.edit:cancel",
         "rm": "burnish.cli.edit:rm",
     },

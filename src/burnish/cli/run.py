@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from burnish.cli.output import (
@@ -22,6 +25,7 @@ from burnish.cli.output import (
 )
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
+from burnish.core.cost import dollars
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from burnish.runtime import App
     from burnish.runtime.requests import RunReport, RunRequest
 
+_NEEDS_PERSON = (Status.BLOCKED, Status.FAILED, Status.WAITING_APPROVAL)
 ExitZero = Annotated[bool, Option("--exit-zero", help="Exit with 0 even if the result is not approved.")]
 
 
@@ -48,6 +53,13 @@ def run(
     budget: Annotated[
         float | None, Option("--budget", min=0, metavar="USD", help="Stop before more than USD is spent.")
     ] = None,
+    watch: Annotated[
+        bool, Option("--watch", help="Keep running: take up tasks that are added, unblocked or answered.")
+    ] = False,
+    until: Annotated[
+        str | None, Option("--until", metavar="HH:MM", help="Stop at HH:MM; running tasks keep their work.")
+    ] = None,
+    detach: Annotated[bool, Option("--detach", help="Run in the background, also after you log out.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Print what would run; run nothing.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
@@ -55,12 +67,16 @@ def run(
     """Run tasks until they are approved or need a person.
 
     Without TASK, run the next task that is ready. An interrupted task continues where it stopped. For a task that
-    failed or is blocked, use `burnish retry`.
+    failed or is blocked, use `burnish retry`. With --watch, run all tasks and wait for more; `burnish stop` ends it.
     """
     if tui:
         raise BadInput("--tui is not implemented yet.", hint="Omit it: progress is shown on the terminal.")
     if ids and everything:
         raise BadInput("TASK and --all cannot be combined.", hint="Use one of them.")
+    if watch and (ids or everything or dry_run):
+        raise BadInput("--watch runs all tasks.", hint="Omit TASK, --all and --dry-run.")
+    if detach and (as_json or hitl or dry_run):
+        raise BadInput("--detach cannot be combined with --json, --hitl-review or --dry-run.", hint="Omit one of them.")
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     from burnish import runtime
     from burnish.runtime.requests import RunRequest
@@ -68,6 +84,8 @@ def run(
     if not dry_run:
         runtime.refuse_inside_phase()
     request = RunRequest(
+        watch=watch,
+        until=next_time(until).timestamp() if until else None,
         ids=numbers,
         everything=everything,
         jobs=jobs,
@@ -76,7 +94,62 @@ def run(
         hitl="every" if hitl else None,
         dry_run=dry_run,
     )
-    return _carry_out(open_app(), request, exit_zero=exit_zero, as_json=as_json)
+    app = open_app()
+    if detach:
+        return _detach(app, request, until)
+    return _carry_out(app, request, exit_zero=exit_zero, as_json=as_json)
+
+
+def next_time(text: str) -> datetime:
+    """The next moment at which the clock shows `HH:MM`."""
+    match = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip())
+    hour, minute = (int(match[1]), int(match[2])) if match else (99, 99)
+    if hour > 23 or minute > 59:
+        raise BadInput(f"{text!r} is not a time of day.", hint="Use HH:MM, for example --until 07:00.")
+    now = datetime.now(UTC).astimezone()
+    then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return then if then > now else then + timedelta(days=1)
+
+
+def _detach(app: App, request: RunRequest, until: str | None) -> int:
+    """Start the same run in a session of its own; refuses here what it would refuse."""
+    from burnish.features.run.detach import start_detached
+    from burnish.features.run.run import check
+
+    check(app, replace(request, dry_run=True))
+    app.trust.require()
+    argv = ["run", *map(str, request.ids), "-j", str(request.jobs)]
+    argv += ["--all"] * request.everything + ["--watch"] * request.watch + ["--no-review"] * request.no_review
+    argv += ["--until", until] if until else []
+    argv += ["--budget", str(request.budget)] if request.budget is not None else []
+    background_run = start_detached(app, argv)
+    say(f"Running in the background (pid {background_run.pid}). Output: {clean(str(background_run.log))}")
+    tell("`burnish status` shows the tasks, `burnish stop` ends the run.")
+    return 0
+
+
+def stop(
+    task: Annotated[
+        str | None,
+        Argument(metavar="TASK", help="Stop TASK; others go on.", show_default=False, autocompletion=offer_tasks),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop the run of this project from another terminal.
+
+    The agents end and their work is kept; `burnish run` continues it. Use `burnish cancel` to abandon a task.
+    """
+    from burnish.features.run.stop import stop as stop_run
+
+    report = stop_run(open_app(), task_id(task) if task else None)
+    if as_json:
+        runs = [{"pid": card.get("pid"), "command": card.get("command")} for card in report.runners]
+        say_json({"runs": runs, "task": str(report.task.id) if report.task else None})
+        return
+    if report.task:
+        say(f"Stopping task {report.task.id}. Continue it: burnish run {report.task.id}")
+    for card in report.runners:
+        say(f"Stopping `{clean(str(card.get('command', 'burnish run')))}` (pid {card.get('pid')}).")
 
 
 def retry(
@@ -161,7 +234,7 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool,
     from burnish.cli.progress import watcher
     from burnish.features.run.run import run_tasks
 
-    several = request.jobs > 1 or request.everything or len(request.ids) > 1
+    several = request.jobs > 1 or request.everything or request.watch or len(request.ids) > 1
     progress = watcher(several=several, quiet=SESSION.quiet or request.dry_run, verbose=SESSION.verbose)
     gate = None if request.dry_run else _gate(app, request, progress, as_json=as_json)
     try:
@@ -174,7 +247,19 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool,
         # with several tasks on one screen, each result was already printed
         is_printed = several and not SESSION.quiet and sys.stdout.isatty() and sys.stderr.isatty()
         say_report(report, request, is_printed=is_printed)
+        if request.watch:
+            _say_summary(app, report)
     return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
+
+
+def _say_summary(app: App, report: RunReport) -> None:
+    """The end of a run that stood: what it cost, and what waits for the person."""
+    cost = sum(task.cost_usd or 0.0 for task in report.tasks)
+    needs_person = [task for task in report.tasks if task.status in _NEEDS_PERSON]
+    words = f"{count(len(report.tasks), 'task')} were run" if len(report.tasks) != 1 else "1 task was run"
+    say(f"{words}, {dollars(cost)} in all.")
+    if needs_person:
+        say(f"{count(len(needs_person), 'task')} need{'s' * (len(needs_person) == 1)} you: burnish inbox")
 
 
 def _gate(app: App, request: RunRequest, progress: PlainProgress, *, as_json: bool) -> TerminalGate | None:

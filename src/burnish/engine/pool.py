@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,43 @@ LIMIT_PAUSE = 2.0
 MOST_WORKERS = 64
 
 
+# A task that failed for one of these reasons may well succeed later.
+TRANSIENT = frozenset({ErrorCode.AGENT_FAILED, ErrorCode.TIMEOUT, ErrorCode.DISK_FULL, ErrorCode.DATABASE_LOCKED})
+# seconds until a run that stands tries such a task again
+RETRY_AFTER = (300.0, 900.0, 2700.0)
+WATCH_PAUSE = 1.0
+
+
+@dataclass(slots=True)
+class Watch:
+    """A run that stands: it takes up what becomes ready, and tries transient failures again."""
+
+    # makes a failed task ready again
+    retry: Callable[[Task], None]
+    clock: Callable[[], float] = time.monotonic
+    # task → how often it was tried again, and when it is due
+    tries: dict[int, int] = field(default_factory=dict)
+    due: dict[int, float] = field(default_factory=dict)
+    # task → its last change when it ended: a later one is a person's
+    last_changes: dict[int, str] = field(default_factory=dict)
+
+    def ended(self, task: Task, last_change: str) -> None:
+        self.last_changes[task.id] = last_change
+        count = self.tries.get(task.id, 0)
+        if task.status is Status.FAILED and task.error in TRANSIENT and count < len(RETRY_AFTER):
+            self.due[task.id] = self.clock() + RETRY_AFTER[count]
+            self.tries[task.id] = count + 1
+        elif task.status is not Status.FAILED:
+            self.tries.pop(task.id, None)
+
+    def take_due(self) -> list[int]:
+        now = self.clock()
+        ids = [task_id for task_id, at in self.due.items() if at <= now]
+        for task_id in ids:
+            del self.due[task_id]
+        return ids
+
+
 @dataclass(slots=True)
 class Pool:
     """What the workers of one `burnish run` share."""
@@ -35,8 +73,12 @@ class Pool:
     # what was taken out of the queue meanwhile
     out: Callable[[], frozenset[int]] = frozenset
     done: list[Task] = field(default_factory=list)
+    # each task as it ended last
+    results: dict[int, Task] = field(default_factory=dict)
     running: set[int] = field(default_factory=set)
     trouble: list[BaseException] = field(default_factory=list)
+    # None: the run ends when no task is ready
+    watch: Watch | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     changed: threading.Condition = field(default_factory=threading.Condition)
     taken: int = 0
@@ -58,7 +100,7 @@ class Pool:
             self.deps.repository.remove_spare_trees()
         if self.trouble:
             raise self.trouble[0]
-        return sorted(self.done, key=lambda t: t.id)
+        return [self.results[task_id] for task_id in sorted(self.results)]
 
     def _start_worker(self, number: int) -> threading.Thread:
         thread = threading.Thread(target=self._work, name=f"worker-{number}")
@@ -82,6 +124,8 @@ class Pool:
         with self.lock:
             if self.most is not None and self.taken >= self.most:
                 return None
+            if self.watch:
+                self._take_up(self.watch)
             task_ids = self._claimable_ids()
             task = None if task_ids == [] else self.deps.event_log.claim(task_ids)
             if task is None:
@@ -99,6 +143,18 @@ class Pool:
         if out or limited_ids or any(t.status in RUNNING for t in self.done):
             return [t.id for t in self.deps.event_log.tasks() if t.id not in excluded_ids]
         return None
+
+    def _take_up(self, watch: Watch) -> None:
+        """Let tasks be claimed again that were changed since they ended, or failed and are due."""
+        due_ids = watch.take_due()
+        fresh = {t.id: t for t in self.deps.event_log.tasks()}
+        for task in [t for t in self.done if t.id in fresh]:
+            now = fresh[task.id]
+            if now.id in due_ids and now.status is Status.FAILED:
+                watch.retry(now)
+                self.done.remove(task)
+            elif now.updated_at != watch.last_changes.get(now.id):
+                self.done.remove(task)
 
     def _limited_ids(self) -> set[int]:
         """Tasks in the backlog whose author may not be asked until its usage limit is reset."""
@@ -125,11 +181,18 @@ class Pool:
             with self.lock:
                 self.running.discard(task.id)
                 self.done.append(task)
+                self.results[task.id] = task
+                if self.watch:
+                    self.watch.ended(task, self.deps.event_log.task(task.id).updated_at)
             with self.changed:
                 self.changed.notify_all()
 
     def _wait(self) -> bool:
         """Nothing is ready: is something under way that may make it so?"""
+        if self.watch:
+            with self.changed:
+                self.changed.wait(WATCH_PAUSE)
+            return True
         with self.lock:
             full = self.most is not None and self.taken >= self.most
         if full or not self._may_become_ready():

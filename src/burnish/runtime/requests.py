@@ -46,6 +46,10 @@ class RunRequest:
     budget: float | None = None
     hitl: str | None = None
     dry_run: bool = False
+    # run what is added, unblocked or answered meanwhile, until a person stops the run
+    watch: bool = False
+    # stop then, in seconds since the epoch
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from burnish.adapters.agents import StopTokens
@@ -26,13 +28,14 @@ from burnish.engine.commands import lifecycle as actions
 from burnish.engine.commands.lifecycle import void_stale
 from burnish.engine.human_gate import ask_person
 from burnish.engine.loop import disk_trouble
-from burnish.engine.pool import MET, Pool
+from burnish.engine.pool import MET, Pool, Watch
 from burnish.engine.ports import Deps, Gate, Progress
 from burnish.engine.restore_approval import WHY as RESTORED
 from burnish.engine.restore_approval import restore_approval
 from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.errors import BurnishError, PhaseFailed, Refused
 from burnish.features.run.repair import heal
+from burnish.features.run.stop import take_request, take_task_requests
 from burnish.git.base import uncommitted
 from burnish.proc.identity import hold
 from burnish.review.templates import check_commit_message
@@ -76,7 +79,7 @@ def run_tasks(
         return RunReport(planned=tuple(_planned(app, request)))
     stops = stops or StopTokens()
     with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _note_function(progress, gate)):
-        app.store.register_runner(runner_card(lock))
+        app.store.register_runner(runner_card(lock) | {"project": app.key})
         try:
             with notifying(app.event_log, app.config.notify, progress) as notifying_progress:
                 deps = deps_for(app, request, notifying_progress, stops, lock.runner.uuid)
@@ -96,9 +99,10 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
         deps.progress.note(note)
     request = _at_gate(app, request, deps, stops)
     # without ids and without --all: the next ready task, one
-    most = None if request.everything or request.ids else 1
+    most = None if request.everything or request.ids or request.watch else 1
     pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked, out=stops.stopped)
-    with _watching(app, pool, stops):
+    pool.watch = Watch(partial(_retry, app, deps)) if request.watch else None
+    with _watching(app, pool, stops, request.until, deps.runner):
         finished_tasks = pool.run(request.jobs)
     if not stops.asked:
         _remove_old_files(app, deps)
@@ -106,7 +110,7 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     other_tasks = [app.store.task(app.key, i) for i in request.ids if i not in run_ids]
     waiting = [(t, _why_waiting(app, t)) for t in other_tasks if t.status is Status.BACKLOG]
     settled_tasks = [t for t in other_tasks if t.status is not Status.BACKLOG]
-    if request.everything:
+    if request.everything or request.watch:
         unmet = {t.id for t, _ in app.store.waiting(app.key)} | app.event_log.later().keys()
         waiting += [(t, _why_waiting(app, t)) for t in app.store.tasks(app.key, ids=unmet)] if unmet else []
     all_tasks = (*finished_tasks, *settled_tasks)
@@ -212,13 +216,23 @@ def _why_waiting(app: App, task: Task) -> str:
     return f"it depends on {', '.join(names)}" if names else "another task was run first"
 
 
+def _retry(app: App, deps: Deps, task: Task) -> None:
+    with suppress(BurnishError):
+        actions.retry(app.event_log, app.repository, task.id, by="burnish")
+        deps.progress.note(f"Trying task {task.id} again after {task.error}.")
+
+
 @contextmanager
-def _watching(app: App, pool: Pool, stops: StopTokens) -> Iterator[None]:
-    """Stop tasks that are cancelled by another process, within a second."""
+def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runner: str) -> Iterator[None]:
+    """Stop what another process cancels or stops, within a second, and everything at the time `until`."""
     over = threading.Event()
 
     def look() -> None:
         while not over.wait(0.5):
+            if (until is not None and time.time() >= until) or take_request(app.home, runner):
+                stops.request()
+            for task_id in take_task_requests(app.home, app.key, pool.running):
+                stops.of(task_id).request()
             running = sorted(pool.running)
             try:
                 cancelled_tasks = app.store.tasks(app.key, statuses=(Status.CANCELLED,), ids=running) if running else []

@@ -1,0 +1,92 @@
+"""A run that stands: `run --watch`, `--until`, `--detach`, and `burnish stop` from another terminal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from burnish.cli.run import next_time
+from burnish.core.status import ErrorCode, Status
+from burnish.core.task import Spec, Task
+from burnish.engine.pool import RETRY_AFTER, Watch
+from burnish.errors import BadInput
+from testing.lab import APPROVE, Lab
+
+SLOW = "import time; time.sleep(60)"
+
+
+def status(lab: Lab, number: int) -> str:
+    return str(lab.task(number)["status"])
+
+
+def test_tasks_that_are_added_or_answered_meanwhile_are_run_until_somebody_stops_it(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    run = lab.start("run", "--watch")
+    lab.until(lambda: lab.burnish("projects", code=None).out)
+    lab.add("Add division")
+    lab.until(lambda: status(lab, 1) == "verified")
+    # an answer of a person
+    lab.burnish("retry", "1", "--restart", "--later")
+    lab.until(lambda: len(lab.events("run.finished", task=1)) == 2 and status(lab, 1) == "verified")
+    lab.add("A second task")
+    lab.until(lambda: status(lab, 2) == "verified")
+    shown = lab.burnish("stop").out
+    assert "run --watch` (pid" in shown
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 130 and "2 tasks were run" in out
+
+
+def test_one_task_is_stopped_and_the_others_go_on(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=SLOW, judge=APPROVE)
+    lab.add("Slow")
+    run = lab.start("run", "--all", "-j", "2")
+    lab.until(lambda: status(lab, 1) == "in_progress" and lab.calls())
+    assert "burnish stop 1" in lab.burnish("run", "1", code=4).err
+    assert "Continue it: burnish run 1" in lab.burnish("stop", "1").out
+    run.communicate(timeout=60)
+    task = lab.task(1)
+    assert (task["status"], task["error"]) == ("in_progress", "INTERRUPTED")
+    assert "is not being run" in lab.burnish("stop", "1", code=2).err
+    assert "No run of this project" in lab.burnish("stop", code=2).err
+
+
+def test_a_run_ends_at_the_time_that_was_set(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    soon = datetime.now(UTC).astimezone() + timedelta(seconds=2)
+    assert abs((next_time(f"{soon:%H:%M}") - soon).total_seconds()) < 86400
+    for text in ("7", "25:00", "07:60", "noon"):
+        with pytest.raises(BadInput, match="not a time of day"):
+            next_time(text)
+    assert "Omit TASK" in lab.burnish("run", "1", "--watch", code=2).err
+
+
+def test_a_detached_run_goes_on_and_writes_its_output_to_a_file(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    lab.add("Add division")
+    out = lab.burnish("run", "--all", "--detach").out
+    assert "Running in the background (pid " in out
+    lab.until(lambda: status(lab, 1) == "verified")
+    log = Path(out.split("Output: ")[1].strip())
+    lab.until(lambda: "verified" in log.read_text())
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def failed(error: ErrorCode) -> Task:
+    return Task("p", 1, Spec("t"), status=Status.FAILED, error=error)
+
+
+def test_a_transient_failure_is_tried_again_three_times_with_longer_pauses() -> None:
+    now = [0.0]
+    watch = Watch(lambda task: None, clock=lambda: now[0])
+    for pause in RETRY_AFTER:
+        watch.ended(failed(ErrorCode.AGENT_FAILED), "")
+        assert watch.take_due() == []
+        now[0] += pause
+        assert watch.take_due() == [1]
+    watch.ended(failed(ErrorCode.AGENT_FAILED), "")
+    now[0] += 10**6
+    assert watch.take_due() == []
+    watch.ended(failed(ErrorCode.SETUP_FAILED), "")
+    assert not watch.due
