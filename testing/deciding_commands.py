@@ -33,6 +33,7 @@ OTHER_COMMANDS = [
     ["hook", "install", "git"],
     ["hook", "uninstall", "git"],
     ["init"],
+    ["limits", "--clear", "claude"],
     ["pr", "1"],
     ["projects", "forget", "1"],
     ["prompts", "edit", "review.system"],
@@ -45,7 +46,11 @@ OTHER_COMMANDS = [
     ["review", "1", "--from", "review.md"],
     ["rm", "1"],
     ["run", "--all"],
+    ["run", "--all", "--detach"],
+    ["run", "--watch"],
     ["serve", "--port", "0"],
+    ["stop"],
+    ["stop", "1"],
     ["work"],
 ]
 # These only look.

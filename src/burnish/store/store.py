@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.agent import UsageLimit
 from burnish.core.codec import decode, encode
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import sqlite3
     from contextlib import AbstractContextManager
 
+    from burnish.core.agent import UsageLimit
     from burnish.core.approval import Approval
     from burnish.core.check import CheckReport
     from burnish.core.event import Event, RecordedEvent
@@ -394,7 +394,9 @@ class Store:
     # usage limits
 
     def usage_limits(self) -> list[UsageLimit]:
-        """Those that have not ended, the next one to end first."""
+        """Those that are on record, the next one to end first."""
+        from burnish.core.agent import UsageLimit
+
         found = self._db.all("limit_list", {})
         return [UsageLimit(r["login"], r["until"], bool(r["is_known"]), r["message"], r["since"]) for r in found]
 
