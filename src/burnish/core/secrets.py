@@ -18,7 +18,7 @@ from burnish.core.escape_codes import (
     without_codes,
     without_short_escapes,
 )
-from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments
+from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments, possible_shapes
 
 # A person's word on a line that it holds no secret.
 ALLOWED = re.compile(r"burnish: ?allow-secret|pragma: ?(?:allow|white)list (?:nextline )?secret", re.I)
@@ -71,7 +71,7 @@ class Secrets:
         """The text with each secret replaced by a marker. Idempotent."""
         if self._values:
             text = self._values.sub(lambda hit: mark(self.kinds[hit[0]]), text)
-        for shape in SHAPES:
+        for shape in possible_shapes(text):
             text = shape.sub(text, lambda hit, kind=shape.kind: _without(hit, kind))  # type: ignore[misc]
         for start, end in reversed(list(assignments(text))):
             text = text[:start] + mark(ASSIGNED) + text[end:]
@@ -150,7 +150,7 @@ class Secrets:
     def _all_hits(self, text: str) -> Iterator[tuple[int, int, str]]:
         if self._values:
             yield from ((*hit.span(), self.kinds[hit[0]]) for hit in self._values.finditer(text))
-        for shape in SHAPES:
+        for shape in possible_shapes(text):
             yield from ((*hit.span("secret"), shape.kind) for hit in shape.hits(text))
         yield from ((start, end, ASSIGNED) for start, end in assignments(text))
 

@@ -61,11 +61,19 @@ def without_lost_masks(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for i, word in enumerate(argv) if not missing_positions & {i, i - 1, i - 2})
 
 
+_ROOT = Path("/")
+
+
 def covering(mounts: Sequence[Mount], place: Path) -> Mount | None:
     """The mount that determines what is visible at `place`: the deepest one at or above it."""
-    above = [mount for mount in mounts if place.is_relative_to(mount.target)]
-    # of two at the same depth the later one counts, as in `mount_options`
-    return max(reversed(above), key=lambda mount: len(mount.target.parts), default=None)
+    # compared as texts, since each start of a sandbox compares thousands of pairs
+    text, found, longest = f"{place}/", None, 0
+    for mount in mounts:
+        target = f"{mount.target}/" if mount.target != _ROOT else "/"
+        # of two at the same place the later one counts, as in `mount_options`
+        if len(target) >= longest and text.startswith(target):
+            found, longest = mount, len(target)
+    return found
 
 
 def masked_links(places: Iterable[Path], mounts: Sequence[Mount]) -> list[Mount]:
