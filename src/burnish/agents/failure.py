@@ -21,6 +21,13 @@ _NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 
+_SESSION_GONE = re.compile(
+    r"no (?:conversation|rollout|session|saved session)s? found"
+    r"|(?:session|conversation|thread)\b[^\n]{0,80}\b(?:not found|does not exist|no longer exists)"
+    r"|(?:unknown|invalid) session|could not (?:find|resume) (?:the )?session",
+    re.IGNORECASE,
+)
+
 
 def failure(who: str, message: str, *, status: int | None = None, cut: bool = False, login: str = "") -> AgentFailure:
     """`cut`: the answer broke off, which the next one may not."""
@@ -111,6 +118,11 @@ def _verdicts(text: str) -> set[str]:
 def is_failed(result: Json) -> bool:
     """Does a result line report an error? Neither of its two marks is reliable alone."""
     return bool(result.get("is_error")) or str(result.get("subtype") or "").lower().startswith("error")
+
+
+def is_session_gone(message: str) -> bool:
+    """Whether a program says that it does not know the session that it was to resume."""
+    return bool(_SESSION_GONE.search(message))
 
 
 def no_answer(text: str) -> bool:

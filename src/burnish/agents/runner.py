@@ -11,7 +11,7 @@ from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, SetsHomeSettings
 from burnish.agents.confined_login import ConfinedLogins, linked_home
-from burnish.agents.failure import in_short
+from burnish.agents.failure import in_short, is_session_gone
 from burnish.agents.limit_wait import LimitWait
 from burnish.agents.monitor import Beyond, Spending, Watchdog
 from burnish.agents.program import agent_environment, located
@@ -186,6 +186,12 @@ class AgentRunner:
                 # The attempt does not count: nothing was asked.
                 attempt -= 1
                 _insist_on_budget(watch, entry.name, failed)
+                continue
+            if question.request.session and is_session_gone(answer.what):
+                words = f"The session of {entry.name} is gone: it begins a new one with the full prompt."
+                watch.on_setback(Setback(entry.name, words, "lost its session", warning=True))
+                question = self._question(replace(request, session=None, session_usage=None), entry)
+                attempt -= 1
                 continue
             # neither another attempt nor another agent would help
             if full := full_disk_failure(entry.name, (request.cwd, self._lock_dir), f"{answer.what}\n{answer.output}"):
