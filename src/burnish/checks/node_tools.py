@@ -156,9 +156,9 @@ def _needs_build(place: ProjectFolder, package: Mapping[str, Any]) -> tuple[str,
     has_sources = any(path.startswith("src/") for path in place.paths)
     # `init` does not list the files of such a folder, even if they are committed.
     sources = {path for path in place.paths if not (has_sources and _BUILD_FOLDER.match(path))}
-    tracked = {path[:end] for path in sources for end in _slashes(path)}
+    source_folders = {path[:end] for path in sources for end in _slashes(path)}
     for path in dict.fromkeys(_paths_of_tests(place, package, str(scripts["test"]))):
-        folder = next((path[:end] for end in _slashes(f"{path}/") if path[:end] not in tracked), "")
+        folder = next((path[:end] for end in _slashes(f"{path}/") if path[:end] not in source_folders), "")
         if not folder or folder in sources or _FOREIGN.search(folder):
             continue
         if place.ignores(f"{folder}/"):

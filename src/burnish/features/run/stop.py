@@ -34,8 +34,8 @@ def stop(app: App, task_id: int | None = None) -> StopReport:
             raise NotFound(f"Task {task_id} is not being run.", hint="`burnish status` shows what runs.")
         _write(_task_request(app.home, app.key, task_id))
         return StopReport(task=task)
-    held = {task.runner for task in app.store.tasks(app.key, brief=True) if task.runner}
-    cards = [card for card in app.store.runners() if card.get("project") == app.key or card["id"] in held]
+    busy_runners = {task.runner for task in app.store.tasks(app.key, brief=True) if task.runner}
+    cards = [card for card in app.store.runners() if card.get("project") == app.key or card["id"] in busy_runners]
     alive = tuple(card for card in cards if not app.event_log.is_dead(str(card["id"])))
     if not alive:
         raise NotFound("No run of this project is under way.", hint="`burnish status` shows its tasks.")
