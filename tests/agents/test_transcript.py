@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from burnish.agents.registry import AGENTS
 from burnish.agents.steps import ReportsSteps, RowBuilder, Said, Step, ToolEnded, ToolStarted
 from burnish.agents.transcript import CUT, MAX_ROWS, read_rows, transcript_file, writer_for
-from burnish.core.transcript import Row, RowKind
+from burnish.core.transcript import MAX_TEXT_LENGTH, Row, RowKind
+from testing.attack_counts import CountAttacks
 
 SAMPLES = Path(__file__).parent / "samples"
 WITH_EVENTS = [name for name, agent in AGENTS.items() if isinstance(agent, ReportsSteps)]
@@ -134,6 +135,32 @@ def test_a_secret_is_removed_before_a_line_is_cut(tmp_path: Path) -> None:
     stdout = events({"type": "item.completed", "item": command})
     rows = transcript(tmp_path, "codex", stdout, lambda text: text.replace("k3y-k3y-k3y", "[key]"))[1]
     assert "k3y" not in rows[0].detail and rows[0].detail.startswith("xxx")
+
+
+@pytest.mark.parametrize("cut_at", [1, 15, 29])
+def test_a_secret_in_pieces_is_removed_before_a_message_is_cut(
+    tmp_path: Path, cut_at: int, count_attacks: CountAttacks
+) -> None:
+    secret = "sk-test-0123456789-abcdefghijk"
+    text = "x" * (MAX_TEXT_LENGTH - cut_at) + secret
+    pieces = [text[: MAX_TEXT_LENGTH - 5], *text[MAX_TEXT_LENGTH - 5 :], " rest"]
+    message = [{"type": "message", "role": "assistant", "content": piece, "delta": True} for piece in pieces]
+    _, rows = transcript(tmp_path, "gemini", events(*message), lambda said: said.replace(secret, "[secret]"))
+    # the keys of an object that a tool gets are text, too
+    answer = {"type": "tool_use", "id": "t", "name": "StructuredOutput", "input": {text: 1}}
+    event = {"type": "assistant", "message": {"content": [answer]}}
+    _, more = transcript(tmp_path / "b", "claude", events(event), lambda said: said.replace(secret, "[secret]"))
+    shown = [row.text for row in (*rows, *more) if secret[:cut_at] in row.text]
+    count_attacks("see a cut secret in a transcript", 2, len(shown))
+    assert len(rows) == len(more) == 1 and shown == []
+    assert max(len(row.text) for row in (*rows, *more)) <= MAX_TEXT_LENGTH
+
+
+def test_a_message_in_endless_pieces_is_bounded() -> None:
+    builder = RowBuilder()
+    for _ in range(300):
+        assert not list(builder.add(Said("x" * 10_000, is_piece=True)))
+    assert len(next(builder.end()).text) <= 1_010_000
 
 
 def test_a_transcript_has_an_end_and_names_the_raw_output(tmp_path: Path) -> None:

@@ -154,9 +154,11 @@ def _counts(result: Json) -> dict[str, TokenCount]:
 
 
 def _failure(result: Json, text: str, call: FinishedCall) -> AgentFailure:
-    message = text_or_empty(result.get("error")) or text
+    error = text_or_empty(result.get("error"))
+    message = error or text
     if result.get("died"):
         last = [line.strip() for line in call.stderr.split("\n") if line.strip()][-1:]
         message = ": ".join([message, *last])
     status = number(result.get("status")) or None
-    return failure("The agent", message, status=status, cut=bool(result.get("cut")), login=_LOGIN)
+    is_cut, is_program_error = bool(result.get("cut")), bool(error)
+    return failure("The agent", message, status=status, cut=is_cut, login=_LOGIN, is_program_error=is_program_error)

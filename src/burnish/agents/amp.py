@@ -79,7 +79,8 @@ class AmpAgent:
         text = text_or_empty(result.get("result"))
         if call.exit_code != 0 or is_failed(result) or not text or no_answer(text):
             message = text_or_empty(result.get("error")) or text
-            return failure("amp", message, cut=not message and not is_failed(result), login=login)
+            has_failed = is_failed(result)
+            return failure("amp", message, cut=not message and not has_failed, login=login, is_program_error=has_failed)
         return AgentReply(text, provider="amp", session=text_or_empty(result.get("session_id")) or None)
 
     def steps(self, event: Json) -> Iterable[Step]:

@@ -141,7 +141,13 @@ class ClaudeAgent:
         if is_failed(result) or call.exit_code != 0 or no_answer(result_text):
             status = result.get("api_error_status")
             message = result_text or ", ".join(map(str, result.get("errors") or ())) or str(result.get("subtype"))
-            return failure("claude", message, status=status if isinstance(status, int) else None, login=_LOGIN)
+            return failure(
+                "claude",
+                message,
+                status=status if isinstance(status, int) else None,
+                login=_LOGIN,
+                is_program_error=is_failed(result),
+            )
         if problem := structured_conflict("claude", result, "structured_output"):
             return problem
         answer = result.get("structured_output")

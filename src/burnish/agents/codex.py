@@ -221,7 +221,8 @@ def _failed(problem: str, call: FinishedCall) -> AgentFailure:
         return missing_answer("codex", call, login=_LOGIN)
     # after several attempts, the message contains the HTTP status of the attempts
     status = re.search(r"status (\d{3})", problem)
-    return failure("codex", problem, status=int(status[1]) if status else None, login=_LOGIN)
+    code = int(status[1]) if status else None
+    return failure("codex", problem, status=code, login=_LOGIN, is_program_error=True)
 
 
 def _tokens(usage: Any) -> TokenCount:

@@ -109,8 +109,14 @@ class CopilotAgent:
             return unreadable("copilot", call, stream, -1) or missing_answer("copilot", call, login=_LOGIN)
         if call.exit_code != 0 or problem or dig(result, "exitCode") != 0 or no_answer(text):
             status = dig(problem, "statusCode")
-            message = text_or_empty(dig(problem, "message")) or text or text_or_empty(call.stderr)
-            return failure("copilot", message, status=status if isinstance(status, int) else None, login=_LOGIN)
+            error = text_or_empty(dig(problem, "message"))
+            return failure(
+                "copilot",
+                error or text or text_or_empty(call.stderr),
+                status=status if isinstance(status, int) else None,
+                login=_LOGIN,
+                is_program_error=bool(error),
+            )
         if damage := unreadable("copilot", call, stream, answer_at):
             return damage
         if was_cancelled:

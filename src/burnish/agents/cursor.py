@@ -76,7 +76,8 @@ class CursorAgent:
         result = results[max(results)]
         text = text_or_empty(result.get("result"))
         if call.exit_code != 0 or is_failed(result) or not text or no_answer(text):
-            return failure("cursor", text, cut=not text and not is_failed(result), login=login)
+            has_failed = is_failed(result)
+            return failure("cursor", text, cut=not text and not has_failed, login=login, is_program_error=has_failed)
         return AgentReply(text, provider="cursor", session=text_or_empty(result.get("session_id")) or None)
 
     def steps(self, event: Json) -> Iterable[Step]:

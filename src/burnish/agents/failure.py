@@ -29,8 +29,20 @@ _SESSION_GONE = re.compile(
 )
 
 
-def failure(who: str, message: str, *, status: int | None = None, cut: bool = False, login: str = "") -> AgentFailure:
-    """`cut`: the answer broke off, which the next one may not."""
+def failure(
+    who: str,
+    message: str,
+    *,
+    status: int | None = None,
+    cut: bool = False,
+    login: str = "",
+    is_program_error: bool = False,
+) -> AgentFailure:
+    """`cut`: the answer broke off, which the next one may not.
+
+    `is_program_error`: the program itself reports the message as its error. Only such a message reports a usage limit:
+    in any other one, the words may be those of the model or of a tool's output.
+    """
     message = " ".join(message.split())[:300]
     code = status or _status_in(message)
     waits = code in _WAIT or code >= 500 if code else looks_transient(message)
@@ -42,7 +54,7 @@ def failure(who: str, message: str, *, status: int | None = None, cut: bool = Fa
         hint = login or hint
     elif code == 404 or re.search(r"\bmodel\b.{0,60}(?:not|unknown|invalid)", message, re.IGNORECASE):
         hint = f"Is the model's name right? {hint}"
-    limit = message if is_usage_limit(message) else ""
+    limit = message if is_program_error and is_usage_limit(message) else ""
     return AgentFailure(f"{who} failed: {reason.rstrip('.')}.", retryable=retryable, hint=hint, limit=limit)
 
 
@@ -53,7 +65,10 @@ def missing_answer(who: str, call: FinishedCall, *, login: str = "") -> AgentFai
         return AgentFailure(
             f"{who} ended without an answer.", retryable=True, hint="Everything it printed: `burnish log`."
         )
-    found = failure(who, f"{call.how}: {lines[-1] if lines else 'it printed nothing'}", login=login)
+    # A program that has begun may print the output of tools on stderr.
+    has_begun = bool(call.stdout.strip())
+    message = f"{call.how}: {lines[-1] if lines else 'it printed nothing'}"
+    found = failure(who, message, login=login, is_program_error=not has_begun)
     if found.retryable or not looks_transient(call.stderr):
         return found
     return replace(found, retryable=True)

@@ -132,10 +132,10 @@ class GeminiAgent:
         if result is None:
             return unreadable("gemini", call, stream, -1) or missing_answer("gemini", call, login=_LOGIN)
         if call.exit_code != 0 or result.get("status") != "success" or no_answer(text):
-            message = text_or_empty(dig(result, "error", "message")) or problem or text
+            error = text_or_empty(dig(result, "error", "message")) or problem
             # its exit code is the low byte of the server's status
             status = next((code for code in _STATUSES if code & 0xFF == call.exit_code), None)
-            return failure("gemini", message, status=status, login=_LOGIN)
+            return failure("gemini", error or text, status=status, login=_LOGIN, is_program_error=bool(error))
         # The answer comes in pieces: a damaged line anywhere in it may be one of them.
         if damage := unreadable("gemini", call, stream, before_answer, pieces):
             return damage

@@ -101,6 +101,7 @@ class LlmAgent:
                 status=status,
                 cut=bool(result.get("cut")),
                 login=_LOGIN,
+                is_program_error=True,
             )
         text = text_or_empty(result.get("text"))
         if not text:

@@ -135,7 +135,8 @@ class OpencodeAgent:
         if problem is not None:
             status = dig(problem, "data", "statusCode")
             message = text_or_empty(dig(problem, "data", "message")) or text_or_empty(dig(problem, "name"))
-            return failure("opencode", message, status=status if isinstance(status, int) else None, login=_LOGIN)
+            code = status if isinstance(status, int) else None
+            return failure("opencode", message, status=code, login=_LOGIN, is_program_error=True)
         if damage := unreadable("opencode", call, stream, answer_at):
             return damage
         if call.exit_code != 0 or not steps:
@@ -184,7 +185,8 @@ class OpencodeAgent:
         if max(breaks, len(refusals)) < _MOST_TRIES:
             return None
         message = refusals[-1] if refusals else "the answer broke off"
-        return failure("opencode", f"{message}, {_MOST_TRIES} times", cut=True, login=_LOGIN)
+        words = f"{message}, {_MOST_TRIES} times"
+        return failure("opencode", words, cut=True, login=_LOGIN, is_program_error=bool(refusals))
 
 
 def _milliseconds(time: str) -> float:

@@ -140,6 +140,9 @@ class AgentCall:
         call = self._spoken(folder, record)
         stdout = call.stdout
         answer = self.agent.read(call)
+        if isinstance(answer, AgentFailure) and not call.exit_code:
+            # It ended well, or a signal ended it: a process that it started may have written the message.
+            answer = replace(answer, limit="")
         if isinstance(answer, AgentReply):
             answer = self._without_one_verdict(call, answer.text) or answer
         if isinstance(answer, AgentFailure):

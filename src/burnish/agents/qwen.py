@@ -124,7 +124,7 @@ class QwenAgent:
         # a wrong key ends with exit code 0, no error flag, and the error as the answer
         if call.exit_code != 0 or is_failed(result) or no_answer(text):
             message = text or text_or_empty(dig(result, "error", "message")) or str(result.get("subtype"))
-            return failure("qwen", message, status=_status(message), login=_LOGIN)
+            return failure("qwen", message, status=_status(message), login=_LOGIN, is_program_error=is_failed(result))
         if problem := structured_conflict("qwen", result, "structured_result"):
             return problem
         if not text:

@@ -19,6 +19,9 @@ _MAX_LINES = 12
 _MAX_LINE_LENGTH = 200
 # tools that run at the same time
 _MAX_RUNNING = 100
+# characters of a message that comes in pieces, and of an action, before secrets are redacted; `shortened` cuts more
+_MAX_MESSAGE_LENGTH = 1_000_000
+_MAX_ACTION_LENGTH = 64_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +102,25 @@ def tool_row(name: str, values: Mapping[str, Any], relative: Callable[[str], str
     if short in _SILENT:
         return None
     if short == "structuredoutput":
-        return _row(RowKind.SAID, json.dumps(values, ensure_ascii=False))
+        return Row(RowKind.SAID, json.dumps(values, ensure_ascii=False))
     kind = _KIND_OF.get(short, RowKind.USED)
     path, command = relative(_first(values, _PATH_KEYS)), _first(values, _COMMAND_KEYS)
     match kind:
         case RowKind.RAN if command:
-            return _row(kind, relative(plain_command(command)))
+            return Row(kind, relative(plain_command(command)))
         case RowKind.EDITED if path or "patch" in short:
-            return _row(kind, path or _patched_files(values, relative), _changed_lines(values))
+            return Row(kind, path or _patched_files(values, relative), _changed_lines(values))
         case RowKind.READ if path:
-            return _row(kind, path)
+            return Row(kind, path)
         case RowKind.SEARCHED:
             what = _first(values, _SEARCH_KEYS)
-            return _row(kind, f"{what} in {path}" if what and path else what or path or name)
+            return Row(kind, f"{what} in {path}" if what and path else what or path or name)
         case RowKind.ASKED:
-            return _row(kind, _first(values, _QUESTION_KEYS))
+            return Row(kind, _first(values, _QUESTION_KEYS))
         case RowKind.THOUGHT:
-            return _row(kind, _first(values, ("thought", "text")))
+            return Row(kind, _first(values, ("thought", "text")))
     what = path or command or _first(values, (*_SEARCH_KEYS, *_QUESTION_KEYS, "description"))
-    return _row(RowKind.USED, f"{name} {first_line(what)}".strip())
+    return Row(RowKind.USED, f"{name} {first_line(what)}".strip())
 
 
 def plain_command(command: str) -> str:
@@ -173,8 +176,9 @@ def _shorten_lines(lines: list[str], *, from_end: bool = False) -> str:
     return "\n".join(part)
 
 
-def _row(kind: RowKind, text: str, detail: str = "") -> Row:
-    return Row(kind, text[:MAX_TEXT_LENGTH], detail[:MAX_DETAIL_LENGTH])
+def shortened(row: Row) -> Row:
+    """Within the limits of a row. Not before secrets are redacted: a part of one cannot be found any more."""
+    return replace(row, text=row.text[:MAX_TEXT_LENGTH], detail=row.detail[:MAX_DETAIL_LENGTH])
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -187,6 +191,7 @@ class RowBuilder:
     # folders whose prefix is left out of paths: the workspace, the checkout
     roots: tuple[str, ...] = ()
     _message: list[str] = field(default_factory=list)
+    _message_length: int = 0
     _is_thought: bool = False
     _running: dict[str, Row] = field(default_factory=dict)
     # the last message or problem: some programs print it twice
@@ -197,7 +202,9 @@ class RowBuilder:
             case Said(text, is_piece, is_thought):
                 if self._message and self._is_thought is not is_thought:
                     yield from self._message_row()
-                self._message.append(text)
+                if self._message_length < _MAX_MESSAGE_LENGTH:
+                    self._message.append(text)
+                    self._message_length += len(text)
                 self._is_thought = is_thought
                 if not is_piece:
                     yield from self._message_row()
@@ -207,6 +214,7 @@ class RowBuilder:
                 if row is not None and id not in self._running:
                     if len(self._running) >= _MAX_RUNNING:
                         self._running.pop(next(iter(self._running)))
+                    row = replace(row, text=row.text[:_MAX_ACTION_LENGTH])
                     self._running[id] = row
                     yield replace(row, is_running=True)
             case ToolEnded(id, output, exit_code, has_failed):
@@ -217,7 +225,7 @@ class RowBuilder:
                 yield from self._message_row()
                 if text.strip() and text.strip() != self._last:
                     self._last = text.strip()
-                    yield _row(RowKind.ERROR, self._last)
+                    yield Row(RowKind.ERROR, self._last)
 
     def end(self) -> Iterator[Row]:
         """The rest, when the program has ended."""
@@ -235,9 +243,10 @@ class RowBuilder:
     def _message_row(self) -> Iterator[Row]:
         text, kind = "".join(self._message).strip(), RowKind.THOUGHT if self._is_thought else RowKind.SAID
         self._message.clear()
+        self._message_length = 0
         if text and text != self._last:
             self._last = text
-            yield _row(kind, text)
+            yield Row(kind, text)
 
     def _ended(self, row: Row, output: str, exit_code: int | None, has_failed: bool) -> Row:
         # the content of a file that was read is of no interest, an error is

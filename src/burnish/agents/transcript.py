@@ -13,7 +13,7 @@ from typing import Any
 from burnish.agents.base import Agent
 from burnish.agents.jsonlines import Json
 from burnish.agents.monitor import Meter, NewLines, parse_event
-from burnish.agents.steps import ReportsSteps, RowBuilder, Step
+from burnish.agents.steps import ReportsSteps, RowBuilder, Step, shortened
 from burnish.core.transcript import Row, RowKind, row_from_json
 from burnish.sanitize import clean_text
 
@@ -78,7 +78,9 @@ class TranscriptWriter:
             return self.redact(value)
         if isinstance(value, list):
             return [self._redacted(one) for one in value]
-        return {key: self._redacted(one) for key, one in value.items()} if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            return {self.redact(key): self._redacted(one) for key, one in value.items()}
+        return value
 
     def _take(self, rows: Iterator[Row]) -> None:
         finished_rows = []
@@ -93,7 +95,7 @@ class TranscriptWriter:
         use = self.meter.look() if self.meter and self.meter.counts else None
         # again: a message may come in several pieces
         text, detail = (clean_text(self.redact(text)) for text in (row.text, row.detail))
-        return replace(row, text=text, detail=detail, cost_usd=use.usd if use else None)
+        return shortened(replace(row, text=text, detail=detail, cost_usd=use.usd if use else None))
 
     def _store(self, rows: list[Row]) -> None:
         lines = []
