@@ -33,6 +33,7 @@ OTHER_COMMANDS = [
     ["hook", "install", "git"],
     ["hook", "uninstall", "git"],
     ["init"],
+    # a wait that ends, or never ends, is a decision of the person who pays
     ["limits", "--clear", "claude"],
     ["pr", "1"],
     ["projects", "forget", "1"],

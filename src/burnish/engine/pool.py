@@ -36,6 +36,8 @@ class Watch:
 
     # makes a failed task ready again
     retry: Callable[[Task], None]
+    # asked before each task
+    may_start: Callable[[], bool] = lambda: True
     clock: Callable[[], float] = time.monotonic
     # task → how often it was tried again, and when it is due
     tries: dict[int, int] = field(default_factory=dict)
@@ -125,6 +127,8 @@ class Pool:
             if self.most is not None and self.taken >= self.most:
                 return None
             if self.watch:
+                if not self.watch.may_start():
+                    return None
                 self._take_up(self.watch)
             task_ids = self._claimable_ids()
             task = None if task_ids == [] else self.deps.event_log.claim(task_ids)

@@ -128,6 +128,11 @@ def examine(found: FoundRepository, home: Path | None = None) -> CheckoutTrust:
     return trust
 
 
+def current_trust(trust: CheckoutTrust, home: Path) -> CheckoutTrust:
+    """The trust as it is now, for a run that goes on. What this process knows about the checkout stays as it is."""
+    return _read_trust(trust.found, home)
+
+
 def _read_trust(found: FoundRepository, home: Path | None) -> CheckoutTrust:
     acceptances = _read_acceptances(found, home or home_of())
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.errors import BurnishError
+from burnish.runtime.reader import refuse_inside_phase
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
@@ -28,6 +29,7 @@ class DetachedRun:
 
 def start_detached(app: App, argv: Sequence[str]) -> DetachedRun:
     """Start `burnish ARGV`. Raises with the end of its output if it ends at once with an error."""
+    refuse_inside_phase()
     folder = app.home / "projects" / app.key / "runs"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.log"

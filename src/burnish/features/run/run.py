@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,7 @@ from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.requests import RunReport, RunRequest
 from burnish.runtime.signals import stopping_on_signals
 from burnish.runtime.tasks import expire_waivers
+from burnish.runtime.trust import current_trust
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App
@@ -101,7 +102,8 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     # without ids and without --all: the next ready task, one
     most = None if request.everything or request.ids or request.watch else 1
     pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked, out=stops.stopped)
-    pool.watch = Watch(partial(_retry, app, deps)) if request.watch else None
+    if request.watch:
+        pool.watch = Watch(partial(_retry, app, deps), _StandingTrust(app, deps.progress.note).holds)
     with _watching(app, pool, stops, request.until, deps.runner):
         finished_tasks = pool.run(request.jobs)
     if not stops.asked:
@@ -214,6 +216,25 @@ def _why_waiting(app: App, task: Task) -> str:
     if not names and (first := app.event_log.later().get(task.id)):
         return f"it continues the branch of {first} ({app.store.task(app.key, first).status}), which has none yet"
     return f"it depends on {', '.join(names)}" if names else "another task was run first"
+
+
+@dataclass(slots=True)
+class _StandingTrust:
+    """A run that stands for days starts new tasks only while its checkout is trusted as it is."""
+
+    app: App
+    note: Callable[[str], None]
+    was_reported: bool = False
+
+    def holds(self) -> bool:
+        trust = current_trust(self.app.trust, self.app.home)
+        if trust.is_trusted:
+            self.was_reported = False
+            return True
+        if not self.was_reported:
+            self.was_reported = True
+            self.note(f"{trust.why.removesuffix(' Nothing was run.')} New tasks wait. {trust.remedy}")
+        return False
 
 
 def _retry(app: App, deps: Deps, task: Task) -> None:
