@@ -329,6 +329,8 @@ _LEFT_OUT = frozenset((*_CACHES, *_PRIVATE))
 _PACKAGES = frozenset("site-packages dist-packages node_modules registry mod .cache .rustup .pyenv .nvm".split())
 _PYTHON = re.compile(rb"#!.*\b(?:python|pypy)[\d.]*", re.I)
 _LIBRARY = (".so", ".a", ".dylib")
+# `mvn install` writes it beside what it installs; for downloads, the name has the id of the repository.
+_INSTALLED_BY_MAVEN = "maven-metadata-local.xml"
 
 
 def kept_files(layer: Path, home: Path, below: str = "") -> Iterator[str]:
@@ -357,6 +359,8 @@ def has_built_programs(home: Path) -> bool:
         folders[:] = [name for name in folders if name not in _PACKAGES and not (here / name / "pyvenv.cfg").is_file()]
         first_part = here.relative_to(home).parts[:1]
         visible = bool(first_part) and not first_part[0].startswith(".")
+        if _INSTALLED_BY_MAVEN in files:
+            return True
         for name in files:
             if (visible or here.name in ("bin", "sbin") or name.endswith(_LIBRARY)) and _is_built(here / name):
                 return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,8 @@ class Placement:
     made_at: float = 0.0
     # The home directory, and a folder with the files that set-up left in it, which checks see there.
     home: tuple[Path, Path] | None = None
+    # name of a check → parts of the home directory, each with the folder on disk that holds what the check wrote there
+    home_written: Callable[[str], Sequence[tuple[Path, Path]]] | None = None
 
     @classmethod
     def plain(
@@ -37,6 +39,9 @@ class Placement:
 
     def written_by(self, check: str) -> Path:
         return self.written(check) if self.written else self.files
+
+    def home_written_by(self, check: str) -> Sequence[tuple[Path, Path]]:
+        return self.home_written(check) if self.home_written else ()
 
 
 # -- tree paths -----------------------------------------------------------------------------------

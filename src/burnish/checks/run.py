@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from xml.parsers import expat
 
 from burnish.checks.checkout_programs import CheckoutProgram, program_problem, started_elsewhere, with_program_report
 from burnish.checks.command_line import uncommitted_only
 from burnish.checks.go_test import plain_output
+from burnish.checks.import_origins import runs_tests
 from burnish.checks.import_report import import_hint, imported_elsewhere, unreported_imports, with_import_report
 from burnish.checks.outcome import error_report, report_of, tail_of
 from burnish.checks.placement import Placement
 from burnish.checks.reading import iterate_lines
-from burnish.checks.report_formats import report_file_stats
+from burnish.checks.report_formats import FileStats, report_file_stats
 from burnish.checks.runners import prepare
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
+from burnish.folder_walk import walk_folders
 from burnish.proc.run import Command, ProgramMissing, ShimLost, StopToken, run
+from burnish.regular_files import read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,7 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
         return error_report(spec, uncommitted_reason)
     env = with_import_report(spec, report_dir, _with_own_programs(context.env, place, spec.cwd), context.place)
     env, programs = with_program_report(spec, context.place, report_dir, env)
+    maven = _maven_modules(spec, context.place)
     check = prepare(spec, report_dir=report_dir, env=env, root=context.place.files / spec.cwd)
     wrap = context.place.wrap
     reports = check.known.runner.tree_reports if check.known else None
@@ -102,7 +110,7 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
         # A secret may be split over two events.
         context.clean_output(call_dir)
         report = replace(report, tail=tail_of(exit_record.stdout, exit_record.stderr))
-    problem = _untested_problem(spec, context.place, report_dir, programs)
+    problem = _untested_problem(spec, context.place, report_dir, programs, maven)
     if not problem and (unreported_import := unreported_imports(spec, context.place, report_dir, env, report.tail)):
         problem = unreported_import, import_hint(is_confined=False)
     if problem:
@@ -113,11 +121,13 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
 
 
 def _untested_problem(
-    spec: CheckSpec, place: Placement, report_dir: Path, programs: Mapping[str, CheckoutProgram]
+    spec: CheckSpec, place: Placement, report_dir: Path, programs: Mapping[str, CheckoutProgram], maven: _MavenModules
 ) -> tuple[str, str] | None:
     """What the tests imported or started instead of the tree, and a hint; None if nothing."""
     if elsewhere := imported_elsewhere(report_dir, place.files, spec.cwd, place.path):
         return elsewhere, import_hint(is_confined=place.wrap is not None)
+    if copy := _installed_copy(spec, place, maven):
+        return copy, _COPY_HINT
     program = started_elsewhere(report_dir, programs)
     return program_problem(program, is_confined=place.wrap is not None) if program else None
 
@@ -157,3 +167,128 @@ def _from_root(report: CheckReport, place: Placement, cwd: str) -> CheckReport:
     failures = tuple(replace(one, file=from_root(one.file)) for one in report.failures)
     remarks = tuple(replace(one, file=from_root(one.file)) for one in report.remarks)
     return replace(report, failures=failures, remarks=remarks)
+
+
+# -- copies of Maven modules ----------------------------------------------------------------------
+# Finds tests of Maven that use an installed copy of a module of the tree instead of its sources.
+#
+# A module outside of the reactor (`mvn -pl app test`, `cd app && mvn test`) comes from the local repository, where
+# `mvn install` in the user's checkout left a copy. Reports of surefire and failsafe name the class path of the tests.
+
+_MAVEN_REPORTS = (("target/surefire-reports", "TEST-"), ("target/failsafe-reports", "TEST-"))
+_NO_POMS = frozenset(("node_modules", "target", "src"))
+_CLASS_PATH = re.compile(rb"<property name=\"(?:surefire\.test|java)\.class\.path\" value=\"([^\"]*)\"")
+_POM_BYTES = 1024 * 1024
+# project/parent/groupId
+_POM_LEVELS = 3
+_REPORT_BYTES = 4 * 1024 * 1024
+
+_COPY_HINT = (
+    "Test the modules together (`mvn test` at the root, `mvn -pl app -am test`), or install the module in the test "
+    "command"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _MavenModules:
+    """The modules of a tree as (group, artifact, version), and the reports that were there before the check."""
+
+    modules: frozenset[tuple[str, str, str]] = frozenset()
+    before: tuple[FileStats, ...] = ()
+
+
+def _maven_modules(spec: CheckSpec, place: Placement) -> _MavenModules:
+    if place.checkout is None or spec.name == "origins" or not runs_tests(spec):
+        return _MavenModules()
+    modules = frozenset(_poms(place.files))
+    return _MavenModules(modules, _maven_reports(spec, place) if modules else ())
+
+
+def _maven_reports(spec: CheckSpec, place: Placement) -> tuple[FileStats, ...]:
+    return tuple(report_file_stats(place.written_by(spec.name), *reports) for reports in _MAVEN_REPORTS)
+
+
+def _poms(tree: Path) -> Iterator[tuple[str, str, str]]:
+    for folder, folders, files in walk_folders(tree):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_POMS]
+        if "pom.xml" in files and (data := read_regular(Path(folder, "pom.xml"), longest=_POM_BYTES)):
+            found = _pom_elements(data)
+            group = found.get("project/groupId") or found.get("project/parent/groupId", "")
+            version = found.get("project/version") or found.get("project/parent/version", "")
+            if artifact := found.get("project/artifactId"):
+                yield group, artifact, version
+
+
+def _pom_elements(data: bytes) -> dict[str, str]:
+    """The texts of the first levels of a POM by path; what comes before an error in the file, if it has one."""
+    path: list[str] = []
+    found: dict[str, str] = {}
+
+    def start(name: str, _attributes: dict[str, str]) -> None:
+        path.append(name)
+
+    def end(_name: str) -> None:
+        path.pop()
+
+    def text(value: str) -> None:
+        if len(path) <= _POM_LEVELS and value.strip():
+            found.setdefault("/".join(path), value.strip())
+
+    def doctype(*_: object) -> None:
+        raise ValueError("entities can expand without limit")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = text, doctype
+    with suppress(expat.ExpatError, ValueError, LookupError):
+        parser.Parse(data, True)
+    return found
+
+
+def _installed_copy(spec: CheckSpec, place: Placement, maven: _MavenModules) -> str:
+    """The copy of a module of the tree on the class path of the tests, as a problem; "" if there is none."""
+    if not maven.modules:
+        return ""
+    for before, now in zip(maven.before, _maven_reports(spec, place), strict=True):
+        for report in (path for path, stats in now.items() if before.get(path) != stats):
+            for jar in _class_path(report):
+                module = next((one for one in maven.modules if _is_of(jar, one)), None)
+                if module and _is_foreign_copy(Path(jar), spec.name, place):
+                    group, artifact, _ = module
+                    return f"they use the installed copy of {group}:{artifact}, {jar}, instead of its sources"
+    return ""
+
+
+def _class_path(report: Path) -> list[str]:
+    try:
+        with report.open("rb") as file:
+            found = _CLASS_PATH.findall(file.read(_REPORT_BYTES))
+    except OSError:
+        return []
+    texts = [html.unescape(value.decode("utf-8", "replace")) for value in found]
+    return list(dict.fromkeys(word for text in texts for word in text.split(os.pathsep) if word.endswith(".jar")))
+
+
+def _is_of(jar: str, module: tuple[str, str, str]) -> bool:
+    """True for `…/org/example/calc/1.0/calc-1.0.jar`. A version with a property can be any version."""
+    group, artifact, version = module
+    folder = "/" if "${" in group else f"/{group.replace('.', '/')}/"
+    start = rf"{re.escape(folder)}{re.escape(artifact)}/"
+    middle = r"[^/]+" if "${" in version or not version else re.escape(version)
+    return re.search(rf"{start}{middle}/{re.escape(artifact)}-[^/]+\.jar$", jar) is not None
+
+
+def _is_foreign_copy(jar: Path, check: str, place: Placement) -> bool:
+    """False for a copy that was installed from this tree: by set-up, by the build or by the test command."""
+    real = Path(os.path.realpath(jar))
+    if real.is_relative_to(place.path.resolve()):
+        return False  # a repository in the tree
+    layers = [*place.home_written_by(check), *([place.home] if place.home else [])]
+    for folder, layer in layers:
+        if real.is_relative_to(folder) and os.path.lexists(layer / real.relative_to(folder)):
+            return False
+    try:
+        return place.made_at == 0 or real.stat().st_mtime < place.made_at
+    except OSError:
+        return False

@@ -40,6 +40,8 @@ class CheckTree:
     scratch: Path
     overlays: bool
     uppers: dict[str, Path] = field(default_factory=dict)
+    # per check, the layers of the package caches in the home directory
+    home_uppers: dict[str, list[tuple[Path, Path]]] = field(default_factory=dict)
     build: list[Path] = field(default_factory=list)
     made_at: float = field(default_factory=time.time)
     # Folders on disk for the parts of the home directory that set-up writes to, by relative path.
@@ -70,6 +72,7 @@ class CheckTree:
             checkout=self.project.root,
             made_at=self.made_at,
             home=(self.sandbox.home.resolve(), self.environment.home) if self.environment.home else None,
+            home_written=lambda name: self.home_uppers.get(name, ()),
         )
 
     def confined_argv(
@@ -84,12 +87,12 @@ class CheckTree:
         packages = show_package_caches(
             self.sandbox.home, env, self.scratch, programs=True, added_files=self.environment.home
         )
+        written = (one for one in packages.mounts if one.mode == "write")
+        layers = [(mount.target, one.upper) for one, mount in zip(packages.overlays, written, strict=True)]
+        self.home_uppers[name] = layers
         if self.direct:
             root = self.sandbox.home.resolve()
-            written_parts = zip(packages.overlays, (one for one in packages.mounts if one.mode == "write"), strict=True)
-            self.home_parts.update(
-                {mount.target.relative_to(root).as_posix(): one.upper for one, mount in written_parts}
-            )
+            self.home_parts.update({target.relative_to(root).as_posix(): upper for target, upper in layers})
         mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git"), *packages.mounts]
         mounts += [Mount(self.path / one, "empty") for one in self._hidden_caches()] if overlays else []
         inside = enclose(
