@@ -218,6 +218,23 @@ def test_a_module_of_the_repository_that_go_vendored_is_that_of_the_change(tmp_p
 
 
 @pytest.mark.long
+def test_a_package_of_the_repository_that_composer_copied_is_that_of_the_change(tmp_path: Path) -> None:
+    """As composer does it for a repository `{"type": "path", "options": {"symlink": false}}`."""
+    files = {
+        ".gitignore": f"{IGNORES['.gitignore']}vendor\n",
+        "composer.json": '{"require": {"x/lib": "*"}, "repositories": [{"type": "path", "url": "lib"}]}',
+        "installed": '{"packages": [{"name": "x/lib", "dist": {"type": "path", "url": "lib"}}], "dev": true}',
+        "lib/composer.json": '{"name": "x/lib"}',
+        "lib/Calc.php": "<?php function add($a, $b) { return a + b; }\n",
+        "tests/test_built.py": READS.format("vendor/x/lib/Calc.php"),
+    }
+    words = "mkdir -p vendor/composer vendor/x && cp installed vendor/composer/installed.json && cp -r lib vendor/x"
+    lab = make(tmp_path, confined=False, files=files, compile_words=words)
+    lab.agent("robot", break_file("lib/Calc.php"))
+    assert run(lab) == "blocked"
+
+
+@pytest.mark.long
 def test_a_patch_of_a_package_is_an_input_of_the_environment(tmp_path: Path) -> None:
     files = {
         ".gitignore": f"{IGNORES['.gitignore']}node_modules\n",

@@ -163,10 +163,25 @@ def has_copied_project(root: Path) -> bool:
 
 
 def has_vendored_sources(root: Path, contents: Mapping[str, bytes | None]) -> bool:
-    """True if `go mod vendor` copied a local module (`replace … => ./lib`), since Go then builds the copy."""
-    folders = [path.rpartition("/")[0] for path in contents if path.rpartition("/")[2] in ("go.mod", "go.work")]
+    """True if `vendor` holds a copy of a local module: by `go mod vendor` (`replace … => ./lib`), or by composer."""
+    names = [path.rpartition("/") for path in contents]
+    folders = [folder for folder, _, name in names if name in ("go.mod", "go.work")]
     records = (read_regular(root / folder / "vendor" / "modules.txt") for folder in folders)
-    return any(record is not None and _LOCAL_MODULE.search(record) for record in records)
+    if any(record is not None and _LOCAL_MODULE.search(record) for record in records):
+        return True
+    return any(_has_copies_of_composer(root / folder) for folder, _, name in names if name == "composer.json")
+
+
+def _has_copies_of_composer(project: Path) -> bool:
+    """True if composer copied a package of a `path` repository; by default it makes a link."""
+    packages = _json(read_regular(project / "vendor/composer/installed.json")).get("packages")
+    for package in packages if isinstance(packages, list) else ():
+        dist = package.get("dist") if isinstance(package, dict) else None
+        if isinstance(dist, dict) and dist.get("type") == "path":
+            place = project / "vendor" / str(package.get("name"))
+            if place.is_dir() and not place.is_symlink():
+                return True
+    return False
 
 
 def _is_copy(origin: Mapping[str, Any]) -> bool:
