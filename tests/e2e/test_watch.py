@@ -14,14 +14,20 @@ from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Spec, Task
 from burnish.engine.pool import RETRY_AFTER, Watch
 from burnish.errors import BadInput
+from burnish.store.store import Store
 from testing.attack_counts import CountAttacks
-from testing.lab import APPROVE, Lab
+from testing.lab import APPROVE, AUTHOR, Lab
 
 SLOW = "import time; time.sleep(60)"
 
 
 def status(lab: Lab, number: int) -> str:
     return str(lab.task(number)["status"])
+
+
+def runners(lab: Lab) -> list[str]:
+    with Store.open(Path(lab.env["BURNISH_HOME"])) as store:
+        return [str(card["id"]) for card in store.runners()]
 
 
 def test_tasks_that_are_added_or_answered_meanwhile_are_run_until_somebody_stops_it(tmp_path: Path) -> None:
@@ -104,6 +110,66 @@ def test_a_detached_run_goes_on_and_writes_its_output_to_a_file(tmp_path: Path) 
     log = Path(out.split("Output: ")[1].strip())
     lab.until(lambda: "verified" in log.read_text())
     assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+def test_a_request_that_a_killed_run_did_not_take_stops_no_later_run(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=SLOW)
+    lab.add("Slow")
+    run = lab.start("run", "1")
+    lab.until(lambda: lab.calls())
+    runner = runners(lab)[0]
+    run.kill()
+    run.communicate(timeout=30)
+    folder = Path(lab.env["BURNISH_HOME"]) / "stop"
+    folder.mkdir(exist_ok=True)
+    for name in (f"task-{runner}-1", f"run-{runner}", "task-another-form-1"):
+        (folder / name).touch()
+    lab.agent("robot", AUTHOR)
+    lab.agent("judge", APPROVE)
+    lab.burnish("run", "1")
+    assert status(lab, 1) == "verified" and not list(folder.iterdir())
+
+
+@pytest.mark.slow
+def test_a_task_that_is_stopped_is_left_alone_by_every_run_until_a_person_continues_it(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=SLOW, judge=APPROVE)
+    lab.add("Slow")
+    runs = [lab.start("run", "--watch") for _ in range(2)]
+    lab.until(lambda: status(lab, 1) == "in_progress" and lab.calls())
+    lab.until(lambda: len(runners(lab)) == 2)
+    lab.burnish("stop", "1")
+    lab.until(lambda: lab.task(1)["error"] == "INTERRUPTED")
+    time.sleep(2.5)
+    assert len(lab.calls()) == 1
+    # a person cancels it, and takes that back
+    lab.agent("robot", AUTHOR)
+    lab.burnish("cancel", "1")
+    lab.burnish("retry", "1", "--later")
+    lab.until(lambda: status(lab, 1) == "verified")
+    lab.burnish("stop")
+    for run in runs:
+        run.communicate(timeout=60)
+
+
+def test_a_run_that_stands_has_a_worker_for_tasks_that_are_added_later(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=SLOW)
+    lab.add("First")
+    run = lab.start("run", "--watch", "-j", "2")
+    lab.until(lambda: status(lab, 1) == "in_progress")
+    lab.add("Second")
+    lab.until(lambda: status(lab, 2) == "in_progress")
+    lab.burnish("stop")
+    run.communicate(timeout=60)
+
+
+def test_a_detached_run_imports_nothing_from_the_checkout(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    lab.repo.commit({"dataclasses.py": "import pathlib; pathlib.Path('imported').touch()\n"}, "a module")
+    lab.add("Add division")
+    lab.burnish("run", "--all", "--detach")
+    lab.until(lambda: status(lab, 1) == "verified")
+    assert not (lab.repo.path / "imported").exists()
 
 
 def failed(error: ErrorCode) -> Task:

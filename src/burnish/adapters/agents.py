@@ -65,6 +65,11 @@ class StopTokens:
         """The tasks with a requested stop, whether they had started or not."""
         return frozenset(id for id, token in list(self.tokens.items()) if token.requested)
 
+    def forget(self, task_id: int) -> None:
+        """The task may be run again."""
+        if not self.asked:
+            self.tokens.pop(task_id, None)
+
     def request(self, *, now: bool = False) -> None:
         self.asked = True
         self.everything.request(now=now)

@@ -108,7 +108,9 @@ def next_time(text: str) -> datetime:
         raise BadInput(f"{text!r} is not a time of day.", hint="Use HH:MM, for example --until 07:00.")
     now = datetime.now(UTC).astimezone()
     then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    return then if then > now else then + timedelta(days=1)
+    then = then if then > now else then + timedelta(days=1)
+    # with the difference to UTC of that day
+    return then.replace(tzinfo=None).astimezone()
 
 
 def _detach(app: App, request: RunRequest, until: str | None) -> int:

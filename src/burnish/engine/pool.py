@@ -44,6 +44,10 @@ class Watch:
     due: dict[int, float] = field(default_factory=dict)
     # task → its last change when it ended: a later one is a person's
     last_changes: dict[int, str] = field(default_factory=dict)
+    # lets a task be run again that was stopped
+    readmit: Callable[[int], None] = lambda task_id: None
+    # stopped task → its last change since
+    stopped: dict[int, str] = field(default_factory=dict)
 
     def ended(self, task: Task, last_change: str) -> None:
         self.last_changes[task.id] = last_change
@@ -88,7 +92,8 @@ class Pool:
     def run(self, jobs: int) -> list[Task]:
         """Blocks until every worker is out of work."""
         # a worker beyond the tasks there are, or can be minded by one machine, would only take memory
-        workers = 1 if jobs <= 1 else max(1, min(jobs, len(self.deps.event_log.tasks()), MOST_WORKERS))
+        most_tasks = MOST_WORKERS if self.watch else len(self.deps.event_log.tasks())
+        workers = 1 if jobs <= 1 else max(1, min(jobs, most_tasks, MOST_WORKERS))
         slots = self.deps.worker_slots
         slots.limit = workers
         threads = [self._start_worker(number) for number in range(workers)]
@@ -157,8 +162,21 @@ class Pool:
             if now.id in due_ids and now.status is Status.FAILED:
                 watch.retry(now)
                 self.done.remove(task)
+            elif now.id in due_ids and now.status in RUNNING:
+                # its failure could not be recorded
+                self.done.remove(task)
             elif now.updated_at != watch.last_changes.get(now.id):
                 self.done.remove(task)
+        for task_id in self.out():
+            self._readmit_if_changed(watch, fresh.get(task_id))
+
+    def _readmit_if_changed(self, watch: Watch, task: Task | None) -> None:
+        """A task that was stopped or cancelled may be run again when a person has changed it since."""
+        if task is None or task.runner or task.id in self.running:
+            return
+        if watch.stopped.setdefault(task.id, task.updated_at) != task.updated_at:
+            del watch.stopped[task.id]
+            watch.readmit(task.id)
 
     def _limited_ids(self) -> set[int]:
         """Tasks in the backlog whose author may not be asked until its usage limit is reset."""

@@ -16,11 +16,15 @@ class WorkerSlots:
     busy: int = 0
     # task → calls that wait
     waiting: dict[int, int] = field(default_factory=dict)
+    # tasks whose wait has ended: they get a place before one that has not begun
+    returning: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        self._enter()
+        with self._changed:
+            self._changed.wait_for(lambda: self.busy < self.limit and not self.returning)
+            self.busy += 1
         try:
             yield
         finally:
@@ -45,13 +49,16 @@ class WorkerSlots:
                     del self.waiting[task_id]
             if is_last:
                 # a task that was stopped does not wait for a place, it ends
-                self._enter(is_patient=has_ended)
+                self._return(is_patient=has_ended)
 
-    def _enter(self, *, is_patient: bool = True) -> None:
+    def _return(self, *, is_patient: bool) -> None:
         with self._changed:
+            self.returning += is_patient
             if is_patient:
                 self._changed.wait_for(lambda: self.busy < self.limit)
+            self.returning -= is_patient
             self.busy += 1
+            self._changed.notify_all()
 
     def _leave(self) -> None:
         with self._changed:

@@ -36,7 +36,8 @@ def start_detached(app: App, argv: Sequence[str]) -> DetachedRun:
     with log.open("xb") as output:
         os.fchmod(output.fileno(), 0o600)
         process = subprocess.Popen(
-            [sys.executable, "-m", "burnish.cli", *argv],
+            # -P: no module of the checkout is imported
+            [sys.executable, "-P", "-m", "burnish.cli", *argv],
             cwd=app.repo.root,
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -35,7 +35,7 @@ from burnish.engine.restore_approval import restore_approval
 from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.errors import BurnishError, PhaseFailed, Refused
 from burnish.features.run.repair import heal
-from burnish.features.run.stop import take_request, take_task_requests
+from burnish.features.run.stop import remove_old_requests, take_request, take_task_requests
 from burnish.git.base import uncommitted
 from burnish.proc.identity import hold
 from burnish.review.templates import check_commit_message
@@ -103,7 +103,8 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     most = None if request.everything or request.ids or request.watch else 1
     pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked, out=stops.stopped)
     if request.watch:
-        pool.watch = Watch(partial(_retry, app, deps), _StandingTrust(app, deps.progress.note).holds)
+        is_trusted = _StandingTrust(app, deps.progress.note).holds
+        pool.watch = Watch(partial(_retry, app, deps), is_trusted, readmit=stops.forget)
     with _watching(app, pool, stops, request.until, deps.runner):
         finished_tasks = pool.run(request.jobs)
     if not stops.asked:
@@ -184,6 +185,7 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     notes += _uncounted(app, request)
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
+    remove_old_requests(app.home, app.event_log.is_dead)
     repair = heal(app)
     branches = settle_lost(app, repair.branches, repair.tips)
     notes += [*repair.notes, *branches.notes]
@@ -252,7 +254,7 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
         while not over.wait(0.5):
             if (until is not None and time.time() >= until) or take_request(app.home, runner):
                 stops.request()
-            for task_id in take_task_requests(app.home, app.key, pool.running):
+            for task_id in take_task_requests(app.home, runner):
                 stops.of(task_id).request()
             running = sorted(pool.running)
             try:

@@ -1,11 +1,13 @@
 """`burnish stop`: end runs, or one task of a run, from another terminal. The work is kept.
 
-A request is a file in the burnish home, which the run looks for twice a second.
+A request is a file in the burnish home, which the run looks for twice a second. Its name contains the id of the run,
+so that it never stops a later one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,17 +28,17 @@ class StopReport:
 
 
 def stop(app: App, task_id: int | None = None) -> StopReport:
-    """Ask the runs of this project to end, or the run of one task to let go of it. Raises if nothing is running."""
+    """Ask the runs of this project to end, or to let go of one task. Raises if nothing is running."""
     refuse_inside_phase()
     if task_id is not None:
         task = app.store.task(app.key, task_id)
         if not task.runner or app.event_log.is_dead(task.runner):
             raise NotFound(f"Task {task_id} is not being run.", hint="`burnish status` shows what runs.")
-        _write(_task_request(app.home, app.key, task_id))
+        # to all runs: another one would continue the task at once
+        for runner in dict.fromkeys([task.runner, *(str(card["id"]) for card in _live_runs(app))]):
+            _write(_task_request(app.home, runner, task_id))
         return StopReport(task=task)
-    busy_runners = {task.runner for task in app.store.tasks(app.key, brief=True) if task.runner}
-    cards = [card for card in app.store.runners() if card.get("project") == app.key or card["id"] in busy_runners]
-    alive = tuple(card for card in cards if not app.event_log.is_dead(str(card["id"])))
+    alive = _live_runs(app)
     if not alive:
         raise NotFound("No run of this project is under way.", hint="`burnish status` shows its tasks.")
     for card in alive:
@@ -44,22 +46,43 @@ def stop(app: App, task_id: int | None = None) -> StopReport:
     return StopReport(runners=alive)
 
 
+def _live_runs(app: App) -> tuple[dict[str, Any], ...]:
+    busy_runners = {task.runner for task in app.store.tasks(app.key, brief=True) if task.runner}
+    cards = [card for card in app.store.runners() if card.get("project") == app.key or card["id"] in busy_runners]
+    return tuple(card for card in cards if not app.event_log.is_dead(str(card["id"])))
+
+
 def take_request(home: Path, runner: str) -> bool:
     """Whether somebody asked this run to end."""
     return _take(_runner_request(home, runner))
 
 
-def take_task_requests(home: Path, project: str, running: Collection[int]) -> list[int]:
-    """The tasks of this run that somebody asked to stop."""
-    return [task_id for task_id in sorted(running) if _take(_task_request(home, project, task_id))]
+def take_task_requests(home: Path, runner: str) -> list[int]:
+    """The tasks that this run is asked to stop, or not to start."""
+    paths: list[Path] = []
+    with suppress(OSError):
+        paths = [path for path in (home / "stop").iterdir() if path.name.startswith(f"task-{runner}-")]
+    numbers = [path.name.rpartition("-")[2] for path in paths if _take(path)]
+    return sorted(int(number) for number in numbers if number.isdecimal())
+
+
+def remove_old_requests(home: Path, is_dead: Callable[[str], bool]) -> None:
+    """Remove the requests to runs that have ended without taking them."""
+    with suppress(OSError):
+        for path in (home / "stop").iterdir():
+            # run-RUNNER, task-RUNNER-NUMBER
+            runner = path.name.partition("-")[2]
+            runner = runner.rpartition("-")[0] if path.name.startswith("task-") else runner
+            if not runner.isalnum() or is_dead(runner):
+                _take(path)
 
 
 def _runner_request(home: Path, runner: str) -> Path:
     return home / "stop" / f"run-{runner}"
 
 
-def _task_request(home: Path, project: str, task_id: int) -> Path:
-    return home / "stop" / f"task-{project}-{task_id}"
+def _task_request(home: Path, runner: str, task_id: int) -> Path:
+    return home / "stop" / f"task-{runner}-{task_id}"
 
 
 def _write(path: Path) -> None:
@@ -70,6 +93,6 @@ def _write(path: Path) -> None:
 def _take(path: Path) -> bool:
     try:
         path.unlink()
-    except FileNotFoundError:
+    except OSError:
         return False
     return True
