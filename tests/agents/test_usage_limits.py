@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import json
+import time
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
+from burnish.agents.copilot import CopilotAgent
+from burnish.agents.failure import failure, missing_answer
+from burnish.agents.limit_wait import LimitWait
 from burnish.agents.usage_limits import MAX_WAIT, is_usage_limit, reset_time
+from burnish.core.agent import UsageLimit
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # a Tuesday, in the evening
@@ -21,7 +28,23 @@ NOW = datetime(2026, 11, 17, 22, 30, tzinfo=BERLIN)
     [
         ("You've hit your session limit · resets 3am", "2026-11-18 03:00"),
         ("You've hit your session limit · resets 11:15pm", "2026-11-17 23:15"),
-        ("You've hit your limit · resets 10:30pm", "2026-11-18 22:30"),
+        ("You've hit your limit · resets 10:15pm", "2026-11-18 22:15"),
+        # the reset is late
+        ("You've hit your limit · resets 10:25pm", "2026-11-17 22:30"),
+        ("You've hit your limit · resets tomorrow at 3am", "2026-11-18 03:00"),
+        ("Limit reached · resets 3am · /upgrade to Max", "2026-11-18 03:00"),
+        (
+            "You've hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit "
+            "https://chatgpt.com/codex/settings/usage to purchase more credits or try again at 3:04 AM.",
+            "2026-11-18 03:04",
+        ),
+        (
+            "[API Error: You exceeded your current quota, please check your plan and billing details. * Quota exceeded "
+            "for metric: free_tier_requests, limit: 250 Please retry in 34.07s.]",
+            "2026-11-17 22:30",
+        ),
+        ("Sorry, you've hit a rate limit that restricts requests. Please try again in 2 hours.", "2026-11-18 00:30"),
+        ('{"type": "usage_limit_reached", "resets_in_seconds": 3600}', "2026-11-17 23:30"),
         ("Your limit will reset at 3am (America/Los_Angeles). usage limit reached", "2026-11-18 12:00"),
         ("You've hit your weekly limit · resets Nov 20, 9am", "2026-11-20 09:00"),
         ("You've hit your weekly limit · resets Friday 9am (UTC)", "2026-11-20 10:00"),
@@ -58,6 +81,11 @@ def test_an_unknown_time_is_none(message: str) -> None:
         "Your credit balance is too low: usage limit",
         "You exceeded your current quota, please check your plan and billing details (insufficient_quota)",
         "the retry limit of the upload should be 3",
+        "exit code 1: AssertionError: usage limit reached",
+        "exit code 1: FAILED tests/test_plan.py::test_weekly_limit - 3 == 4",
+        "exceeded your current token limit of the context window",
+        "Quota exceeded. Check your plan and billing details.",
+        "Sorry, you've hit a rate limit. Please try again in 20 seconds.",
         "",
     ],
 )
@@ -69,3 +97,82 @@ def test_other_failures_are_not_limits_of_a_plan(message: str) -> None:
 def test_no_message_makes_the_reader_fail_or_wait_for_ever(message: str) -> None:
     found = reset_time(message, NOW)
     assert found is None or NOW <= found <= NOW + MAX_WAIT + timedelta(seconds=1)
+
+
+def test_a_time_of_day_is_that_of_the_wall_clock_when_the_clocks_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        # the night in which summer time ends
+        now = datetime(2026, 10, 24, 22, 30, tzinfo=BERLIN).astimezone(UTC).astimezone()
+        found = reset_time("You've hit your session limit · resets 6am", now)
+        assert found is not None and found.astimezone(BERLIN).strftime("%d %H:%M") == "25 06:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "is_limit"),
+    [
+        ('{"type": "assistant", "text": "the test says: usage limit reached, resets 3am"}', "", False),
+        ("Claude AI usage limit reached|1794970800", "", True),
+        ("", "You've hit your session limit · resets 3am", True),
+    ],
+)
+def test_what_the_model_wrote_in_an_event_is_not_a_limit(stdout: str, stderr: str, is_limit: bool) -> None:
+    call = FinishedCall(exit_code=1, signal=None, ended="exit", stdout=stdout, stderr=stderr)
+    assert bool(missing_answer("claude", call).limit) is is_limit
+
+
+def test_a_reset_at_the_end_of_a_long_message_is_read() -> None:
+    found = failure("gemini", f"Quota exceeded. {'See the page. ' * 40} Please retry in 2 hours.").limit
+    assert reset_time(found, NOW) == NOW + timedelta(hours=2)
+
+
+class Limits:
+    """The limits on record."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, UsageLimit] = {}
+
+    def usage_limits(self) -> list[UsageLimit]:
+        return list(self.rows.values())
+
+    def begin_usage_limit(self, limit: UsageLimit) -> None:
+        self.rows[limit.login] = limit
+
+    def end_usage_limit(self, login: str) -> bool:
+        return self.rows.pop(login, None) is not None
+
+
+def test_a_limit_that_lasts_too_long_fails_but_one_of_another_month_is_a_new_one() -> None:
+    now = [NOW]
+    wait = LimitWait(Limits(), clock=lambda: now[0])
+    claude, report = AgentSettings("claude", "claude"), AgentFailure("", limit="usage limit reached")
+    assert wait.begin(claude, report)
+    # nothing was run meanwhile
+    now[0] += timedelta(days=30)
+    limit = wait.begin(claude, report)
+    assert limit and datetime.fromisoformat(limit.since) == now[0]
+    while limit and now[0] < NOW + timedelta(days=60):
+        now[0] = limit.end
+        limit = wait.begin(claude, report)
+    assert limit is None and now[0] - NOW < timedelta(days=39)
+
+
+def test_a_program_whose_reset_has_passed_is_asked_once_a_minute() -> None:
+    limit = LimitWait(Limits(), clock=lambda: NOW).begin(
+        AgentSettings("claude", "claude"), AgentFailure("", limit="Claude AI usage limit reached|1794000000")
+    )
+    assert limit and limit.end - NOW == timedelta(minutes=1)
+
+
+def test_copilot_is_ended_at_the_first_report_of_a_limit_of_the_plan() -> None:
+    def events(message: str) -> str:
+        data = {"retryAttempt": 0, "statusCode": 429, "errorMessage": json.dumps({"message": message})}
+        return json.dumps({"type": "model.call_failure", "data": data})
+
+    found = CopilotAgent().abort_reason(events("You have exceeded your premium request allowance. Resets Dec 1"), "")
+    assert found and found.limit == "You have exceeded your premium request allowance. Resets Dec 1"
+    assert CopilotAgent().abort_reason(events("slow down"), "") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from burnish.agents.failure import failure, missing_answer, no_answer, unreadabl
 from burnish.agents.jsonlines import Json, dig, json_lines, json_value, read_events, text_or_empty
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
 from burnish.agents.usage import TokenCount, billed
+from burnish.agents.usage_limits import is_usage_limit
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `copilot login`, or set COPILOT_GITHUB_TOKEN."
@@ -18,6 +20,7 @@ _USAGE = "usage.json"
 # The same limit three times: the available tools, the denied tools, and no one to ask for permission.
 _READ_ONLY_TOOLS = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
 _MOST_TRIES = 2
+_SHELL_END = re.compile(r"\s*<shellId: \S+ completed with exit code -?\d+>\s*\Z")
 
 # its token comes from GitHub and lasts
 LOGIN_FILES = Login(
@@ -140,34 +143,45 @@ class CopilotAgent:
         match event:
             case {"type": "assistant.message", "data": {"content": str(text)}}:
                 return (Said(text),)
+            # comes after the message, and before it in pieces
             case {"type": "assistant.reasoning", "data": {"content": str(text)}}:
                 return (Said(text, is_thought=True),)
+            case {"type": "assistant.reasoning_delta", "data": {"deltaContent": str(text)}}:
+                return (Said(text, is_piece=True, is_thought=True),)
             case {"type": "tool.execution_start", "data": {"toolCallId": str(id), "toolName": str(name)}}:
                 return (ToolStarted(id, name, as_values(dig(event, "data", "arguments"))),)
             case {"type": "tool.execution_complete", "data": {"toolCallId": str(id)}}:
                 output = joined_text(dig(event, "data", "result", "content"))
+                output = _SHELL_END.sub("", output) or text_or_empty(dig(event, "data", "error", "message"))
+                code = dig(event, "data", "shellExecution", "exitCode")
                 has_failed = dig(event, "data", "success") is False
-                return (
-                    ToolEnded(id, output or text_or_empty(dig(event, "data", "error", "message")), None, has_failed),
-                )
+                return (ToolEnded(id, output, code if isinstance(code, int) else None, has_failed),)
             case {"type": "session.error", "data": {"message": str(text)}}:
                 return (Problem(text),)
         return ()
 
     def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
         """It retries five times, which takes a minute after 429."""
-        again, status = 0, None
+        again, status, problem = 0, None, ""
         for event in json_lines(stdout):
             match event:
                 case {"type": "model.call_failure", "data": {"retryAttempt": int(again)}}:
                     status = dig(event, "data", "statusCode")
+                    problem = text_or_empty(dig(event, "data", "errorMessage"))
                 case {"type": "assistant.message"}:
-                    again = 0
+                    again, problem = 0, ""
+        if is_usage_limit(problem):
+            return failure("copilot", _message_of(problem), status=status if isinstance(status, int) else None)
         if again < _MOST_TRIES:
             return None
         message = f"the server answered {status or 'nothing whole'} again and again"
         code = status if isinstance(status, int) else None
         return failure("copilot", message, status=code, cut=code is None, login=_LOGIN)
+
+
+def _message_of(problem: str) -> str:
+    """The message of an error, which may be the JSON of the server's answer."""
+    return text_or_empty(dig(json_value(problem), "message")) or problem
 
 
 def _reply(text: str, session: str | None, usage: Any, call: FinishedCall) -> AgentReply:

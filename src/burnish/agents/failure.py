@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from burnish.agents.base import AgentFailure, FinishedCall
 from burnish.agents.jsonlines import EventStream, Json, json_value
-from burnish.agents.usage_limits import is_usage_limit
+from burnish.agents.usage_limits import MAX_MESSAGE_LENGTH, is_usage_limit
 
 _STATUS = re.compile(r"(?<![\w.])([45][0-9]{2})(?![\w.]*\d)")
 _WAIT = (408, 409, 425, 429)
@@ -43,7 +43,10 @@ def failure(
     `is_program_error`: the program itself reports the message as its error. Only such a message reports a usage limit:
     in any other one, the words may be those of the model or of a tool's output.
     """
-    message = " ".join(message.split())[:300]
+    message = " ".join(message.split())
+    # the time of the reset may come at the end
+    limit = message[:MAX_MESSAGE_LENGTH] if is_program_error and is_usage_limit(message) else ""
+    message = message[:300]
     code = status or _status_in(message)
     waits = code in _WAIT or code >= 500 if code else looks_transient(message)
     # an account without credit also gets 429
@@ -54,7 +57,6 @@ def failure(
         hint = login or hint
     elif code == 404 or re.search(r"\bmodel\b.{0,60}(?:not|unknown|invalid)", message, re.IGNORECASE):
         hint = f"Is the model's name right? {hint}"
-    limit = message if is_program_error and is_usage_limit(message) else ""
     return AgentFailure(f"{who} failed: {reason.rstrip('.')}.", retryable=retryable, hint=hint, limit=limit)
 
 

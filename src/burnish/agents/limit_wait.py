@@ -17,6 +17,11 @@ from burnish.proc.run import Stopped, StopToken
 PROBE_EVERY = timedelta(minutes=20)
 # A limit that ends may be a minute late.
 _MARGIN = timedelta(seconds=5)
+# the reset should have happened already: the clocks differ, or it is late
+_LATE_PAUSE = timedelta(minutes=1)
+# A limit that ended longer ago than this is another one than the one that is reported now.
+_SAME_LIMIT = timedelta(hours=1)
+_MAX_STORED = 300
 _PAUSE = 5.0
 
 
@@ -54,12 +59,16 @@ class LimitWait:
         """Record what the program reported; None if it has been so for longer than any plan's window."""
         login, now = login_of(entry), self.clock()
         before = next((one for one in self.limits.usage_limits() if one.login == login), None)
-        since = datetime.fromisoformat(before.since) if before else now
+        is_same = before is not None and now - before.end < _SAME_LIMIT
+        since = min(now, datetime.fromisoformat(before.since)) if before and is_same else now
         if now - since > MAX_WAIT:
             return None
         end = reset_time(failure.limit, now)
-        until = (end + _MARGIN if end else now + PROBE_EVERY).astimezone(UTC).isoformat(timespec="seconds")
-        limit = UsageLimit(login, until, end is not None, failure.limit, since.astimezone(UTC).isoformat())
+        if end is not None:
+            end += _LATE_PAUSE if end <= now else _MARGIN
+        until = (end or now + PROBE_EVERY).astimezone(UTC).isoformat(timespec="seconds")
+        message = failure.limit[:_MAX_STORED]
+        limit = UsageLimit(login, until, end is not None, message, since.astimezone(UTC).isoformat())
         self.limits.begin_usage_limit(limit)
         return limit
 

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 MAX_WAIT = timedelta(days=8)
 MAX_MESSAGE_LENGTH = 2000
+# how long a program may report a time of day as the reset after it has passed
+_LATE = timedelta(minutes=10)
 
 _LIMIT = re.compile(
-    r"(?:usage|session|plan|weekly|daily|monthly|hourly|5-hour|opus|sonnet|message|premium request)s?[ -]limit"
-    r"|limit reached\s*\|"
+    r"(?:usage|session|plan|weekly|daily|monthly|hourly|5-hour|opus|sonnet|premium request)s?[ _-]limit"
+    r"|limit reached\s*(?:\||\W{1,3}resets?\b)"
     r"|(?:hit|reached|exceeded) your [\w' -]{0,40}(?:limit|quota|allowance)"
+    r"|(?:hit|reached) (?:a|the) rate limit\b.{0,150}\bin \d+ (?:hour|day)"
     r"|premium request allowance"
     r"|quota (?:exceeded|exhausted|will reset)|exceeded your current quota|exhausted your (?:daily )?(?:quota|capacity)"
     r"|out of extra usage",
     re.IGNORECASE,
 )
-# An account without credit does not recover by waiting.
-_NO_CREDIT = re.compile(r"credit balance|insufficient_quota|billing|payment|purchase more", re.IGNORECASE)
+# An account without credit does not recover by waiting. Nor does a context that is too long, or a test that failed.
+_FOR_GOOD = re.compile(
+    r"credit balance|insufficient_quota|\bcontext\b|token limit|AssertionError|\bassert\b|\bFAILED \S*test",
+    re.IGNORECASE,
+)
+# Offers to buy more, which some programs also make where waiting helps.
+_OFFER = re.compile(r"billing|payment|purchase more|add credits", re.IGNORECASE)
+_RECOVERS = re.compile(r"\b(?:try again|retry) (?:in|at|after)\b|\bresets?\b", re.IGNORECASE)
 _EPOCH = re.compile(r"(?:\||reset\w*\W{1,4})\s*(1[0-9]{9})(?:[0-9]{3})?\b", re.IGNORECASE)
 _ISO = re.compile(r"\b(20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?: ?Z|[+-]\d\d:?\d\d)?)")
-_AFTER = re.compile(r"retry[- _]?after\W{1,4}(\d{1,7})(?:\.\d+)?\s*(?:s|sec|seconds)?\b", re.IGNORECASE)
+_AFTER = re.compile(
+    r"(?:retry[- _]?after|resets?_in_seconds)\W{1,4}(\d{1,7})(?:\.\d+)?\s*(?:s|sec|seconds)?\b", re.IGNORECASE
+)
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _AMOUNT = r"\d{1,6}(?:\.\d+)?\s*(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])"
 _IN = re.compile(rf"\b(?:in|after)\s+({_AMOUNT}(?:[\s,]*(?:and\s+)?{_AMOUNT})*)", re.IGNORECASE)
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _CLOCK = re.compile(
-    r"\b(?:resets?|again|until|available)\s*(?:on|at|:)?\s*"
+    r"\b(?:resets?|again|until|available)\s*(?:on|at|:)?\s*(?:tomorrow(?: at)?\s+)?"
     r"(?:(?P<weekday>(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b[\s,]*(?:at\s+)?)?"
     r"(?:(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?"
     r"(?:,?\s+(?P<year>20\d\d))?[\s,]*(?:at\s+)?)?"
@@ -42,17 +53,28 @@ _CLOCK = re.compile(
 def is_usage_limit(message: str) -> bool:
     """Whether an error of a program says that its plan or quota is used up for a time."""
     text = message[:MAX_MESSAGE_LENGTH]
-    return bool(_LIMIT.search(text)) and not _NO_CREDIT.search(text)
+    if not _LIMIT.search(text) or _FOR_GOOD.search(text):
+        return False
+    return not _OFFER.search(text) or bool(_RECOVERS.search(text))
 
 
 def reset_time(message: str, now: datetime) -> datetime | None:
     """When the limit ends; None if the message does not tell. `now` has the zone of the user.
 
-    A time of day without a date is the next one. A time that has passed is now, one too far away is `MAX_WAIT` away.
+    A time of day without a date is the next one, but one that has just passed is now: the reset is late.
+    A time that has passed is now, too; one too far away is `MAX_WAIT` away.
     """
     text = message[:MAX_MESSAGE_LENGTH]
-    found = _absolute(text, now) or _relative(text, now) or _clock(text, now)
+    clock = _clock(text, now)
+    found = _absolute(text, now) or _relative(text, now) or (clock and _with_summer_time(clock, now))
     return None if found is None else max(now, min(found, now + MAX_WAIT))
+
+
+def _with_summer_time(found: datetime, now: datetime) -> datetime:
+    """The same wall-clock time if the clocks change until then: `now` has only today's difference to UTC."""
+    if found.tzinfo is not now.tzinfo or not isinstance(now.tzinfo, timezone) or now.astimezone().tzinfo != now.tzinfo:
+        return found
+    return found.replace(tzinfo=None).astimezone()
 
 
 def _absolute(text: str, now: datetime) -> datetime | None:
@@ -108,7 +130,8 @@ def _next_clock(match: re.Match[str], now: datetime) -> datetime | None:
         day = next(n for n, name in enumerate(_DAYS) if name.startswith(match["weekday"].lower()[:3]))
         found += timedelta(days=(day - local.weekday()) % 7)
         return found if found > local else found + timedelta(days=7)
-    return found if found > local else found + timedelta(days=1)
+    # the reset that was waited for is a little late
+    return found if found > local - _LATE else found + timedelta(days=1)
 
 
 def _zone(name: str | None) -> tzinfo | None:
