@@ -11,8 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.agents.copilot import CopilotAgent
 from burnish.agents.registry import AGENTS
-from burnish.agents.steps import ReportsSteps, RowBuilder, Said, Step, ToolEnded, ToolStarted
+from burnish.agents.steps import (
+    ReportsSteps,
+    RowBuilder,
+    Said,
+    Step,
+    ToolEnded,
+    ToolStarted,
+    claude_steps,
+    plain_command,
+)
 from burnish.agents.transcript import CUT, MAX_ROWS, read_rows, transcript_file, writer_for
 from burnish.core.transcript import MAX_TEXT_LENGTH, Row, RowKind
 from testing.attack_counts import CountAttacks
@@ -109,7 +119,7 @@ def test_the_content_of_a_file_that_was_read_is_not_shown_and_an_edit_is_a_small
     assert [(row.line(), row.detail) for row in rows] == [
         ("read a.py", ""),
         ("edited a.py", "-a - b\n+a + b"),
-        ("searched add in .", ""),
+        ("searched for add", ""),
         ("ran pytest -q", ""),
     ]
 
@@ -120,7 +130,7 @@ def test_a_tool_that_nobody_knows_is_named_and_a_question_is_asked() -> None:
         ToolStarted("2", "AskUserQuestion", {"questions": [{"question": "Which port?"}]}),
         Said("Let me think.", is_thought=True),
     )
-    assert [row.line() for row in rows] == ["Let me think.", "used mcp__jira__get BUG-1", "asked Which port?"]
+    assert [row.line() for row in rows] == ["thinking: Let me think.", "used mcp__jira__get BUG-1", "asked Which port?"]
     assert rows[0].kind is RowKind.THOUGHT
 
 
@@ -206,3 +216,66 @@ def test_no_event_makes_a_reader_fail(name: str, event: dict[str, Any]) -> None:
     builder = RowBuilder()
     rows = [row for step in agent.steps(event) for row in builder.add(step)]
     assert all(isinstance(row.line(), str) for row in (*rows, *builder.end()))
+
+
+@pytest.mark.parametrize(
+    ("command", "want"),
+    [
+        ("/bin/bash -lc 'cat app.py'", "cat app.py"),
+        ('/bin/bash -lc "python3 -c \\"print(1)\\""', 'python3 -c "print(1)"'),
+        ("bash -lc 'it'\\''s'", "it's"),
+        ("bash run.sh", "bash run.sh"),
+        ("sh -c 'not closed", "sh -c 'not closed"),
+    ],
+)
+def test_the_shell_around_a_command_is_left_out_with_its_quotes(command: str, want: str) -> None:
+    assert plain_command(command) == want
+
+
+def test_the_verdict_of_a_review_is_shown_in_words() -> None:
+    finding = {"severity": "error", "title": "Zero", "description": "b may be 0", "file": "app.py", "line": 6}
+    answer = json.dumps({"verdict": "changes_requested", "summary": "Not yet.", "findings": [finding]})
+    want = "Verdict changes_requested: Not yet.\n- error: Zero: b may be 0 (app.py:6)"
+    block = f"I have looked.\n\n```burnish-verdict 0123\n{answer}\n```"
+    rows = rows_of(
+        Said(answer), Said(block), Said('{"port": 1}'), ToolStarted("1", "StructuredOutput", json.loads(answer))
+    )
+    assert [row.text for row in rows] == [want, f"I have looked.\n\n{want}", '{"port": 1}', want]
+    assert rows[0].line() == "Verdict changes_requested: Not yet."
+
+
+def test_a_thought_that_comes_again_after_the_message_is_one_row() -> None:
+    thought = Said("**Looking**", is_thought=True)
+    rows = rows_of(
+        Said("**Look", is_piece=True, is_thought=True),
+        Said("ing**", is_piece=True, is_thought=True),
+        Said("Hi"),
+        thought,
+    )
+    assert [row.line() for row in rows] == ["thinking: Looking", "Hi"]
+
+
+def test_what_programs_add_to_the_output_of_a_command_is_left_out() -> None:
+    def ended(content: str, *, is_error: bool = False) -> Row:
+        part = {"type": "tool_result", "tool_use_id": "1", "content": content, "is_error": is_error}
+        steps = claude_steps({"type": "user", "message": {"content": [part]}})
+        return rows_of(ToolStarted("1", "Bash", {"command": "true"}), *steps)[-1]
+
+    report = (
+        "Command: true\nDirectory: (root)\nOutput: {}\nError: (none)\nExit Code: {}\nSignal: 0\nProcess Group PGID: 7"
+    )
+    rows = [
+        ended("(Bash completed with no output)"),
+        ended(report.format("(empty)", 0)),
+        ended(report.format("one", 3)),
+    ]
+    assert [(row.line(), row.detail) for row in rows] == [
+        ("ran true", ""),
+        ("ran true", ""),
+        ("ran true (exit code 3)", "one"),
+    ]
+    data: dict[str, Any] = {"toolCallId": "1", "shellExecution": {"exitCode": 3}, "success": True}
+    data["result"] = {"content": "one\n<shellId: 1 completed with exit code 3>"}
+    steps = CopilotAgent().steps({"type": "tool.execution_complete", "data": data})
+    row = rows_of(ToolStarted("1", "bash", {"command": "true"}), *steps)[-1]
+    assert (row.line(), row.detail) == ("ran true (exit code 3)", "one")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from burnish.cli import progress as story
+from burnish.cli.live import _cut_action
 from burnish.cli.progress import PlainProgress, QuietProgress, watcher
 from burnish.cli.run import exit_code
 from burnish.core.event import RecordedEvent
@@ -160,3 +161,9 @@ def test_on_a_terminal_the_running_phase_is_a_live_line(monkeypatch: pytest.Monk
     shown = screen.getvalue()
     assert "[1/3] Implementing…" in shown and "thinking hard" in shown
     assert "✓ Task 29 verified" in shown and "\x1b]0;" not in shown
+
+
+def test_a_long_command_is_cut_before_its_exit_code() -> None:
+    action = "ran python3 -c 'print(1); print(2); print(3)' (exit code 3)"
+    assert _cut_action(action, 40) == "ran python3 -c 'print(1);… (exit code 3)"
+    assert _cut_action(action, 100) == action and len(_cut_action(action, 20)) <= 20

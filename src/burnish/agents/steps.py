@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -93,7 +95,8 @@ _QUESTION_KEYS = ("question", "questions", "prompt")
 _OLD_KEYS = ("old_string", "oldString", "old_str", "old_text", "oldText")
 _NEW_KEYS = ("new_string", "newString", "new_str", "new_text", "newText", "content", "file_text", "contents")
 # `/bin/bash -lc '…'` around a command
-_SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh +-l?c +(?P<quote>['\"])(?P<command>.*)(?P=quote)\s*", re.DOTALL)
+_SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh")
+_MAX_SHELL_LENGTH = 20_000
 
 
 def tool_row(name: str, values: Mapping[str, Any], relative: Callable[[str], str]) -> Row | None:
@@ -102,7 +105,7 @@ def tool_row(name: str, values: Mapping[str, Any], relative: Callable[[str], str
     if short in _SILENT:
         return None
     if short == "structuredoutput":
-        return Row(RowKind.SAID, json.dumps(values, ensure_ascii=False))
+        return Row(RowKind.SAID, readable_answer(json.dumps(values, ensure_ascii=False)))
     kind = _KIND_OF.get(short, RowKind.USED)
     path, command = relative(_first(values, _PATH_KEYS)), _first(values, _COMMAND_KEYS)
     match kind:
@@ -114,7 +117,8 @@ def tool_row(name: str, values: Mapping[str, Any], relative: Callable[[str], str
             return Row(kind, path)
         case RowKind.SEARCHED:
             what = _first(values, _SEARCH_KEYS)
-            return Row(kind, f"{what} in {path}" if what and path else what or path or name)
+            where = f" in {path}" if path and path != "." else ""
+            return Row(kind, f"for {what}{where}" if what else path or name)
         case RowKind.ASKED:
             return Row(kind, _first(values, _QUESTION_KEYS))
         case RowKind.THOUGHT:
@@ -125,8 +129,43 @@ def tool_row(name: str, values: Mapping[str, Any], relative: Callable[[str], str
 
 def plain_command(command: str) -> str:
     """Without the shell that a program puts around it."""
-    match = _SHELL.fullmatch(command.strip())
-    return match["command"].strip() if match else command.strip()
+    command = command.strip()
+    if len(command) <= _MAX_SHELL_LENGTH and _SHELL.match(command):
+        with suppress(ValueError):
+            match shlex.split(command):
+                case [shell, "-c" | "-lc", script] if _SHELL.fullmatch(shell):
+                    return script.strip()
+    return command
+
+
+_VERDICT_BLOCK = re.compile(r"^```burnish-verdict[^\n]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+def readable_answer(text: str) -> str:
+    """A message with the verdict of a review in words in place of its JSON."""
+    if text.startswith("{"):
+        return _verdict_words(text) or text
+    return _VERDICT_BLOCK.sub(lambda match: _verdict_words(match[1]) or match[0], text)
+
+
+def _verdict_words(text: str) -> str:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    verdict = text_or_empty(dig(values, "verdict"))
+    if not verdict:
+        return ""
+    lines = [": ".join(filter(None, (f"Verdict {verdict}", text_or_empty(dig(values, "summary")))))]
+    findings = values.get("findings")
+    for finding in findings if isinstance(findings, list) else []:
+        words = ": ".join(
+            filter(None, (text_or_empty(dig(finding, key)) for key in ("severity", "title", "description")))
+        )
+        file, line = text_or_empty(dig(finding, "file")), dig(finding, "line")
+        where = f" ({file}:{line})" if file and isinstance(line, int) else f" ({file})" if file else ""
+        lines.append(f"- {words}{where}")
+    return "\n".join(lines)
 
 
 def _first(values: Mapping[str, Any], keys: Iterable[str]) -> str:
@@ -196,6 +235,7 @@ class RowBuilder:
     _running: dict[str, Row] = field(default_factory=dict)
     # the last message or problem: some programs print it twice
     _last: str = ""
+    _last_thought: str = ""
 
     def add(self, step: Step) -> Iterator[Row]:
         match step:
@@ -244,9 +284,15 @@ class RowBuilder:
         text, kind = "".join(self._message).strip(), RowKind.THOUGHT if self._is_thought else RowKind.SAID
         self._message.clear()
         self._message_length = 0
-        if text and text != self._last:
+        if not text or text in (self._last, self._last_thought if self._is_thought else ""):
+            return
+        if self._is_thought:
+            self._last_thought = text
+            # codex writes the first line in bold
+            yield Row(kind, text.replace("**", ""))
+        else:
             self._last = text
-            yield Row(kind, text)
+            yield Row(kind, readable_answer(text))
 
     def _ended(self, row: Row, output: str, exit_code: int | None, has_failed: bool) -> Row:
         # the content of a file that was read is of no interest, an error is
@@ -260,6 +306,14 @@ class RowBuilder:
 # Several programs print their events as Claude Code does.
 
 _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code:? (\d{1,3})$", re.MULTILINE | re.IGNORECASE)
+
+
+_NO_OUTPUT = "(Bash completed with no output)"
+# how qwen reports a command
+_QWEN_REPORT = re.compile(
+    r"^Output: (?P<output>.*)\nError: (?P<error>.*)\nExit Code: (?P<code>-?\d{1,4}|\(none\))\nSignal: ",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def claude_steps(event: Json) -> Iterator[Step]:
@@ -291,10 +345,16 @@ def _assistant_part(part: Any) -> Iterator[Step]:
 def _tool_result(part: Any) -> ToolEnded:
     output = joined_text(part.get("content"))
     is_error = part.get("is_error") is True
-    found = _EXIT_CODE.search(output[:200]) if is_error else None
-    if found:
+    code: int | None = None
+    if report := _QWEN_REPORT.search(output):
+        code = int(report["code"]) if report["code"] != "(none)" else None
+        output = "\n".join(part for part in (report["output"], report["error"]) if part not in ("(empty)", "(none)"))
+    elif is_error and (found := _EXIT_CODE.search(output[:200])):
+        code = int(found[1])
         output = output[: found.start()] + output[found.end() :]
-    return ToolEnded(str(part.get("tool_use_id")), output, int(found[1]) if found else None, has_failed=is_error)
+    if output.strip() == _NO_OUTPUT:
+        output = ""
+    return ToolEnded(str(part.get("tool_use_id")), output, code, has_failed=is_error)
 
 
 def joined_text(content: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from burnish.core.task import Task
 # columns that the action gets before the title does, and the fewest that a title is cut to
 _ACTION_ROOM = 48
 _TITLE_ROOM = 12
+_END = re.compile(r" \((?:exit code -?\d+|failed)\)\Z")
 
 
 @dataclass(slots=True)
@@ -123,6 +125,14 @@ class LiveProgress(PlainProgress):
             name += f"{cut(title, title_room)}  "
             rest -= title_room + 2
         grid = Table.grid(padding=(0, 1))
-        tail = Text(cut(action, rest), style="dim") if rest > 8 else Text("")
+        tail = Text(_cut_action(action, rest), style="dim") if rest > 8 else Text("")
         grid.add_row(row.spinner, Text(f"{name}{words}", no_wrap=True, overflow="ellipsis"), tail)
         return grid
+
+
+def _cut_action(action: str, room: int) -> str:
+    """Keep how a command ended: it comes last."""
+    match = _END.search(action)
+    if match is None or width(action) <= room or room < _TITLE_ROOM + width(match[0]):
+        return cut(action, room)
+    return f"{cut(action[: match.start()], room - width(match[0]))}{match[0]}"

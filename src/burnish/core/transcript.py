@@ -64,8 +64,10 @@ class Row:
     def line(self) -> str:
         """One line for people: `ran pytest -q (exit code 1)`."""
         first = first_line(self.text)
-        if self.kind is RowKind.SAID and first.startswith("{"):
+        if self.kind is RowKind.SAID and first.startswith(("{", "```burnish-")):
             return "wrote its answer"
+        if self.kind is RowKind.THOUGHT and first:
+            return f"thinking: {first}"
         verbs = _DOING if self.is_running else _VERBS
         words = f"{verbs[self.kind]} {first}".rstrip() if self.kind in verbs else first
         if self.exit_code:
