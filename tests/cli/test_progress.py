@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -167,3 +168,17 @@ def test_a_long_command_is_cut_before_its_exit_code() -> None:
     action = "ran python3 -c 'print(1); print(2); print(3)' (exit code 3)"
     assert _cut_action(action, 40) == "ran python3 -c 'print(1);… (exit code 3)"
     assert _cut_action(action, 100) == action and len(_cut_action(action, 20)) <= 20
+
+
+def test_before_the_first_action_the_live_line_shows_the_time_and_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = _Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    watch = watcher(several=True, quiet=False, verbose=False)
+    try:
+        watch.event(replace(TASK, spec=Spec("A long title " * 10)), STORY[2])
+        watch.screen.refresh()  # type: ignore[attr-defined]
+    finally:
+        watch.close()
+    assert re.search(r"Implementing…  0s", screen.getvalue())

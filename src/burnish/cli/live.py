@@ -120,7 +120,7 @@ class LiveProgress(PlainProgress):
         rest = room - width(name) - width(words) - 2
         action = row.last_output
         title = one_line(row.task.spec.title)
-        title_room = min(width(title), rest - min(width(action), _ACTION_ROOM) - 2 if action else rest)
+        title_room = min(width(title), rest - min(width(action), _ACTION_ROOM) - 2 if action else rest - 2)
         if title_room >= _TITLE_ROOM or title_room >= width(title):
             name += f"{cut(title, title_room)}  "
             rest -= title_room + 2

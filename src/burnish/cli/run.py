@@ -25,7 +25,7 @@ from burnish.cli.output import (
 )
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
-from burnish.core.cost import dollars
+from burnish.core.cost import UNKNOWN_COST, CostSource, dollars
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -256,10 +256,12 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool,
 
 def _say_summary(app: App, report: RunReport) -> None:
     """The end of a run that stood: what it cost, and what waits for the person."""
-    cost = sum(task.cost_usd or 0.0 for task in report.tasks)
+    total = sum(task.cost_usd or 0.0 for task in report.tasks)
+    is_partial = any(task.cost_source in (CostSource.UNKNOWN, CostSource.PARTIAL) for task in report.tasks)
+    cost = UNKNOWN_COST if is_partial and not total else f"{dollars(total)}{'+' * is_partial} in all"
     needs_person = [task for task in report.tasks if task.status in _NEEDS_PERSON]
     words = f"{count(len(report.tasks), 'task')} were run" if len(report.tasks) != 1 else "1 task was run"
-    say(f"{words}, {dollars(cost)} in all.")
+    say(f"{words}, {cost}.")
     if needs_person:
         say(f"{count(len(needs_person), 'task')} need{'s' * (len(needs_person) == 1)} you: burnish inbox")
 
