@@ -53,9 +53,13 @@ def test_a_program_in_a_checkout_is_not_found_once_the_checkout_was_looked_at(ch
     assert not str(find_own_program("git")).startswith(str(checkout))
 
 
-def test_the_shim_of_a_version_manager_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [".asdf/shims", ".volta/bin", ".local/share/aquaproj-aqua/bin", "own-volta/bin"])
+def test_the_shim_of_a_version_manager_is_the_last_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """In a checkout a shim may start a program of the checkout."""
-    shims, other = tmp_path / ".asdf" / "shims", tmp_path / "bin"
+    shims, other = tmp_path / name, tmp_path / "bin"
+    monkeypatch.setenv("VOLTA_HOME", str(tmp_path / "own-volta"))
     for folder in (shims, other):
         program(folder / "tool-of-a-test")
     program(shims / "another-tool-of-a-test")

@@ -58,6 +58,11 @@ def _own_path(path: str, _folder: str, _roots: frozenset[str], _period: int) -> 
     return path_outside_of(path, _recorded_checkouts())
 
 
+# Folders of version managers, and variables that name the folder above `bin`. Most call their own `shims`.
+_SHIM_FOLDERS = (f"{os.sep}shims", f"{os.sep}.volta{os.sep}bin", f"{os.sep}aquaproj-aqua{os.sep}bin")
+_SHIM_ROOTS = ("VOLTA_HOME", "AQUA_ROOT_DIR")
+
+
 def _working_directory() -> str:
     try:
         return os.getcwd()  # noqa: PTH109 (text alone)
@@ -99,8 +104,12 @@ def untrusted_argument(words: Sequence[str]) -> str:
 
 
 def _is_shim_folder(entry: str) -> bool:
-    """Whether it is the folder of asdf, mise, pyenv, proto or the like for programs that they choose at each start."""
-    return os.path.basename(entry.rstrip(os.sep)) == "shims"  # noqa: PTH119 (text alone)
+    """Whether it is the folder of asdf, mise, volta, aqua or the like for programs that they choose at each start."""
+    folder = entry.rstrip(os.sep)
+    if f"{os.sep}{folder}".endswith(_SHIM_FOLDERS):
+        return True
+    roots = (os.environ.get(name, "").rstrip(os.sep) for name in _SHIM_ROOTS)
+    return any(root and folder == f"{root}{os.sep}bin" for root in roots)
 
 
 def _paths_in(word: str) -> set[str]:
