@@ -126,7 +126,8 @@ def test_what_the_model_wrote_in_an_event_is_not_a_limit(stdout: str, stderr: st
 
 
 def test_a_reset_at_the_end_of_a_long_message_is_read() -> None:
-    found = failure("gemini", f"Quota exceeded. {'See the page. ' * 40} Please retry in 2 hours.").limit
+    message = f"Quota exceeded. {'See the page. ' * 40} Please retry in 2 hours."
+    found = failure("gemini", message, is_program_error=True).limit
     assert reset_time(found, NOW) == NOW + timedelta(hours=2)
 
 

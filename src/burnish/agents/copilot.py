@@ -171,7 +171,8 @@ class CopilotAgent:
                 case {"type": "assistant.message"}:
                     again, problem = 0, ""
         if is_usage_limit(problem):
-            return failure("copilot", _message_of(problem), status=status if isinstance(status, int) else None)
+            code = status if isinstance(status, int) else None
+            return failure("copilot", _message_of(problem), status=code, is_program_error=True)
         if again < _MOST_TRIES:
             return None
         message = f"the server answered {status or 'nothing whole'} again and again"

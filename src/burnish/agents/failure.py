@@ -67,8 +67,9 @@ def missing_answer(who: str, call: FinishedCall, *, login: str = "") -> AgentFai
         return AgentFailure(
             f"{who} ended without an answer.", retryable=True, hint="Everything it printed: `burnish log`."
         )
-    # A program that has begun may print the output of tools on stderr.
-    has_begun = bool(call.stdout.strip())
+    # A program that has begun may print the output of tools on stderr. A single line without an event is its own.
+    stdout = call.stdout.strip()
+    has_begun = "\n" in stdout or "{" in stdout
     message = f"{call.how}: {lines[-1] if lines else 'it printed nothing'}"
     found = failure(who, message, login=login, is_program_error=not has_begun)
     if found.retryable or not looks_transient(call.stderr):
