@@ -108,6 +108,15 @@ def test_a_copy_that_the_test_command_installs_is_that_of_the_tree(tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("installs", [False, True])
+def test_checks_in_the_workspace_may_install_the_module_themselves(tmp_path: Path, installs: bool) -> None:
+    test = f"{'(cd calc && mvn -q -B install) && ' if installs else ''}cd app && mvn -q -B test"
+    lab = make_lab(tmp_path, test=test, confined=False)
+    lab.env["BURNISH__CHECKS__WHERE"] = "workspace"
+    assert run(lab, CHANGE) == ("verified" if installs else "failed")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("installed", [False, True])
 def test_a_copy_that_set_up_installs_in_a_sandbox_is_made_again_for_each_change(
     tmp_path: Path, installed: bool

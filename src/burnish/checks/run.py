@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -195,13 +196,14 @@ class _MavenModules:
 
     modules: frozenset[tuple[str, str, str]] = frozenset()
     before: tuple[FileStats, ...] = ()
+    started_at: float = 0.0
 
 
 def _maven_modules(spec: CheckSpec, place: Placement) -> _MavenModules:
     if place.checkout is None or spec.name == "origins" or not runs_tests(spec):
         return _MavenModules()
     modules = frozenset(_poms(place.files))
-    return _MavenModules(modules, _maven_reports(spec, place) if modules else ())
+    return _MavenModules(modules, _maven_reports(spec, place) if modules else (), time.time())
 
 
 def _maven_reports(spec: CheckSpec, place: Placement) -> tuple[FileStats, ...]:
@@ -254,7 +256,7 @@ def _installed_copy(spec: CheckSpec, place: Placement, maven: _MavenModules) -> 
         for report in (path for path, stats in now.items() if before.get(path) != stats):
             for jar in _class_path(report):
                 module = next((one for one in maven.modules if _is_of(jar, one)), None)
-                if module and _is_foreign_copy(Path(jar), spec.name, place):
+                if module and _is_foreign_copy(Path(jar), spec.name, place, maven.started_at):
                     group, artifact, _ = module
                     return f"they use the installed copy of {group}:{artifact}, {jar}, instead of its sources"
     return ""
@@ -279,7 +281,7 @@ def _is_of(jar: str, module: tuple[str, str, str]) -> bool:
     return re.search(rf"{start}{middle}/{re.escape(artifact)}-[^/]+\.jar$", jar) is not None
 
 
-def _is_foreign_copy(jar: Path, check: str, place: Placement) -> bool:
+def _is_foreign_copy(jar: Path, check: str, place: Placement, started_at: float) -> bool:
     """False for a copy that was installed from this tree: by set-up, by the build or by the test command."""
     real = Path(os.path.realpath(jar))
     if real.is_relative_to(place.path.resolve()):
@@ -289,6 +291,6 @@ def _is_foreign_copy(jar: Path, check: str, place: Placement) -> bool:
         if real.is_relative_to(folder) and os.path.lexists(layer / real.relative_to(folder)):
             return False
     try:
-        return place.made_at == 0 or real.stat().st_mtime < place.made_at
+        return real.stat().st_mtime < (place.made_at or started_at)
     except OSError:
         return False
