@@ -87,8 +87,8 @@ class CheckTree:
         packages = show_package_caches(
             self.sandbox.home, env, self.scratch, programs=True, added_files=self.environment.home
         )
-        written = (one for one in packages.mounts if one.mode == "write")
-        layers = [(mount.target, one.upper) for one, mount in zip(packages.overlays, written, strict=True)]
+        mounts_to_write = (one for one in packages.mounts if one.mode == "write")
+        layers = [(mount.target, one.upper) for one, mount in zip(packages.overlays, mounts_to_write, strict=True)]
         self.home_uppers[name] = layers
         if self.direct:
             root = self.sandbox.home.resolve()
