@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.agents.copilot import CopilotAgent
+from burnish.agents.qwen import QwenAgent
 from burnish.agents.registry import AGENTS
 from burnish.agents.steps import (
     ReportsSteps,
@@ -20,7 +21,6 @@ from burnish.agents.steps import (
     Step,
     ToolEnded,
     ToolStarted,
-    claude_steps,
     plain_command,
 )
 from burnish.agents.transcript import CUT, MAX_ROWS, read_rows, transcript_file, writer_for
@@ -258,7 +258,7 @@ def test_a_thought_that_comes_again_after_the_message_is_one_row() -> None:
 def test_what_programs_add_to_the_output_of_a_command_is_left_out() -> None:
     def ended(content: str, *, is_error: bool = False) -> Row:
         part = {"type": "tool_result", "tool_use_id": "1", "content": content, "is_error": is_error}
-        steps = claude_steps({"type": "user", "message": {"content": [part]}})
+        steps = QwenAgent().steps({"type": "user", "message": {"content": [part]}})
         return rows_of(ToolStarted("1", "Bash", {"command": "true"}), *steps)[-1]
 
     report = (

@@ -43,8 +43,8 @@ def test_tasks_that_are_added_or_answered_meanwhile_are_run_until_somebody_stops
     lab.until(lambda: status(lab, 2) == "verified")
     shown = lab.burnish("stop").out
     assert "run --watch` (pid" in shown
-    out, _ = run.communicate(timeout=60)
-    assert run.returncode == 130 and "2 tasks were run" in out
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 130 and "2 tasks were run, cost unknown." in out and "Stopped. `burnish run`" in err
 
 
 def untrust(lab: Lab) -> None:

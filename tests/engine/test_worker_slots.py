@@ -25,7 +25,7 @@ def test_a_task_whose_wait_has_ended_goes_on_before_another_one_begins() -> None
                 has_begun.set()
                 if number == 0:
                     is_reset.set()
-                    while not slots.returning:
+                    while not slots.return_count:
                         pass
 
     first = threading.Thread(target=limited)

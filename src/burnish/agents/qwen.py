@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burnish.agents.base import (
     AgentFailure,
@@ -30,7 +30,7 @@ from burnish.agents.failure import (
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import EventStream, Json, dig, read_events, text_or_empty
 from burnish.agents.prices import cost
-from burnish.agents.steps import Step, claude_steps
+from burnish.agents.steps import Step, ToolEnded, claude_steps
 from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest, Use
 
@@ -146,7 +146,22 @@ class QwenAgent:
         return text_or_empty(dig(event, "message", "id")), Use(price, count.total)
 
     def steps(self, event: Json) -> Iterable[Step]:
-        return claude_steps(event)
+        return (_with_exit_code(step) if isinstance(step, ToolEnded) else step for step in claude_steps(event))
+
+
+# how it reports a command
+_REPORT = re.compile(
+    r"^Output: (?P<output>.*)\nError: (?P<error>.*)\nExit Code: (?P<code>-?\d{1,4}|\(none\))\nSignal: ",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def _with_exit_code(step: ToolEnded) -> ToolEnded:
+    report = _REPORT.search(step.output)
+    if report is None:
+        return step
+    output = "\n".join(part for part in (report["output"], report["error"]) if part not in ("(empty)", "(none)"))
+    return replace(step, output=output, exit_code=int(report["code"]) if report["code"] != "(none)" else None)
 
 
 def _models(stream: EventStream) -> list[str]:

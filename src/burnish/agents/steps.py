@@ -19,6 +19,8 @@ from burnish.core.transcript import MAX_DETAIL_LENGTH, MAX_TEXT_LENGTH, Row, Row
 # changed lines of one edit, and lines of the end of a command's output
 _MAX_LINES = 12
 _MAX_LINE_LENGTH = 200
+# what programs print in place of an empty output
+_NO_OUTPUT = ("(Bash completed with no output)", "(no output)")
 # tools that run at the same time
 _MAX_RUNNING = 100
 # characters of a message that comes in pieces, and of an action, before secrets are redacted; `shortened` cuts more
@@ -288,7 +290,7 @@ class RowBuilder:
             return
         if self._is_thought:
             self._last_thought = text
-            # codex writes the first line in bold
+            # some programs write the first line in bold
             yield Row(kind, text.replace("**", ""))
         else:
             self._last = text
@@ -296,7 +298,7 @@ class RowBuilder:
 
     def _ended(self, row: Row, output: str, exit_code: int | None, has_failed: bool) -> Row:
         # the content of a file that was read is of no interest, an error is
-        shows_output = row.kind in (RowKind.RAN, RowKind.USED) or has_failed
+        shows_output = (row.kind in (RowKind.RAN, RowKind.USED) or has_failed) and output.strip() not in _NO_OUTPUT
         lines = [line.rstrip() for line in output.split("\n") if line.strip()] if shows_output else []
         detail = _shorten_lines(lines, from_end=True)[-MAX_DETAIL_LENGTH:] or row.detail
         return replace(row, detail=detail, exit_code=exit_code, has_failed=has_failed and exit_code is None)
@@ -306,14 +308,6 @@ class RowBuilder:
 # Several programs print their events as Claude Code does.
 
 _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code:? (\d{1,3})$", re.MULTILINE | re.IGNORECASE)
-
-
-_NO_OUTPUT = "(Bash completed with no output)"
-# how qwen reports a command
-_QWEN_REPORT = re.compile(
-    r"^Output: (?P<output>.*)\nError: (?P<error>.*)\nExit Code: (?P<code>-?\d{1,4}|\(none\))\nSignal: ",
-    re.DOTALL | re.MULTILINE,
-)
 
 
 def claude_steps(event: Json) -> Iterator[Step]:
@@ -345,15 +339,10 @@ def _assistant_part(part: Any) -> Iterator[Step]:
 def _tool_result(part: Any) -> ToolEnded:
     output = joined_text(part.get("content"))
     is_error = part.get("is_error") is True
-    code: int | None = None
-    if report := _QWEN_REPORT.search(output):
-        code = int(report["code"]) if report["code"] != "(none)" else None
-        output = "\n".join(part for part in (report["output"], report["error"]) if part not in ("(empty)", "(none)"))
-    elif is_error and (found := _EXIT_CODE.search(output[:200])):
-        code = int(found[1])
+    found = _EXIT_CODE.search(output[:200]) if is_error else None
+    if found:
         output = output[: found.start()] + output[found.end() :]
-    if output.strip() == _NO_OUTPUT:
-        output = ""
+    code = int(found[1]) if found else None
     return ToolEnded(str(part.get("tool_use_id")), output, code, has_failed=is_error)
 
 

@@ -124,11 +124,11 @@ def _shown(files: list[LogFile], *, raw: bool) -> list[LogFile]:
     if raw:
         return [file for file in files if not file.is_transcript]
     read_outputs = {_output_of(file) for file in files if file.is_transcript}
-    shown = [file for file in files if file.path not in read_outputs]
+    visible_files = [file for file in files if file.path not in read_outputs]
     # What a program prints to stderr beside its events is mostly noise: it comes after the transcript.
-    positions = {_attempt(file): number for number, file in enumerate(shown) if file.is_transcript}
-    numbers = {file.path: max(n, positions.get(file.path.parent, n)) for n, file in enumerate(shown)}
-    return sorted(shown, key=lambda file: (numbers[file.path], not file.is_transcript))
+    positions = {_attempt(file): number for number, file in enumerate(visible_files) if file.is_transcript}
+    numbers = {file.path: max(n, positions.get(file.path.parent, n)) for n, file in enumerate(visible_files)}
+    return sorted(visible_files, key=lambda file: (numbers[file.path], not file.is_transcript))
 
 
 def _output_of(transcript: LogFile) -> Path:

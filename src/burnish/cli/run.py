@@ -117,9 +117,11 @@ def _detach(app: App, request: RunRequest, until: str | None) -> int:
     """Start the same run in a session of its own; refuses here what it would refuse."""
     from burnish.features.run.detach import start_detached
     from burnish.features.run.run import check
+    from burnish.runtime.ports import sandbox_policy_of
 
     check(app, replace(request, dry_run=True))
     app.trust.require()
+    sandbox_policy_of(app).require()
     argv = ["run", *map(str, request.ids), "-j", str(request.jobs)]
     argv += ["--all"] * request.everything + ["--watch"] * request.watch + ["--no-review"] * request.no_review
     argv += ["--until", until] if until else []
@@ -151,7 +153,10 @@ def stop(
     if report.task:
         say(f"Stopping task {report.task.id}. Continue it: burnish run {report.task.id}")
     for card in report.runners:
-        say(f"Stopping `{clean(str(card.get('command', 'burnish run')))}` (pid {card.get('pid')}).")
+        command = clean(str(card.get("command", "burnish run")))
+        # the server itself goes on
+        whose = "a run of " if "serve" in command.split() else ""
+        say(f"Stopping {whose}`{command}` (pid {card.get('pid')}).")
 
 
 def retry(
@@ -321,7 +326,7 @@ def say_report(report: RunReport, request: RunRequest, *, is_printed: bool = Fal
         words = "No task is ready to run. `burnish status` shows all tasks, `burnish add` adds one."
         tell(fitted(words, sys.stderr))
     if report.interrupted:
-        tell("Interrupted. `burnish run` continues.")
+        tell(f"{'Stopped' if request.watch else 'Interrupted'}. `burnish run` continues.")
 
 
 def _counted(tasks: Iterable[Task]) -> str:

@@ -47,7 +47,7 @@ class Watch:
     # lets a task be run again that was stopped
     readmit: Callable[[int], None] = lambda task_id: None
     # stopped task → its last change since
-    stopped: dict[int, str] = field(default_factory=dict)
+    stop_changes: dict[int, str] = field(default_factory=dict)
 
     def ended(self, task: Task, last_change: str) -> None:
         self.last_changes[task.id] = last_change
@@ -174,8 +174,8 @@ class Pool:
         """A task that was stopped or cancelled may be run again when a person has changed it since."""
         if task is None or task.runner or task.id in self.running:
             return
-        if watch.stopped.setdefault(task.id, task.updated_at) != task.updated_at:
-            del watch.stopped[task.id]
+        if watch.stop_changes.setdefault(task.id, task.updated_at) != task.updated_at:
+            del watch.stop_changes[task.id]
             watch.readmit(task.id)
 
     def _limited_ids(self) -> set[int]:

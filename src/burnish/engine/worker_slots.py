@@ -17,13 +17,13 @@ class WorkerSlots:
     # task → calls that wait
     waiting: dict[int, int] = field(default_factory=dict)
     # tasks whose wait has ended: they get a place before one that has not begun
-    returning: int = 0
+    return_count: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     @contextmanager
     def place(self) -> Iterator[None]:
         with self._changed:
-            self._changed.wait_for(lambda: self.busy < self.limit and not self.returning)
+            self._changed.wait_for(lambda: self.busy < self.limit and not self.return_count)
             self.busy += 1
         try:
             yield
@@ -53,10 +53,10 @@ class WorkerSlots:
 
     def _return(self, *, is_patient: bool) -> None:
         with self._changed:
-            self.returning += is_patient
+            self.return_count += is_patient
             if is_patient:
                 self._changed.wait_for(lambda: self.busy < self.limit)
-            self.returning -= is_patient
+            self.return_count -= is_patient
             self.busy += 1
             self._changed.notify_all()
 
