@@ -20,7 +20,7 @@ from jinja2 import TemplateSyntaxError
 from burnish.web.pages.rendering import templates
 
 WEB = Path(__file__).resolve().parents[1] / "src" / "burnish" / "web"
-LONGEST_LINE = 140
+MAX_LINE_LENGTH = 140
 # Properties whose sizes are tokens. Margins and positions may also be layout of one place.
 SIZES = re.compile(r"font|font-size|padding(-\w+)*|border-radius|gap|row-gap|column-gap")
 LENGTH = re.compile(r"(?<![\w.-])\d*\.?\d*[1-9]\d*(?:px|rem|em|pt)\b")
@@ -78,8 +78,8 @@ def style_problems(name: str, text: str) -> Iterator[Problem]:
 
 def long_lines(name: str, text: str) -> Iterator[Problem]:
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > LONGEST_LINE:
-            yield Problem(name, number, f"the line has {len(line)} characters; the limit is {LONGEST_LINE}")
+        if len(line) > MAX_LINE_LENGTH:
+            yield Problem(name, number, f"the line has {len(line)} characters; the limit is {MAX_LINE_LENGTH}")
 
 
 def template_problems(markup: dict[str, str]) -> Iterator[Problem]:

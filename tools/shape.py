@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 LIMITS = Path(__file__).with_suffix(".toml")
 VENV_PYTHON = ".venv/bin/python"
-_MOST_SUSPECTS = 10
+_MAX_SUSPECTS = 10
 
 # Irregular participles; regular ones end in -ed.
 _IRREGULAR = frozenset(
@@ -304,7 +304,7 @@ def suspects(figure: Figure, changed: Sequence[str]) -> list[str]:
 
 def complaint(figure: Figure, limit: float, changed: Sequence[str] = ()) -> str:
     """What grew, in which changed files, and what to do about it."""
-    found = "".join(f"    in a changed file: {place.strip()}\n" for place in suspects(figure, changed)[:_MOST_SUSPECTS])
+    found = "".join(f"    in a changed file: {place.strip()}\n" for place in suspects(figure, changed)[:_MAX_SUSPECTS])
     return (
         f"{figure.title}: {figure.text}, the limit is {limit:g}. {ADVICE[figure.key]}\n{found}"
         f"    {VENV_PYTHON} -m tools.shape --list {figure.key}    lists what is counted\n"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ruamel.yaml import YAML
     from ruamel.yaml.composer import Composer
 
-DEEPEST = 40
+MAX_DEPTH = 40
 
 
 def bounded_parser(most: int) -> YAML:
@@ -33,7 +33,7 @@ def load_yaml(text: str, *, most: int) -> Any:
 
 def _check_size(root: Any, most: int) -> None:
     level, count = [root], 0
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         values = [node.value for node in level if not isinstance(node.value, str)]
         level = []
         for value in values:
@@ -59,7 +59,7 @@ def _bounded_composer(most: int) -> type[Composer]:
             # a key and its value are a node each
             if self.nodes > 2 * most:
                 raise ValueError(f"it has more than {most} entries")
-            if self.depth > DEEPEST:
+            if self.depth > MAX_DEPTH:
                 raise ValueError("it is nested too deep")
             self.depth += 1
             try:

@@ -11,15 +11,15 @@ from pathlib import Path, PurePath
 from typing import Any
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_LONGEST = 64 * 1024 * 1024
+_MAX_LENGTH = 64 * 1024 * 1024
 # lock files of large projects have two megabytes
-_LONGEST_TOML = 4 * 1024 * 1024
+_MAX_TOML_LENGTH = 4 * 1024 * 1024
 # parts of one key, and levels of arrays and tables inside of each other
-DEEPEST_KEY = 64
+MAX_KEY_DEPTH = 64
 _TOKEN = re.compile(r"""(?P<part>[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')|(?P<dot>[ \t]*\.[ \t]*)|.""")
 
 
-def read_regular(path: Path, *, longest: int = _LONGEST, start: int = 0, follow: bool = True) -> bytes | None:
+def read_regular(path: Path, *, longest: int = _MAX_LENGTH, start: int = 0, follow: bool = True) -> bytes | None:
     """At most `longest` bytes of a regular file from `start` on; None for anything else.
 
     `follow`: whether the last part of the path may be a link.
@@ -34,7 +34,7 @@ def read_regular(path: Path, *, longest: int = _LONGEST, start: int = 0, follow:
         os.close(handle)
 
 
-def read_below(folder: Path, place: PurePath, *, longest: int = _LONGEST) -> bytes | None:
+def read_below(folder: Path, place: PurePath, *, longest: int = _MAX_LENGTH) -> bytes | None:
     """The first bytes of a regular file below a folder; None also if a part of the path below it is a link."""
     handle = -1
     try:
@@ -65,11 +65,11 @@ def parse_toml(text: str, *, parse_float: Callable[[str], Any] = float) -> dict[
 
     `a.a.a… = 1` takes tomllib a time that is quadratic in its length.
     """
-    if len(text) > _LONGEST_TOML:
-        raise ValueError(f"it is longer than {_LONGEST_TOML // 2**20} MB")
+    if len(text) > _MAX_TOML_LENGTH:
+        raise ValueError(f"it is longer than {_MAX_TOML_LENGTH // 2**20} MB")
     for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") >= DEEPEST_KEY and _has_deep_key(line):
-            raise ValueError(f"a key has more than {DEEPEST_KEY} parts (at line {number})")
+        if line.count(".") >= MAX_KEY_DEPTH and _has_deep_key(line):
+            raise ValueError(f"a key has more than {MAX_KEY_DEPTH} parts (at line {number})")
     try:
         return tomllib.loads(text, parse_float=parse_float)
     except RecursionError:
@@ -82,7 +82,7 @@ def _has_deep_key(line: str) -> bool:
     for token in _TOKEN.finditer(line):
         if token["dot"] is not None and after_part:
             dots, after_part = dots + 1, False
-            if dots >= DEEPEST_KEY:
+            if dots >= MAX_KEY_DEPTH:
                 return True
         elif token["part"] is not None and not after_part:
             after_part = True

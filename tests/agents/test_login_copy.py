@@ -85,7 +85,7 @@ def test_refresh_tokens_are_taken_out_of_every_json_file(home: Path, tmp_path: P
 
 
 def test_what_is_large_is_shown_read_only_instead(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_FILES", 20)
+    monkeypatch.setattr(module, "MAX_FILES", 20)
     large = home / ".claude/plugins/market/cache"
     for number in range(30):
         (large / f"{number}").mkdir(parents=True)

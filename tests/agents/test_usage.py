@@ -15,13 +15,13 @@ from burnish.agents.codex import CodexAgent, configured_model, session_model
 from burnish.agents.monitor import Meter
 from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
-from burnish.agents.usage import MOST_TOKENS, MOST_USD, TokenCount, at_least, dollars, token_count
+from burnish.agents.usage import MAX_TOKENS, MAX_USD, TokenCount, at_least, dollars, token_count
 from burnish.core.agent import AgentReply, Use
 from burnish.core.cost import CostSource, joint_source
 from burnish.proc.shim_files import ExitRecord
 from testing.agent_samples import request
 
-ABSURD = [-1000, -0.01, math.nan, math.inf, -math.inf, 10**400, 1e300, MOST_USD * 1.01, "5", True, None, [], {}]
+ABSURD = [-1000, -0.01, math.nan, math.inf, -math.inf, 10**400, 1e300, MAX_USD * 1.01, "5", True, None, [], {}]
 USAGE = {"input_tokens": 100_000, "cache_read_input_tokens": 0, "output_tokens": 10_000}
 HONEST = 0.30
 
@@ -47,7 +47,7 @@ def test_an_amount_that_cannot_be_is_refused_and_the_list_price_counts(value: An
     assert (reply.cost_usd, reply.cost_source) == (pytest.approx(0.30), CostSource.LIST)
 
 
-@pytest.mark.parametrize("value", [*ABSURD, 1.5, MOST_TOKENS + 1], ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize("value", [*ABSURD, 1.5, MAX_TOKENS + 1], ids=lambda value: str(value)[:12])
 def test_a_token_count_that_cannot_be_is_not_counted(value: Any) -> None:
     assert token_count(value) == 0
     broken = dict.fromkeys(USAGE, value)
@@ -268,7 +268,7 @@ def test_a_resumed_copilot_session_is_billed_without_what_it_used_before() -> No
 
 CODEX_TEXT = {"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}}
 GEMINI_TEXT = {"type": "message", "role": "assistant", "content": "Done."}
-REFUSED = [-1000, math.nan, math.inf, 10**401, MOST_TOKENS + 1, "5", {"a": 1}, True, 1e6]
+REFUSED = [-1000, math.nan, math.inf, 10**401, MAX_TOKENS + 1, "5", {"a": 1}, True, 1e6]
 
 
 def turn(given: Any, cached: Any, out: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from burnish.checks.discover import detect
-from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Surroundings
+from burnish.checks.tools import MAX_OPENED, PYTEST, RUFF, Surroundings
 from testing.layouts import package
 
 
@@ -94,4 +94,4 @@ def test_twenty_thousand_paths_take_no_time() -> None:
     assert detect(files, lambda path: opened.append(path)) == ()
     assert time.process_time() - started < 0.5
     # the first test files, each once, though several questions are asked about them
-    assert sorted(opened) == sorted(set(opened)) and len(opened) == MOST_OPENED
+    assert sorted(opened) == sorted(set(opened)) and len(opened) == MAX_OPENED

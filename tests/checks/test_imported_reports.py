@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.checks.rdjson import MOST_DIAGNOSTICS, read_rdjson, read_rdjsonl
+from burnish.checks.rdjson import MAX_DIAGNOSTICS, read_rdjson, read_rdjsonl
 from burnish.checks.reading import Reading
 from burnish.checks.sarif import read_sarif
 from burnish.core.finding import Category, Severity
@@ -87,9 +87,9 @@ def test_what_is_no_report_is_refused_in_words(text: str) -> None:
 
 
 def test_a_report_that_was_not_read_to_its_end_has_an_error() -> None:
-    text = json.dumps({"diagnostics": [DIAGNOSTIC] * (MOST_DIAGNOSTICS + 1)}).encode()
+    text = json.dumps({"diagnostics": [DIAGNOSTIC] * (MAX_DIAGNOSTICS + 1)}).encode()
     reading = read_rdjson(text, source="")
-    assert (len(reading.remarks), "only the first" in reading.error) == (MOST_DIAGNOSTICS, True)
+    assert (len(reading.remarks), "only the first" in reading.error) == (MAX_DIAGNOSTICS, True)
 
 
 JSON = st.recursive(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.ledger.ledger import absorb_review
 from burnish.core.ledger.remark_grouping import (
+    MAX_REMARKS,
     MORE_REMARKS_RULE,
-    MOST_REMARKS,
     SMALLEST_SHARE,
     limit_remarks,
     stands_for_more,
@@ -23,18 +23,18 @@ def remarks(count: int, source: str = "judge", severity: Severity = Severity.WAR
 
 
 def test_up_to_the_limit_each_remark_is_a_finding_of_its_own() -> None:
-    assert limit_remarks(remarks(MOST_REMARKS), WHERE) == remarks(MOST_REMARKS)
+    assert limit_remarks(remarks(MAX_REMARKS), WHERE) == remarks(MAX_REMARKS)
 
 
 def test_beyond_the_limit_the_rest_is_one_finding_that_says_where_to_read_all() -> None:
     limited = limit_remarks(remarks(400), WHERE)
-    assert len(limited) == MOST_REMARKS and (limited[-1].rule, limited[-1].count) == (f"{MORE_REMARKS_RULE}:judge", 321)
+    assert len(limited) == MAX_REMARKS and (limited[-1].rule, limited[-1].count) == (f"{MORE_REMARKS_RULE}:judge", 321)
     assert "`burnish log 7 --phase review`" in limited[-1].description
 
 
 def test_a_program_is_limited_as_an_agent_is() -> None:
     limited = limit_remarks(remarks(400, "static"), {"static": "`burnish review b --agent static --json`"})
-    assert len(limited) == MOST_REMARKS
+    assert len(limited) == MAX_REMARKS
     assert "All of them: `burnish review b --agent static --json`" in limited[-1].description
 
 
@@ -42,7 +42,7 @@ def test_a_known_remark_is_raised_again_however_far_down_it_stands() -> None:
     known = frozenset({390, 399})
     limited = limit_remarks(remarks(400), WHERE, repeat_indices=lambda: known)
     assert [remarks(400)[n] in limited for n in sorted(known)] == [True, True]
-    assert len(limited) == MOST_REMARKS and limited[-1].count == 400 - MOST_REMARKS + 1
+    assert len(limited) == MAX_REMARKS and limited[-1].count == 400 - MAX_REMARKS + 1
 
 
 def test_new_remarks_have_a_share_where_known_ones_fill_the_limit() -> None:

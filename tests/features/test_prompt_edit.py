@@ -8,7 +8,7 @@ import pytest
 
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.prompts.edit import PromptScope, all_kept, kept, reset, save, switch, try_on
-from burnish.review.templates import LONGEST, variable_descriptions
+from burnish.review.templates import MAX_LENGTH, variable_descriptions
 from burnish.runtime import open_app
 from burnish.runtime.app import App
 from burnish.runtime.prompts import NAMES, variables
@@ -90,7 +90,7 @@ def test_settings_in_pyproject_are_left_to_their_owner(app: App) -> None:
         "  \n",
         "x\x00",
         "x\ud800",
-        "x" * (LONGEST + 1),
+        "x" * (MAX_LENGTH + 1),
     ],
 )
 def test_what_could_not_be_rendered_is_never_written(app: App, text: str) -> None:

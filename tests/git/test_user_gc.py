@@ -102,7 +102,7 @@ def commit_often(world: GitWorld, count: int) -> None:
 
 @pytest.mark.slow
 def test_packs_are_merged_and_the_users_packs_stay(world: GitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishing, "MOST_PACKS", 4)
+    monkeypatch.setattr(publishing, "MAX_PACKS", 4)
     world.repo.git("repack", "-a", "-d", "-q")
     users = {file.name: file.read_bytes() for file in pack_folder(world.project).iterdir()}
     assert users
@@ -120,7 +120,7 @@ def test_a_pack_that_a_multi_pack_index_names_is_not_merged_away(
     commit_often(world, 4)
     world.repo.git("multi-pack-index", "write")
     before = {pack.index.name for pack in list_packs(world.project)}
-    monkeypatch.setattr(publishing, "MOST_PACKS", 2)
+    monkeypatch.setattr(publishing, "MAX_PACKS", 2)
     maintain(world.project)
     assert before <= {pack.index.name for pack in list_packs(world.project)}
     world.repo.git("multi-pack-index", "verify")
@@ -178,7 +178,7 @@ def test_a_commit_is_published_once(world: GitWorld) -> None:
 def test_own_copies_of_published_objects_are_dropped_after_a_while(
     world: GitWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "MOST_LOOSE_FILES", 1)
+    monkeypatch.setattr(publishing, "MAX_LOOSE_FILES", 1)
     commit_often(world, 3)
     files = list(world.project.objects.glob("??/*"))
     maintain(world.project)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from burnish.errors import BadInput
-from burnish.review.templates import LONGEST, NAMES, check, render, shipped
+from burnish.review.templates import MAX_LENGTH, NAMES, check, render, shipped
 
 GIVEN = {"title": "Add login", "gitDiff": "x y\n" * 50_000, "cycle": 2}
 
@@ -29,7 +29,7 @@ TOO_MUCH = {
     "a long chain": "{{ title" + "|upper" * 199 + " }}",
     "many conditions": "{% if title %}" * 99 + "{% endif %}" * 99,
     "many brackets": "{{" + "(" * 50_000 + "1" + ")" * 50_000 + "}}",
-    "length": "x" * (LONGEST + 1),
+    "length": "x" * (MAX_LENGTH + 1),
     "no comparison": "{{ title > 1 }}",
 }
 

@@ -9,7 +9,7 @@ from burnish.core.task import Spec
 from burnish.store import Store
 from burnish.views import status_excerpt as excerpts
 from burnish.views.status import summary
-from burnish.views.status_excerpt import MOST_LINES, status_excerpt
+from burnish.views.status_excerpt import MAX_LINES, status_excerpt
 from testing.boards import bring
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
@@ -32,7 +32,7 @@ def test_few_tasks_are_all_shown(store: Store, project: str) -> None:
 
 @pytest.fixture
 def few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(excerpts, "MOST_LINES", 4)
+    monkeypatch.setattr(excerpts, "MAX_LINES", 4)
 
 
 @pytest.mark.usefixtures("few_lines")
@@ -82,10 +82,10 @@ def test_the_next_step_knows_of_a_ready_task_that_is_not_shown(store: Store, pro
 
 def test_more_tasks_cost_no_more_statements_and_no_more_rows_read_into_tasks(store: Store, project: str) -> None:
     costs = []
-    for upto in (MOST_LINES + 10, MOST_LINES + 100):
+    for upto in (MAX_LINES + 10, MAX_LINES + 100):
         while (total := sum(one.tasks for one in store.task_totals(project))) < upto:
             add(store, project, total, Status.COMPLETED if total % 2 else None)
         before = store.statements
         found = status_excerpt(store, project, NOW)
         costs.append((store.statements - before, len(found.view.tasks)))
-    assert costs[0] == costs[1] == (4, MOST_LINES)
+    assert costs[0] == costs[1] == (4, MAX_LINES)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from burnish.web.auth import MOST_BODY, Granted, Refusal, RequestInfo, RequestPolicy, hosts_of
+from burnish.web.auth import MAX_BODY, Granted, Refusal, RequestInfo, RequestPolicy, hosts_of
 
 HOST = "127.0.0.1:4270"
 HOSTS = hosts_of(["127.0.0.1", "localhost", "::1"], 4270)
@@ -200,7 +200,7 @@ def test_a_stranger_may_show_a_token_and_nothing_else() -> None:
         ({"content-length": "5", "content-type": ("application/json", "text/plain")}, 415),
         ({"transfer-encoding": "chunked"}, 415),
         ({"transfer-encoding": "chunked", "content-type": "text/plain"}, 415),
-        ({"content-length": str(MOST_BODY + 1), "content-type": "application/json"}, 413),
+        ({"content-length": str(MAX_BODY + 1), "content-type": "application/json"}, 413),
         ({"content-length": "9" * 5000, "content-type": "application/json"}, 413),
         ({"content-length": "-1", "content-type": "application/json"}, 413),
         ({"content-length": "\xb2", "content-type": "application/json"}, 413),

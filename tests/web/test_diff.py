@@ -15,7 +15,7 @@ from burnish.core.change import ChangedFile
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.features.tasks.inspect import without_secrets
 from burnish.views.diff import FileDiff, bare, pinned
-from burnish.web.pages.diff import LONGEST_LINE, Painter, between, coloured, markup
+from burnish.web.pages.diff import MAX_LINE_LENGTH, Painter, between, coloured, markup
 from burnish.web.pages.rendering import render
 from testing.changes import added, binary, change, deleted, modified, renamed
 from testing.histories import hunks
@@ -103,8 +103,8 @@ def test_signs_that_hide_or_turn_text_are_named() -> None:
 
 
 def test_a_monstrous_line_is_cut_and_says_so() -> None:
-    made = coloured("a.js", "y" * (LONGEST_LINE + 1234))[0]
-    assert "1,234 more characters" in made and len(made) < LONGEST_LINE + 200
+    made = coloured("a.js", "y" * (MAX_LINE_LENGTH + 1234))[0]
+    assert "1,234 more characters" in made and len(made) < MAX_LINE_LENGTH + 200
 
 
 def test_what_is_no_text_is_named() -> None:

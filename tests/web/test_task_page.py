@@ -11,7 +11,7 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.views.task_page.page import what_next
 from burnish.web.pages import diff
-from burnish.web.pages.task import LONGEST_ARTIFACT, read
+from burnish.web.pages.task import MAX_ARTIFACT_LENGTH, read
 from testing.at_hand import TOKEN, AtHand
 
 
@@ -80,7 +80,7 @@ def test_what_is_far_down_is_left_for_later(server: AtHand, monkeypatch: pytest.
     monkeypatch.setattr(diff, "AT_ONCE", 0)
     html = Page(server, 2).part("changes")
     assert "data-wanted" in html and "app.py" in html and "div_2" not in html
-    monkeypatch.setattr(diff, "MOST_FILES", 0)
+    monkeypatch.setattr(diff, "MAX_FILES", 0)
     assert "1 more file changed and is not shown" in Page(server, 2).part("changes")
 
 
@@ -144,7 +144,7 @@ def test_markdown_makes_no_html_of_its_own_and_fetches_nothing() -> None:
 def test_front_matter_is_shown_apart_and_a_monster_as_it_is() -> None:
     one = read("review-cycle-1.md", "---\ntask: 1\n---\n# Title\n")
     assert one.front == "task: 1" and "Title</h1>" in one.html
-    assert not read("review-cycle-1.md", "# x\n" * LONGEST_ARTIFACT).html
+    assert not read("review-cycle-1.md", "# x\n" * MAX_ARTIFACT_LENGTH).html
     assert not read("task.json", "{}").html
 
 

@@ -26,20 +26,20 @@ LOCK_FILE = re.compile(
     r"(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|uv\.lock|poetry\.lock"
     r"|pdm\.lock|Pipfile\.lock|Gemfile\.lock|Cargo\.lock|go\.sum)$"
 )
-MOST_FILES, DEEPEST, LARGEST = 20_000, 8, 400_000
+MAX_FILES, MAX_DEPTH, MAX_BYTES = 20_000, 8, 400_000
 
 
 def files_of(root: Path) -> list[str]:
     """Relative paths without hidden and third-party folders; only the upper levels of a very large checkout."""
     found: list[str] = []
     level = [""]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         below: list[str] = []
         for folder in level:
             files, folders = _look(root / folder)
             found += [f"{folder}{name}" for name in files]
             below += [f"{folder}{name}/" for name in folders]
-            if len(found) > MOST_FILES:
+            if len(found) > MAX_FILES:
                 return found
         level = below
     return found
@@ -86,7 +86,7 @@ def file_reader(root: Path) -> Callable[[str], str | None]:
     """A function that reads one of the files; None if it is missing, not a plain file, or a link to the outside."""
 
     def read(path: str) -> str | None:
-        data = read_inside(root, root / path, longest=LARGEST)
+        data = read_inside(root, root / path, longest=MAX_BYTES)
         return None if data is None else data.decode("utf-8-sig", "replace")
 
     return read

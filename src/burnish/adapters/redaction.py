@@ -24,11 +24,11 @@ from burnish.engine.ports import Progress
 from burnish.errors import BadInput, PhaseFailed
 from burnish.folder_walk import walk_folders
 
-_LARGEST_HOLE = 1 << 30
+_MAX_HOLE_BYTES = 1 << 30
 # Files of burnish; the agent's number must not be changed.
 _OURS = re.compile(r"number|.*-outcome\.json")
 _PIECE = 1 << 20
-_LONGEST_LINE = 1 << 16
+_MAX_LINE_LENGTH = 1 << 16
 
 
 def secrets_from_environment() -> Secrets:
@@ -151,7 +151,7 @@ def redact_file(path: Path, secrets: Secrets) -> None:
     if path.is_symlink() or not path.is_file():
         return
     info = path.stat()
-    if info.st_size > _LARGEST_HOLE and info.st_blocks * 512 < info.st_size // 2:
+    if info.st_size > _MAX_HOLE_BYTES and info.st_blocks * 512 < info.st_size // 2:
         # `truncate -s 8T` needs no space and no time, but takes hours to read.
         path.unlink()
         return
@@ -177,9 +177,9 @@ def _pieces(file: BinaryIO, secrets: Secrets) -> Iterator[bytes]:
     """Pieces of the file that do not split lines or keys, if possible."""
     rest = b""
     while data := rest + file.read(_PIECE):
-        data += file.readline(_LONGEST_LINE)
+        data += file.readline(_MAX_LINE_LENGTH)
         while data.rfind(b"-----BEGIN") > data.rfind(b"-----END") and len(data) - data.rfind(b"-----BEGIN") < 20_000:
-            line = file.readline(_LONGEST_LINE)
+            line = file.readline(_MAX_LINE_LENGTH)
             if not line:
                 break
             data += line

@@ -43,7 +43,7 @@ from burnish.git.repository_id import restore_id
 from burnish.git.rescue import keep, kept_refs
 from burnish.git.secret_scan import left_out_by_name
 from burnish.git.snapshot import SnapshotFolder, snapshot
-from burnish.git.staging import MOST_BYTES
+from burnish.git.staging import MAX_BYTES
 from burnish.git.workspace import GitWorkspace
 from burnish.git.workspace_removal import RescuedWork, remove_workspace
 
@@ -70,7 +70,7 @@ class GitRepository:
     # The user's ignored files that tests need.
     copies: tuple[str, ...] = ()
     secrets: Secrets = field(default_factory=secrets_from_environment)
-    max_file_bytes: int = MOST_BYTES
+    max_file_bytes: int = MAX_BYTES
     # clean trees of tasks that ended in this run, for its next tasks
     _spare_trees: list[TaskTree] = field(default_factory=list)
     _files: dict[str, list[str]] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from burnish.store.rows import ProjectRow
 
 REMEDY = "Install bubblewrap (`bwrap`) and let it create namespaces, or set `sandbox.mode: auto`; see `burnish doctor`."
 # Each is a mount around every call.
-MOST_BYSTANDERS = 200
+MAX_BYSTANDERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +137,11 @@ def other_checkouts(common_dir: Path, projects: Iterable[ProjectRow]) -> tuple[P
     found = dict.fromkeys(list_checkouts(common_dir))
     for row in projects:
         found |= dict.fromkeys((row.root, row.common_dir, *list_checkouts(row.common_dir)))
-        if len(found) >= MOST_BYSTANDERS:
+        if len(found) >= MAX_BYSTANDERS:
             break
     # A git folder inside its checkout is covered by it.
     apart = [place for place in found if place.name != ".git" or place.parent not in found]
-    return tuple(place for place in apart[:MOST_BYSTANDERS] if place.is_dir())
+    return tuple(place for place in apart[:MAX_BYSTANDERS] if place.is_dir())
 
 
 def known_projects(home: Path) -> list[ProjectRow]:

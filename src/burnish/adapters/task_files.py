@@ -22,7 +22,7 @@ from burnish.review.contract import new_number
 
 # between the name of a folder of outputs and the number of a later attempt
 ATTEMPT = "@"
-MOST_ATTEMPTS = 100
+MAX_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class HomeTaskFiles:
         label = f"run-{task.run}-cycle-{cycle}-{name}"
         for number in itertools.count(1):
             place = self.folder(task, "outputs", label if number == 1 else f"{label}{ATTEMPT}{number}")
-            if number == MOST_ATTEMPTS or not any(place.iterdir()):
+            if number == MAX_ATTEMPTS or not any(place.iterdir()):
                 break
         return place
 

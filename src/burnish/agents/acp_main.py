@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOOKS = ("read", "search", "think")
 YES, NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 # One message may hold a whole file.
-LONGEST_LINE = 64 * 1024 * 1024
+MAX_LINE_LENGTH = 64 * 1024 * 1024
 CLOSING_SECONDS = 1.0
 AUTH_REQUIRED = -32000
 # Some end the turn as if all were well, and say only in words that the model gave no answer.
@@ -211,10 +211,10 @@ async def answer(listener: Listener, program: list[str], prompt: str) -> dict[st
     from acp.interfaces import Client
 
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, limit=LONGEST_LINE)
+    process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, limit=MAX_LINE_LENGTH)
     assert process.stdin
     assert process.stdout
-    output = asyncio.StreamReader(limit=LONGEST_LINE)
+    output = asyncio.StreamReader(limit=MAX_LINE_LENGTH)
     copying = asyncio.create_task(pass_on(process.stdout, output, listener))
     agent = connect_to_agent(cast(Client, listener), process.stdin, output)
     turn, exit_watch = asyncio.create_task(outcome(agent, listener, prompt)), asyncio.create_task(end_of(process))

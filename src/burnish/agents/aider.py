@@ -36,7 +36,7 @@ _SUM = re.compile(
 )
 _MODEL = re.compile(r"^> (?:Main model|Model): (\S+)", re.MULTILINE)
 _OWN_ERROR = re.compile(r"> (?:litellm\.)?\w*Error:")
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 
 LOGIN_FILES = Login(
     paths=(".aider", ".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json"),
@@ -121,7 +121,7 @@ class AiderAgent:
         """It retries for 80 seconds, and has no setting for that."""
         *_, last = stdout.split("\nTokens: ")
         tries = last.split("\nRetrying in ")
-        if len(tries) <= _MOST_TRIES:
+        if len(tries) <= _MAX_TRIES:
             return None
         message = next((line for line in tries[-2].split("\n") if "Error" in line), "the server does not answer")
         return failure("aider", message, cut=True, login=_LOGIN)

@@ -245,7 +245,7 @@ def _reply(text: str, session: str | None, counts: list[TokenCount], call: Finis
 
 # What every installation on this machine shares; the user's own settings come first.
 SYSTEM_CONFIG = Path("/etc/codex/config.toml")
-_LONGEST_SESSION = 64 * 1024 * 1024
+_MAX_SESSION_LENGTH = 64 * 1024 * 1024
 
 
 def codex_home(env: Mapping[str, str]) -> Path:
@@ -287,8 +287,8 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _recorded(path: Path) -> Iterator[str]:
     # Without a sandbox an author can put a pipe or a link in its place.
-    data = read_regular(path, longest=_LONGEST_SESSION + 1, follow=False) or b""
-    for line in data.split(b"\n") if len(data) <= _LONGEST_SESSION else ():
+    data = read_regular(path, longest=_MAX_SESSION_LENGTH + 1, follow=False) or b""
+    for line in data.split(b"\n") if len(data) <= _MAX_SESSION_LENGTH else ():
         if b'"turn_context"' not in line:
             continue
         with suppress(ValueError, RecursionError, AttributeError, TypeError):

@@ -27,7 +27,7 @@ from burnish.regular_files import read_regular
 
 _NAMES = re.compile(r"\{(prompt_file|workspace|task|cycle|phase|model)\}")
 # of a script that is searched for the programs that it starts
-_LONGEST_SCRIPT = 256 * 1024
+_MAX_SCRIPT_LENGTH = 256 * 1024
 # These two change files; what they say is a courtesy. A review that says nothing has not happened.
 _MAY_BE_SILENT = ("implement", "improve")
 # What programs without an adapter of their own read: AGENTS.md and the files of pi, cline, roo, goose, crush, droid,
@@ -92,7 +92,7 @@ def _replaces_mentions(argv: Sequence[str]) -> bool:
     program = shutil.which(argv[0]) if argv else None
     files = [Path(word) for word in (*([program] if program else []), *argv) if "/" in word or "." in word]
     names = [*argv, *(str(file.resolve()) for file in files)]
-    data = (read_regular(file, longest=_LONGEST_SCRIPT) or b"" for file in files)
+    data = (read_regular(file, longest=_MAX_SCRIPT_LENGTH) or b"" for file in files)
     scripts = (text.decode("utf-8", "replace") for text in data if b"\0" not in text)
     adapter_names = [
         name for agent in AGENTS.values() if isinstance(agent, ReplacesMentions) for name in agent.mention_names

@@ -142,8 +142,8 @@ def _mounts(plan: CopyPlan, copy: LoginCopy) -> tuple[Mount, ...]:
 # nor the user's later sessions. Sessions for `resume` are mounted from a folder of the task.
 
 # A file or folder above this is mounted read-only instead of copied at each call.
-MOST_BYTES = 16 * 1024 * 1024
-MOST_FILES = 2000
+MAX_BYTES = 16 * 1024 * 1024
+MAX_FILES = 2000
 # How deep a large folder is taken apart, so that settings beside a large cache are still copied.
 _DEPTH = 3
 # Settings may have comments.
@@ -333,7 +333,7 @@ class _Copier:
                 files += 1
                 with suppress(OSError):
                     size += Path(here, name).stat().st_size
-            if size > MOST_BYTES or files > MOST_FILES:
+            if size > MAX_BYTES or files > MAX_FILES:
                 return True
         return False
 
@@ -345,7 +345,7 @@ class _Copier:
 
     def _file(self, source: Path, target: Path, size: int) -> None:
         secret = source in self.plan.token_files
-        if size > MOST_BYTES and not secret:
+        if size > MAX_BYTES and not secret:
             self._share(source)
             return
         try:

@@ -19,7 +19,7 @@ _LOGIN = "Run `copilot login`, or set COPILOT_GITHUB_TOKEN."
 _USAGE = "usage.json"
 # The same limit three times: the available tools, the denied tools, and no one to ask for permission.
 _READ_ONLY_TOOLS = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
-_MOST_TRIES = 2
+_MAX_TRIES = 2
 _SHELL_END = re.compile(r"\s*<shellId: \S+ completed with exit code -?\d+>\s*\Z")
 
 # its token comes from GitHub and lasts
@@ -173,7 +173,7 @@ class CopilotAgent:
         if is_usage_limit(problem):
             code = status if isinstance(status, int) else None
             return failure("copilot", _message_of(problem), status=code, is_program_error=True)
-        if again < _MOST_TRIES:
+        if again < _MAX_TRIES:
             return None
         message = f"the server answered {status or 'nothing whole'} again and again"
         code = status if isinstance(status, int) else None

@@ -128,8 +128,8 @@ def _claims(token: str) -> dict[str, Any]:
 # Refresh tokens in text that is not JSON: values after such a key are blanked. Pure, and linear in the length.
 
 # How far a value with brackets or over several lines may reach.
-_LONGEST_VALUE = 4000
-_MOST_BLOCK_LINES = 200
+_MAX_VALUE_LENGTH = 4000
+_MAX_BLOCK_LINES = 200
 
 _KEY = re.compile(r"refresh(?:[^\w\n]|[\d_]){0,4}token[\w.-]{0,40}|(?<![\w-])refresh(?![\w-])", re.IGNORECASE)
 # what may stand between a key and its value: quotes, up to two words, a sign; or the tags of a property list
@@ -220,10 +220,10 @@ def _quoted(text: str, quote: re.Match[str], *, is_certain: bool) -> tuple[int, 
         end = rest.end()
     else:
         # triple quotes, and quotes that are escaped because they stand in another string
-        limit = start + _LONGEST_VALUE if len(mark.lstrip("\\")) == 3 else _line_end(text, start)
+        limit = start + _MAX_VALUE_LENGTH if len(mark.lstrip("\\")) == 3 else _line_end(text, start)
         end = text.find(mark, start, limit)
     if end < 0 or not text.startswith(mark, end):
-        closing = text.find(mark, start, start + _LONGEST_VALUE)
+        closing = text.find(mark, start, start + _MAX_VALUE_LENGTH)
         end = closing if closing >= 0 else _line_end(text, start)
     value = text[start:end]
     if is_certain and not _NOT_SECRET.fullmatch(value.strip()):
@@ -232,7 +232,7 @@ def _quoted(text: str, quote: re.Match[str], *, is_certain: bool) -> tuple[int, 
 
 
 def _bracketed(text: str, start: int, *, is_certain: bool) -> tuple[int, int, str]:
-    depth, end = 0, min(len(text), start + _LONGEST_VALUE)
+    depth, end = 0, min(len(text), start + _MAX_VALUE_LENGTH)
     for bracket in _BRACKET.finditer(text, start, end):
         depth += 1 if bracket[0] in "[{" else -1
         if depth == 0:
@@ -260,7 +260,7 @@ def _block(text: str, key_start: int, start: int, *, is_certain: bool) -> tuple[
     indent = _indent(text[line_start : line_start + 200])
     end = position = min(len(text), _line_end(text, start) + 1)
     lines: list[str] = []
-    while position < len(text) and len(lines) < _MOST_BLOCK_LINES:
+    while position < len(text) and len(lines) < _MAX_BLOCK_LINES:
         after = min(len(text), _line_end(text, position) + 1)
         line = text[position:after]
         inside = not line.strip() or _indent(line) > indent or (_indent(line) == indent and line.lstrip()[:2] == "- ")

@@ -23,10 +23,10 @@ _OTHER = re.compile(r"^(?:user|system|session|tool|reasoning|thinking)", re.I)
 # Parts of an event that may hold text of their own.
 _OTHER_PART = re.compile(r"reason|think|tool|error|command|file|search|todo|plan|step", re.I)
 # What a damaged line holds is looked for this often: a line may be made of nothing but beginnings.
-_MOST_RECOVERIES = 1000
+_MAX_RECOVERIES = 1000
 _WORD_KEYS = ("text", "content", "message", "result", "item", "part", "role", "data")
 # Objects in each other that are looked at: an event may be inside of another one.
-_DEEPEST_EVENT = 4
+_MAX_EVENT_DEPTH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _holds_message(event: Json, depth: int) -> bool:
     """Whether an event inside of this one is a message: a program may print its events in another envelope."""
     inner = [one for value in event.values() for one in (value if isinstance(value, list) else [value])]
     objects = [one for one in inner if isinstance(one, dict)]
-    return depth < _DEEPEST_EVENT and any(
+    return depth < _MAX_EVENT_DEPTH and any(
         _looks_like_message(one, depth + 1) if "type" in one else _holds_message(one, depth + 1) for one in objects
     )
 
@@ -132,7 +132,7 @@ def recover_events(text: str) -> list[Json]:
         if isinstance(_loads(line), dict) or not _DAMAGED.search(line):
             continue
         at = line.find('{"')
-        while at >= 0 and tries < _MOST_RECOVERIES:
+        while at >= 0 and tries < _MAX_RECOVERIES:
             tries += 1
             value, end = _decode(line, at)
             found += [value] if isinstance(value, dict) else []
@@ -194,7 +194,7 @@ def _loads(text: str) -> Any:
 # pieces a program prints that; what it writes before is work in progress.
 
 # of one review; no honest one has more
-_MOST_MESSAGES, _LONGEST_MESSAGE = 200, 50_000
+_MOST_MESSAGES, _MAX_MESSAGE_LENGTH = 200, 50_000
 # a call that gives the answer is not a look at something
 _ANSWERING_TOOLS = ("StructuredOutput", "structured_output")
 _NOT_WORK = ("agent_message", "reasoning", "error", "todo_list")
@@ -222,7 +222,7 @@ def used_tool_after(stdout: str, answer: str) -> bool:
 
 def _others(texts: Iterable[str], answer: str) -> tuple[str, ...]:
     unique = dict.fromkeys(text.strip() for text in texts)
-    found = (text[:_LONGEST_MESSAGE] for text in unique if text and not _is_same(text, answer.strip()))
+    found = (text[:_MAX_MESSAGE_LENGTH] for text in unique if text and not _is_same(text, answer.strip()))
     return tuple(found)[-_MOST_MESSAGES:]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAKERS = {"anthropic": "anthropic", "google": "google", "gemini": "google", "ollama": "ollama"}
 OLLAMA = "http://localhost:11434/v1"
 # Anthropic's servers want a limit, and the usual 4096 would cut a long review.
-MOST_TOKENS = 16_000
+MAX_TOKENS = 16_000
 # The tool by which a model answers that cannot be held to a schema otherwise.
 TOOL = "structured_output"
 
@@ -55,7 +55,7 @@ def settings_for(name: str, seconds: float) -> ModelSettings:
     # the parent process retries, and counts the attempts
     settings: ModelSettings = {"timeout": seconds, "max_retries": 0}
     if name.startswith("anthropic:"):
-        settings["max_tokens"] = MOST_TOKENS
+        settings["max_tokens"] = MAX_TOKENS
     return settings
 
 

@@ -19,7 +19,7 @@ from burnish.proc.slots import slot
 from burnish.proc.stop import StopToken
 
 # The program asks one server for a new token.
-_LONGEST_SECONDS = 60.0
+_MAX_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class LoginCheck:
         return hashlib.sha256(os.fsencode(names)).hexdigest()[:16]
 
     def _start(self, program: str, folder: Path) -> None:
-        until = time.monotonic() + _LONGEST_SECONDS
+        until = time.monotonic() + _MAX_SECONDS
         with suppress(OSError), _started((program, *self.login.refresh), folder, self.env) as process:
             assert process.stdin and process.stdout
             process.stdin.write(self.login.refresh_input.encode())

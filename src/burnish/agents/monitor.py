@@ -14,7 +14,7 @@ from burnish.agents.jsonlines import Json
 from burnish.core.agent import Use
 
 # No line that counts is longer; one that is holds a file.
-LONGEST_LINE = 1024 * 1024
+MAX_LINE_LENGTH = 1024 * 1024
 # Asked with the agent's name and what it has used so far: why it must stop, if it must.
 Beyond = Callable[[str, Use], str | None]
 
@@ -34,9 +34,9 @@ class NewLines:
                 # it was cut by another process; what was read stays
                 self.position = 0
             file.seek(self.position)
-            data = file.read(16 * LONGEST_LINE)
+            data = file.read(16 * MAX_LINE_LENGTH)
         end = data.rfind(b"\n") + 1
-        if not end and len(data) > LONGEST_LINE:
+        if not end and len(data) > MAX_LINE_LENGTH:
             end = len(data)
         self.position += end
         return data[:end].split(b"\n")

@@ -36,7 +36,7 @@ _QUIET = (
     # opencode.json, .opencode and .claude of the repository, which may name programs
     *("OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_EXTERNAL_SKILLS"),
 )
-_MOST_TRIES = 3
+_MAX_TRIES = 3
 # not of the small model that finds a title
 _REFUSED = re.compile(r'^timestamp=(\S+) .*message="stream error".* small=false .*error\.error="(.*)"$', re.MULTILINE)
 
@@ -182,10 +182,10 @@ class OpencodeAgent:
                 continue
             breaks, last_move = (breaks + 1, last_move) if cut else (0, number(event.get("timestamp")))
         refusals = [error for time, error in _REFUSED.findall(stderr) if _milliseconds(time) > last_move]
-        if max(breaks, len(refusals)) < _MOST_TRIES:
+        if max(breaks, len(refusals)) < _MAX_TRIES:
             return None
         message = refusals[-1] if refusals else "the answer broke off"
-        words = f"{message}, {_MOST_TRIES} times"
+        words = f"{message}, {_MAX_TRIES} times"
         return failure("opencode", words, cut=True, login=_LOGIN, is_program_error=bool(refusals))
 
 

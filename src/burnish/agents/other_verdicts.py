@@ -24,9 +24,9 @@ from burnish.core.text_encoding import skeleton
 
 BLOCK_NAME = r"burnish[-_ ]?verdict"
 # Lines of a block that is looked at; no honest one is longer.
-_MOST_LINES = 5_000
+_MAX_LINES = 5_000
 # An opening line is short, but for an object on the same line.
-_LONGEST_OPENING = 20_000
+_MAX_OPENING_LENGTH = 20_000
 _FENCE = "((?<!`)`{3,}(?!`)|(?<!~)~{3,}(?!~))"
 # what quotes and lists put before a line
 _MARGIN = re.compile(r"^[>\s]+")
@@ -49,13 +49,13 @@ def blocks_of(text: str, number: str) -> Iterator[PrintedBlock]:
         found = _opened(line, opening)
         # with an escape behind the number it is a part of a JSON string, which is looked at by itself
         if found and not re.match(r"\\+[nrtu]", found[2]):
-            yield _block(lines[at + 1 : at + 1 + _MOST_LINES], found, opening)
+            yield _block(lines[at + 1 : at + 1 + _MAX_LINES], found, opening)
 
 
 def _opened(line: str, opening: re.Pattern[str]) -> re.Match[str] | None:
     if "``" not in line and "~~" not in line:
         return None
-    return opening.search(skeleton(line[:_LONGEST_OPENING]))
+    return opening.search(skeleton(line[:_MAX_OPENING_LENGTH]))
 
 
 def _block(lines: list[str], found: re.Match[str], opening: re.Pattern[str]) -> PrintedBlock:
@@ -78,11 +78,11 @@ _QUOTE = r"\\{0,31}[\"']"
 _OTHER_WORD = rf"{_QUOTE}verdict{_QUOTE}\s*:\s*{_QUOTE}(?!\s*approved?\s*{_QUOTE})[^\"'|\\]{{1,60}}{_QUOTE}"
 _APPROVING = frozenset({"approved", "approve"})
 # Objects in objects that may hold a text, and in texts.
-_DEEPEST = 8
+_MAX_DEPTH = 8
 # Objects that may surround a number, and how far before it one may begin.
 _MOST_OBJECTS, _FARTHEST = 50, 50_000
 # No honest output has more verdicts with one number, nor a longer one.
-_MOST_VERDICTS, _LONGEST = 100, 200_000
+_MOST_VERDICTS, _MAX_LENGTH = 100, 200_000
 # What every text with a verdict contains, in a block or as an object.
 _MARK = re.compile(r"``|~~|\{")
 _ESCAPED_LETTER = re.compile(r"\\u00(3[0-9]|[46][1-9a-f]|[57][0-9a])", re.IGNORECASE)
@@ -202,7 +202,7 @@ def _collect(value: Any, place: tuple[str, ...], rows: dict[tuple[str, ...], lis
             _collect(part, place, rows)
     elif isinstance(value, str):
         rows.setdefault(place, []).append(value)
-        if value.lstrip().startswith(("{", "[")) and len(place) < _DEEPEST:
+        if value.lstrip().startswith(("{", "[")) and len(place) < _MAX_DEPTH:
             _collect(_pairs(value), (*place, ""), rows)
 
 
@@ -278,7 +278,7 @@ def _object_around(text: str, place: int, number: str) -> Any:
 
 def _object_at(text: str, begin: int) -> Any:
     try:
-        return _without_pairs(_DECODER.raw_decode(text[begin : begin + _LONGEST])[0])
+        return _without_pairs(_DECODER.raw_decode(text[begin : begin + _MAX_LENGTH])[0])
     except (ValueError, RecursionError):
         return None
 

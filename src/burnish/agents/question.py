@@ -22,7 +22,7 @@ from burnish.proc.shim_files import exit_record, read_outcome
 from burnish.regular_files import read_regular
 
 # characters of a failed program's output that are kept in the event log
-LONGEST_OUTPUT = 4000
+MAX_OUTPUT_LENGTH = 4000
 # What burnish reads again from the folder of a call, which the agent may write: the prompt, who was asked, the command.
 RECORDS = ("prompt.md", "agent", "command")
 
@@ -232,7 +232,7 @@ def mark_recorded(call_dir: Path) -> None:
 
 def last_output(stderr: str, stdout: str = "") -> str:
     """The end of what a failed program printed: its errors, or what else there is."""
-    return (stderr.strip() or stdout.strip())[-LONGEST_OUTPUT:]
+    return (stderr.strip() or stdout.strip())[-MAX_OUTPUT_LENGTH:]
 
 
 def write_private(path: Path, text: str) -> None:

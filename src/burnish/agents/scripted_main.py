@@ -48,20 +48,20 @@ from burnish.bounded_yaml import load_yaml
 from burnish.regular_files import read_regular
 
 Step = Mapping[str, Any]
-_LARGEST = 4_000_000
-_MOST_ENTRIES = 10_000
+_MAX_BYTES = 4_000_000
+_MAX_ENTRIES = 10_000
 
 
 def load(path: Path) -> list[Step]:
-    data = read_regular(path, longest=_LARGEST + 1)
-    if data is None or len(data) > _LARGEST:
-        raise SystemExit(f"{path} is not a file of at most {_LARGEST // 1_000_000} MB")
+    data = read_regular(path, longest=_MAX_BYTES + 1)
+    if data is None or len(data) > _MAX_BYTES:
+        raise SystemExit(f"{path} is not a file of at most {_MAX_BYTES // 1_000_000} MB")
     text = data.decode("utf-8")
     if path.suffix == ".json":
         steps = json.loads(text)
     else:
         try:
-            steps = load_yaml(text, most=_MOST_ENTRIES)
+            steps = load_yaml(text, most=_MAX_ENTRIES)
         except ValueError as error:
             raise SystemExit(f"{path} cannot be read: {error}") from None
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):

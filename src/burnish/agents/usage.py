@@ -12,8 +12,8 @@ from burnish.core.agent import AgentReply, FailedAttempt, Use
 from burnish.core.cost import CostSource
 
 # No honest call comes near: a billion tokens are days of work of a whole team of agents.
-MOST_TOKENS = 10**9
-MOST_USD = 10_000.0
+MAX_TOKENS = 10**9
+MAX_USD = 10_000.0
 
 
 def token_count(value: Any) -> int:
@@ -22,7 +22,7 @@ def token_count(value: Any) -> int:
 
 
 def is_token_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS
 
 
 def are_token_counts(required: Iterable[Any], optional: Iterable[Any] = ()) -> bool:
@@ -31,8 +31,8 @@ def are_token_counts(required: Iterable[Any], optional: Iterable[Any] = ()) -> b
 
 
 def dollars(value: Any) -> float | None:
-    """An amount as programs give it; None for what is not one: negative, not finite, over `MOST_USD` for one call."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_USD:
+    """An amount as programs give it; None for what is not one: negative, not finite, over `MAX_USD` for one call."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_USD:
         return None
     return float(value) if math.isfinite(value) else None
 

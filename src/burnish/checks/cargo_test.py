@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from burnish.checks.reading import (
     CUT_SHORT,
-    MOST_CASES,
+    MAX_CASES,
     UNLISTED,
     Case,
     Reading,
@@ -56,7 +56,7 @@ class CargoReader:
             self.labels.append(f"{match[1]} (doc)")
         elif is_error:
             return
-        elif _RUNNING.fullmatch(text) and len(self.blocks) < MOST_CASES:
+        elif _RUNNING.fullmatch(text) and len(self.blocks) < MAX_CASES:
             self.blocks.append(_Block())
             self.message = None
         elif self.blocks:
@@ -125,7 +125,7 @@ class NextestReader:
     def line(self, text: str, *, is_error: bool) -> None:
         if match := _NEXTEST_END.fullmatch(text):
             self.summary = match
-        elif (match := _NEXTEST.fullmatch(text)) and len(self.states) < MOST_CASES:
+        elif (match := _NEXTEST.fullmatch(text)) and len(self.states) < MAX_CASES:
             self.states[f"{match[2]} {match[3].strip()}"] = match[1].split()[0]
 
     def reading(self) -> Reading | None:

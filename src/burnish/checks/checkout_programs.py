@@ -44,7 +44,7 @@ _GO_BYTES = 16 * 1024
 _GO_MODULE = re.compile(rb"\nmod\t([^\t\n]+)\t")
 _GO_MOD = re.compile(r"^\s*module\s+\"?([^\s\"]+)", re.M)
 _NO_SOURCES = frozenset(("node_modules", "vendor", "testdata", "target"))
-_LARGEST = 512 * 1024 * 1024
+_MAX_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ def _go_module(program: Path) -> str:
     """The main module of a Go program; "" for other files."""
     try:
         with program.open("rb") as file:
-            if not 0 < os.fstat(file.fileno()).st_size <= _LARGEST:
+            if not 0 < os.fstat(file.fileno()).st_size <= _MAX_BYTES:
                 return ""
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 start = data.find(_GO_MAGIC)

@@ -52,7 +52,7 @@ _MARKERS = {
     "deno.json": "Deno",
     "deno.jsonc": "Deno",
 }
-MOST_FOLDERS = 12
+MAX_FOLDERS = 12
 BUILD = ("checks", "build")
 SETUP = ("workspace", "setup")
 
@@ -94,7 +94,7 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
                 found += [tools] if not _covered(tools, found, paths, read) else []
     found = _without_empty_suites(found, paths)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
-    parts = tuple(with_paths(found, paths, read)[:MOST_FOLDERS])
+    parts = tuple(with_paths(found, paths, read)[:MAX_FOLDERS])
     return _with_make(parts, _place("", paths, read, without=set()))
 
 

@@ -28,7 +28,7 @@ from burnish.core.policy import CheckSpec
 
 TIMES = 3
 # More names than this do not go into one command.
-MOST_SELECTED = 50
+MAX_SELECTED = 50
 
 # The check, and a name for where its output goes.
 Run = Callable[[CheckSpec, str], CheckReport]
@@ -60,7 +60,7 @@ def flaky_failures(
     """
     reruns = _Reruns(run, spec, spec.timeout_seconds)
     suspects = {failure.name for failure in failures}
-    selection = select_tests(spec.command, failures, root) if len(failures) <= MOST_SELECTED else None
+    selection = select_tests(spec.command, failures, root) if len(failures) <= MAX_SELECTED else None
     if selection is not None:
         passing_names: set[str] = set()
         for number in range(1, times + 1):

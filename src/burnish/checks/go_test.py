@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from burnish.checks.reading import MOST_CASES, Case, Reading, failures_of, make_counts
+from burnish.checks.reading import MAX_CASES, Case, Reading, failures_of, make_counts
 
 _RESULT = re.compile(r"\s*--- (FAIL|PASS|SKIP): (\S+) \(")
 _PACKAGE = re.compile(r"(ok|FAIL)\s+(\S+)\s+(\S.*)")
@@ -81,7 +81,7 @@ class GoEventReader:
     def _result(self, package: _Package, test: str, action: str) -> None:
         if test not in package.results:
             self.cases += 1
-            if self.cases > MOST_CASES:
+            if self.cases > MAX_CASES:
                 return
         package.results[test] = max(package.results.get(test, action), action, key=_WORST.index)
         if action != "fail":
@@ -108,7 +108,7 @@ class GoEventReader:
                 # a panic ends the process, and the tests after it do not run
                 partial = f"the tests of {name} ended before all of them had run"
         counts = make_counts(passes=passes, failures=len(cases), skips=skips)
-        error = "" if self.cases <= MOST_CASES else "too many tests"
+        error = "" if self.cases <= MAX_CASES else "too many tests"
         return Reading(counts, failures_of(cases), error=error, partial=partial)
 
     def _case(self, package: str, test: str, found: _Package) -> Case:

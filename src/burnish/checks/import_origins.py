@@ -50,7 +50,7 @@ fi
 if command -v python >/dev/null; then exec python "$@"; else exec python3 "$@"; fi
 """
 _ENVIRONMENTS = re.compile(r"(?:^|/)(?:\.venv|venv|env|site-packages|dist-packages)(?:/|$)")
-MOST_PACKAGES = 20
+MAX_PACKAGES = 20
 # These may set pytest's import path; a stored answer is valid only for the same settings.
 PYTEST_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _ASK_SECONDS = 60.0
@@ -78,7 +78,7 @@ def top_level_packages(paths: Iterable[str]) -> tuple[str, ...]:
             parts = parts[1:]
         if len(parts) == 2 and parts[1] == "__init__.py" and parts[0] not in _SKIPPED and _NAME.fullmatch(parts[0]):
             found[parts[0]] = None
-    return tuple(found)[:MOST_PACKAGES]
+    return tuple(found)[:MAX_PACKAGES]
 
 
 def project_names(contents: Mapping[str, bytes | None]) -> tuple[str, ...]:

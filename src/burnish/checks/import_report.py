@@ -30,7 +30,7 @@ from burnish.checks.python_environments import (
 from burnish.core.policy import CheckSpec
 
 _FOLDER, _PLUGIN = "imports", "burnish_import_report"
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 # Lists the paths of the tree and of the checkout, then the packages of the tree.
 _NAMES = "packages.txt"
 # These run inside the tests, on Python 3.8 and later. Test runs started by tests do not report.
@@ -230,7 +230,7 @@ def _reports(folder: Path) -> Iterator[dict[str, str]]:
     """One report per process. Tests can write there, so the content is not trusted."""
     for file in sorted(folder.glob("*.json")):
         try:
-            if file.is_symlink() or not file.is_file() or file.stat().st_size > _MOST_BYTES:
+            if file.is_symlink() or not file.is_file() or file.stat().st_size > _MAX_BYTES:
                 continue
             table = json.loads(file.read_text("utf-8", "replace"))
         except (OSError, ValueError, RecursionError):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from burnish.checks.reading import MOST_CASES, Case, Reading, failures_of, local_name, make_counts, path_in_repository
+from burnish.checks.reading import MAX_CASES, Case, Reading, failures_of, local_name, make_counts, path_in_repository
 
 _BAD = "failed"
 
@@ -27,8 +27,8 @@ def read_jest(data: bytes, *, root: Path | None = None) -> Reading:
         passes += sum(test.get("status") == "passed" for test in tests)
         skips += sum(test.get("status") not in ("passed", _BAD) for test in tests)
         cases += _of_file(file, tests, root)
-        if len(cases) + passes + skips > MOST_CASES:
-            return Reading(error=f"it has more than {MOST_CASES} cases")
+        if len(cases) + passes + skips > MAX_CASES:
+            return Reading(error=f"it has more than {MAX_CASES} cases")
     partial = "the run was interrupted" if report and report.get("wasInterrupted") is True else ""
     counts = make_counts(passes=passes, failures=len(cases), skips=skips)
     return Reading(counts, failures_of(cases), partial=partial)
@@ -60,7 +60,7 @@ def read_mocha(data: bytes, *, root: Path | None = None) -> Reading:
     if not isinstance(stats, dict) or not isinstance(failures, list):
         return Reading(error="the JSON report has no stats and failures")
     cases: list[Case] = []
-    for test in failures[:MOST_CASES]:
+    for test in failures[:MAX_CASES]:
         if not isinstance(test, dict):
             continue
         case = Case(str(test.get("fullTitle") or test.get("title") or ""), _BAD)

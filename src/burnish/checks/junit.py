@@ -8,12 +8,12 @@ from pathlib import Path
 from xml.parsers import expat
 
 from burnish.checks.pytest_text import is_document
-from burnish.checks.reading import MOST_CASES, Reading, path_in_repository, shortened
+from burnish.checks.reading import MAX_CASES, Reading, path_in_repository, shortened
 from burnish.core.check import Counts, TestFailure
 
 _OUTCOMES = ("failure", "error", "skipped")
 # Further failures of one case are not useful.
-MOST_FAILURES_OF_A_CASE = 100
+MAX_FAILURES_OF_A_CASE = 100
 _ROOTS = ("testsuites", "testsuite")
 
 
@@ -95,8 +95,8 @@ class _Collector:
             self.case = None
 
     def _count(self, case: _Case) -> None:
-        if self.passed + self.skipped + self.failed >= MOST_CASES:
-            raise _Unusable(f"it has more than {MOST_CASES} cases")
+        if self.passed + self.skipped + self.failed >= MAX_CASES:
+            raise _Unusable(f"it has more than {MAX_CASES} cases")
         if not case.failures:
             self.passed += not case.skipped
             self.skipped += case.skipped
@@ -108,7 +108,7 @@ class _Collector:
         is_module = self.from_pytest and not case.attributes.get("classname")
         is_text = self.from_pytest and is_document(name)
         # One entry per failure, so that a second failing subtest counts as new.
-        for one in case.failures[:MOST_FAILURES_OF_A_CASE]:
+        for one in case.failures[:MAX_FAILURES_OF_A_CASE]:
             message = shortened("\n".join(one.message))
             whole = is_text or (is_module and one.status == "error")
             self.failures.append(TestFailure(name, one.status, message, file, line, whole))

@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-LONGEST_LINE = 4096
+MAX_LINE_LENGTH = 4096
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -19,7 +19,7 @@ def find_names(pattern: str, files: list[str], most: int) -> list[str]:
     names: list[str] = []
     for path in files:
         with Path(path).open("rb") as file:
-            while len(names) < most and (raw := file.readline(LONGEST_LINE)):
+            while len(names) < most and (raw := file.readline(MAX_LINE_LENGTH)):
                 match = regex.search(_COLOUR.sub("", raw.decode("utf-8", "replace").rstrip("\r\n")))
                 if match and (name := (match["name"] or "").strip()):
                     names.append(name)

@@ -105,7 +105,7 @@ def _remark(file: str, line: int, message: str, source: str, severity: Severity)
     return Remark(Category.CODE, severity, title, file=file, line=line or None, rule=rule, source=source)
 
 
-MOST_FAILURES = 20_000
+MAX_FAILURES = 20_000
 # Python's regular expressions can take exponential time, and cannot be interrupted inside the process.
 PATTERN_SECONDS = 30.0
 
@@ -115,13 +115,13 @@ def read_pattern(pattern: str, files: Sequence[Path], *, seconds: float = PATTER
     if problem := pattern_problem(pattern):
         return Reading(error=problem)
     existing = [str(path) for path in files if path.is_file()]
-    request = json.dumps({"pattern": pattern, "files": existing, "most": MOST_FAILURES + 1})
+    request = json.dumps({"pattern": pattern, "files": existing, "most": MAX_FAILURES + 1})
     argv = [sys.executable, "-I", "-S", str(Path(line_pattern_main.__file__))]
     try:
         result = capture(argv, cwd=Path(sys.prefix), env={}, stdin=request.encode(), timeout=seconds)
         names = [str(name) for name in json.loads(result.stdout)]
     except (BurnishError, ValueError):
         return Reading(error=f"the pattern {pattern!r} could not be applied to the output within {seconds:g} seconds")
-    partial = f"only the first {MOST_FAILURES} failures were read" if len(names) > MOST_FAILURES else ""
-    unique = dict.fromkeys(shortened(name, longest=500) for name in names[:MOST_FAILURES])
+    partial = f"only the first {MAX_FAILURES} failures were read" if len(names) > MAX_FAILURES else ""
+    unique = dict.fromkeys(shortened(name, longest=500) for name in names[:MAX_FAILURES])
     return Reading(failures=tuple(TestFailure(name, "failed") for name in unique), partial=partial)

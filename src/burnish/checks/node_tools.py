@@ -47,7 +47,7 @@ _TESTS_IN_SETTINGS = re.compile(
 )
 # Folders that no build makes.
 _FOREIGN = re.compile(r"(?:^|/)(?:\.\.|node_modules|coverage)(?:/|$)")
-MOST_FILES = 40
+MAX_FILES = 40
 
 
 def node_tools(place: ProjectFolder) -> Tools | None:
@@ -179,7 +179,7 @@ def _paths_of_tests(place: ProjectFolder, package: Mapping[str, Any], command: s
     yield from _paths_of_settings(place, package)
     entries = dict(_packages(place, package))
     files = [path for path in place.paths if _SOURCE.search(path) and _TEST_FILE.search(path)]
-    for file in files[:MOST_FILES]:
+    for file in files[:MAX_FILES]:
         text = place.read(file)
         beside = posixpath.dirname(file)
         for name in _PROGRAM.findall(text):
@@ -209,7 +209,7 @@ def _packages(place: ProjectFolder, package: Mapping[str, Any]) -> Iterator[tupl
     own = list(_entries([package.get(key) for key in _ENTRY_KEYS]))
     yield "", own
     yield str(package.get("name")), own
-    for path in [path for path in place.paths if path.endswith("/package.json")][:MOST_FILES]:
+    for path in [path for path in place.paths if path.endswith("/package.json")][:MAX_FILES]:
         other = _json(place.read(path))
         inner = _entries([other.get(key) for key in _ENTRY_KEYS])
         yield str(other.get("name")), [posixpath.join(posixpath.dirname(path), entry) for entry in inner]

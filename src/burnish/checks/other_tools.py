@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from burnish.checks.tools import MOST_OPENED, ProjectFolder, Read, ToolChoice, Tools
+from burnish.checks.tools import MAX_OPENED, ProjectFolder, Read, ToolChoice, Tools
 from burnish.regular_files import parse_toml
 
 
@@ -154,7 +154,7 @@ def meson_tools(place: ProjectFolder) -> Tools | None:
     files = [path for path in place.paths if path.rpartition("/")[2] == "meson.build"]
     if "meson.build" not in files:
         return None
-    if not any(re.search(r"^\s*test\s*\(", place.read(path), re.M) for path in files[:MOST_OPENED]):
+    if not any(re.search(r"^\s*test\s*\(", place.read(path), re.M) for path in files[:MAX_OPENED]):
         return None
     folder = _build_folder(place)
     test = ToolChoice(f"meson test -C {folder} --print-errorlogs", "tests in meson.build")
@@ -238,7 +238,7 @@ def _has_tests(folder: str, paths: Iterable[str], read: Read) -> bool:
     """True if the crate has tests in `tests/`, in its code or in its docs. Large crates are assumed to have some."""
     start = f"{folder}/"
     sources = [path for path in paths if path.startswith(start) and path.endswith(".rs")]
-    if any(path.startswith(f"{start}tests/") for path in sources) or len(sources) > MOST_OPENED:
+    if any(path.startswith(f"{start}tests/") for path in sources) or len(sources) > MAX_OPENED:
         return True
     return any(_text_has_tests(read(path) or "") for path in sources)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from burnish.checks.tools import Read, Tools
 
 # Longer lists are hard to read; the checks of such a part run for every change.
-MOST_PATTERNS = 12
+MAX_PATTERNS = 12
 # Folders that no test runs.
 _NOT_TESTED = frozenset((".github", ".gitlab", ".circleci", ".vscode", ".idea", ".devcontainer", "docs", "doc"))
 # Files that name other parts of the same repository.
@@ -45,7 +45,7 @@ def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list
         other_parts = _used_parts(tools.folder, uses) if tools.folder else None
         own = [tools.folder, *other_parts] if other_parts is not None else []
         patterns = [*(f"{folder}/**" for folder in own), *shared_patterns]
-        usable = own and len(patterns) <= MOST_PATTERNS
+        usable = own and len(patterns) <= MAX_PATTERNS
         result.append(replace(tools, paths=tuple(patterns)) if usable else tools)
     return result
 
@@ -147,7 +147,7 @@ def _own_names(manifests: Mapping[str, str]) -> set[str]:
 # `../../shared/rates`. A false positive only makes a check run more often, so doubtful cases count as used.
 
 # A part with more files is not read; its checks then run for every change.
-MOST_SOURCES = 1000
+MAX_SOURCES = 1000
 _SOURCE = re.compile(r".*\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|rb|sh|mk|go|rs|java|kt|c|h|cc|cpp|hpp)")
 # `join("..", "lib")` and `parent / "lib"` name the same folder as "../lib"
 _JOINED = re.compile(r"""["']\s*,\s*["']""")
@@ -164,7 +164,7 @@ _NO_MODULES = re.compile(
 def read_sources(part: str, paths: Sequence[str], read: Read) -> dict[str, str] | None:
     """The sources of a part by path; None if there are too many."""
     inside = [path for path in paths if path.startswith(f"{part}/") and _SOURCE.fullmatch(path)]
-    return {path: read(path) or "" for path in inside} if len(inside) <= MOST_SOURCES else None
+    return {path: read(path) or "" for path in inside} if len(inside) <= MAX_SOURCES else None
 
 
 def find_modules(part: str, paths: Sequence[str]) -> set[str]:

@@ -24,8 +24,8 @@ _SCRIPT = re.compile(
 _SCRIPT_FOLDERS = frozenset(("", "bin", "ci", ".ci", "script", "scripts", "tool", "tools", "dev", "hack", "make"))
 _SKIPPED = frozenset((".git", ".github", ".tox", ".nox", "docs", "doc", "node_modules", "target", "vendor"))
 _SCRIPT_BYTES = 128 * 1024
-_MOST_SCRIPTS = 2000
-_MOST_PATHS = 500
+_MAX_SCRIPTS = 2000
+_MAX_PATHS = 500
 _HOME = r"~|\$HOME|\$\{HOME\}|\$\(HOME\)|\$ENV\{HOME\}"
 _PATH = re.compile(rf"(?<![\w.~$/-])(?:{_HOME})?/[\w./@+-]{{3,300}}")
 _NAMED = re.compile(r"(?:\s(?:-n|--name)[\s=]+|\bactivate\s+|\bworkon\s+|\bpyenv\s+(?:shell|local)\s+)[\"']?([\w.-]+)")
@@ -52,7 +52,7 @@ def script_texts(tree: Path) -> dict[str, str]:
         folders[:] = [name for name in folders if name not in _SKIPPED and not Path(place, name, "pyvenv.cfg").exists()]
         folder = Path(place).relative_to(tree).as_posix().removeprefix(".")
         for name in sorted(files):
-            if len(found) >= _MOST_SCRIPTS:
+            if len(found) >= _MAX_SCRIPTS:
                 return found
             if name.endswith(".py") and folder not in _SCRIPT_FOLDERS:
                 continue
@@ -84,7 +84,7 @@ def environments_named(texts: Iterable[str], env: Mapping[str, str]) -> Iterator
     """The environments that a text names by path or by name."""
     home = Path(env.get("HOME", "/"))
     for text in texts:
-        for path in list(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS]:
+        for path in list(dict.fromkeys(_PATH.findall(text)))[:_MAX_PATHS]:
             place = Path(re.sub(rf"^(?:{_HOME})", lambda _: str(home), path))
             # `calc/bin/python`, `calc/bin`, `calc`
             yield from (one for one in (place.parent.parent, place.parent, place) if _is_environment(one))

@@ -14,7 +14,7 @@ from burnish.checks.python_dependencies import (
     requirement_names,
     sets_for_tests,
 )
-from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Command, ProjectFolder, ToolChoice, Tools
+from burnish.checks.tools import MAX_OPENED, PYTEST, RUFF, Command, ProjectFolder, ToolChoice, Tools
 from burnish.regular_files import parse_toml
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "Pipfile", "manage.py")
@@ -119,7 +119,7 @@ class _Project:
         return f"tests written for pytest, e.g. {self.tests[0]}" if plain else ""
 
     def _have(self, pattern: str) -> bool:
-        return any(re.search(pattern, self.place.read(path), re.M) for path in self.tests[:MOST_OPENED])
+        return any(re.search(pattern, self.place.read(path), re.M) for path in self.tests[:MAX_OPENED])
 
     def lint(self) -> tuple[ToolChoice | None, str]:
         """The linter, and a note if a configured linter is not installed."""

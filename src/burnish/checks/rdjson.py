@@ -18,7 +18,7 @@ from burnish.checks.reading import (
 )
 from burnish.core.finding import Category, Remark, Severity
 
-MOST_DIAGNOSTICS = 20_000
+MAX_DIAGNOSTICS = 20_000
 # by name, or by protobuf's number
 _SEVERITY = {
     "ERROR": Severity.ERROR,
@@ -58,12 +58,12 @@ def _read(
     found: Sequence[Any], tool: str, severity: Any, source: str, root: Path | None, mounted_at: Path | None
 ) -> Reading:
     remarks: list[Remark] = []
-    for one in found[:MOST_DIAGNOSTICS]:
+    for one in found[:MAX_DIAGNOSTICS]:
         text = value_at(one, "message")
         if not isinstance(text, str) or not text.strip():
             return Reading(remarks=tuple(remarks), tool=tool, error="a diagnostic has no message")
         remarks.append(_remark(one, text, severity, source, root, mounted_at))
-    error = f"only the first {MOST_DIAGNOSTICS} diagnostics were read" if len(found) > MOST_DIAGNOSTICS else ""
+    error = f"only the first {MAX_DIAGNOSTICS} diagnostics were read" if len(found) > MAX_DIAGNOSTICS else ""
     return Reading(remarks=tuple(remarks), tool=tool, error=error)
 
 

@@ -16,10 +16,10 @@ from burnish.core.check import Counts, TestFailure
 from burnish.core.finding import Remark
 from burnish.proc.text import clean_text
 
-LARGEST = 64 * 1024 * 1024
-LONGEST_MESSAGE = 2000
-MOST_CASES = 500_000
-LONGEST_LINE = 64 * 1024
+MAX_BYTES = 64 * 1024 * 1024
+MAX_MESSAGE_LENGTH = 2000
+MAX_CASES = 500_000
+MAX_LINE_LENGTH = 64 * 1024
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -66,7 +66,7 @@ def iterate_lines(path: Path) -> Iterator[str]:
     except FileNotFoundError:
         return
     with file:
-        while raw := file.readline(LONGEST_LINE):
+        while raw := file.readline(MAX_LINE_LENGTH):
             line = raw.decode("utf-8", "replace").rstrip("\r\n")
             yield _COLOUR.sub("", line) if "\x1b" in line else line
 
@@ -90,15 +90,15 @@ def read_report(folder: Path, name: str) -> bytes | str | None:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             return f"{name} is not a plain file"
-        if info.st_size > LARGEST:
-            return f"{name} is larger than {LARGEST // 1024 // 1024} MB"
+        if info.st_size > MAX_BYTES:
+            return f"{name} is larger than {MAX_BYTES // 1024 // 1024} MB"
         with os.fdopen(fd, "rb", closefd=False) as file:
-            return file.read(LARGEST)
+            return file.read(MAX_BYTES)
     finally:
         os.close(fd)
 
 
-def shortened(text: str, *, longest: int = LONGEST_MESSAGE) -> str:
+def shortened(text: str, *, longest: int = MAX_MESSAGE_LENGTH) -> str:
     """The cleaned text; of a long text the beginning, and more of the end, since errors come last."""
     text = clean_text(text).strip()
     if len(text) <= longest:
@@ -172,8 +172,8 @@ def tool_names(names: Iterable[Any]) -> str:
 # -- text reader ----------------------------------------------------------------------------------
 # Functions that the readers of printed results share.
 
-MOST_LINES = 200
-LONGEST = 500
+MAX_LINES = 200
+MAX_LENGTH = 500
 CUT_SHORT = "the run did not finish"
 UNLISTED = "its output does not list every failure that it counts"
 
@@ -204,17 +204,17 @@ class Case:
     whole: bool = False
 
     def add(self, text: str) -> None:
-        if len(self.lines) < MOST_LINES:
-            self.lines.append(text[:LONGEST])
+        if len(self.lines) < MAX_LINES:
+            self.lines.append(text[:MAX_LENGTH])
 
     def failure(self) -> TestFailure:
         message = shortened("\n".join(self.lines))
-        name = shortened(self.name, longest=LONGEST)
+        name = shortened(self.name, longest=MAX_LENGTH)
         return TestFailure(name, self.status, message, self.file, self.line, self.whole)
 
 
 def failures_of(cases: Sequence[Case]) -> tuple[TestFailure, ...]:
-    return tuple(case.failure() for case in cases[:MOST_CASES])
+    return tuple(case.failure() for case in cases[:MAX_CASES])
 
 
 def number(text: str, pattern: str) -> int:

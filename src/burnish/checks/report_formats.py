@@ -85,7 +85,7 @@ TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
 
 # A runner's summary is searched in this many bytes at the end of each stream.
 END_BYTES = 256 * 1024
-MOST_REPORTS = 5000
+MAX_REPORTS = 5000
 MAX_DEPTH = 8
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
 
@@ -138,7 +138,7 @@ def report_file_stats(root: Path, folder: str, start: str) -> FileStats:
         except OSError:
             continue
         found[path] = (info.st_ino, info.st_mtime_ns, info.st_size)
-        if len(found) >= MOST_REPORTS:
+        if len(found) >= MAX_REPORTS:
             break
     return found
 

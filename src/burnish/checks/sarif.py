@@ -20,7 +20,7 @@ from burnish.checks.reading import (
 )
 from burnish.core.finding import Category, Remark, Severity
 
-MOST_RESULTS = 20_000
+MAX_RESULTS = 20_000
 _SEVERITY = {
     "error": Severity.ERROR,
     "warning": Severity.WARNING,
@@ -51,8 +51,8 @@ def read_sarif(data: bytes, *, source: str, root: Path | None = None, mounted_at
     remarks: list[Remark] = []
     for run in runs:
         for remark in _remarks_of(run, origin):
-            if len(remarks) >= MOST_RESULTS:
-                error = f"only the first {MOST_RESULTS} results were read"
+            if len(remarks) >= MAX_RESULTS:
+                error = f"only the first {MAX_RESULTS} results were read"
                 return Reading(remarks=tuple(remarks), tool=tool, error=error)
             remarks.append(remark)
     failures = sum(_failed(run) for run in runs)

@@ -114,7 +114,7 @@ def _readable(context: ScanContext, paths: Iterable[str]) -> tuple[list[str], li
 # -- scan coverage --------------------------------------------------------------------------------
 # Finds changed lines that no test runs: runs the tests again with coverage, in a temporary copy.
 
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 _SETTINGS = """[run]
 branch = False
 parallel = True
@@ -156,7 +156,7 @@ def lines_not_run(context: ScanContext, test: CheckSpec) -> UntestedLines:
         place.mkdir(parents=True, mode=0o700)
         tree = _copy(context.files, place / "tree")
         if tree is None:
-            return _unknown(f"coverage: more than {MOST_FILES} files are too many to copy")
+            return _unknown(f"coverage: more than {MAX_FILES} files are too many to copy")
         (place / "rc").write_text(_SETTINGS.format(data=place / "data"))
         return _measure(replace(context, timeout_seconds=test.timeout_seconds), tree, python, arguments)
     except (OSError, ValueError) as error:
@@ -245,7 +245,7 @@ def _copy(files: Path, target: Path) -> Path | None:
     def too_many(_: str, names: list[str]) -> list[str]:
         nonlocal count
         count += len(names)
-        return names if count > MOST_FILES else [name for name in names if name == ".git"]
+        return names if count > MAX_FILES else [name for name in names if name == ".git"]
 
     shutil.copytree(files, target, symlinks=True, ignore=too_many)
-    return None if count > MOST_FILES else target
+    return None if count > MAX_FILES else target

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from burnish.checks.reading import (
-    MOST_CASES,
+    MAX_CASES,
     Case,
     Reading,
     failures_of,
@@ -24,7 +24,7 @@ _TEST = re.compile(r"(not )?ok(?=\s|$)(?:\s+(\d{1,9})(?=\s|$))?(?:\s+-)?\s*(.*)"
 _DIRECTIVE = re.compile(r"(?<!\\)#\s*(skip|todo)\w*\b", re.IGNORECASE)
 _LOCATION = re.compile(r"location: '?(.+?):(\d{1,8}):\d{1,8}'?")
 _INDENT = 4
-DEEPEST = 20
+MAX_DEPTH = 20
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class TapCollector:
             self.yaml = None if body == "..." and indent == self.yaml else self.yaml
         elif body == "---" and indent >= 2:
             self.yaml = indent
-        elif indent % _INDENT == 0 and indent // _INDENT < DEEPEST and self._result(body, indent // _INDENT):
+        elif indent % _INDENT == 0 and indent // _INDENT < MAX_DEPTH and self._result(body, indent // _INDENT):
             return
         elif text.startswith(("#", " ")):
             self._diagnostic(body.lstrip("# "))
@@ -89,7 +89,7 @@ class TapCollector:
             self.bail = text.removeprefix("Bail out!").strip() or "no reason given"
         elif plan := _PLAN.match(text):
             self._level(depth).planned = int(plan[1])
-        elif (test := _TEST.match(text)) and self.total < MOST_CASES:
+        elif (test := _TEST.match(text)) and self.total < MAX_CASES:
             self._test(depth, bad=bool(test[1]), number=test[2], words=test[3])
         else:
             return False

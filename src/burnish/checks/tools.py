@@ -12,7 +12,7 @@ Command = str | tuple[str, ...]
 PYTEST = ("python", "-m", "pytest", "-q")
 RUFF = ("ruff", "check", "--output-format=concise")
 # At most this many files are opened; of hundreds of test files the first few are enough.
-MOST_OPENED = 20
+MAX_OPENED = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ SKIP = "  [s]kip"
 TONES = {"approved": "green", "changes_requested": "yellow", "rejected": "red", "needs_discussion": "magenta"}
 # Seconds between checks whether an answer is still needed.
 PATIENCE = 0.25
-_WIDEST = 79
-_MOST = 20
+_MAX_WIDTH = 79
+_MAX_ITEMS = 20
 # lines of a finding's description and of its suggestion
 _DESCRIBED, _SUGGESTED = 3, 2
 
@@ -77,13 +77,13 @@ def can_ask() -> bool:
 
 
 def screen(view: GateView, *, room: int, colour: bool) -> Iterator[str]:
-    rule = paint("═" * min(room, _WIDEST), "cyan", on=colour)
+    rule = paint("═" * min(room, _MAX_WIDTH), "cyan", on=colour)
     task = view.task
     cycles = f"cycle {view.cycle}/{task.max_cycles}"
     if view.cycle > task.max_cycles:
         cycles = f"cycle {view.cycle} (max {task.max_cycles})"
-    title = cut(f"Review: T{task.id} — {one_line(task.spec.title)}", min(room, _WIDEST) - width(cycles) - 2)
-    gap = " " * max(2, min(room, _WIDEST) - width(title) - width(cycles))
+    title = cut(f"Review: T{task.id} — {one_line(task.spec.title)}", min(room, _MAX_WIDTH) - width(cycles) - 2)
+    gap = " " * max(2, min(room, _MAX_WIDTH) - width(title) - width(cycles))
     yield ""
     yield rule
     yield f"{paint(title, 'bold', on=colour)}{gap}{paint(cycles, 'dim', on=colour)}"
@@ -106,15 +106,15 @@ def _findings(view: GateView, room: int, colour: bool) -> Iterator[str]:
     found = worst_first(view.findings)
     nothing = "No open issues." if view.fixed else "No issues found."
     yield f"{count(len(found), 'issue')} found:" if found else nothing
-    for finding in found[:_MOST]:
+    for finding in found[:_MAX_ITEMS]:
         severity = finding.remark.severity.value
         label = paint(f"{severity.upper()}:", BY_SEVERITY.get(severity, "dim"), on=colour)
         first, *more = wrap(_words(finding), max(20, room - len(severity) - 4)) or [""]
         yield f"  {label} {first}"
         yield from (f"    {line}" for line in more)
         yield from (paint(f"    {line}", "dim", on=colour) for line in _details(finding, room - 4))
-    if len(found) > _MOST:
-        yield f"  … and {len(found) - _MOST} more: burnish findings {view.task.id}"
+    if len(found) > _MAX_ITEMS:
+        yield f"  … and {len(found) - _MAX_ITEMS} more: burnish findings {view.task.id}"
     yield from _fixed(view, room, colour)
 
 
@@ -125,7 +125,7 @@ def _fixed(view: GateView, room: int, colour: bool) -> Iterator[str]:
     first, *more = _few(one_line(view.fixed), room - 2, _DESCRIBED)
     yield paint(f"The reviewer changed the code: {first}", "cyan", on=colour)
     yield from (f"  {line}" for line in more)
-    for finding in worst_first(view.fixed_findings)[:_MOST]:
+    for finding in worst_first(view.fixed_findings)[:_MAX_ITEMS]:
         yield f"  {paint('FIXED:', 'green', on=colour)} {cut(f'{finding.id} {_words(finding)}', room - 9)}"
 
 
@@ -148,7 +148,7 @@ def _details(finding: Finding, room: int) -> Iterator[str]:
 
 
 def _few(text: str, room: int, most: int) -> list[str]:
-    lines = wrap(text, max(20, min(room, _WIDEST - 4)))
+    lines = wrap(text, max(20, min(room, _MAX_WIDTH - 4)))
     return lines if len(lines) <= most else [*lines[: most - 1], cut(f"{lines[most - 1]} …", max(20, room))]
 
 
@@ -160,7 +160,7 @@ def _verdict(view: GateView, room: int, colour: bool) -> Iterator[str]:
     yield f"Verdict: {paint(head, TONES.get(view.verdict, 'red'), on=colour)}{tail}"
     yield from (f"         {line}" for line in more)
     yield from (f"         {line}" for line in (wrap(f"{view.but}.", room - 9) if view.but else ()))
-    for warning in view.warnings[:_MOST]:
+    for warning in view.warnings[:_MAX_ITEMS]:
         first, *more = _few(f"Note: {one_line(warning)}", room, _DESCRIBED)
         yield paint(first, "yellow", on=colour)
         yield from (f"  {line}" for line in more)
@@ -186,10 +186,10 @@ def unseen_lines(view: GateView, room: int, colour: bool) -> Iterator[str]:
     yield paint(
         f"Not seen by any reviewer ({count(len(files), 'file')}); inspect them before you approve:", "yellow", on=colour
     )
-    for file in files[:_MOST]:
+    for file in files[:_MAX_ITEMS]:
         yield cut(f"  {one_line(file.path)}: {one_line(file.description)}", room)
-    if len(files) > _MOST:
-        yield f"  … and {len(files) - _MOST} more: burnish show {view.task.id} --json"
+    if len(files) > _MAX_ITEMS:
+        yield f"  … and {len(files) - _MAX_ITEMS} more: burnish show {view.task.id} --json"
 
 
 def _answer(view: GateView, waits: Callable[[], bool]) -> GateDecision:

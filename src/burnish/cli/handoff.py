@@ -19,7 +19,7 @@ from burnish.errors import BadInput
 if TYPE_CHECKING:
     from burnish.features.review.handoff import HandoffReport
 
-LARGEST = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 SHOWN = 20
 
 
@@ -110,13 +110,13 @@ def _given(source: str) -> tuple[str, str]:
     name = "standard input" if source == "-" else one_line(source)
     try:
         with nullcontext(sys.stdin.buffer) if source == "-" else Path(source).open("rb") as file:
-            data = file.read(LARGEST + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError as why:
         raise BadInput(
             f"Cannot read {name}: {why.strerror}.", hint="Nothing was changed. Give the file with the review."
         ) from None
-    if len(data) > LARGEST:
-        raise BadInput(f"{name} is larger than {LARGEST >> 20} MB.", hint="Nothing was changed.")
+    if len(data) > MAX_BYTES:
+        raise BadInput(f"{name} is larger than {MAX_BYTES >> 20} MB.", hint="Nothing was changed.")
     try:
         return name, data.decode("utf-8")
     except UnicodeDecodeError:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from burnish.features.review.adhoc_review import AdhocResult
 
 ACTIONS = ("install", "uninstall", "last", "run")
-LARGEST_QUESTION = 16 * 1024 * 1024
+MAX_QUESTION_BYTES = 16 * 1024 * 1024
 QUESTION_SECONDS = 30.0
 
 
@@ -127,9 +127,9 @@ def _question() -> bytes:
     try:
         handle = sys.stdin.fileno()
     except OSError:  # not a file: a text that was handed in
-        return sys.stdin.buffer.read(LARGEST_QUESTION)
+        return sys.stdin.buffer.read(MAX_QUESTION_BYTES)
     data, end = b"", time.monotonic() + QUESTION_SECONDS
-    while len(data) < LARGEST_QUESTION:
+    while len(data) < MAX_QUESTION_BYTES:
         if not select.select([handle], [], [], max(0.0, end - time.monotonic()))[0]:
             raise BadInput(f"Standard input was not closed within {QUESTION_SECONDS:g} seconds.")
         piece = os.read(handle, 1 << 16)

@@ -29,7 +29,7 @@ PHASES = ("setup", "baseline", "implement", "improve", "check", "review")
 AGENT_PHASES = {"implement", "improve", "review"}
 _PAUSE = 0.3
 # An agent may print a gigabyte without a newline: never hold more than this of a line.
-_LONGEST = 64 * 1024
+_MAX_LENGTH = 64 * 1024
 
 
 def log(
@@ -179,8 +179,8 @@ def _lines_from(path: Path, read: dict[Path, int], secrets: Secrets) -> Iterator
 
     with path.open("rb") as file:
         file.seek(read[path])
-        while line := file.readline(_LONGEST):
-            after = file.peek(NEAR_CUT) if len(line) == _LONGEST else b""
+        while line := file.readline(_MAX_LENGTH):
+            after = file.peek(NEAR_CUT) if len(line) == _MAX_LENGTH else b""
             if not line.endswith(b"\n") and not after and resting_seconds(path) < ENDED:
                 return
             if not line.endswith(b"\n"):

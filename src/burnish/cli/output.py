@@ -86,7 +86,7 @@ def fitted(text: str, stream: TextIO, by: int = 2) -> str:
 def titled(before: str, title: str, after: str = "") -> str:
     """A line with a title, which is shortened to fit."""
     room = columns(sys.stdout) - width(before) - width(after)
-    return f"{before}{cut(one_line(title), max(20, min(LONGEST_TITLE, room)))}{after}"
+    return f"{before}{cut(one_line(title), max(20, min(MAX_TITLE_LENGTH, room)))}{after}"
 
 
 def say(text: str = "") -> None:
@@ -140,7 +140,7 @@ def _whole(value: Any, key: str = "") -> Any:
 # -- text -----------------------------------------------------------------------------------------
 # Text for a terminal: sanitize, measure in columns, shorten.
 
-LONGEST_TITLE = 80
+MAX_TITLE_LENGTH = 80
 
 # Half characters of names that are not UTF-8, and letters that no screen shows but a model reads.
 _UNSEEN = re.compile("[\ud800-\udfff\U000e0000-\U000e007f]")
@@ -179,7 +179,7 @@ def _escaped(char: str) -> str:
 
 def short_title(text: str) -> str:
     """A title shortened to fit in a line."""
-    return cut(one_line(text), LONGEST_TITLE)
+    return cut(one_line(text), MAX_TITLE_LENGTH)
 
 
 def width(text: str) -> int:

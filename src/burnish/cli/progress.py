@@ -124,7 +124,7 @@ STARTS = {
     "gate": "Waiting for a person…",
 }
 ENDS = {"implement": "Implementation complete", "improve": "Improvement complete"}
-_LONGEST = 160
+_MAX_LENGTH = 160
 _HASH = re.compile(r"\b[0-9a-f]{40,64}\b")
 
 
@@ -222,7 +222,7 @@ def _review(event: RecordedEvent) -> str:
 
 def _short(value: object) -> str:
     text = one_line(str(value or ""))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
 
 
 def printed(event: RecordedEvent) -> list[str]:

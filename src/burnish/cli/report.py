@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from burnish.features.review.adhoc_review import AdhocResult
 
 # Prose wider than this is hard to read, however wide the terminal.
-WIDEST = 100
+MAX_WIDTH = 100
 AROUND = 2
 # Findings beyond the first ones get one line each; those beyond this number are only counted.
-MOST_IN_FULL = 40
-MOST_IN_ONE_LINE = 200
-LONGEST_EXCERPT = 8
+MAX_IN_FULL = 40
+MAX_IN_ONE_LINE = 200
+MAX_EXCERPT_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +34,24 @@ class ReportText:
 
     @property
     def prose(self) -> int:
-        return min(self.room, WIDEST)
+        return min(self.room, MAX_WIDTH)
 
 
 def report(result: AdhocResult, page: ReportText) -> Iterator[str]:
     yield from _head(result, page)
     texts = without_secrets(result.findings, result.texts)
-    for finding in result.findings[:MOST_IN_FULL]:
+    for finding in result.findings[:MAX_IN_FULL]:
         yield ""
         yield from _finding(finding, texts, page)
-    rest = result.findings[MOST_IN_FULL:]
+    rest = result.findings[MAX_IN_FULL:]
     if rest:
         yield ""
         yield f"{len(rest)} more:"
-    for finding in rest[:MOST_IN_ONE_LINE]:
+    for finding in rest[:MAX_IN_ONE_LINE]:
         place = f"{_place(finding.remark)}  " if finding.remark.file else ""
         yield cut(f"  {finding.id} {finding.remark.severity}  {place}{one_line(finding.remark.title)}", page.room)
-    if len(rest) > MOST_IN_ONE_LINE:
-        yield f"  … and {len(rest) - MOST_IN_ONE_LINE:,}; --json lists all"
+    if len(rest) > MAX_IN_ONE_LINE:
+        yield f"  … and {len(rest) - MAX_IN_ONE_LINE:,}; --json lists all"
     yield ""
     yield from _compliance(result, page)
     yield from _end(result, page)
@@ -127,7 +127,7 @@ def _excerpt(remark: Remark, text: str | None, page: ReportText) -> Iterator[str
     lines = text.split("\n")
     if not 1 <= remark.line <= len(lines):
         return
-    last = min(max(remark.end_line or remark.line, remark.line), remark.line + LONGEST_EXCERPT - 1)
+    last = min(max(remark.end_line or remark.line, remark.line), remark.line + MAX_EXCERPT_LENGTH - 1)
     line_range = range(max(1, remark.line - AROUND), min(len(lines), last + AROUND) + 1)
     # the empty piece behind the last newline is not a line
     numbers = [n for n in line_range if n < len(lines) or lines[n - 1]]

@@ -36,7 +36,7 @@ Days = Annotated[int | None, Option("--days", min=1, max=3650, metavar="N", help
 Everywhere = Annotated[bool, Option("--all", help="Include every project.")]
 
 # As many as a person reads.
-MOST_FLAKY = 10
+MAX_FLAKY = 10
 MOST_EXPENSIVE = 10
 
 
@@ -152,7 +152,7 @@ def _reviewers(view: StatsView, room: int, colour: bool) -> Iterator[str]:
     head = ("Reviewer", "approved", "findings", "resolved", "waived", "withdrawn", "precision")
     rows = [
         (
-            cut(one_line(r.name), LONGEST_NAME),
+            cut(one_line(r.name), MAX_NAME_LENGTH),
             f"{r.verdicts.get('approved', 0)}/{r.reviews}" if r.reviews else "",
             str(r.found.all),
             str(r.fate.resolved),
@@ -170,7 +170,7 @@ def _flaky(view: StatsView, room: int, colour: bool) -> Iterator[str]:
     if view.flaky:
         yield ""
         yield _head("Flaky tests (failed, then passed on the same commit)", colour)
-        rows = [(cut(one_line(name), 60), number, "") for name, number in list(view.flaky.items())[:MOST_FLAKY]]
+        rows = [(cut(one_line(name), 60), number, "") for name, number in list(view.flaky.items())[:MAX_FLAKY]]
         yield from bars(rows, room=room, colour=colour)
 
 
@@ -213,7 +213,7 @@ def cost_page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
 # -- tables ---------------------------------------------------------------------------------------
 # Tables and bars of numbers for a terminal.
 
-LONGEST_NAME = 26
+MAX_NAME_LENGTH = 26
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 

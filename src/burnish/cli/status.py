@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import (
     BY_STATUS,
-    LONGEST_TITLE,
+    MAX_TITLE_LENGTH,
     coloured,
     columns,
     cut,
@@ -162,7 +162,7 @@ def board(lines: Sequence[StatusLine], *, room: int, colour: bool) -> list[str]:
     signs = max((len(mark(line.mark)) for line in lines), default=1)
     tail_room = room - (2 + signs + 1 + ids + 1 + 3)
     wide = min(
-        LONGEST_TITLE,
+        MAX_TITLE_LENGTH,
         max(map(width, titles), default=0),
         max(_LEAST_TITLE, tail_room - max(map(width, tails), default=0)),
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from burnish.features.trust.report import NamedThing, TrustReport
 
 # lines of the list and of the difference that the question shows; `s` shows the rest
-MOST_LINES = 24
+MAX_LINES = 24
 
 
 def trust(
@@ -146,12 +146,12 @@ def offer(error: Untrusted) -> bool:
     colour, room = coloured(sys.stderr), columns(sys.stderr)
     tell(paint(_state(report), "bold", on=colour))
     report_lines = [*_news(report, colour), *body(report, room=room)]
-    for line in report_lines[:MOST_LINES]:
+    for line in report_lines[:MAX_LINES]:
         tell(line)
-    rest = len(report_lines) - MOST_LINES
+    rest = len(report_lines) - MAX_LINES
     if rest > 0:
         tell(f"  … and {rest} more lines: answer s")
-    if not _answer(report, report_lines[MOST_LINES:]):
+    if not _answer(report, report_lines[MAX_LINES:]):
         return False
     new_trust = trusting.grant(found, how=trusting.BY_ANSWER)
     if new_trust.content.digest != report.trust.content.digest:

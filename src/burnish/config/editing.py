@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from burnish.bounded_yaml import bounded_parser
-from burnish.config.sources import MOST_NODES, parse_yaml, put
+from burnish.config.sources import MAX_NODES, parse_yaml, put
 from burnish.errors import BadInput
 
 
@@ -30,7 +30,7 @@ def with_setting(text: str, key: tuple[str, ...], value: bool, name: str) -> str
 
 
 def _changed(text: str, key: tuple[str, ...], value: bool) -> str | None:
-    node = bounded_parser(MOST_NODES).compose(text)
+    node = bounded_parser(MAX_NODES).compose(text)
     if node is None:
         return _appended(text, key, value)
     if not node.flow_style and node.value and key[0] not in [name.value for name, _ in node.value]:

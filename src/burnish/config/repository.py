@@ -20,8 +20,8 @@ from burnish.regular_files import read_regular
 
 FOLDERS = (".burnish/prompts", ".burnish/context", ".burnish/templates")
 # A person has to look through this list.
-MOST_FILES, DEEPEST = 2_000, 12
-LARGEST_TEXT = 200_000
+MAX_FILES, MAX_DEPTH = 2_000, 12
+MAX_TEXT_BYTES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,9 @@ class _FolderWalk:
     def visit(self, path: Path, name: str, depth: int = 0) -> None:
         if not os.path.lexists(path):
             return
-        if depth > DEEPEST or len(self.files) >= MOST_FILES:
+        if depth > MAX_DEPTH or len(self.files) >= MAX_FILES:
             raise BadInput(
-                f"{name} is too deep, or one of more than {MOST_FILES} files in .burnish.",
+                f"{name} is too deep, or one of more than {MAX_FILES} files in .burnish.",
                 hint="Keep prompts, context and templates few.",
             )
         if not is_inside(self.root, path):
@@ -196,7 +196,7 @@ class _FolderWalk:
             self.files[name] = "cannot be read"
             return
         self.files[name] = hashlib.sha256(data).hexdigest()
-        if len(data) <= LARGEST_TEXT and b"\0" not in data:
+        if len(data) <= MAX_TEXT_BYTES and b"\0" not in data:
             self.texts[name] = data.decode("utf-8", "replace")
 
 

@@ -12,14 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from burnish.bounded_yaml import DEEPEST, bounded_parser, load_yaml
+from burnish.bounded_yaml import MAX_DEPTH, bounded_parser, load_yaml
 from burnish.errors import BadInput, BurnishError
 from burnish.regular_files import parse_toml
 
 PREFIX = "BURNISH__"
-LARGEST = 1_000_000
+MAX_BYTES = 1_000_000
 # Far more than an honest file has: to merge and validate ten thousand takes half a minute.
-MOST_NODES = 3_000
+MAX_NODES = 3_000
 
 Where = tuple[str | int, ...]
 
@@ -61,14 +61,14 @@ def read_text(path: Path) -> str | None:
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(errno.EINVAL, "It is not a regular file")
-            raw = file.read(LARGEST + 1)
+            raw = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise BurnishError(
             f"Cannot read {path}: {error.strerror}.", hint="Make it a file that you may read, or remove it."
         ) from None
-    if len(raw) > LARGEST:
+    if len(raw) > MAX_BYTES:
         raise BadInput(f"{path} is larger than 1 MB.", hint="Settings are a short file; is this the right one?")
     try:
         return raw.decode("utf-8-sig")
@@ -104,7 +104,7 @@ def parse_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[Where, int]]:
     """The settings in a YAML text, and the line of each key."""
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    yaml = bounded_parser(MOST_NODES)
+    yaml = bounded_parser(MAX_NODES)
     try:
         node = yaml.compose(text)
         lines = dict(_limited(_lines((), node, 0), name))
@@ -126,7 +126,7 @@ def parse_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[Where, int]]:
 
 def _lines(path: Where, node: Any, depth: int) -> Iterator[tuple[Where, int]]:
     """Each key of a composed YAML node with its line."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise ValueError("it is nested too deep")
     if node is None or isinstance(node.value, str):
         return
@@ -143,9 +143,9 @@ def _lines(path: Where, node: Any, depth: int) -> Iterator[tuple[Where, int]]:
 
 def _limited(pairs: Iterator[tuple[Where, int]], name: str) -> Iterator[tuple[Where, int]]:
     for number, pair in enumerate(pairs):
-        if number > MOST_NODES:
+        if number > MAX_NODES:
             raise BadInput(
-                f"{name} has more than {MOST_NODES} entries.",
+                f"{name} has more than {MAX_NODES} entries.",
                 hint="An alias counts as all entries of its anchor: use fewer.",
             )
         yield pair
@@ -184,14 +184,14 @@ def pyproject_layer(path: Path) -> Layer | None:
 def _check_size(data: Any, name: str) -> None:
     """The limits of a YAML file; `a.a.a… = 1` nests as deep as the line is long."""
     level, nodes = [data], 0
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         children = [
             list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)
         ]
         level = [child for group in children for child in group]
         nodes += len(level)
-        if nodes > MOST_NODES:
-            raise BadInput(f"{name} has more than {MOST_NODES} entries.", hint="Settings are a short file.")
+        if nodes > MAX_NODES:
+            raise BadInput(f"{name} has more than {MAX_NODES} entries.", hint="Settings are a short file.")
         if not level:
             return
     raise BadInput(f"{name} is nested too deep.", hint="Settings are a short file.")
@@ -262,7 +262,7 @@ def scalar(text: str, variable: str) -> Any:
     if text.lstrip()[0] in "[{":
         return parse_yaml(f"value: {text}", variable)[0]["value"]
     try:
-        value = load_yaml(text, most=MOST_NODES)
+        value = load_yaml(text, most=MAX_NODES)
     except (YAMLError, ValueError):
         return text
     if isinstance(value, str):

@@ -192,7 +192,7 @@ class Comparison:
 # Tests that fail and then pass on the same tree: when that excuses them, and what it does to a report.
 
 # More new failures than this are not run again: that many at once are not chance.
-MOST_RERUN = 10
+MAX_RERUN = 10
 _PLACES = (re.compile(r'File "([^"\n]+)", line (\d{1,8})'), re.compile(r"([\w./@+-]+\.\w{1,8}):(\d{1,8})\b"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 300
+MAX_LENGTH = 300
 # how much of the end is shown with it
 TAIL_LINES = 12
 
@@ -65,22 +65,22 @@ def first_error(text: str) -> str:
         line for line in lines if _WORDS.search(line) and not _HARMLESS.search(line) and line not in error_lines
     ]
     found = next(iter((*full, *word_lines, *error_lines, *lines[-1:])), "")
-    return found.removeprefix("E ").removeprefix("| ").strip()[:LONGEST]
+    return found.removeprefix("E ").removeprefix("| ").strip()[:MAX_LENGTH]
 
 
 def last_lines(text: str, *, most: int = TAIL_LINES) -> str:
     """The end of what was printed."""
     lines = [line.rstrip() for line in without_usage(text).splitlines() if line.strip()]
-    return "\n".join(line[:LONGEST] for line in lines[-most:])
+    return "\n".join(line[:MAX_LENGTH] for line in lines[-most:])
 
 
-LONGEST_PATTERN = 500
+MAX_PATTERN_LENGTH = 500
 
 
 def pattern_problem(pattern: str) -> str:
     """Why a pattern cannot be used, "" if it can."""
-    if len(pattern) > LONGEST_PATTERN:
-        return f"the pattern is longer than {LONGEST_PATTERN} characters"
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        return f"the pattern is longer than {MAX_PATTERN_LENGTH} characters"
     try:
         regex = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:

@@ -12,15 +12,15 @@ from dataclasses import replace
 from burnish.core.finding import Category, Finding, FindingState, Remark
 
 # More new remarks than this of one check are grouped more and more coarsely, down to this number.
-MOST_REMARKS = 50
+MAX_REMARKS = 50
 # Members that a group shows by name.
-MOST_EXAMPLES = 20
+MAX_EXAMPLES = 20
 # Members that a group knows again by the hash of their names: 8 characters each in an event.
-MOST_MEMBERS = 4096
+MAX_MEMBERS = 4096
 # An author chooses the names of tests: 6 bytes are too many to search for one that a waived group would take in.
 _HASH_BYTES = 6
-_LONGEST_MESSAGE = 2000
-_LONGEST_LINE = 200
+_MAX_MESSAGE_LENGTH = 2000
+_MAX_LINE_LENGTH = 200
 
 _RULE = "group:"
 # Between the hashes of what fails now and of what failed earlier.
@@ -110,20 +110,20 @@ def _new_groups(tests: Sequence[Remark], used_rules: set[str]) -> list[Remark]:
     groups: list[Remark] = list(tests)
     for level in ("same", "alike", "file", "check"):
         groups = _grouped(tests, level, used_rules)
-        if len(groups) <= MOST_REMARKS:
+        if len(groups) <= MAX_REMARKS:
             break
     return groups
 
 
 def _new_places(places: Sequence[Remark], findings: Sequence[Finding], used_rules: set[str]) -> list[Remark]:
     """Problems at lines are separate findings unless there are too many."""
-    if len(places) <= MOST_REMARKS:
+    if len(places) <= MAX_REMARKS:
         return list(places)
     repeats, rest = _without_known(places, findings)
     groups = rest
     for level in ("same", "alike", "check"):
         groups = _grouped(rest, level, used_rules)
-        if len(groups) <= MOST_REMARKS:
+        if len(groups) <= MAX_REMARKS:
             break
     return [*repeats, *groups]
 
@@ -204,7 +204,7 @@ def _group(rule: str, members: Sequence[Remark], before: Finding | None = None) 
         # fixed members stay waived, and no member is added
         current |= _current_members(before.remark)
     first = members[0]
-    examples = sorted(members, key=_name)[:MOST_EXAMPLES]
+    examples = sorted(members, key=_name)[:MAX_EXAMPLES]
     messages = {_message(remark) for remark in members}
     files = {remark.file for remark in members}
     lines = {remark.line for remark in members}
@@ -240,8 +240,10 @@ def _title(members: Sequence[Remark], messages: set[str], files: set[str | None]
 def _description(members: Sequence[Remark], examples: Sequence[Remark], messages: set[str]) -> str:
     same = len(messages) == 1
     # the whole output of one member: the others differ only in names and values
-    parts = [examples[0].description.strip()[:_LONGEST_MESSAGE]] if same else []
-    rows = [_name(r) if same or not r.description else f"{_name(r)}: {_message(r)[:_LONGEST_LINE]}" for r in examples]
+    parts = [examples[0].description.strip()[:_MAX_MESSAGE_LENGTH]] if same else []
+    rows = [
+        _name(r) if same or not r.description else f"{_name(r)}: {_message(r)[:_MAX_LINE_LENGTH]}" for r in examples
+    ]
     omitted_count = len(members) - len(examples)
     head = (
         f"{len(rows)} of the {len(members):,}:" if omitted_count else f"All {len(rows)}:" if len(rows) > 1 else "It is:"
@@ -256,8 +258,8 @@ def _message(remark: Remark) -> str:
 
 def _name(remark: Remark) -> str:
     if _named(remark):
-        return remark.rule[:_LONGEST_LINE]
-    return f"{remark.file or ''}{f':{remark.line}' if remark.line else ''} {remark.title}".strip()[:_LONGEST_LINE]
+        return remark.rule[:_MAX_LINE_LENGTH]
+    return f"{remark.file or ''}{f':{remark.line}' if remark.line else ''} {remark.title}".strip()[:_MAX_LINE_LENGTH]
 
 
 def _digest(name: str) -> bytes:
@@ -287,7 +289,7 @@ def _decoded(part: str) -> list[bytes]:
 
 
 def _encoded(current: set[bytes], earlier_members: set[bytes]) -> str:
-    now = sorted(current)[:MOST_MEMBERS]
-    earlier = sorted(earlier_members - current)[: MOST_MEMBERS - len(now)]
+    now = sorted(current)[:MAX_MEMBERS]
+    earlier = sorted(earlier_members - current)[: MAX_MEMBERS - len(now)]
     parts = [base64.b64encode(b"".join(part)).decode() for part in (now, earlier)]
     return parts[0] + (_EARLIER + parts[1] if earlier else "")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from burnish.core.declared_encodings import declarations
 
 # Longer content is not read as text where git itself does not see text in it.
-LONGEST_TEXT = 4 * 1024 * 1024
+MAX_TEXT_LENGTH = 4 * 1024 * 1024
 _BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -45,7 +45,7 @@ _CLEAN = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _HIGH = bytes(range(0x80, 0x100))
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 # Share of control bytes above which content is binary.
-_MOST_CONTROLS = 0.1
+_MAX_CONTROLS = 0.1
 _MOST_HIGH = 0.3
 _BEFORE_WORD = re.compile(r"[^\x00-\x7f](?=[A-Za-z0-9_])")
 # Controls other than tab and newline, a carriage return inside a line, marks that turn the direction of writing,
@@ -71,7 +71,7 @@ class TextReading:
 
 def read_text(data: bytes) -> TextReading | None:
     """The text of the content; None if it is binary or if its encoding is ambiguous."""
-    if len(data) > LONGEST_TEXT:
+    if len(data) > MAX_TEXT_LENGTH:
         return None
     for bom, codec in _BOMS:
         if data.startswith(bom):
@@ -131,7 +131,7 @@ def _wide(data: bytes, codec: str) -> TextReading | None:
         if ambiguous or unicodedata.category(char) in ("Cn", "Co", "Cs"):
             return None
     controls = sum(text.count(char) for char in map(chr, _CONTROLS))
-    return TextReading(text, codec) if controls <= len(text) * _MOST_CONTROLS else None
+    return TextReading(text, codec) if controls <= len(text) * _MAX_CONTROLS else None
 
 
 def _is_mostly_ascii(reading: TextReading | None) -> bool:
@@ -140,7 +140,7 @@ def _is_mostly_ascii(reading: TextReading | None) -> bool:
 
 
 def _is_binary(data: bytes, *, valid: bool) -> bool:
-    if known_type(data) or len(data) - len(data.translate(None, _CONTROLS)) > len(data) * _MOST_CONTROLS:
+    if known_type(data) or len(data) - len(data.translate(None, _CONTROLS)) > len(data) * _MAX_CONTROLS:
         return True
     high = len(data) - len(data.translate(None, _HIGH))
     return not valid and high > len(data) * _MOST_HIGH and next(_multibyte(data), None) is None

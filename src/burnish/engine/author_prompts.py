@@ -28,7 +28,7 @@ from burnish.review.prompt_sections import ALL_FINDINGS, WHOLE_TASK, all_finding
 from burnish.review.quoting import cut_text, fenced
 
 # findings whose code is looked up; the prompt shows less
-MOST_CITED = 100
+MAX_CITED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _reproduction(setup: TaskSetup) -> str:
 def _cited(setup: TaskSetup, findings: tuple[Finding, ...]) -> dict[str, str | None]:
     """The files that open findings point at, as they are now; None = gone."""
     worst = worst_first(tuple(f for f in findings if f.alive and f.remark.file))
-    paths = sorted({str(f.remark.file) for f in worst[:MOST_CITED]})
+    paths = sorted({str(f.remark.file) for f in worst[:MAX_CITED]})
     if not paths:
         return {}
     found = setup.workspace.read(setup.head().sha, paths)

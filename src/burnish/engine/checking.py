@@ -11,7 +11,7 @@ from pathlib import Path
 from burnish.core.change import Change
 from burnish.core.check import (
     INDISTINGUISHABLE,
-    MOST_RERUN,
+    MAX_RERUN,
     CheckReport,
     CheckStatus,
     Comparison,
@@ -41,7 +41,7 @@ from burnish.errors import PhaseFailed
 
 NOT_RUN = "not_run"
 # of one check, in an event
-MOST_NAMES, LONGEST_MESSAGE = 50, 1000
+MOST_NAMES, MAX_MESSAGE_LENGTH = 50, 1000
 NO_TESTS = "No tests are configured or found, so nothing was tested."
 
 
@@ -250,7 +250,7 @@ def check_record(comparison: Comparison) -> CheckRecord:
         counts=RecordedCounts(counts.total, counts.passed, counts.failed, counts.skipped) if counts else None,
         new=tuple(f.name for f in comparison.new[:MOST_NAMES]),
         new_count=len(comparison.new),
-        new_messages={f.name: f.message[:LONGEST_MESSAGE] for f in comparison.new[:MOST_NAMES]},
+        new_messages={f.name: f.message[:MAX_MESSAGE_LENGTH] for f in comparison.new[:MOST_NAMES]},
         old=tuple(f.name for f in comparison.old[:MOST_NAMES]),
         old_count=len(comparison.old),
         fixed=comparison.fixed[:MOST_NAMES],
@@ -329,7 +329,7 @@ def excuse_flaky(
     for spec, report in zip(specs, reports, strict=True):
         baseline = deps.event_log.baseline(again.base_tree, spec.words, again.base_environment)
         new = checks.compare(report, baseline).new
-        if report.status is not CheckStatus.FAILED or not 0 < len(new) <= MOST_RERUN:
+        if report.status is not CheckStatus.FAILED or not 0 < len(new) <= MAX_RERUN:
             final_reports.append(report)
             continue
         suspects = [failure for failure in new if not is_blamed(failure, change)]

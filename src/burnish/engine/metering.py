@@ -134,8 +134,8 @@ def _on_record(deps: Deps, task: Task, limit: Limit) -> bool:
 
 # seconds between two events, and at most so many of one call: the log has every line
 PACE = 2.0
-MOST_SENT = 100
-LONGEST_LINE = 300
+MAX_SENT = 100
+MAX_LINE_LENGTH = 300
 
 
 @dataclass(slots=True)
@@ -148,10 +148,10 @@ class ReviewStream:
 
     def line(self, text: str) -> None:
         """Called with each line of output; the newest one stands for those before it."""
-        now, words = time.monotonic(), one_line(text, longest=LONGEST_LINE)
+        now, words = time.monotonic(), one_line(text, longest=MAX_LINE_LENGTH)
         # the verdict is reported as a whole, when the review is complete
         is_verdict = "burnish-verdict" in words or words.startswith(("{", "```"))
-        if self.request.role != "review" or not words or is_verdict or self.sent >= MOST_SENT or now - self.last < PACE:
+        if self.request.role != "review" or not words or is_verdict or self.sent >= MAX_SENT or now - self.last < PACE:
             return
         self.sent, self.last = self.sent + 1, now
         data = ReviewProgress(self.request.agent, words)

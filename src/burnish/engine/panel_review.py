@@ -35,7 +35,7 @@ from burnish.review.panel import combine, combined_reply, merge_compliance, merg
 from burnish.review.prose import only_rejecting_message, prose_of, rejecting_message, rejecting_text
 from burnish.review.unsigned import read_unsigned
 
-MOST_FILES = 200
+MAX_FILES = 200
 _SCHEMA = json.dumps(contract.json_schema())
 
 
@@ -247,7 +247,7 @@ def _without(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 def parts_of(review_input: ReviewInput, policy: Policy, spec: ReviewerSpec) -> list[ReviewInput]:
     """Batches over 200 files; as many passes as fit for a reviewer that cannot read files."""
     limit = policy.limits.diff_kb * 1024
-    cut = batches(review_input.change, files=MOST_FILES) if spec.reads_files else passes(review_input.change, limit)
+    cut = batches(review_input.change, files=MAX_FILES) if spec.reads_files else passes(review_input.change, limit)
     return [replace(review_input, change=part) for part in cut]
 
 
@@ -362,7 +362,7 @@ def _unfounded(first: _ReadReply, review_text: str, messages: Sequence[str]) -> 
         return None
     if words := only_rejecting_message(messages):
         return Unreadable(f"it approves, and the review itself says {words!r}", review_text)
-    if len(review_text.encode("utf-8", "replace")) > contract.LONGEST_PARSED:
+    if len(review_text.encode("utf-8", "replace")) > contract.MAX_PARSED_LENGTH:
         return Unreadable("it approves, and only the end of the review was read", review_text)
     return None
 

@@ -20,7 +20,7 @@ MET = frozenset({Status.VERIFIED, Status.COMPLETED})
 PAUSE = 0.2
 # while every task waits for a usage limit
 LIMIT_PAUSE = 2.0
-MOST_WORKERS = 64
+MAX_WORKERS = 64
 
 
 # A task that failed for one of these reasons may well succeed later.
@@ -92,8 +92,8 @@ class Pool:
     def run(self, jobs: int) -> list[Task]:
         """Blocks until every worker is out of work."""
         # a worker beyond the tasks there are, or can be minded by one machine, would only take memory
-        most_tasks = MOST_WORKERS if self.watch else len(self.deps.event_log.tasks())
-        workers = 1 if jobs <= 1 else max(1, min(jobs, most_tasks, MOST_WORKERS))
+        most_tasks = MAX_WORKERS if self.watch else len(self.deps.event_log.tasks())
+        workers = 1 if jobs <= 1 else max(1, min(jobs, most_tasks, MAX_WORKERS))
         slots = self.deps.worker_slots
         slots.limit = workers
         threads = [self._start_worker(number) for number in range(workers)]
@@ -101,7 +101,7 @@ class Pool:
             # short joins, so that Ctrl-C reaches the main thread
             alive[0].join(0.5)
             # one more for each task that waits for a usage limit
-            if len(alive) < min(workers + len(slots.waiting), MOST_WORKERS) and slots.waiting and not self.stopping():
+            if len(alive) < min(workers + len(slots.waiting), MAX_WORKERS) and slots.waiting and not self.stopping():
                 threads.append(self._start_worker(len(threads)))
         with suppress(BurnishError, OSError):
             self.deps.repository.remove_spare_trees()

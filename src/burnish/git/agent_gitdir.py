@@ -23,7 +23,7 @@ from burnish.regular_files import read_regular
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOOSE = re.compile(r"[0-9a-f]{2}")
 _PACK = re.compile(r"pack-[0-9a-f]+\.(?:pack|idx)")
-MOST_REFS = 5_000
+MAX_REFS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _loose_refs(git_dir: Path) -> Iterator[tuple[str, Path]]:
     for here, _dirs, files in walk_folders(git_dir / "refs"):
         for name in sorted(files):
             count += 1
-            if count > MOST_REFS:
+            if count > MAX_REFS:
                 return
             path = Path(here) / name
             yield str(path.relative_to(git_dir)), path

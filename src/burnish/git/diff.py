@@ -17,7 +17,7 @@ ARGS = (
     "--ignore-submodules=none", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers",
 )  # fmt: skip
 # git cuts the heading of a hunk at 80 bytes, including a blank
-_LONGEST_HEADING = 78
+_MAX_HEADING_LENGTH = 78
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -104,7 +104,7 @@ def _file(raw: _Raw, sections: list[bytes]) -> ChangedFile:
 def _heading(rest: bytes) -> bytes:
     """The heading after the line numbers, without the last word where git cut it: that could be part of a secret."""
     line, end, lines = rest.partition(b"\n")
-    return (line.rpartition(b" ")[0] if len(line) >= _LONGEST_HEADING else line) + end + lines
+    return (line.rpartition(b" ")[0] if len(line) >= _MAX_HEADING_LENGTH else line) + end + lines
 
 
 def _hunk(block: bytes) -> Hunk:

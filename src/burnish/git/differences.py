@@ -11,7 +11,7 @@ from burnish.git.file_content import complete
 from burnish.git.project import Project
 from burnish.git.refs import read_ref
 
-MOST_REMEMBERED = 4
+MAX_REMEMBERED = 4
 
 
 class Differences:
@@ -27,7 +27,7 @@ class Differences:
         if change is None:
             change = complete(self._project, diff.parse(self._output(old, new), old, new))
             with self._remembering:
-                while len(self._changes) >= MOST_REMEMBERED:
+                while len(self._changes) >= MAX_REMEMBERED:
                     self._changes.pop(next(iter(self._changes)))
                 self._changes[old, new] = change
         return change

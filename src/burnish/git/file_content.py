@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from burnish.core.change import Change, ChangedFile, HiddenContent, Hunk
 from burnish.core.declared_encodings import HEAD, declares_other_encoding, may_declare_later
-from burnish.core.text_encoding import LONGEST_TEXT, TextReading, in_doubt, known_type, read_text
+from burnish.core.text_encoding import MAX_TEXT_LENGTH, TextReading, in_doubt, known_type, read_text
 from burnish.git import lfs
 from burnish.git.diff import hunks_of
 from burnish.git.files import disk_errors
@@ -26,9 +26,9 @@ from burnish.git.project import Project
 from burnish.git.run import bare_env, git
 
 # Bytes of blobs that are in memory at once.
-MOST_READ = 32 * 1024 * 1024
+MAX_READ = 32 * 1024 * 1024
 # Larger blobs are described without being read.
-LARGEST_READ = 16 * 1024 * 1024
+MAX_READ_BYTES = 16 * 1024 * 1024
 _NO_FILE, _LINK, _SUBMODULE = "000000", "120000", "160000"
 _BROKEN = re.compile("[\udc80-\udcff]")
 _POINTER_SIZE = re.compile(rb"^size (\d{1,18})\r?$", re.MULTILINE)
@@ -162,7 +162,7 @@ def _in_portions(blobs: Iterable[str], sizes: Mapping[str, int], largest: int) -
         size = sizes.get(blob)
         if size is None or size > largest:
             continue
-        if portion and total + size > MOST_READ:
+        if portion and total + size > MAX_READ:
             yield portion
             portion, total = [], 0
         portion.append(blob)
@@ -184,7 +184,7 @@ def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[Cha
         else:
             yield file, head
     heads: dict[str, bytes] = {}
-    for portion in _in_portions(packed_files, _sizes(project, list(packed_files)), LARGEST_READ):
+    for portion in _in_portions(packed_files, _sizes(project, list(packed_files)), MAX_READ_BYTES):
         for blob, answer in zip(portion, read_objects(project, portion), strict=True):
             if answer:
                 heads[blob] = answer[1][:HEAD]
@@ -197,7 +197,7 @@ def _declaring_later(project: Project, files: Sequence[ChangedFile]) -> Iterator
     for file in files:
         by_blob.setdefault(file.new_blob, []).append(file)
     sizes = _sizes(project, list(by_blob))
-    for portion in _in_portions(by_blob, sizes, LARGEST_READ):
+    for portion in _in_portions(by_blob, sizes, MAX_READ_BYTES):
         for blob, answer in zip(portion, read_objects(project, portion), strict=True):
             waiting = by_blob.pop(blob)
             if answer is None or declares_other_encoding(answer[1]):
@@ -212,8 +212,8 @@ def _read(
     waiting: list[ChangedFile] = []
     total = 0
     for file in files:
-        size = sum(sizes.get(blob, 0) for blob in _blobs(file) if sizes.get(blob, 0) <= LARGEST_READ)
-        if waiting and total + size > MOST_READ:
+        size = sum(sizes.get(blob, 0) for blob in _blobs(file) if sizes.get(blob, 0) <= MAX_READ_BYTES)
+        if waiting and total + size > MAX_READ:
             yield from _portion(project, waiting, sizes)
             waiting, total = [], 0
         waiting.append(file)
@@ -225,7 +225,9 @@ def _read(
 def _portion(
     project: Project, files: Sequence[ChangedFile], sizes: Mapping[str, int]
 ) -> Iterator[tuple[ChangedFile, Sides]]:
-    readable = [b for b in dict.fromkeys(b for f in files for b in _blobs(f)) if sizes.get(b, 1 << 60) <= LARGEST_READ]
+    readable = [
+        b for b in dict.fromkeys(b for f in files for b in _blobs(f)) if sizes.get(b, 1 << 60) <= MAX_READ_BYTES
+    ]
     answers = zip(readable, read_objects(project, readable), strict=True)
     content = {blob: answer[1] for blob, answer in answers if answer}
     for file in files:
@@ -295,7 +297,7 @@ def _differences(
 def _whole_files(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[Hunk, ...]]:
     """One hunk for each file, with all of its lines."""
     differing = {path: pair for path, pair in texts.items() if pair[0] != pair[1]}
-    hunks = _differences(project, differing, context=LONGEST_TEXT)
+    hunks = _differences(project, differing, context=MAX_TEXT_LENGTH)
     for path in texts.keys() - differing.keys():
         lines = texts[path][1].removesuffix("\n").split("\n") if texts[path][1] else []
         heading = f"@@ -1,{len(lines)} +1,{len(lines)} @@\n"
@@ -318,7 +320,7 @@ def read_blobs(project: Project, blobs: Sequence[str]) -> dict[str, bytes | None
     """Content by blob hash; None where it is missing or too large."""
     sizes = _sizes(project, blobs)
     found: dict[str, bytes | None] = dict.fromkeys(blobs)
-    for portion in _in_portions(blobs, sizes, LARGEST_READ):
+    for portion in _in_portions(blobs, sizes, MAX_READ_BYTES):
         for blob, answer in zip(portion, read_objects(project, portion), strict=True):
             found[blob] = answer[1] if answer else None
     return found

@@ -11,7 +11,7 @@ from burnish.proc.own_programs import find_own_program
 ENV = {"GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1"}
 POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 # git-lfs itself reads 1,024 bytes, with either line end, further `ext-` lines and older names of the format.
-_LARGEST_POINTER = 2048
+_MAX_POINTER_BYTES = 2048
 _POINTER_START = re.compile(rb"\s*version https?://(git-lfs|hawser|git-media)")
 _POINTER_LINES = (re.compile(rb"^oid sha256:", re.MULTILINE), re.compile(rb"^size \d", re.MULTILINE))
 
@@ -20,7 +20,7 @@ def is_pointer(data: bytes) -> bool:
     """Whether git-lfs would replace a file that begins with `data`."""
     if _POINTER_START.match(data):
         return True
-    return len(data) < _LARGEST_POINTER and all(pattern.search(data) for pattern in _POINTER_LINES)
+    return len(data) < _MAX_POINTER_BYTES and all(pattern.search(data) for pattern in _POINTER_LINES)
 
 
 def program() -> str | None:

@@ -190,7 +190,7 @@ def write_tree(project: Project, entries: Mapping[bytes, tuple[str, str]]) -> st
 # A sandbox mounts another tree at the path of the user's checkout, which hides `<checkout>/.git/objects`. So
 # alternates name a link below burnish's own git dir, and a sandbox mounts the store itself at the link's path.
 
-MOST_STORES = 16
+MAX_STORES = 16
 # names in an object store: loose objects, packs, and files that git and file managers leave
 _OF_STORE = re.compile(r"[0-9a-f]{2}|pack|info|tmp_.*|incoming-.*|tmp-objdir-.*|.*\.lock|\.DS_Store|\.nfs.*")
 
@@ -209,7 +209,7 @@ def borrowed_objects(project: Project) -> tuple[tuple[Path, Path], ...]:
     """All borrowed stores as (link, store): the project's, and those that its alternates name."""
     stores: dict[Path, None] = {}
     waiting = [project.objects, project.user_objects]
-    while waiting and len(stores) < MOST_STORES:
+    while waiting and len(stores) < MAX_STORES:
         store = waiting.pop(0)
         own = store == project.objects or (store == project.user_objects and not store.is_symlink())
         if store not in stores and (store.is_dir() if own else _is_store(store)):
@@ -236,7 +236,7 @@ def _alternates(objects: Path) -> list[Path]:
 # -- reading --------------------------------------------------------------------------------------
 # Lists and reads the files of a commit.
 
-MOST_HELD = 32 * 1024 * 1024
+MAX_HELD = 32 * 1024 * 1024
 
 
 class Contents:
@@ -260,7 +260,7 @@ class Contents:
             return
         near = [path] if start is None else self._paths[start // 100 * 100 : start // 100 * 100 + 100]
         missing = [name for name in near if name not in self._held]
-        if sum(len(data or b"") for data in self._held.values()) > MOST_HELD:
+        if sum(len(data or b"") for data in self._held.values()) > MAX_HELD:
             self._held.clear()
         self._held |= read_files(self._project, self._commit, missing)
 

@@ -26,9 +26,9 @@ from burnish.git.project import Project
 from burnish.proc.slots import try_lock
 
 # more packs than this are merged, because each one slows down the lookup of objects
-MOST_PACKS = 16
+MAX_PACKS = 16
 # published loose objects are only a cache: they save git processes while a task runs
-MOST_LOOSE_FILES = 4_000
+MAX_LOOSE_FILES = 4_000
 LOOSE_SECONDS = 3600.0
 # trees without burnish's own files have no ref, but workspaces may be based on them
 UNPUBLISHED_SECONDS = 30 * 86400.0
@@ -50,7 +50,7 @@ def publish(project: Project, commit: str, *, always: bool = False) -> None:
     if not _pack_by_hand(project, commit, ancestors):
         revisions = "\n".join([commit, *(f"^{sha}" for sha in ancestors), ""])
         _pack(project, ("--revs",), revisions.encode())
-    if len(packs) >= MOST_PACKS:
+    if len(packs) >= MAX_PACKS:
         maintain(project)
 
 
@@ -149,7 +149,7 @@ def _to_merge(project: Project) -> list[KeptPack]:
     packs: list[KeptPack] = []
     total = 0
     for pack in sorted(free, key=lambda one: one.size):
-        if len(packs) >= MOST_PACKS // 2 and pack.size > total:
+        if len(packs) >= MAX_PACKS // 2 and pack.size > total:
             break
         packs.append(pack)
         total += pack.size
@@ -159,7 +159,7 @@ def _to_merge(project: Project) -> list[KeptPack]:
 def _drop_own_copies(project: Project) -> None:
     """Remove loose objects: published ones after LOOSE_SECONDS, others after UNPUBLISHED_SECONDS."""
     files = [file for file in project.objects.glob("??/*") if len(file.parent.name) == 2]
-    if len(files) < MOST_LOOSE_FILES:
+    if len(files) < MAX_LOOSE_FILES:
         return
     packs = list_packs(project)
     for file in files:
@@ -183,8 +183,8 @@ def _drop_old_folders(project: Project) -> None:
 # Format: https://git-scm.com/docs/gitformat-pack
 _KINDS = {"commit": 1, "tree": 2, "blob": 3}
 _TREE, _LINK = "40000", "160000"
-MOST_OBJECTS = 500
-MOST_BYTES = 4 << 20
+MAX_OBJECTS = 500
+MAX_BYTES = 4 << 20
 Objects = dict[str, tuple[str, bytes]]
 Entries = Mapping[bytes, tuple[str, str]]
 
@@ -244,11 +244,11 @@ def _take_tree(project: Project, tree: str, before: list[Entries], found: Object
 
 
 def _take(project: Project, sha: str, found: Objects) -> bytes:
-    content = read_own(project, sha, longest=MOST_BYTES)
-    if content is None or len(found) >= MOST_OBJECTS:
+    content = read_own(project, sha, longest=MAX_BYTES)
+    if content is None or len(found) >= MAX_OBJECTS:
         raise TooMuch
     found[sha] = content
-    if sum(len(data) for _, data in found.values()) > MOST_BYTES:
+    if sum(len(data) for _, data in found.values()) > MAX_BYTES:
         raise TooMuch
     return content[1]
 

@@ -185,9 +185,9 @@ def _remove_inside(root: Path, name: str) -> None:
 # base counts too, because a change could add it.
 
 # depth to which links and imports are followed; claude follows imports five deep
-_DEEPEST = 10
-_MOST_FILES = 1000
-_LARGEST = 1_000_000
+_MAX_DEPTH = 10
+_MAX_FILES = 1000
+_MAX_BYTES = 1_000_000
 _LINK, _FILE = "120000", ("100644", "100755")
 # `@docs/guide.md`, `@./a.md`, `@"a b.md"`, `@a\ b.md`; not the `@` of an address
 _IMPORT = re.compile(r"""(?<![\w@/.])@(?:"([^"\n]{1,500})"|((?:\\.|[^\s\\`'"<>|*?]){1,500}))""")
@@ -227,7 +227,7 @@ class _Tree:
         missing = [path for path in dict.fromkeys(paths) if path in self.entries and path not in self.contents]
         answers = read_objects(self.project, [self.entries[path][1] for path in missing]) if missing else []
         for path, found in zip(missing, answers, strict=True):
-            self.contents[path] = (found[1] if found else b"")[:_LARGEST].decode("utf-8", "surrogateescape")
+            self.contents[path] = (found[1] if found else b"")[:_MAX_BYTES].decode("utf-8", "surrogateescape")
 
     def mode(self, path: str) -> str:
         return self.entries[path][0] if path in self.entries else ""
@@ -238,7 +238,7 @@ class _Tree:
 
     def steps(self, path: str) -> Iterator[str]:
         """The path and the targets of the links on it, one after the other; stops at the border of the repository."""
-        for _ in range(_DEEPEST):
+        for _ in range(_MAX_DEPTH):
             yield path
             parts = path.split("/")
             prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
@@ -261,10 +261,10 @@ def _imported_paths(project: Project, commit: str, names: tuple[str, ...]) -> Im
     files: set[str] = set()
     folders: set[str] = set()
     level = [path for path in tree.entries if is_named(path, names)]
-    for depth in range(_DEEPEST):
-        tree.load(level[:_MOST_FILES])
+    for depth in range(_MAX_DEPTH):
+        tree.load(level[:_MAX_FILES])
         following: list[str] = []
-        for path in level[:_MOST_FILES]:
+        for path in level[:_MAX_FILES]:
             steps = list(tree.steps(path))
             files.update(steps)
             if depth == 0 and len(steps) > 1 and not tree.mode(steps[-1]):
@@ -293,10 +293,10 @@ def _entries(project: Project, commit: str) -> dict[str, tuple[str, str]]:
 
 def _imports(path: str, text: str) -> list[str]:
     if path.endswith(_SETTINGS):
-        return [word.strip('"') for word in _TEXT_FILE.findall(text)][:_MOST_FILES]
+        return [word.strip('"') for word in _TEXT_FILE.findall(text)][:_MAX_FILES]
     words = (in_quotes or re.sub(r"\\(.)", r"\1", plain) for in_quotes, plain in _IMPORT.findall(text))
     # punctuation may follow a path
-    return [name for word in words for name in dict.fromkeys((word, word.rstrip(".,;:!)]}")))][:_MOST_FILES]
+    return [name for word in words for name in dict.fromkeys((word, word.rstrip(".,;:!)]}")))][:_MAX_FILES]
 
 
 def _inside(folder: str, name: str) -> str | None:

@@ -213,7 +213,7 @@ def write_tree(project: Project, index: Path) -> str:
 
 MEGABYTE = 1024 * 1024
 # default of `commit.max_file_mb`
-MOST_BYTES = 50 * MEGABYTE
+MAX_BYTES = 50 * MEGABYTE
 
 
 def check(project: Project, root: Path, dirt: DirtyPaths) -> None:

@@ -28,7 +28,7 @@ LOCATION_VARIABLES = (
 )
 # files that exist during a merge, cherry-pick or rebase
 UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
-_MOST_PATHS = 5
+_MAX_PATHS = 5
 # git overwrites ignored files by default, and the user's `mergeOptions` may ask for a squash, which changes files
 # without moving the branch
 FORWARD = ("merge", "--ff-only", "--no-squash", "--no-overwrite-ignore")
@@ -139,6 +139,6 @@ def _error_text(result: Captured) -> str:
     lines = [line for line in result.stderr.decode(errors="replace").split("\n") if line.strip()]
     at = next((n for n, line in enumerate(lines) if line.startswith(("error:", "fatal:"))), 0)
     paths = [line.strip() for line in takewhile(lambda line: line.startswith("\t"), lines[at + 1 :])]
-    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+    more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     why = lines[at].strip() if lines else ""
-    return f"{why} {', '.join(paths[:_MOST_PATHS])}{more}".strip()
+    return f"{why} {', '.join(paths[:_MAX_PATHS])}{more}".strip()

@@ -27,7 +27,7 @@ INSTALLED = frozenset(
 )
 
 # submodules inside of each other
-_DEEPEST = 10
+_MAX_DEPTH = 10
 _ENTRY = re.compile(
     rb"(?P<mode>\d+) (?P<sha>[0-9a-f]+) (?P<stage>\d)\t(?P<path>[^\0]+)\0"
     rb"  ctime: (?P<ctime>\d+):(?P<ctime_ns>\d+)\n  mtime: (?P<mtime>\d+):(?P<mtime_ns>\d+)\n"
@@ -198,7 +198,7 @@ def _take_submodules(project: Project, index: Path) -> set[bytes]:
     if lines:
         project.git("update-index", "-z", "--index-info", index=index, work_tree=project.root, stdin=lines)
     _skip_submodules(project, index, project.root, links)
-    return {path for path in links if _has_more(project, _place(project.root, path), _DEEPEST)}
+    return {path for path in links if _has_more(project, _place(project.root, path), _MAX_DEPTH)}
 
 
 def _look_at_every_file(project: Project, index: Path, root: Path) -> None:

@@ -43,7 +43,7 @@ class GitWorkspace:
         branch: str | None = None,
         author: Author = BURNISH_AUTHOR,
         secrets: Secrets = NO_SECRETS,
-        max_file_bytes: int = large.MOST_BYTES,
+        max_file_bytes: int = large.MAX_BYTES,
     ) -> None:
         self.project = project
         self.path = path.absolute()

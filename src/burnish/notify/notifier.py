@@ -46,7 +46,7 @@ WORTH = {
     Status.WAITING_APPROVAL: "waiting_approval",
     Status.FAILED: "failed",
 }
-LONGEST = 300
+MAX_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def is_quiet(now: time, hours: str | None) -> bool:
     return now >= start or now < end
 
 
-def _plain(text: str, longest: int = LONGEST) -> str:
+def _plain(text: str, longest: int = MAX_LENGTH) -> str:
     """One line without control characters, which some receivers interpret."""
     visible = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
     line = " ".join(visible.split())

@@ -34,7 +34,7 @@ MARKERS = (Path("/dev/burnish-phase"), Path("/run/burnish-phase"))
 
 # In the burnish home: the files that contain the token of `burnish serve`.
 _TOKEN_FILES = Path("serve") / "token-files.json"
-_MOST_TOKEN_FILES = 100
+_MAX_TOKEN_FILES = 100
 
 
 def private_folders(env: Mapping[str, str]) -> list[Mount]:
@@ -119,7 +119,7 @@ def record_token_files(burnish_home: Path, places: Iterable[Path]) -> None:
     file = burnish_home / _TOKEN_FILES
     private_folder(file.parent)
     draft = file.with_suffix(".draft")
-    draft.write_text(json.dumps([*earlier, *names][-_MOST_TOKEN_FILES:]))
+    draft.write_text(json.dumps([*earlier, *names][-_MAX_TOKEN_FILES:]))
     draft.replace(file)
 
 

@@ -16,7 +16,7 @@ from burnish.review.reading import clean
 LIMIT = 10 * 1024
 SMALLEST_BODY = 2048
 # a change of 10,000 files has 40,000
-MOST_FACTS = 60_000
+MAX_FACTS = 60_000
 # verdicts, and results of a cycle without a verdict
 VERDICTS = frozenset({*(verdict.value for verdict in Verdict), "unreadable", "skipped"})
 
@@ -131,7 +131,7 @@ def parse_artifact(text: str, name: str) -> ReviewArtifact:
     if not parts:
         raise MalformedArtifact(name, "it has no front matter")
     try:
-        return _artifact(load(parts[1], most=MOST_FACTS), parts[2])
+        return _artifact(load(parts[1], most=MAX_FACTS), parts[2])
     except ValueError as why:
         raise MalformedArtifact(name, str(why)) from None
 
@@ -221,7 +221,7 @@ def _flat(value: Any) -> str | int | bool | None:
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _PLAIN_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"})
 _PARSER_SLIPS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
-MOST_ENTRIES = 3_000
+MAX_ENTRIES = 3_000
 _SHORT = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -271,7 +271,7 @@ def _char(char: str) -> str:
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def load(text: str, *, most: int = MOST_ENTRIES) -> dict[str, Any]:
+def load(text: str, *, most: int = MAX_ENTRIES) -> dict[str, Any]:
     """Parse front matter of at most so many entries; raises `ValueError` with the reason."""
     from ruamel.yaml.error import YAMLError
 

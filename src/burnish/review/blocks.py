@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 # a megabyte of list items takes the parser thirteen seconds; a review is a few kilobytes
-LONGEST_REPLY = 1_000_000
+MAX_REPLY_LENGTH = 1_000_000
 
 _CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
 # prefix of lines in quotes and lists
@@ -35,8 +35,8 @@ class NoBlock:
 
 def only_block(text: str, word: str, number: str) -> str | NoBlock:
     """The content of the only block ```` ```word number ````."""
-    if len(text) > LONGEST_REPLY:
-        return NoBlock(f"the reply is longer than {LONGEST_REPLY:,} characters")
+    if len(text) > MAX_REPLY_LENGTH:
+        return NoBlock(f"the reply is longer than {MAX_REPLY_LENGTH:,} characters")
     if "\0" in text:
         return NoBlock("the reply contains a NUL byte")
     # the parser treats a lone \r as a line end, so line numbers must do so, too
@@ -147,7 +147,7 @@ def named_blocks(text: str, word: str) -> list[str]:
 def without_blocks(text: str, word: str) -> str:
     """The text without its blocks ```` ```word … ````, with any number."""
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
-    if len(text) > LONGEST_REPLY or word not in text:
+    if len(text) > MAX_REPLY_LENGTH or word not in text:
         return text
     lines = text.split("\n")
     for token in _tokens(text):

@@ -14,7 +14,7 @@ from burnish.review.legacy_markers import verdict_of
 from burnish.review.refusal import plain_text, takes_back
 
 # characters after the block; a closing is a few sentences
-LONGEST_CLOSING = 2000
+MAX_CLOSING_LENGTH = 2000
 
 _RULE = re.compile(r"[ ]{0,3}(?:[-*_=][ \t]*){3,}")
 _END_TAGS = re.compile(r"(?:\s*</[a-z][a-z0-9]*>)+\s*", re.IGNORECASE)
@@ -102,7 +102,7 @@ _USAGE = re.compile(r"[A-Za-z]+|\d[\d.,:]*(?:k|m|s|ms)?\b|[\s$%:,;.()=|/+\u00b7-
 
 def text_beyond_closing(lines: list[str]) -> str:
     """The first text after an approving block that is not a closing; "" if there is none."""
-    if sum(map(len, lines)) > LONGEST_CLOSING:
+    if sum(map(len, lines)) > MAX_CLOSING_LENGTH:
         return next(line for line in lines if line.strip()).strip()[:80]
     return next((line.strip()[:80] for line in _joined(lines) if not _is_closing(line)), "")
 

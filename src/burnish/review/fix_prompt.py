@@ -19,12 +19,12 @@ from burnish.review.quoting import cut_text, fenced, one_line, quoted
 from burnish.review.templates import render
 
 AROUND = 3
-LONGEST_PLACE = 40
+MAX_PLACE_LENGTH = 40
 # bytes of each part of the task: the author has seen all of it before, and task.md has it
-LONGEST_DESCRIPTION, LONGEST_SCOPE, LONGEST_CRITERIA, LONGEST_PLAN = 1024, 512, 1536, 768
-LONGEST_CODE = 6 * 1024
+MAX_DESCRIPTION_LENGTH, LONGEST_SCOPE, LONGEST_CRITERIA, LONGEST_PLAN = 1024, 512, 1536, 768
+MAX_CODE_LENGTH = 6 * 1024
 # lists of settled findings and earlier attempts
-LONGEST_LIST = 2 * 1024
+MAX_LIST_LENGTH = 2 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _part(text: str, limit: int) -> str:
 
 
 def _task(task: Spec, tag: str) -> str:
-    words = _part(sections.task_order(task), LONGEST_DESCRIPTION)
+    words = _part(sections.task_order(task), MAX_DESCRIPTION_LENGTH)
     # the text of a follow-up task has a fence of its own, whose end may be cut off
     return _data(words, tag) if task.follows else words
 
@@ -223,10 +223,10 @@ def _code(context: FixContext) -> str:
             continue
         places = places_by_file.setdefault(remark.file, [])
         if remark.line:
-            end = min(remark.end_line or remark.line, remark.line + LONGEST_PLACE)
+            end = min(remark.end_line or remark.line, remark.line + MAX_PLACE_LENGTH)
             places.append((max(1, remark.line - AROUND), end + AROUND))
     parts: list[str] = []
-    room = LONGEST_CODE
+    room = MAX_CODE_LENGTH
     for path, places in places_by_file.items():
         text = _file(path, places, context.code[path], context.tag)
         room -= len(text.encode("utf-8", "replace"))
@@ -282,7 +282,7 @@ def _tried(context: FixContext) -> str:
 def _rows(lines: Sequence[str], what: str) -> str:
     """The newest lines that fit."""
     newest: list[str] = []
-    room = LONGEST_LIST
+    room = MAX_LIST_LENGTH
     for line in reversed([one_line(line, longest=400) for line in lines]):
         room -= len(line.encode("utf-8", "replace")) + 1
         if room < 0:

@@ -48,7 +48,7 @@ _GENERIC = re.compile(r"\b(?:[A-Z][A-Za-z0-9_]+|(?:std::)?(?:vector|optional|uni
 _CONTAINER = re.compile(r"^[ ]{0,3}:{3,}[ \t]*(?P<name>[^\s:].*)?$", re.M)
 _BROKEN_TAG = re.compile(r"<(?P<name>[a-z][a-z0-9]+)(?:[\s/][^<>]*)?>", re.I)
 # Reviews have few open elements; closing them takes quadratic time.
-_MOST_OPEN = 200
+_MAX_OPEN = 200
 _CONTAINER_TEXT = "a ::: container"
 _END_TAG = re.compile(r"</([a-z][a-z0-9:-]*)", re.I)
 _END_IS_OPTIONAL = frozenset("dd dt li option p rp rt tbody td th thead tr".split())
@@ -155,7 +155,7 @@ def _apply(tag: re.Match[str], open_elements: list[_Element], end_tags: frozense
         _close(name, tag, open_elements)
     elif name not in _VOID and not _is_type(name, tag, end_tags):
         open_elements.append(_Element(name, _hides(name, tag["rest"])))
-    if len(open_elements) > _MOST_OPEN:
+    if len(open_elements) > _MAX_OPEN:
         raise _AmbiguousMarkup("too many open elements")
 
 
@@ -211,7 +211,7 @@ _PAIRS = (
 )
 
 # Each name takes two searches of the reply.
-_MOST_NAMES = 100
+_MAX_NAMES = 100
 
 
 def delimiter_around(before: Sequence[str], rest: Sequence[str]) -> str:
@@ -229,7 +229,7 @@ def _open_pair(text: str, following: str) -> str:
     for opening, form in _PAIRS:
         # only the last one of each name matters
         last = {found[1].lower(): found for found in opening.finditer(text)}
-        if len(last) > _MOST_NAMES:
+        if len(last) > _MAX_NAMES:
             return "too many tags"
         for found in last.values():
             end = re.compile(form.format(name=re.escape(found[1])), re.IGNORECASE)

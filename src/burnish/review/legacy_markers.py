@@ -36,7 +36,7 @@ _STATUS = re.compile(r"REVIEW_(PASSED|FIXED|FAILED)")
 HINT = re.compile(r"\bVerdict\b\s{0,9}:|\[(APPROVED|REJECTED)\]|\bREVIEW_(PASSED|FIXED|FAILED)\b", re.IGNORECASE)
 
 # longer lines are not list entries, and would slow down the patterns below
-LONGEST_LINE = 1000
+MAX_LINE_LENGTH = 1000
 
 _PLACE = r"(?:[ \t]*\((?P<file>[^()\s:][^():]*?)(?::(?P<line>\d{1,7})(?:-(?P<end>\d{1,7}))?)?\))?"
 _TITLE = rf"[ \t]*(?P<title>.+?){_PLACE}"
@@ -54,7 +54,7 @@ _DETAIL = re.compile(r"[-*]?[ \t]*(?:\*\*)?(Description|File|Line|Suggestion)(?:
 def verdict_of(line: str, may_fix: bool = False) -> Verdict | None:
     """The verdict of a line that contains nothing else, or continues with ` - words` that do not contradict it."""
     line = line.strip(" \t")
-    if match := _REMARK.fullmatch(line[:LONGEST_LINE]):
+    if match := _REMARK.fullmatch(line[:MAX_LINE_LENGTH]):
         verdict = _bare_verdict(match["verdict"], may_fix)
         return verdict if verdict is not Verdict.APPROVED or _agrees(match["words"]) else None
     return _bare_verdict(line, may_fix)
@@ -93,7 +93,7 @@ def _words_after(line: str) -> str:
     """The line without its verdict."""
     if verdict_of(line) is None:
         return line
-    match = _REMARK.fullmatch(line.strip(" \t")[:LONGEST_LINE])
+    match = _REMARK.fullmatch(line.strip(" \t")[:MAX_LINE_LENGTH])
     return match["words"] if match else ""
 
 
@@ -101,7 +101,7 @@ def remarks_in(lines: list[str]) -> list[Remark]:
     """Findings in the list formats of older tools."""
     found: list[Remark] = []
     here = False  # whether the line belongs to the last finding
-    for line in (line.strip() for line in lines if len(line) <= LONGEST_LINE):
+    for line in (line.strip() for line in lines if len(line) <= MAX_LINE_LENGTH):
         if match := next((m for pattern in _PATTERNS if (m := pattern.fullmatch(line))), None):
             found.append(_remark(match))
             here = True
@@ -140,5 +140,5 @@ def _with_detail(remark: Remark, key: str, value: str) -> Remark:
 
 
 def short_lines(lines: Sequence[str]) -> list[str]:
-    """The lines stripped; a line over LONGEST_LINE becomes blank."""
-    return [line.strip() if len(line) <= LONGEST_LINE else "" for line in lines]
+    """The lines stripped; a line over MAX_LINE_LENGTH becomes blank."""
+    return [line.strip() if len(line) <= MAX_LINE_LENGTH else "" for line in lines]

@@ -62,7 +62,7 @@ _FILE_LABEL = "(lock file)"
 # other field names are quoted, so that lines of the digest are unambiguous
 _PLAIN_FIELD = re.compile(r"[A-Za-z0-9_.@/$+~-]+")
 # larger lock files are shown as text, because parsing them takes seconds
-LARGEST = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 
 ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes | None]]
 
@@ -93,7 +93,7 @@ def _digest_of(file: ChangedFile, blobs: Mapping[str, bytes | None]) -> tuple[st
 def digest(name: str, old: bytes, new: bytes) -> tuple[str, ...] | None:
     """All differences between two versions of a lock file, as lines; None if it must be shown as text."""
     reader = READERS.get(name)
-    if reader is None or max(len(old), len(new)) > LARGEST:
+    if reader is None or max(len(old), len(new)) > MAX_BYTES:
         return None
     try:
         before = reader(_text(old)) if old.strip() else LockFile({}, {}, ())

@@ -32,7 +32,7 @@ ROOT_LABEL = "(this project)"
 _NO_VERSION = "(no version)"
 _NESTED = " > "
 # TOML allows hexadecimal numbers of any length, which Python refuses to print
-_LARGEST_NUMBER = 2**64
+_MAX_NUMBER = 2**64
 # other names could be mistaken for a part of the digest
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.+!-]+")
 _NPM_NAME = re.compile(r"(?:@[A-Za-z0-9_.~-]+/)?[A-Za-z0-9_.~-]+")
@@ -103,7 +103,7 @@ def _json_value(value: Any) -> Any:
         return {key: _json_value(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_json_value(one) for one in value]
-    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+    if isinstance(value, int) and abs(value) > _MAX_NUMBER:
         raise NotExplained("a huge number")
     if value is None or isinstance(value, str | int | bool):
         return value

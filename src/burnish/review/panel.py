@@ -21,12 +21,12 @@ from burnish.core.review import (
     Unreadable,
     Verdict,
 )
-from burnish.review.prose import LONGEST_PROSE, first_sentence
+from burnish.review.prose import MAX_PROSE_LENGTH, first_sentence
 from burnish.review.quoting import cut_text
 from burnish.review.reading import plain
 
 MAX_LINE_DISTANCE = 3
-LONGEST_TITLE = 500
+MAX_TITLE_LENGTH = 500
 
 
 def combine(results: Sequence[ReviewerResult], *, quorum: str, reviewer_count: int) -> PanelResult:
@@ -59,11 +59,11 @@ def _limit_lengths(remark: Remark, source: str) -> Remark:
     return replace(
         remark,
         source=source,
-        title=remark.title[:LONGEST_TITLE],
-        description=cut_text(remark.description, LONGEST_PROSE),
-        suggestion=cut_text(remark.suggestion, LONGEST_PROSE),
+        title=remark.title[:MAX_TITLE_LENGTH],
+        description=cut_text(remark.description, MAX_PROSE_LENGTH),
+        suggestion=cut_text(remark.suggestion, MAX_PROSE_LENGTH),
         # without a note that it was cut, because the code is searched for it
-        quote=remark.quote[:LONGEST_PROSE],
+        quote=remark.quote[:MAX_PROSE_LENGTH],
     )
 
 

@@ -12,7 +12,7 @@ from burnish.review.quoting import cut_text, fenced, one_line, quoted
 
 NONE = "None.\n"
 # bytes of one finding's words in a prompt
-LONGEST_FINDING = 4096
+MAX_FINDING_LENGTH = 4096
 
 
 def task_title(task: Spec) -> str:
@@ -65,7 +65,7 @@ def finding_text(finding: Finding, tag: str, *, full: bool = True) -> str:
     """One finding, fenced, because its text comes from an agent."""
     remark = finding.remark
     head = f"### {finding.id} [{remark.severity}] {remark.category} ({finding.state})"
-    words = cut_text(remark_words(remark), LONGEST_FINDING) if full else f"{one_line(remark.title)}{place(remark)}"
+    words = cut_text(remark_words(remark), MAX_FINDING_LENGTH) if full else f"{one_line(remark.title)}{place(remark)}"
     notes = [f"Disputed by the author: {finding.evidence}"] if finding.state == FindingState.DISPUTED else []
     if finding.waiver:
         notes.append(f"Waived by {finding.waiver.by}: {finding.waiver.reason}")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from burnish.core.review import Verdict
-from burnish.review.blocks import LONGEST_REPLY, named_blocks, shown_lines, without_blocks
+from burnish.review.blocks import MAX_REPLY_LENGTH, named_blocks, shown_lines, without_blocks
 from burnish.review.closing import text_beyond_closing
 from burnish.review.contract import DISPUTES, WORD
 from burnish.review.contradiction import other_object, paragraphs, rejecting_words
@@ -17,7 +17,7 @@ from burnish.review.reading import clean
 from burnish.sanitize import without_escapes
 
 # bytes that fit into an artifact beside its findings
-LONGEST_PROSE = 8 * 1024
+MAX_PROSE_LENGTH = 8 * 1024
 # bytes in `review_findings` (JSON) and in an event, per reviewer
 STORED_PROSE = 2 * 1024
 # bytes of an author's last message in its event
@@ -33,7 +33,7 @@ def prose_of(reply: str) -> str:
     if bare.startswith("{") and bare.endswith("}"):
         return ""
     text = re.sub(r"\n{3,}", "\n\n", clean(without_blocks(bare, WORD))).strip()
-    return cut_text(text, LONGEST_PROSE)
+    return cut_text(text, MAX_PROSE_LENGTH)
 
 
 def last_words(reply: str) -> str:
@@ -96,7 +96,7 @@ def rejecting_text(before: Iterable[str], after: Sequence[str], *, beside_object
 
 
 def _plain(message: str) -> str:
-    return re.sub(r"\r\n?", "\n", without_escapes(message[:LONGEST_REPLY])).strip()
+    return re.sub(r"\r\n?", "\n", without_escapes(message[:MAX_REPLY_LENGTH])).strip()
 
 
 def _other_verdict(message: str) -> str:

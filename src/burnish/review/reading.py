@@ -14,7 +14,7 @@ from burnish.review.quoting import unquoted
 from burnish.review.refusal import contradicting_field, denies
 from burnish.sanitize import without_escapes
 
-MOST = 2000
+MAX_ITEMS = 2000
 
 _KNOWN = frozenset(
     {"verdict", "summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"} | {"number"}
@@ -288,7 +288,7 @@ def _mapping(value: Any, what: str) -> dict[str, Any]:
     return value
 
 
-def _list(one: dict[str, Any], key: str, *, most: int = MOST) -> list[Any]:
+def _list(one: dict[str, Any], key: str, *, most: int = MAX_ITEMS) -> list[Any]:
     value = one.get(key)
     if not isinstance(value, list):
         raise _Wrong(f"`{key}` is missing or not a list")

@@ -213,7 +213,7 @@ _TICKED = re.compile(r"(?:[-*+][ \t]+)?\[[xX]\][ \t]*")
 # the text of a link or an image
 _LINK = re.compile(r"!?\[([^\[\]]{1,200})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\])")
 # a longer line is a sentence, which may list verdicts
-_LONGEST_VALUE = 100
+_MAX_VALUE_LENGTH = 100
 _LIST_MARKS = "-*+|#0123456789.) \t"
 # what makes a line a heading or an entry of a list
 _BLOCK_MARKS = re.compile(r"(?:(?:#{1,6}|[-*+]|\d{1,3}[.)])[ \t]+)+")
@@ -247,7 +247,7 @@ def is_rejecting_line(line: str) -> bool:
     short = _SHORT_VERDICT.fullmatch(text.lstrip(_LIST_MARKS))
     if short and not _APPROVES.match(short["word"]):
         return True
-    value = _VALUE.match(text.lstrip(_LIST_MARKS)) if len(text) <= _LONGEST_VALUE else None
+    value = _VALUE.match(text.lstrip(_LIST_MARKS)) if len(text) <= _MAX_VALUE_LENGTH else None
     if value and _rejects_in_part(value["value"]):
         return True
     return bool(_REJECTS_ALONE.fullmatch(bare) or _SPOKEN.fullmatch(bare) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
@@ -354,7 +354,7 @@ _GRAVE = frozenset("error critical high blocker blocking major severe fatal p0 p
 _VERDICT_NAMES = frozenset("decision status result outcome recommendation conclusion assessment".split())
 _DENIALS = frozenset("no|false|denied|refused|withheld|fail|fails|failed|failure|blocked|not passed|never|0".split("|"))
 _NONE = frozenset("|none|no|nothing|n a|na|null|0|not applicable|none found".split("|"))
-_DEEPEST = 8
+_MAX_DEPTH = 8
 
 
 def contradicting_field(block: dict[str, Any], known_keys: frozenset[str]) -> str:
@@ -403,7 +403,7 @@ def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
         return excerpt
     if approves and isinstance(value, int | float) and not value and not name.startswith(("merge c", "pass")):
         return excerpt
-    if depth >= _DEEPEST:
+    if depth >= _MAX_DEPTH:
         return ""
     entries: list[tuple[str, Any]] = []
     if isinstance(value, dict):
@@ -416,6 +416,6 @@ def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
 def _texts(value: Any, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict | list) and depth < _DEEPEST:
+    elif isinstance(value, dict | list) and depth < _MAX_DEPTH:
         for one in value.values() if isinstance(value, dict) else value:
             yield from _texts(one, depth + 1)

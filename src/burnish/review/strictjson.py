@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-DEEPEST = 16
-LONGEST = 1_000_000
+MAX_DEPTH = 16
+MAX_LENGTH = 1_000_000
 
 _TOKEN = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 
@@ -18,10 +18,10 @@ class BadJson(ValueError):
 
 def loads(text: str) -> Any:
     """Parse JSON; raises only `BadJson`."""
-    if len(text) > LONGEST:
-        raise BadJson(f"the JSON is longer than {LONGEST:,} characters")
-    if _depth(text) > DEEPEST:
-        raise BadJson(f"the JSON is nested deeper than {DEEPEST}")
+    if len(text) > MAX_LENGTH:
+        raise BadJson(f"the JSON is longer than {MAX_LENGTH:,} characters")
+    if _depth(text) > MAX_DEPTH:
+        raise BadJson(f"the JSON is nested deeper than {MAX_DEPTH}")
     try:
         return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except BadJson:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 # longest result, in addition to the template and its variables
-LARGEST = 4_000_000
+MAX_BYTES = 4_000_000
 # most variables, conditions and filters: each may read a whole change
-MOST_STEPS = 500
+MAX_STEPS = 500
 # each level of nesting nearly doubles the work of the compiler
-DEEPEST = 20
+MAX_DEPTH = 20
 FILTERS = ("capitalize", "default", "length", "lower", "trim", "truncate", "upper")
 TESTS = ("defined", "false", "none", "true", "undefined")
 ALLOWED = "{{ variables }}, {% if %} with comparisons, and the filters " + ", ".join(FILTERS)
@@ -68,16 +68,16 @@ def parse_template(text: str) -> nodes.Template:
         line = f"in line {node.lineno or 1}"
         if why := _unknown_construct(node):
             raise UnknownVariable(f"{why} {line} is not allowed in prompts")
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise UnknownVariable(f"it is nested too deeply {line}")
         steps += not isinstance(node, _NO_STEP)
-    if steps > MOST_STEPS:
-        raise UnknownVariable(f"it has {steps} variables, conditions and filters, and {MOST_STEPS} are the most")
+    if steps > MAX_STEPS:
+        raise UnknownVariable(f"it has {steps} variables, conditions and filters, and {MAX_STEPS} are the most")
     return tree
 
 
 def render_template(text: str, variables: Mapping[str, object]) -> str:
-    room = LARGEST + len(text) + sum(len(str(value)) for value in variables.values())
+    room = MAX_BYTES + len(text) + sum(len(str(value)) for value in variables.values())
     pieces: list[str] = []
     for piece in _compiled(text).generate(dict(variables)):
         room -= len(piece)

@@ -13,7 +13,7 @@ from burnish.review.quoting import one_line
 NAMES = ("review.system", "review.template", "fix.template", "implement.template", "plan.template")
 
 # longest template
-LONGEST = 200_000
+MAX_LENGTH = 200_000
 # variables that are numbers
 _NUMBERS = ("cycle", "max_cycles")
 # automaker's spelling with single braces: {featureTitle} {gitDiff} …; allowed for all variables
@@ -90,8 +90,8 @@ def _reset_hint(name: str) -> str:
 
 def _normalize(text: str, whose: str) -> str:
     """`{gitDiff}` → `{{ gitDiff }}`, so that unknown variables in single braces are refused, too."""
-    if len(text) > LONGEST:
-        raise BadInput(f"{whose} has {len(text):,} characters; the limit is {LONGEST:,}.", hint="Shorten it.")
+    if len(text) > MAX_LENGTH:
+        raise BadInput(f"{whose} has {len(text):,} characters; the limit is {MAX_LENGTH:,}.", hint="Shorten it.")
     return _ONE_BRACE.sub(r"{{ \1 }}", text)
 
 

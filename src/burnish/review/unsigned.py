@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from burnish.core.finding import Remark
 from burnish.core.review import Review, RulingState, Verdict
-from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
+from burnish.review.blocks import MAX_REPLY_LENGTH, own_lines, prose_lines
 from burnish.review.contradiction import rejecting_text
 from burnish.review.external.findings import listed_findings, unread_grave
 from burnish.review.external.lines import (
@@ -31,7 +31,7 @@ def read_unsigned(text: str, *, expect: Expect | None = None, may_fix: bool = Fa
     """
     expect = expect or Expect()
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
-    if "\0" in text or len(text) > LONGEST_REPLY:
+    if "\0" in text or len(text) > MAX_REPLY_LENGTH:
         return _unclear(text, "the reply cannot be read as text")
     lines, body = prose_lines(text), without_ids(text)
     verdicts = [verdict for line in own_lines(text) if (verdict := verdict_of(line, may_fix)) is not None]
@@ -57,7 +57,7 @@ def _unclear(text: str, why: str) -> Review:
     return Review(Verdict.CHANGES_REQUESTED, summary, notes=(f"{why}: counts as changes requested",), signed=False)
 
 
-LONGEST_PROSE = 8000
+MAX_PROSE_LENGTH = 8000
 
 
 def findings_in(body: str, *, approving: bool) -> tuple[Remark, ...]:
@@ -82,7 +82,7 @@ def _with_whole_text(body: str, remarks: tuple[Remark, ...]) -> tuple[Remark, ..
     if len(texts) != len(remarks):
         return remarks
     return tuple(
-        replace(one, description=clean(_without_suggestion(text, one))[:LONGEST_PROSE]) if text else one
+        replace(one, description=clean(_without_suggestion(text, one))[:MAX_PROSE_LENGTH]) if text else one
         for one, text in zip(remarks, texts, strict=True)
     )
 

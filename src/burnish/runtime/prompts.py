@@ -15,7 +15,7 @@ from burnish.review import context, fix_prompt, implement_prompt
 from burnish.review.templates import check, shipped
 
 NAMES = ("review.system", "review.template", "fix.template", "implement.template")
-LARGEST_PROMPT = 10_000_000
+MAX_PROMPT_BYTES = 10_000_000
 SHIPPED, USER, PROJECT, REVIEWER = "shipped", "user", "project", "reviewer"
 
 
@@ -66,7 +66,7 @@ def _text(root: Path, file: Path, outside: Mapping[str, str], *, mine: bool) -> 
     if mine:
         return file.read_text("utf-8", "replace")
     name = name_in(root, str(file))
-    data = read_accepted(root, name, outside, longest=LARGEST_PROMPT)
+    data = read_accepted(root, name, outside, longest=MAX_PROMPT_BYTES)
     if data is None:
         raise BadInput(
             f"The prompt {name} is not a regular file of this repository, or a link that leads out of it.",
@@ -144,7 +144,7 @@ def own_prompts(
 
 # as `own_prompts` names them
 REVIEW, PARSE = "command:review", "command:parse"
-LARGEST_COMMAND = 10_000_000
+MAX_COMMAND_BYTES = 10_000_000
 _NAME = re.compile(r"/?([\w-]+(?::[\w-]+)*)")
 
 
@@ -176,7 +176,7 @@ def slash_commands(
 def _command_text(name: str, root: Path | None, env: Mapping[str, str], outside: Mapping[str, str]) -> str | None:
     """The project's command, from its checkout and never from the change; else the user's."""
     if root is not None:
-        data = read_accepted(root, command_file(name), outside, longest=LARGEST_COMMAND)
+        data = read_accepted(root, command_file(name), outside, longest=MAX_COMMAND_BYTES)
         if data is not None:
             return data.decode("utf-8", "replace")
     folder = Path(env.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "commands"

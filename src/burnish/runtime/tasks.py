@@ -42,7 +42,7 @@ def expire_waivers(app: App) -> list[str]:
 # -- task validation ------------------------------------------------------------------------------
 # Validates tasks from all sources: command line, web, API.
 
-MOST_PRIORITY = 1_000_000
+MAX_PRIORITY = 1_000_000
 
 
 def validated_spec(spec: Spec, *, base: str | None = None) -> Spec:
@@ -80,8 +80,8 @@ def check_values(changes: Mapping[str, Any]) -> None:
     if not all(text.strip() for text in (*changes.get("criteria", ()), *items)):
         raise BadInput("A criterion or checklist item is empty.", hint="Say what must hold, or leave the option out.")
     priority = changes.get("priority", 0)
-    if abs(priority) > MOST_PRIORITY:
-        raise BadInput(f"{priority} is too far for a priority.", hint=f"Use -{MOST_PRIORITY} to {MOST_PRIORITY}.")
+    if abs(priority) > MAX_PRIORITY:
+        raise BadInput(f"{priority} is too far for a priority.", hint=f"Use -{MAX_PRIORITY} to {MAX_PRIORITY}.")
 
 
 def refuse_past(day: date) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from burnish.config.settings import Config
 
 # Branches with different settings are accepted separately; switching back must not ask again.
-MOST_ACCEPTED = 20
+MAX_ACCEPTED = 20
 BY_COMMAND, BY_ANSWER, BY_INIT, BY_DEMO = "burnish trust", "answer on the terminal", "burnish init", "burnish demo"
 
 
@@ -236,7 +236,7 @@ def _record(trust: CheckoutTrust, home: Path, how: str, store: Store | None) -> 
     plain = mask_all(secrets, json.loads(json.dumps(dict(content.settings), default=str)))
     texts = {path: mask(secrets, text) for path, text in content.texts.items()}
     new = Acceptance(content.digest, now, _person(), how, plain, dict(content.files), texts)
-    acceptances = (*trust.accepted, new)[-MOST_ACCEPTED:]
+    acceptances = (*trust.accepted, new)[-MAX_ACCEPTED:]
     file = _file(home, found)
     record = {
         "root": str(found.root),

@@ -14,7 +14,7 @@ from burnish.store.database import Database, Params
 from burnish.store.rows import reports_damage
 
 # most ids as parameters of one query
-MOST_IDS = 500
+MAX_IDS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ApprovalReader:
             entry = last.approvals.get(id)
             if entry is None or entry.columns != columns:
                 changed_ids.add(id)
-        if len(changed_ids) > MOST_IDS:
+        if len(changed_ids) > MAX_IDS:
             return self._compared(where)
         changes = self._compared(where, changed_ids) if changed_ids else {}
         return {id: changes[id] if id in changed_ids else last.approvals[id] for id in rows}

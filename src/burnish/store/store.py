@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 # most ids as parameters of one query; more are filtered afterwards
-MOST_IDS = 500
+MAX_IDS = 500
 
 
 def _utc_now() -> datetime:
@@ -166,7 +166,7 @@ class Store:
         name = ("task_list_all" if project is None else "task_list") + ("_brief" if brief else "")
         status_list = list(Status if statuses is None else statuses)
         id_set = None if ids is None else set(ids)
-        if id_set is not None and project is not None and not brief and len(id_set) <= MOST_IDS:
+        if id_set is not None and project is not None and not brief and len(id_set) <= MAX_IDS:
             few: Params = {"project": project, "statuses": status_list, "ids": sorted(id_set)}
             return [rows.task_of(row) for row in self._db.all("task_list_of", few)]
         found = self._db.all(name, {"project": project, "statuses": status_list})

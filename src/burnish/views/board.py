@@ -31,7 +31,7 @@ RARE = frozenset({Status.FAILED, Status.CANCELLED})
 # newest first
 _OVER = frozenset({Status.VERIFIED, Status.COMPLETED, Status.CANCELLED})
 REST = frozenset(Status) - {*UNDER_WAY, Status.BACKLOG}
-_LONGEST_NOTE = 300
+_MAX_NOTE_LENGTH = 300
 # project and number of what the inbox has: one count, wherever it is shown
 Waiting = Collection[tuple[str, int]]
 NONE_WAITING: Waiting = frozenset()
@@ -216,7 +216,7 @@ def _card(
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
     # a task in the backlog starts a new run: results of an earlier run do not apply
     begun = task.status is not Status.BACKLOG
-    why, note = (_why(task), task.note[:_LONGEST_NOTE]) if begun else ("", "")
+    why, note = (_why(task), task.note[:_MAX_NOTE_LENGTH]) if begun else ("", "")
     return TaskCard(
         id=task.id,
         title=task.spec.title,

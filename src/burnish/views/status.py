@@ -55,7 +55,7 @@ _FIRST = (
 GOES_ON = "interrupted: `burnish run {}` goes on"
 SENT_BACK = "sent back{words}: `burnish run {id}` fixes it"
 # of the words that a task was sent back with: a line of status has one row
-_LONGEST_NOTE = 60
+_MAX_NOTE_LENGTH = 60
 AT_REST = {
     "review": "waits for its review",
     "improve": "waits for `burnish improve {}`",
@@ -275,7 +275,7 @@ def _progress(task: Task, now: datetime, *, running: bool) -> str:
 
 def _sent_back(task: Task) -> str:
     note = " ".join(task.note.split())
-    short = note if len(note) <= _LONGEST_NOTE else f"{note[: _LONGEST_NOTE - 1]}…"
+    short = note if len(note) <= _MAX_NOTE_LENGTH else f"{note[: _MAX_NOTE_LENGTH - 1]}…"
     return SENT_BACK.format(words=f' with "{short}"' if short else "", id=task.id)
 
 

@@ -14,7 +14,7 @@ from burnish.store.rows import TaskTotal
 from burnish.views.status import NEEDS_A_PERSON, Alive, StatusView, Summary, next_step, status_line, status_view
 
 # more lines than anybody reads; `--all`, `burnish list` and `--json` have all
-MOST_LINES = 200
+MAX_LINES = 200
 
 # what is read first: at work, waiting for a person, ready to merge, to do, over
 _ORDER = (
@@ -50,13 +50,13 @@ class StatusExcerpt:
 def status_excerpt(
     store: Store, project: str, now: datetime, *, alive: Alive = None, everything: bool = False
 ) -> StatusExcerpt:
-    """All tasks of a project up to `MOST_LINES`; of more, those that need somebody, the next and the newest.
+    """All tasks of a project up to `MAX_LINES`; of more, those that need somebody, the next and the newest.
 
     `everything`: all of them, however many.
     """
     totals = store.task_totals(project)
     counts = _counts(totals)
-    if everything or sum(counts.values()) <= MOST_LINES:
+    if everything or sum(counts.values()) <= MAX_LINES:
         return StatusExcerpt(status_view(store.tasks(project, brief=True), now, alive=alive), {})
     tasks = _first_tasks(store, project, counts)
     unmet = store.unmet_needs(project)
@@ -74,7 +74,7 @@ def status_excerpt(
 def _first_tasks(store: Store, project: str, counts: Mapping[Status, int]) -> list[Task]:
     found: list[Task] = []
     for status in _ORDER:
-        room = MOST_LINES - len(found)
+        room = MAX_LINES - len(found)
         if room and counts.get(status):
             found += store.first_tasks(project, status, room)
     return sorted(found, key=lambda task: task.id)

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 READING = frozenset({"GET", "HEAD"})
 KEY_HEADER = "x-burnish-key"
 LOGIN = "/login"
-MOST_BODY = 2 * 1024 * 1024
+MAX_BODY = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class RequestPolicy:
             return None
         length = request.one("content-length")
         if length is not None and not _fits(length):
-            return Refusal(413, "The request is too large.", f"The limit is {MOST_BODY // 1024 // 1024} MB.")
+            return Refusal(413, "The request is too large.", f"The limit is {MAX_BODY // 1024 // 1024} MB.")
         has_body = length not in (None, "0") or request.one("transfer-encoding") is not None
         kind = (request.one("content-type") or "").partition(";")[0].strip().lower()
         if has_body and kind != "application/json":
@@ -141,7 +141,7 @@ RESTARTED = Refusal(
 
 def _fits(length: str) -> bool:
     # int() is slow for many digits, and isdigit() accepts superscripts
-    return length.isascii() and length.isdigit() and len(length) <= 12 and int(length) <= MOST_BODY
+    return length.isascii() and length.isdigit() and len(length) <= 12 and int(length) <= MAX_BODY
 
 
 def same(value: str, expected: str) -> bool:
@@ -240,7 +240,7 @@ def _limited(receive: Receive) -> Receive:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > MOST_BODY:
+        if size > MAX_BODY:
             raise TooLarge
         return message
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PORT = 4270
 TOKEN = "BURNISH_SERVE_TOKEN"
-SHORTEST = 16
+MIN_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +157,10 @@ def request_policy(address: Address, sessions: Sessions) -> RequestPolicy:
 def token_for(host: str, token: str = "", source: str = TOKEN) -> str:
     """The token that the user set, from `source`; else a new one for each start, on a loopback address only."""
     plain = token.isascii() and token.replace("-", "").replace("_", "").isalnum()
-    if token and not (plain and len(token) >= SHORTEST):
+    if token and not (plain and len(token) >= MIN_LENGTH):
         raise BadInput(
             f"The token in {source} is too short or has other characters than letters, digits, - and _.",
-            hint=f"Use at least {SHORTEST} of them, e.g. openssl rand -hex 24",
+            hint=f"Use at least {MIN_LENGTH} of them, e.g. openssl rand -hex 24",
         )
     if not token and not _is_loopback(host):
         raise BadInput(

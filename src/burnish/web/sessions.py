@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MOST = 50
+MAX_ITEMS = 50
 SECONDS = 30 * 24 * 3600
 
 
@@ -40,7 +40,7 @@ class Sessions:
         session = WebSession(f"{self._start}.{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32))
         with self._lock:
             self._sessions[self._digest(session.cookie)] = (self._digest(session.key), self._clock())
-            newest = sorted(self._sessions.items(), key=lambda entry: entry[1][1])[-MOST:]
+            newest = sorted(self._sessions.items(), key=lambda entry: entry[1][1])[-MAX_ITEMS:]
             self._sessions = dict(newest)
         return session
 

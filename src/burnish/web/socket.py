@@ -29,7 +29,7 @@ NAMES = ("burnish", "automaker", "both")
 # seconds between heartbeats, which show that the connection is alive
 BEAT = 20.0
 # of the reason in a close frame
-MOST_WORDS = 100
+MAX_WORDS = 100
 LATEST = 2**62
 
 
@@ -53,7 +53,7 @@ async def events(socket: WebSocket, project: str = "", since: str = "-1", names:
     try:
         keys = {row.key for row in await run_in_threadpool(registry.projects)}
     except BurnishError as error:
-        await socket.close(1011, error.what[:MOST_WORDS])
+        await socket.close(1011, error.what[:MAX_WORDS])
         return
     last_id = _number(since)
     if project not in keys or names not in NAMES or last_id is None:

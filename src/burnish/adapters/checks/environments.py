@@ -45,7 +45,7 @@ from burnish.regular_files import read_regular
 
 Command = str | tuple[str, ...]
 # The number of stored environments per project; the least recently used are deleted first.
-MOST_KEPT = 5
+MAX_KEPT = 5
 # Written by programs during set-up; they may describe outdated sources.
 _CACHES = frozenset(("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".git"))
 _NODE_RECORDS = (".package-lock.json", ".modules.yaml", CLASSIC_RECORD, RECORD)
@@ -245,7 +245,7 @@ class CheckEnvironments:
             (one for one in self.cache.iterdir() if not one.name.startswith(".")), key=_used_at, reverse=True
         )
         day_ago = time.time() - 86_400
-        for layer in layers[MOST_KEPT:]:
+        for layer in layers[MAX_KEPT:]:
             if layer != current and _used_at(layer) < day_ago:
                 delete_unused(layer)
 

@@ -16,7 +16,7 @@ from burnish.folder_walk import walk_folders
 from burnish.git.files import disk_errors
 
 # Longer first lines of scripts are cut by older kernels.
-LONGEST_FIRST_LINE = 127
+MAX_FIRST_LINE_LENGTH = 127
 _PYTHON_LINE = re.compile(rb"#!/\S*/python[\d.]*")
 # Files here name paths that do not matter after a move: importing corrects them, or the tool writes them again.
 _IGNORED_FOLDERS = frozenset(("__pycache__", ".cache"))
@@ -85,7 +85,7 @@ def _content_with(path: Path, words: Sequence[bytes]) -> bytes:
 def _with_short_first_line(content: bytes) -> bytes:
     """A script of Python that the shell starts, if its first line is too long; Python reads these lines as a text."""
     first, _, rest = content.partition(b"\n")
-    if len(first) <= LONGEST_FIRST_LINE or not _PYTHON_LINE.fullmatch(first):
+    if len(first) <= MAX_FIRST_LINE_LENGTH or not _PYTHON_LINE.fullmatch(first):
         return content
     return b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n%s" % (first[2:], rest)
 

@@ -186,9 +186,9 @@ def scripts_run_by(commands: Iterable[str], paths: Collection[str]) -> frozenset
 
 
 # The depth of scripts that source scripts.
-_DEEPEST = 5
+_MAX_DEPTH = 5
 # Per tree; projects usually have a few.
-_MOST_SCRIPTS = 200
+_MAX_SCRIPTS = 200
 _KEYWORD = re.compile(r"(?:^|(?<=[\s;&|({]))(?:then|do|else|elif|if|while|until|!|\{|@|-)(?=\s|\S*$)")
 # `"$(dirname "$0")/lib.sh"`, `${BASH_SOURCE%/*}/lib.sh`, `$ROOT/ci/lib.sh`: the folder before the path is unknown
 _PREFIX = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^}]*\}|\w+)[\"']?/")
@@ -207,11 +207,11 @@ def scripts_behind(
     if any(re.search(r"\b(?:g?make|just)\b", command) for command in commands):
         found |= {path for path in paths if path in _MAKEFILES}
     pending = found
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         contents = read(sorted(path for path in pending if _SHELL.search(path)))
         pending = {new for path, text in contents.items() for new in _sourced_by(path, text, paths)} - found
         found |= pending
-        if not pending or len(found) > _MOST_SCRIPTS:
+        if not pending or len(found) > _MAX_SCRIPTS:
             break
     return frozenset(found)
 

@@ -18,9 +18,9 @@ from burnish.checks.scanners.base import ScanContext, ScanResult, call, find_pro
 from burnish.core.finding import Category, Remark, Severity
 
 SYNTAX = "syntax-error"
-LARGEST = tree_sitter_main.LARGEST
+MAX_BYTES = tree_sitter_main.MAX_BYTES
 # `node --check` takes 80 ms of CPU per file; further files that do not compile are checked by the grammar only.
-MOST_FOR_NODE = 12
+MAX_FOR_NODE = 12
 # Compiles each file in one process, without running it, and prints the numbers of those that cannot be compiled.
 _COMPILE_EACH = """
 const fs = require("fs"), vm = require("vm"), failed = [];
@@ -33,7 +33,7 @@ process.argv.slice(1).forEach((file, number) => {
 });
 console.log(JSON.stringify(failed));
 """
-MOST_FILES = 300
+MAX_FILES = 300
 # processor time of node, gofmt and of a shell for each file
 CPU_SECONDS = 5
 _TREE = tuple(tree_sitter_main.GRAMMARS)
@@ -105,7 +105,7 @@ def _agreed(grammar: SyntaxProblem | None, by_tool: Answers, path: str) -> Synta
 
 def _read(path: Path) -> bytes | None:
     try:
-        code = path.read_bytes() if path.stat().st_size <= LARGEST else None
+        code = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
     except OSError:
         return None
     if code is None or b"\0" in code or _FLOW.search(code[:2000]):
@@ -136,8 +136,8 @@ def _by_grammar(context: ScanContext, paths: list[str]) -> tuple[Answers, dict[s
     """The answers, the files that were given up with the reason, and notes."""
     if not paths:
         return {}, {}, []
-    parsed_paths = paths[:MOST_FILES]
-    notes = [f"syntax: only the first {MOST_FILES} files were parsed"] if len(paths) > MOST_FILES else []
+    parsed_paths = paths[:MAX_FILES]
+    notes = [f"syntax: only the first {MAX_FILES} files were parsed"] if len(paths) > MAX_FILES else []
     context.out_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     request = context.out_dir / "tree-sitter.json"
     request.write_text(json.dumps({"folder": str(context.files), "paths": parsed_paths}), "utf-8")
@@ -159,7 +159,7 @@ def _by_grammar(context: ScanContext, paths: list[str]) -> tuple[Answers, dict[s
 def _node_order(codes: dict[str, bytes], by_grammar: Answers) -> dict[str, bytes]:
     """JavaScript files, those rejected by the grammar first, because node decides on them."""
     paths = sorted((path for path in codes if path.endswith(_NODE)), key=lambda path: by_grammar.get(path) is None)
-    return {path: codes[path] for path in paths[:MOST_FILES]}
+    return {path: codes[path] for path in paths[:MAX_FILES]}
 
 
 def _by_node(context: ScanContext, codes: dict[str, bytes]) -> Answers:
@@ -173,7 +173,7 @@ def _by_node(context: ScanContext, codes: dict[str, bytes]) -> Answers:
         copies[path] = str(folder / name)
     valid_paths = _compiled_by_node(context, copies)
     remaining = {path: copy for path, copy in copies.items() if path not in valid_paths}
-    outputs = _each_file(context, "node", ("--check",), dict(list(remaining.items())[:MOST_FOR_NODE]))
+    outputs = _each_file(context, "node", ("--check",), dict(list(remaining.items())[:MAX_FOR_NODE]))
     words, place = re.compile(r"^SyntaxError: (.+)$", re.MULTILINE), re.compile(r"^/.*?:(\d+)$", re.MULTILINE)
     return dict.fromkeys(valid_paths) | _answers(outputs, place, words, "node")
 
@@ -214,7 +214,7 @@ def _by_gofmt(context: ScanContext, paths: list[str]) -> Answers:
     program = find_program(context, "gofmt")
     if program is None or not paths:
         return {}
-    parsed_paths = paths[:MOST_FILES]
+    parsed_paths = paths[:MAX_FILES]
     argv = (program, "-e", "-l", *(str(context.files / path) for path in parsed_paths))
     output = call(context, "gofmt", argv, cpu_seconds=CPU_SECONDS)
     if output.trouble:
@@ -238,7 +238,7 @@ def _each_file(
     loop = 'for file do "$0" $OPTIONS "$file" 2>&1; code=$?; echo; echo "$MARK $code"; done'
     # Files are passed as arguments, so no text of a change becomes shell code.
     env = {"MARK": mark, "OPTIONS": " ".join(options)}
-    selection = dict(list(files.items())[:MOST_FILES])
+    selection = dict(list(files.items())[:MAX_FILES])
     result = call(context, name, (shell, "-c", loop, program, *selection.values()), env=env, cpu_seconds=CPU_SECONDS)
     parts = re.split(rf"^{mark} (\d+)\n", result.stdout, flags=re.MULTILINE)
     if result.trouble or len(parts) != 2 * len(selection) + 1:

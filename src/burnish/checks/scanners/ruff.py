@@ -43,7 +43,7 @@ _ALWAYS = (
 # a batch takes less than two
 _CPU_SECONDS = 10
 # halves of halves in which the file is looked for that ruff does not survive
-_MOST_HALVES = 9
+_MAX_HALVES = 9
 
 # These rules depend on neighbouring files.
 _LOOKS_BESIDE = ("I001", "INP001")
@@ -118,7 +118,7 @@ def _run(
     ours = ("--isolated", f"--target-version={group.target}", f"--select={','.join(SELECTED)}")
     found = _ask(context, name, (*_ALWAYS, *ours, *names), notes)
     if isinstance(found, str):
-        if len(paths) == 1 or name.count("+") >= _MOST_HALVES:
+        if len(paths) == 1 or name.count("+") >= _MAX_HALVES:
             return dict.fromkeys(paths, found)
         half = len(paths) // 2
         parts = ((paths[:half], f"{name}+a"), (paths[half:], f"{name}+b"))

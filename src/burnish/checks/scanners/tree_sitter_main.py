@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-LARGEST = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 # processor time of one file, and of all
 SECONDS_PER_FILE, SECONDS = 2, 8
 MEMORY = 2 * 1024**3
@@ -131,7 +131,7 @@ def find_errors(folder: Path, paths: list[str]) -> dict[str, tuple[int, str]]:
     start = _used_seconds()
     for path in paths:
         code = (folder / path).read_bytes()
-        if len(code) > LARGEST:
+        if len(code) > MAX_BYTES:
             continue
         if _used_seconds() - start > SECONDS:
             found[path] = GIVEN_UP, "the time for parsing is used up"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 Gains = Mapping[tuple[int, int], float]
 
 # A denser knot than this is paired greedily: exact pairing grows with the cube.
-LARGEST_KNOT = 80
+MAX_GROUP_SIZE = 80
 
 
 def best_pairs(gains: Gains) -> dict[int, int]:
@@ -16,7 +16,7 @@ def best_pairs(gains: Gains) -> dict[int, int]:
     useful = {pair: gain for pair, gain in gains.items() if gain > 0}
     pairs: dict[int, int] = {}
     for knot in _knots(useful):
-        small = len({a for a, _ in knot}) <= LARGEST_KNOT and len({b for _, b in knot}) <= LARGEST_KNOT
+        small = len({a for a, _ in knot}) <= MAX_GROUP_SIZE and len({b for _, b in knot}) <= MAX_GROUP_SIZE
         pairs.update(_exact(knot) if small else _greedy(knot))
     return pairs
 

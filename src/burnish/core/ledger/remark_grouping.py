@@ -123,11 +123,11 @@ def traced(group: RemarkGroup) -> Trace:
 # A limit for the remarks of one reviewer: the worst are findings of their own, the rest are one with a count.
 
 # Each finding is an event, an entry in the artifact, in prompts and on the page, and must be ruled on by its id.
-MOST_REMARKS = 80
+MAX_REMARKS = 80
 # Where findings that are known already fill the limit, this many new ones still get an id of their own.
 SMALLEST_SHARE = 20
-MOST_EXAMPLES = 20
-LONGEST_EXAMPLE = 200
+MAX_EXAMPLES = 20
+MAX_EXAMPLE_LENGTH = 200
 MORE_REMARKS_RULE = "more-remarks"
 
 
@@ -142,13 +142,13 @@ def limit_remarks(
     a program's finding that is not listed again counts as resolved.
     """
     sizes = Counter(remark.source for remark in remarks)
-    if all(size <= MOST_REMARKS for size in sizes.values()):
+    if all(size <= MAX_REMARKS for size in sizes.values()):
         return tuple(remarks)
     again = repeat_indices()
     result: list[Remark] = []
     for source, size in sizes.items():
         own = [(remark, index in again) for index, remark in enumerate(remarks) if remark.source == source]
-        if size <= MOST_REMARKS:
+        if size <= MAX_REMARKS:
             result += [remark for remark, _ in own]
         else:
             result += _limit_source(own, full_lists.get(source, ""))
@@ -165,7 +165,7 @@ def _limit_source(own: Sequence[tuple[Remark, bool]], full_list: str) -> list[Re
     # several passes over one change repeat each other
     new = dict.fromkeys(remark for remark, is_known in own if not is_known)
     by_severity = sorted(new, key=lambda remark: remark.severity.rank)
-    room = max(MOST_REMARKS - 1 - len(repeats), SMALLEST_SHARE)
+    room = max(MAX_REMARKS - 1 - len(repeats), SMALLEST_SHARE)
     if len(by_severity) <= room + 1:
         return [*repeats, *by_severity]
     return [*repeats, *by_severity[:room], _rest(by_severity[room:], full_list)]
@@ -173,9 +173,9 @@ def _limit_source(own: Sequence[tuple[Remark, bool]], full_list: str) -> list[Re
 
 def _rest(remarks: Sequence[Remark], full_list: str) -> Remark:
     worst = remarks[0]
-    examples = tuple(_example(remark) for remark in remarks[:MOST_EXAMPLES])
+    examples = tuple(_example(remark) for remark in remarks[:MAX_EXAMPLES])
     head = f"{len(examples)} of the {len(remarks):,}:" if len(remarks) > len(examples) else f"All {len(remarks)}:"
-    note = f"A review becomes at most {MOST_REMARKS} findings; the worst of the others is {worst.severity.value}."
+    note = f"A review becomes at most {MAX_REMARKS} findings; the worst of the others is {worst.severity.value}."
     if full_list:
         note += f" All of them: {full_list}."
     return Remark(
@@ -193,4 +193,4 @@ def _rest(remarks: Sequence[Remark], full_list: str) -> Remark:
 
 def _example(remark: Remark) -> str:
     where = f"{remark.file}{f':{remark.line}' if remark.line else ''} " if remark.file else ""
-    return f"{where}{' '.join(remark.title.split())}"[:LONGEST_EXAMPLE]
+    return f"{where}{' '.join(remark.title.split())}"[:MAX_EXAMPLE_LENGTH]

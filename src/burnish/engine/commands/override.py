@@ -22,7 +22,7 @@ from burnish.engine.transitions import status_events
 from burnish.errors import BadInput, Refused
 
 # A prefix of a commit's name that is long enough to mean one commit.
-SHORTEST = 7
+MIN_LENGTH = 7
 
 
 def judged_commit(history: History) -> JudgedPhase | None:
@@ -54,7 +54,7 @@ def check_seen(repository: Repository, history: History, commit: str = "") -> Ju
             hint=f"`burnish run {task.id}` has what is there now judged; then decide.",
         )
     prefix = commit.strip().lower()
-    if prefix and (len(prefix) < SHORTEST or not reviewed_commit.startswith(prefix)):
+    if prefix and (len(prefix) < MIN_LENGTH or not reviewed_commit.startswith(prefix)):
         raise Refused(
             f"Task {task.id} is at {reviewed_commit[:12]}, not at {commit.strip()[:40]}: the decision is out of date.",
             hint=f"Look at it again (burnish show {task.id}), then decide on {reviewed_commit[:12]}.",

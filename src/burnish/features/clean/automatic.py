@@ -31,9 +31,9 @@ INTERVAL = timedelta(days=1)
 # Files of tasks that ended today stay, whatever their size.
 LEAST_AGE = timedelta(days=1)
 # the rest is removed on another day
-LONGEST_SECONDS = 10.0
+MAX_SECONDS = 10.0
 # the size of the rest is remembered from another day
-LONGEST_MEASURING = 4.0
+MAX_MEASURING_SECONDS = 4.0
 TRANSCRIPTS = ("calls", "outputs", "sessions")
 
 
@@ -111,13 +111,13 @@ def _alone(app: App) -> Iterator[bool]:
 
 
 def _remove_old(app: App, now: datetime) -> list[RemovedFiles]:
-    settings, deadline = app.config.clean, time.monotonic() + LONGEST_SECONDS
+    settings, deadline = app.config.clean, time.monotonic() + MAX_SECONDS
     found = sorted(_find_removable(app), key=lambda one: one.unused_since)
     limit = timedelta(days=settings.after_days)
     old = [one for one in found if settings.after_days and now - one.unused_since >= limit]
     removed_files = _remove(old, deadline)
     if settings.max_gb:
-        excess = _bytes_in_use(app, time.monotonic() + LONGEST_MEASURING) - int(settings.max_gb * 1e9)
+        excess = _bytes_in_use(app, time.monotonic() + MAX_MEASURING_SECONDS) - int(settings.max_gb * 1e9)
         old_files = [one.files for one in removed_files]
         candidates = [one for one in found if one not in old_files and now - one.unused_since >= LEAST_AGE]
         removed_files += _remove(candidates, deadline, excess)

@@ -34,7 +34,7 @@ from burnish.runtime.trust import settings_at
 
 AGENTS_GROUP = DiagnosticGroup("agents")
 # of a command, what is shown of it
-LONGEST = 60
+MAX_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ConfiguredAgent:
     def words(self) -> str:
         """What it is, for people."""
         start = " ".join(self.entry.argv) or self.entry.script or ""
-        start = start if len(start) <= LONGEST else f"{start[: LONGEST - 1]}…"
+        start = start if len(start) <= MAX_LENGTH else f"{start[: MAX_LENGTH - 1]}…"
         return " ".join(word for word in (self.entry.kind, start, self.model or "") if word)
 
 

@@ -27,7 +27,7 @@ from burnish.views.task import finding_json
 
 KEPT = 50
 # a script that makes a hundred commits does not pay for a hundred reviews
-MOST_WAITING = 10
+MAX_WAITING = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class CommitReviews:
     def leave_out_oldest(self) -> None:
         """The newest of those that wait are reviewed; the others are on record as left out."""
         waiting = [review for review in self.all() if review.state == "waiting"]
-        for review in waiting[:-MOST_WAITING]:
-            words = f"Left out: {MOST_WAITING} newer commits were waiting. burnish review {review.commit[:10]}"
+        for review in waiting[:-MAX_WAITING]:
+            words = f"Left out: {MAX_WAITING} newer commits were waiting. burnish review {review.commit[:10]}"
             self.keep(replace(review, state="failed", error=words, finished=time.time()))
 
     def forget_old(self) -> None:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from burnish.adapters.agents import StopTokens
 from burnish.errors import BurnishError
-from burnish.features.hooks.programs import MOST_AT_ONCE, WAIT_FOR_A_PLACE
+from burnish.features.hooks.programs import MAX_AT_ONCE, WAIT_FOR_A_PLACE
 from burnish.proc.slots import slot
 from burnish.proc.stop import Stopped, StopToken
 from burnish.runtime.reader import home_of
@@ -24,12 +24,12 @@ def limited(stops: StopTokens, *, seconds: float) -> Iterator[StopToken]:
     with ExitStack() as locks:
         with _stopped_after(WAIT_FOR_A_PLACE, waiting):
             try:
-                locks.enter_context(slot(home_of() / "locks", "hook-review", MOST_AT_ONCE, waiting))
+                locks.enter_context(slot(home_of() / "locks", "hook-review", MAX_AT_ONCE, waiting))
             except Stopped as error:
                 if stops.asked:
                     raise
                 raise BurnishError(
-                    f"{MOST_AT_ONCE} other reviews by hooks were running for {WAIT_FOR_A_PLACE / 60:g} minutes.",
+                    f"{MAX_AT_ONCE} other reviews by hooks were running for {WAIT_FOR_A_PLACE / 60:g} minutes.",
                     hint="Review it yourself: burnish review",
                 ) from error
         locks.enter_context(_stopped_after(max(0.0, seconds - (time.monotonic() - began)), review))

@@ -13,7 +13,7 @@ from burnish.agents.registry import STOP_HOOKS
 PATIENCE = 2100
 GIVE_UP = PATIENCE - 60
 # Reviews by hooks at once, of all repositories; one that finds no place within this time is not made.
-MOST_AT_ONCE = 2
+MAX_AT_ONCE = 2
 WAIT_FOR_A_PLACE = 300.0
 
 

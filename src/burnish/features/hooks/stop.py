@@ -40,9 +40,9 @@ from burnish.runtime.trust import examine, load_settings
 Say = Callable[[str], None]
 
 # Some programs cut what is longer than 10,000 characters.
-LONGEST_REASON = 9000
+MAX_REASON_LENGTH = 9000
 # of each check, as many failed tests are named
-MOST_TESTS = 20
+MAX_TESTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def reason(review: AdhocResult, number: int, most: int) -> str:
     summary = clean_text(review.panel.summary if review.panel else "").strip()
     parts = [fenced(summary[:2000], tag=tag)] if summary else []
     for check in _failed_tests(review):
-        names = "\n".join(check.new[:MOST_TESTS])
+        names = "\n".join(check.new[:MAX_TESTS])
         parts.append(fenced(f"Check {check.line}\n{names}".strip(), tag=tag))
     parts += [finding_text(finding, tag) for finding in blocking]
     parts += [finding_text(finding, tag, full=False) for finding in others]
@@ -198,13 +198,13 @@ def reason(review: AdhocResult, number: int, most: int) -> str:
 
 
 def _fitting(parts: list[str]) -> Iterator[str]:
-    room = LONGEST_REASON - 700
+    room = MAX_REASON_LENGTH - 700
     for number, part in enumerate(parts):
         room -= len(part) + 1
         if room < 0 and number:
             yield f"{len(parts) - number} more were left out here; `burnish review` shows all."
             return
-        yield part[: LONGEST_REASON - 700]
+        yield part[: MAX_REASON_LENGTH - 700]
 
 
 # -- outcomes -------------------------------------------------------------------------------------

@@ -235,7 +235,7 @@ SETTINGS_HEAD = """\
 # A text like this is not read by YAML as a number, a date or another type.
 _PLAIN = re.compile(r"(?:[A-Za-z]|\./)[A-Za-z0-9_ ./=,&()+@:-]*")
 _NOT_TEXT = re.compile(r"(?i)true|false|yes|no|on|off|null|~|y|n")
-WIDEST = 100
+MAX_WIDTH = 100
 
 
 def settings_text(choices: Sequence[DiscoveredChecks], *, slash: bool = False) -> str:
@@ -274,7 +274,7 @@ def _order(key: tuple[str, ...]) -> tuple[int, bool]:
 def _setting(margin: str, line: str, why: str) -> list[str]:
     reason = "".join(char if char.isprintable() else " " for char in why)
     beside = f"{margin}{line:<{34 - len(margin)}} # {reason}"
-    return [beside] if len(beside) <= WIDEST else [f"{margin}# {reason}", f"{margin}{line}"]
+    return [beside] if len(beside) <= MAX_WIDTH else [f"{margin}# {reason}", f"{margin}{line}"]
 
 
 def yaml_value(value: Command) -> str:

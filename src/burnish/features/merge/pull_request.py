@@ -181,8 +181,8 @@ def _last_line(result: Captured) -> str:
 # -- pull request text ----------------------------------------------------------------------------
 # The text of a pull request: a summary of the task and its reviews.
 
-MOST_ITEMS = 50
-_LONGEST = 300
+MAX_ITEMS = 50
+_MAX_LENGTH = 300
 
 
 def pr_body(history: History, *, approved_commit: str | None) -> str:
@@ -206,7 +206,7 @@ def plain_line(text: object) -> str:
     line = " ".join(str(text or "").split())
     line = re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", line)
     line = re.sub(r"([@#])(?=\w)", "\\1\u200b", line).replace("://", ":\u200b//")
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip("\\") + "…"
+    return line if len(line) <= _MAX_LENGTH else line[: _MAX_LENGTH - 1].rstrip("\\") + "…"
 
 
 def _head(task: Task, last: ReviewResult, approved_commit: str | None) -> str:
@@ -220,8 +220,8 @@ def _head(task: Task, last: ReviewResult, approved_commit: str | None) -> str:
 
 
 def _list(title: str, items: Sequence[str]) -> str:
-    lines = [f"- {item}" for item in items[:MOST_ITEMS]]
-    more = [f"- … and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
+    lines = [f"- {item}" for item in items[:MAX_ITEMS]]
+    more = [f"- … and {len(items) - MAX_ITEMS} more"] if len(items) > MAX_ITEMS else []
     return f"### {title}\n\n" + "\n".join([*lines, *more]) if items else ""
 
 
@@ -233,7 +233,7 @@ def _criterion(entry: Compliance) -> str:
 
 def _findings(findings: tuple[Finding, ...]) -> str:
     rows = []
-    for finding in worst_first(findings)[:MOST_ITEMS]:
+    for finding in worst_first(findings)[:MAX_ITEMS]:
         remark = finding.remark
         place = f" ({plain_line(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
         reason = f": {plain_line(finding.waiver.reason)}" if finding.waiver else ""

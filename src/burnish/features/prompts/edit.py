@@ -18,7 +18,7 @@ from burnish.config.sources import read_text
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.review.templates import check, shipped, variable_descriptions
 from burnish.runtime.prompts import (
-    LARGEST_PROMPT,
+    MAX_PROMPT_BYTES,
     NAMES,
     PROJECT,
     USER,
@@ -207,7 +207,7 @@ def _own(app: App, name: str, where: PromptScope) -> PromptOverride:
     if where.everywhere:
         return PromptOverride(where, file, file.read_text("utf-8", "replace") if file.is_file() else None)
     # a link that was not accepted could lead to any file of the user
-    data = read_accepted(app.repo.root, str(file), app.trust.outside, longest=LARGEST_PROMPT)
+    data = read_accepted(app.repo.root, str(file), app.trust.outside, longest=MAX_PROMPT_BYTES)
     return PromptOverride(where, file, None if data is None else data.decode("utf-8", "replace"))
 
 

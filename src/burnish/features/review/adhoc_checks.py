@@ -32,7 +32,7 @@ from burnish.checks.scanners.base import ScanContext
 from burnish.config.policy import checks_for
 from burnish.config.settings import Config
 from burnish.core.change import Change
-from burnish.core.check import MOST_RERUN, CheckReport, CheckStatus, Comparison, compare, is_blamed, without_flaky
+from burnish.core.check import MAX_RERUN, CheckReport, CheckStatus, Comparison, compare, is_blamed, without_flaky
 from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, Policy, fill_isolation_env, is_test
 from burnish.core.review import Review
@@ -186,7 +186,7 @@ def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
         with _on(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
             before = _run(ground, place, spec, "tests-before")
         suspects = [one for one in compare(report, before).new if not is_blamed(one, change)]
-        if 0 < len(suspects) <= MOST_RERUN:
+        if 0 < len(suspects) <= MAX_RERUN:
             with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "again") as place:
                 again = partial(_run_again, ground, place)
                 report = without_flaky(report, flaky_failures(spec, report, suspects, again, root=place.files))

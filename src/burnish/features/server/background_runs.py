@@ -26,7 +26,7 @@ from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest
 from burnish.views.status import UNDER_WAY, was_cut
 
-MOST_NOTICES = 200
+MAX_NOTICES = 200
 # how long a server that is stopped waits for its agents to be ended
 PATIENCE = 20.0
 
@@ -95,7 +95,7 @@ class BackgroundRuns:
         self._guard = threading.Lock()
         # between the question whether a task is queued and its being so
         self._starting = threading.Lock()
-        self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
+        self._notices: deque[Notice] = deque(maxlen=MAX_NOTICES)
         self._closing = False
 
     def start(self, app: App, request: RunRequest) -> None:

@@ -10,9 +10,9 @@ from burnish.core.finding import Category, Remark, Severity
 from burnish.review.blocks import prose_lines
 from burnish.review.reading import clean
 
-LONGEST_DESCRIPTION = 8000
+MAX_DESCRIPTION_LENGTH = 8000
 # a finding may be one long line
-LONGEST_PARAGRAPH = 4000
+MAX_PARAGRAPH_LENGTH = 4000
 _GRAVE = r"critical|blockers?|blocking|must[-_ ]?fix|major|severe|fatal|p0|p1|high|error|rejection"
 _MEDIUM = r"medium|moderate|warning|should[-_ ]?fix|p2|minor"
 _SLIGHT = (
@@ -114,7 +114,7 @@ def _drafts(body: str, *, approving: bool) -> list[Draft]:
     current: Draft | None = None
     table: list[str] = []
     for number, (raw, line) in enumerate(zip(whole, prose, strict=True)):
-        text = line.strip() if len(line) <= LONGEST_PARAGRAPH else ""
+        text = line.strip() if len(line) <= MAX_PARAGRAPH_LENGTH else ""
         heading = _HEADING.fullmatch(text)
         if heading:
             level = len(heading["marks"])
@@ -187,7 +187,7 @@ def _level_of(text: str) -> tuple[Severity, bool] | None:
 def _list_follows(lines: Sequence[str]) -> bool:
     """Whether the first line with text is a list item."""
     first = next((line for line in lines if line.strip()), "")
-    return len(first) <= LONGEST_PARAGRAPH and _ITEM.fullmatch(first) is not None
+    return len(first) <= MAX_PARAGRAPH_LENGTH and _ITEM.fullmatch(first) is not None
 
 
 def _from_heading(
@@ -303,7 +303,7 @@ def _title(text: str) -> str:
 
 
 def _remark(draft: Draft) -> Remark:
-    description = clean("\n".join(draft.lines)).strip()[:LONGEST_DESCRIPTION] or draft.title
+    description = clean("\n".join(draft.lines)).strip()[:MAX_DESCRIPTION_LENGTH] or draft.title
     remark = Remark(Category.CODE, draft.severity, draft.title, description, file=draft.file)
     if draft.place is None:
         return remark

@@ -11,7 +11,7 @@ from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Ruling, RulingState
 from burnish.review.blocks import prose_lines
 from burnish.review.external.findings import PLACE
-from burnish.review.legacy_markers import LONGEST_LINE, remarks_in, short_lines
+from burnish.review.legacy_markers import MAX_LINE_LENGTH, remarks_in, short_lines
 from burnish.review.reading import clean, severity
 from burnish.review.refusal import denies
 
@@ -83,7 +83,7 @@ def without_findings(body: str) -> str:
 def sections(body: str) -> list[str]:
     """The text below each heading that is a finding, including code blocks."""
     lines, prose = body.split("\n"), [line.strip() for line in prose_lines(body)]
-    starts = [n for n, line in enumerate(prose) if len(line) <= LONGEST_LINE and _FINDING.fullmatch(line)]
+    starts = [n for n, line in enumerate(prose) if len(line) <= MAX_LINE_LENGTH and _FINDING.fullmatch(line)]
     found = []
     for start in starts:
         ends = (n for n in range(start + 1, len(prose)) if prose[n].startswith(("#", "---")))
@@ -162,7 +162,7 @@ def unread_alarm(body: str) -> str:
     unfolded_lines = prose_lines(_FOLD.sub("", body))
     for mine, line in zip(prose_lines(body), unfolded_lines, strict=True):
         for text in dict.fromkeys((mine, line)):
-            read = mine and len(mine) <= LONGEST_LINE and (_as_marked(mine.strip()) or remarks_in([mine]))
+            read = mine and len(mine) <= MAX_LINE_LENGTH and (_as_marked(mine.strip()) or remarks_in([mine]))
             if not read and any(_alarming(found) for found in _ALARM.finditer(_SPAN.sub(_unquoted, text))):
                 return text.strip()[:200]
     return ""

@@ -14,7 +14,7 @@ from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreada
 from burnish.review import contract
 from burnish.review import legacy_markers as strict
 from burnish.review.artifact import load
-from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
+from burnish.review.blocks import MAX_REPLY_LENGTH, own_lines, prose_lines
 from burnish.review.contradiction import rejecting_text
 from burnish.review.external.findings import unread_grave
 from burnish.review.external.lines import (
@@ -29,7 +29,7 @@ from burnish.review.legacy_markers import short_lines, verdict_of
 from burnish.review.reading import Expect, clean, review_of
 from burnish.review.refusal import contradicting_field, is_conditional
 from burnish.review.strictjson import BadJson, loads
-from burnish.review.unsigned import LONGEST_PROSE, findings_in
+from burnish.review.unsigned import MAX_PROSE_LENGTH, findings_in
 
 # verdicts in front matter
 _FRONT = {
@@ -87,7 +87,7 @@ def read_contract(text: str, *, number: str, expect: Expect) -> Review | Unreada
 def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Expect) -> Review | Unreadable:
     """Read a Markdown review. `verdict`: the value of `--verdict`, if given."""
     page = page_of(text)
-    if page.why or "\0" in text or len(text) > LONGEST_REPLY:
+    if page.why or "\0" in text or len(text) > MAX_REPLY_LENGTH:
         return Unreadable(page.why or "it is not text, or it is too long", text)
     if has_block(page.body):
         return contract.read(page.body, number, expect=expect)
@@ -157,7 +157,11 @@ def _prose_remark(prose: str, facts: dict[str, Any]) -> Remark:
     """Prose without a list of findings as one finding."""
     lines = [line.strip("#*- \t") for line in prose.split("\n")]
     title = next((line for line in lines if line), "Changes were requested")[:120]
-    whole = prose if len(prose) <= LONGEST_PROSE else f"{prose[:LONGEST_PROSE]}\n[cut here; the artifact has the rest]"
+    whole = (
+        prose
+        if len(prose) <= MAX_PROSE_LENGTH
+        else f"{prose[:MAX_PROSE_LENGTH]}\n[cut here; the artifact has the rest]"
+    )
     file, line, end = _affected(facts)
     return Remark(Category.CODE, Severity.ERROR, title, whole, file=file, line=line, end_line=end)
 

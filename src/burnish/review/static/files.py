@@ -11,9 +11,9 @@ from burnish.core.text_encoding import read_text
 from burnish.review.packing import DOCS, TEST, is_lock_name, kind
 
 SOURCE = "static"
-LONGEST_QUOTE = 300
+MAX_QUOTE_LENGTH = 300
 # larger text counts as data
-LARGEST = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class FileScan:
         category: Category = Category.CODE,
         suggestion: str = "",
     ) -> Remark:
-        quote = self.line(line).strip()[:LONGEST_QUOTE] if line else ""
+        quote = self.line(line).strip()[:MAX_QUOTE_LENGTH] if line else ""
         return Remark(
             category, severity, title, description, suggestion, self.path, line, line, quote, rule, source=SOURCE
         )
@@ -96,7 +96,7 @@ def scan_file(file: ChangedFile, data: bytes | None, base_text: Callable[[str], 
 
 
 def _text(data: bytes) -> str | None:
-    if len(data) > LARGEST:
+    if len(data) > MAX_BYTES:
         return None
     reading = read_text(data)
     return reading.text if reading else None

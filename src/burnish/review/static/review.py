@@ -9,7 +9,7 @@ from burnish.core.change import Change
 from burnish.core.check import Comparison
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Review, Verdict
-from burnish.review.static.files import LONGEST_QUOTE, SOURCE, FileScan
+from burnish.review.static.files import MAX_QUOTE_LENGTH, SOURCE, FileScan
 from burnish.review.static.lines import line_remarks
 from burnish.review.static.secrets import Secret, redact_values, secret_remark, secrets
 from burnish.review.static.syntax import syntax_remarks
@@ -19,7 +19,7 @@ MISSING_NAME = "F821"
 # most lines of a statement that count as one place
 SPAN = 15
 # findings of one rule on one file; thousands take minutes to compare and show
-MOST_PER_RULE = 50
+MAX_PER_RULE = 50
 # pairs of rules that report the same problem; only the first is kept
 _SAME = (("S110", "E722"), ("S112", "E722"), ("secret", "S105"), ("secret", "S106"), ("secret", "S107"))
 
@@ -85,7 +85,7 @@ def _unexamined_remark(file: FileScan, why: str) -> Remark:
 
 
 def _limited(remarks: Sequence[Remark]) -> list[Remark]:
-    """At most MOST_PER_RULE remarks of one rule on one file; the last one counts the others."""
+    """At most MAX_PER_RULE remarks of one rule on one file; the last one counts the others."""
     count: dict[tuple[str | None, str], int] = {}
     for remark in remarks:
         count[remark.file, remark.rule] = count.get((remark.file, remark.rule), 0) + 1
@@ -94,11 +94,11 @@ def _limited(remarks: Sequence[Remark]) -> list[Remark]:
     for remark in remarks:
         key = remark.file, remark.rule
         places[key] = places.get(key, 0) + 1
-        more = count[key] - MOST_PER_RULE
-        if places[key] == MOST_PER_RULE and more > 0:
+        more = count[key] - MAX_PER_RULE
+        if places[key] == MAX_PER_RULE and more > 0:
             words = f"This file has {more:,} more findings of this rule."
             first_remarks.append(replace(remark, description=f"{remark.description} {words}".strip()))
-        elif places[key] <= MOST_PER_RULE:
+        elif places[key] <= MAX_PER_RULE:
             first_remarks.append(remark)
     return first_remarks
 
@@ -162,7 +162,7 @@ def _on_changed_lines(files: Files, remark: Remark) -> Iterator[Remark]:
     end = first
     while end < last and end + 1 in file.changed:
         end += 1
-    quote = file.line(first).strip()[:LONGEST_QUOTE]
+    quote = file.line(first).strip()[:MAX_QUOTE_LENGTH]
     yield replace(remark, line=first, end_line=end, quote=quote, source=SOURCE)
 
 
@@ -173,7 +173,7 @@ def _at_nearest_line(files: Files, remark: Remark) -> Iterator[Remark]:
         return
     near = file.nearest(remark.line or 1) if remark.rule == SYNTAX else None
     words = f"{remark.description} It appears at line {remark.line}, which had no error before this change."
-    quote = file.line(near).strip()[:LONGEST_QUOTE] if near else ""
+    quote = file.line(near).strip()[:MAX_QUOTE_LENGTH] if near else ""
     yield replace(remark, line=near, end_line=near, quote=quote, description=words.strip(), source=SOURCE)
 
 

@@ -17,7 +17,7 @@ from burnish.core.secrets import ASSIGNED, NO_SECRETS, is_allowed
 from burnish.review.static.files import SOURCE, FileScan
 
 HIDDEN = "***"
-LONGEST_LINE = 4000
+MAX_LINE_LENGTH = 4000
 # a name and its value may be on different lines
 AROUND = 12
 
@@ -105,7 +105,7 @@ def _may_hold_a_named_secret(line: str) -> bool:
 
 
 def _readable(file: FileScan) -> list[int]:
-    numbers = (n for n in sorted(file.changed) if len(file.line(n)) <= LONGEST_LINE)
+    numbers = (n for n in sorted(file.changed) if len(file.line(n)) <= MAX_LINE_LENGTH)
     return [n for n in numbers if not is_allowed(file.lines, n - 1)]
 
 
@@ -213,7 +213,7 @@ def _named_values(path: str, line: str) -> Iterator[tuple[str, str]]:
 # Finds secrets in link targets, file names and content that is not text.
 
 # a search takes about a second for 20 MB
-LARGEST_SEARCHED = 64 * 1024 * 1024
+MAX_SEARCHED_BYTES = 64 * 1024 * 1024
 
 BaseText = Callable[[str], str | None]
 
@@ -246,7 +246,7 @@ def _in_link(file: ChangedFile, data: bytes | None, base_text: BaseText) -> list
 
 
 def _in_bytes(file: FileScan) -> list[str]:
-    if len(file.data) > LARGEST_SEARCHED:
+    if len(file.data) > MAX_SEARCHED_BYTES:
         return []
     kinds = [leak.kind for leak in NO_SECRETS.find_values(file.data)]
     old = (file.before() or "").encode(errors="replace") if kinds else b""

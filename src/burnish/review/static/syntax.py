@@ -14,7 +14,7 @@ from burnish.regular_files import parse_toml
 from burnish.review.static.files import FileScan
 
 # the parsers are written in Python and take a second for this size
-LARGEST = 256 * 1024
+MAX_BYTES = 256 * 1024
 _COMMENTED = re.compile(
     r"(^|/)(?:[tj]sconfig[^/]*|\.eslintrc|\.jshintrc|\.swcrc|\.hintrc|\.jscsrc|devcontainer|biome|turbo|nx|deno|api-extractor"
     r"|angular|renovate|language-configuration|settings|launch|tasks|extensions|keybindings|wrangler|rush|\.babelrc)\.json$"
@@ -25,8 +25,8 @@ _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{\w+\}")
 _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 # most nested sequences and mappings
-_DEEPEST_YAML = 1000
-_LONGEST_SLOW_YAML = 200_000
+_MAX_YAML_DEPTH = 1000
+_MAX_SLOW_YAML_LENGTH = 200_000
 _INDENT = re.compile(r"^[ \t?:-]+", re.MULTILINE)
 _AT = re.compile(r"\(at line (\d+), column \d+\)")
 
@@ -42,7 +42,7 @@ class SyntaxFlaw:
 def syntax_remarks(file: FileScan) -> Iterator[Remark]:
     """At most one remark for a syntax error, and one for each duplicate key."""
     found = _reader(file.path)
-    if not found or not file.lines or file.is_lock or len(file.data) > LARGEST or not file.text.strip():
+    if not found or not file.lines or file.is_lock or len(file.data) > MAX_BYTES or not file.text.strip():
         return
     language, read = found
     if file.is_test and _ODD_ON_PURPOSE.search(file.path):
@@ -143,7 +143,7 @@ def _yaml_flaws(text: str) -> tuple[SyntaxFlaw, ...]:
 
     if (quick_flaws := _quick_yaml_flaws(text)) is not None:
         return quick_flaws
-    if len(text) > _LONGEST_SLOW_YAML:
+    if len(text) > _MAX_SLOW_YAML_LENGTH:
         return ()  # ruamel takes 15 seconds for a megabyte
     yaml = YAML(typ="safe", pure=True)
     found: list[SyntaxFlaw] = []
@@ -171,7 +171,7 @@ def _quick_yaml_flaws(text: str) -> tuple[SyntaxFlaw, ...] | None:
         return None
     try:
         # libyaml recurses in C: deep nesting would crash the process; ruamel cannot parse it either
-        if _deepest_possible(text) > _DEEPEST_YAML and _depth(yaml.parse(text, Loader=loader)) > _DEEPEST_YAML:
+        if _deepest_possible(text) > _MAX_YAML_DEPTH and _depth(yaml.parse(text, Loader=loader)) > _MAX_YAML_DEPTH:
             return ()
         return tuple(flaw for node in yaml.compose_all(text, Loader=loader) for flaw in _duplicate_keys(node))
     except (yaml.YAMLError, ValueError, RecursionError, AttributeError, TypeError, IndexError):
@@ -192,7 +192,7 @@ def _depth(events: Iterable[object]) -> int:
             name in ("SequenceEndEvent", "MappingEndEvent")
         )
         deepest = max(deepest, depth)
-        if deepest > _DEEPEST_YAML:
+        if deepest > _MAX_YAML_DEPTH:
             break
     return deepest
 

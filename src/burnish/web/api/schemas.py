@@ -11,8 +11,8 @@ from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
-LONGEST = 200_000
-MOST = 1000
+MAX_LENGTH = 200_000
+MAX_ITEMS = 1000
 
 
 class Body(BaseModel):
@@ -37,7 +37,7 @@ def _number(value: Any) -> Any:
         raise ValueError(error.what) from None
 
 
-Text = Annotated[str, StringConstraints(max_length=LONGEST), AfterValidator(_whole)]
+Text = Annotated[str, StringConstraints(max_length=MAX_LENGTH), AfterValidator(_whole)]
 Line = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_whole)]
 # a task in a body: 29, "29" or "T29"
 TaskRef = Annotated[
@@ -60,7 +60,7 @@ Seen = Annotated[
     StringConstraints(pattern=r"^[0-9a-fA-F]{7,64}$"),
     Field(description="The commit that the decision is about; refused with 409 if the task has a newer one."),
 ]
-Limit = Annotated[int, Query(ge=1, le=MOST, description="Maximum number of results.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="Maximum number of results.")]
 Offset = Annotated[int, Query(ge=0, le=2**31, description="Number of results to skip.")]
 
 

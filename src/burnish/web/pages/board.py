@@ -18,9 +18,9 @@ from burnish.web.pages.rendering import fragment, page
 
 router = APIRouter(prefix="/p/{project}", include_in_schema=False)
 
-MOST_IDS = 2000
+MAX_IDS = 2000
 Text = Annotated[str, Query(max_length=500)]
-Ids = Annotated[str, Query(max_length=MOST_IDS * 8)]
+Ids = Annotated[str, Query(max_length=MAX_IDS * 8)]
 
 
 @router.get("")
@@ -109,7 +109,7 @@ def _agents(registry: ProjectRegistry, key: str) -> list[str]:
 
 def _numbers(text: str) -> set[int]:
     parts = [part for part in text.split(",") if part]
-    if len(parts) > MOST_IDS or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+    if len(parts) > MAX_IDS or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         raise BadInput("Invalid task ids.", hint="Separate numbers with commas, e.g. ids=3,5")
     return {int(part) for part in parts}
 

@@ -34,22 +34,22 @@ router = APIRouter(prefix="/p/{project}/t/{task}/file", include_in_schema=False)
 
 # lines that come with the page; further files are fetched when they scroll into view
 AT_ONCE = 400
-MOST_BETWEEN = 2_000
+MAX_BETWEEN = 2_000
 # further files are only counted; the raw patch has them
-MOST_FILES = 400
-MOST_KNOWN = 6
+MAX_FILES = 400
+MAX_KNOWN = 6
 
 Tree = Annotated[str, Query(pattern="^[0-9a-f]{40,64}$")]
 Number = Annotated[int, Query(ge=1, le=2**31)]
 
 
-MOST_KEPT = 24 * 1024 * 1024
+MAX_KEPT = 24 * 1024 * 1024
 
 
 class Painter:
     """Renders each pair of blobs once and caches the newest. Thread-safe."""
 
-    def __init__(self, most: int = MOST_KEPT) -> None:
+    def __init__(self, most: int = MAX_KEPT) -> None:
         self._most = most
         self._cache: OrderedDict[Key, tuple[Painted, int]] = OrderedDict()
         self._size = 0
@@ -136,7 +136,7 @@ def _diff(app: App, task: int, *, since_review: bool) -> Diff:
         diff = bare(without_secrets(change_between(app, task, *trees)))
         with _lock:
             _cache[diff.old_tree, diff.new_tree] = diff
-            while len(_cache) > MOST_KNOWN:
+            while len(_cache) > MAX_KNOWN:
                 _cache.popitem(last=False)
     return pinned(diff, app.store.findings(app.key, task))
 
@@ -173,13 +173,13 @@ def _of_line(line: DiffLine, old: _Source, new: _Source) -> str:
 
 def plain(line: str) -> str:
     """One line as HTML: invisible characters are shown by their code; a very long line is cut."""
-    if len(line) > LONGEST_LINE:
-        hidden = len(line) - LONGEST_LINE
-        return f'{_visible(line[:LONGEST_LINE])}<span class="cut">… {hidden:,} more characters in this line</span>'
+    if len(line) > MAX_LINE_LENGTH:
+        hidden = len(line) - MAX_LINE_LENGTH
+        return f'{_visible(line[:MAX_LINE_LENGTH])}<span class="cut">… {hidden:,} more characters in this line</span>'
     return _visible(line)
 
 
-LONGEST_LINE = 2_000
+MAX_LINE_LENGTH = 2_000
 
 
 def _visible(text: str) -> str:
@@ -235,7 +235,7 @@ def lines(
     app = registry.open(project.key)
     change = _file(app, task, number, tree, since_review).file
     text = file_texts(app, [change.new_blob]).get(change.new_blob, "")
-    return HTMLResponse(between(change.path, text, old, new, min(count, MOST_BETWEEN)))
+    return HTMLResponse(between(change.path, text, old, new, min(count, MAX_BETWEEN)))
 
 
 def between(path: str, text: str, old: int, new: int, count: int) -> str:
@@ -248,8 +248,8 @@ def between(path: str, text: str, old: int, new: int, count: int) -> str:
 def coloured(path: str, text: str) -> list[str]:
     """The lines of a text as HTML; without colours if the language is unknown or the text is too large."""
     lines = text.split("\n")
-    lexer = _lexer(path) if len(text) <= MOST_COLOURED else None
-    if lexer is None or max(map(len, lines)) > LONGEST_LINE:
+    lexer = _lexer(path) if len(text) <= MAX_COLOURED else None
+    if lexer is None or max(map(len, lines)) > MAX_LINE_LENGTH:
         return [plain(line) for line in lines]
     # most files have no control characters and only need escaping
     show = escape if clean_text(text) == text else _visible
@@ -283,7 +283,7 @@ def _lexer(path: str) -> Lexer | None:
 # Syntax highlighting: Pygments' tokens with a few classes of our own; the text itself is never changed.
 
 # larger files are not highlighted: it would take seconds, and most are generated
-MOST_COLOURED = 200_000
+MAX_COLOURED = 200_000
 
 
 def _pieces(lexer: Lexer, text: str) -> Iterator[tuple[str, str]]:
@@ -352,15 +352,15 @@ def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
     diff = _diff(app, task.id, since_review=since_review)
     bodies: dict[int, Painted] = {}
     room = AT_ONCE
-    for file in diff.files[:MOST_FILES]:
+    for file in diff.files[:MAX_FILES]:
         if not file.folded and file.lines <= room:
             room -= file.lines
             bodies[file.number] = _painted(app, file)
     return {
         "diff": diff,
         "bodies": bodies,
-        "stamps": {file.number: stamp(file) for file in diff.files[:MOST_FILES]},
-        "most": MOST_FILES,
+        "stamps": {file.number: stamp(file) for file in diff.files[:MAX_FILES]},
+        "most": MAX_FILES,
         "since_review": since_review,
         "reviewed": last_reviewed(app, task) is not None,
         "markup": markup,

@@ -13,7 +13,7 @@ WIDE, HIGH = 400, 190
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 26
 # of a bar chart: end of the names, height of a bar, space for the number at its end
 NAMES, LINE, END = 122, 30, 84
-MOST_LABELS = 5
+MAX_LABELS = 5
 # smallest visible bar
 LEAST = 1.5
 
@@ -120,7 +120,7 @@ def _grid(ticks: Sequence[float], say: Say) -> Iterator[Markup]:
 
 def _names(marks: Sequence[Mark]) -> Iterator[Markup]:
     step = (WIDE - LEFT - RIGHT) / max(1, len(marks))
-    every = math.ceil(len(marks) / MOST_LABELS)
+    every = math.ceil(len(marks) / MAX_LABELS)
     for number, mark in enumerate(marks):
         # counted from the last one, which is today
         if (len(marks) - 1 - number) % every == 0:

@@ -18,7 +18,7 @@ from burnish.web.pages.rendering import fragment, page
 
 router = APIRouter(prefix="/p/{project}/prompts", include_in_schema=False)
 
-MOST_TASKS = 200
+MAX_TASKS = 200
 # title and description of each prompt
 FOR = {
     "review.system": ("Reviewer: role", "What a reviewer looks for, in which order, and how strict it is."),
@@ -98,7 +98,7 @@ def _card(app: App, prompt: SavedPrompt, where: PromptScope, tasks: Sequence[Tas
     """With the tasks for a preview, newest first."""
     fitting = [task for task in reversed(tasks) if fits(prompt.name, task)]
     cost = cost_of_edit(app, prompt.name, where).words("Another text")
-    return PromptCard(prompt, where, tuple(fitting[:MOST_TASKS]), tuple(cost))
+    return PromptCard(prompt, where, tuple(fitting[:MAX_TASKS]), tuple(cost))
 
 
 def _reviewers(app: App) -> tuple[list[Prompt], str]:

@@ -78,7 +78,7 @@ TONES = {
     "rejected": "bad",
     UNREADABLE: "faint",
 }
-MOST_LINES = 8
+MAX_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _categories(view: StatsView) -> Chart:
 
 def _precision(view: StatsView) -> Chart:
     found = view.reviewers
-    marks = [_reviewer_mark(one) for one in found if one.found.all][:MOST_LINES]
+    marks = [_reviewer_mark(one) for one in found if one.found.all][:MAX_LINES]
     share = view.fate.precision
     says = f"{share:.0%} of the settled findings were fixed" if share is not None else "no finding is settled yet"
     tones = ("good", "warn", "bad", "faint")
@@ -253,7 +253,7 @@ def _efforts(id: str, title: str, says: str, first: str, found: Sequence[CostLin
             f"{_name(line)}: {many(line.effort.calls, 'call')}, {took(line.effort.seconds)}, {_spent(line.effort)}",
             (_cost(line.effort) or "–") if by_money else took(line.effort.seconds),
         )
-        for line in found[:MOST_LINES]
+        for line in found[:MAX_LINES]
     ]
     plot = lines(f"{title}: {says}", ("accent" if by_money else "busy",), marks)
     head = (first, "Calls", "Failed", "Time", "Tokens", "Cost")

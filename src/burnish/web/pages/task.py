@@ -242,7 +242,7 @@ AT_ONCE = ("head", "gate", "story", "findings", "checks")
 # Renders artifacts: Markdown without raw HTML and without images.
 
 # longer texts take seconds to render
-LONGEST_ARTIFACT = 100_000
+MAX_ARTIFACT_LENGTH = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class Read:
 
 def read(name: str, text: str) -> Read:
     text = clean_text(text)
-    if not name.endswith(".md") or len(text) > LONGEST_ARTIFACT:
+    if not name.endswith(".md") or len(text) > MAX_ARTIFACT_LENGTH:
         return Read("", Markup(""), text)
     front, body = _split(text)
     # Raw HTML is off and everything else is escaped by the renderer.
