@@ -247,11 +247,14 @@ def test_marked_findings_count_beside_those_with_headings() -> None:
         "No [error] here, but [ERROR] there",
         "`[ERROR]` the query is open",
         "### **Blocker**",
+        "_⚠️ Potential issue_ | _🔴 Critical_",
         "<details>\n- [error] f.py:1 hole\n</details>",
         "x" * 1200 + " [ERROR]",
     ],
 )
 def test_an_approval_with_a_line_that_looks_like_an_unread_finding_is_refused(line: str) -> None:
+    typed = read(f"{line}\n", verdict=Verdict.APPROVED)
+    assert isinstance(typed, Unreadable)
     reading = read(f"**Verdict: APPROVED**\n\n{line}\n")
     assert isinstance(reading, Unreadable)
     assert reading.why.startswith("this line looks like a finding and could not be read: ")

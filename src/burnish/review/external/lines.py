@@ -48,7 +48,9 @@ _GRAVE = r"(?:errors?|criticals?|blockers?|blocking|majors?)"
 # a serious level, in brackets or as the first word in bold
 _ALARM = re.compile(
     rf"(?:\[|\*\*|__)[^\w\n]{{0,4}}{_GRAVE}(?:[ \t]+(?:issue|bug|finding|problem|error)s?)?"
-    r"[ \t]*(?:\]|\*\*|__|[:–—]|[ \t]-|[ \t](?:in|at)\b)",
+    r"[ \t]*(?:\]|\*\*|__|[:–—]|[ \t]-|[ \t](?:in|at)\b)"
+    # `_⚠️ Potential issue_ | _🔴 Critical_`, as review bots label a finding
+    rf"|(?<![\w*])[_*][^\w\s*]{{1,3}}[ \t]?{_GRAVE}[_*](?!\w)",
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"\b(?:no|zero|0|without|without any)[ \t]+\Z", re.IGNORECASE)
