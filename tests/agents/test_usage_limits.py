@@ -116,7 +116,7 @@ def test_a_time_of_day_is_that_of_the_wall_clock_when_the_clocks_change(monkeypa
     ("stdout", "stderr", "is_limit"),
     [
         ('{"type": "assistant", "text": "the test says: usage limit reached, resets 3am"}', "", False),
-        ("Claude AI usage limit reached|1794970800", "", False),
+        ("Claude AI usage limit reached|1794970800", "", True),
         ("", "You've hit your session limit · resets 3am", True),
     ],
 )

@@ -214,7 +214,7 @@ def test_colour_is_for_terminals_and_only_where_it_is_wanted() -> None:
 def test_the_shell_is_offered_the_verbs(tmp_path: Path) -> None:
     asked = {"_BURNISH_COMPLETE": "complete_bash", "COMP_WORDS": "burnish st", "COMP_CWORD": "1"}
     done = burnish(env={**os.environ, **asked})
-    assert done.stdout.split() == ["status", "stats"]
+    assert done.stdout.split() == ["status", "stop", "stats"]
 
 
 def _burnish(words: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -60,7 +60,7 @@ def test_a_second_one_is_told_and_age_breaks_nothing(tmp_path: Path) -> None:
                 who = f"being run by {getpass.getuser()}@{socket.gethostname()}, pid {runner.pid}, since 20"
                 assert (
                     who in said.err
-                    and "stop it where it runs" in said.err
+                    and "burnish stop 1" in said.err
                     and "abandon the task: burnish cancel 1" in said.err
                 ), (words, said)
                 assert facts(lab) == before

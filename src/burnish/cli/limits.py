@@ -25,9 +25,10 @@ def limits(
     from burnish import runtime
     from burnish.store.store import Store
 
-    reader = open_reader()
     if clear is not None:
         runtime.refuse_inside_phase()
+    reader = open_reader()
+    if clear is not None:
         with Store.open(reader.home) as store:
             if not store.end_usage_limit(clear):
                 names = ", ".join(one.login for one in store.usage_limits()) or "none"

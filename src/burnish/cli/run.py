@@ -143,8 +143,10 @@ def stop(
 
     The agents end and their work is kept; `burnish run` continues it. Use `burnish cancel` to abandon a task.
     """
+    from burnish import runtime
     from burnish.features.run.stop import stop as stop_run
 
+    runtime.refuse_inside_phase()
     report = stop_run(open_app(), task_id(task) if task else None)
     if as_json:
         runs = [{"pid": card.get("pid"), "command": card.get("command")} for card in report.runners]

@@ -91,9 +91,11 @@ class Pool:
 
     def run(self, jobs: int) -> list[Task]:
         """Blocks until every worker is out of work."""
-        # a worker beyond the tasks there are, or can be minded by one machine, would only take memory
-        most_tasks = MAX_WORKERS if self.watch else len(self.deps.event_log.tasks())
-        workers = 1 if jobs <= 1 else max(1, min(jobs, most_tasks, MAX_WORKERS))
+        workers = min(jobs, MAX_WORKERS)
+        if workers > 1 and not self.watch:
+            # a worker beyond the tasks there are would only take memory
+            workers = min(workers, len(self.deps.event_log.tasks()))
+        workers = max(1, workers)
         slots = self.deps.worker_slots
         slots.limit = workers
         threads = [self._start_worker(number) for number in range(workers)]
