@@ -6,11 +6,15 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from burnish.core.agent import UsageLimit
 from burnish.store.store import Store
 from testing.lab import Lab
 from testing.program import PROGRAM, put_on_path
 
+# each starts runs that wait
+pytestmark = pytest.mark.slow
 # The first call of the author reports a limit that ends in a few seconds.
 LIMITED = """
 import json, os, pathlib, sys, time

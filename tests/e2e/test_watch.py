@@ -18,6 +18,8 @@ from burnish.store.store import Store
 from testing.attack_counts import CountAttacks
 from testing.lab import APPROVE, AUTHOR, Lab
 
+# each starts runs that wait
+pytestmark = pytest.mark.slow
 SLOW = "import time; time.sleep(60)"
 
 
