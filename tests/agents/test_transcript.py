@@ -124,7 +124,7 @@ def test_the_content_of_a_file_that_was_read_is_not_shown_and_an_edit_is_a_small
     ]
 
 
-def test_a_tool_that_nobody_knows_is_named_and_a_question_is_asked() -> None:
+def test_an_unknown_tool_is_named_and_a_question_is_asked() -> None:
     rows = rows_of(
         ToolStarted("1", "mcp__jira__get", {"query": "BUG-1"}),
         ToolStarted("2", "AskUserQuestion", {"questions": [{"question": "Which port?"}]}),

@@ -1,4 +1,4 @@
-"""Files that would take an analyser minutes, crash it, or flood its report: the review ends soon and says so."""
+"""Files that would take an analyser minutes, crash it, or flood its report: the review ends soon and reports it."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from burnish.proc.run import Stopped, StopToken
 
 # a limit without a known end: the program is asked again after this time
 PROBE_EVERY = timedelta(minutes=20)
-# A limit that ends may be a minute late.
+# The clocks of the machine and of the server may differ.
 _MARGIN = timedelta(seconds=5)
-# the reset should have happened already: the clocks differ, or it is late
+# the reset should have happened already
 _LATE_PAUSE = timedelta(minutes=1)
 # A limit that ended longer ago than this is another one than the one that is reported now.
 _SAME_LIMIT = timedelta(hours=1)
@@ -80,9 +80,6 @@ class LimitWait:
     def wait(self, entry: AgentSettings, stop: StopToken, on_setback: Callable[[Setback], None]) -> None:
         """Return when the login may be used. A person can end the limit (`burnish limits --clear`)."""
         last_until = ""
-        limit = self.current(entry)
-        if limit is None:
-            return
         with self.idle():
             while limit := self.current(entry):
                 if limit.until != last_until:

@@ -43,6 +43,7 @@ class TranscriptWriter:
     _builder: RowBuilder = field(init=False)
     _rows: int = 0
     _bytes: int = 0
+    _is_full: bool = False
 
     def __post_init__(self) -> None:
         self._lines = NewLines(self.folder / "stdout")
@@ -84,27 +85,29 @@ class TranscriptWriter:
 
     def _take(self, rows: Iterator[Row]) -> None:
         finished_rows = []
-        for row in map(self._clean, rows):
+        new_rows = list(rows)
+        use = self.meter.look() if new_rows and self.meter and self.meter.counts else None
+        for one in new_rows:
+            row = self._clean(one, use.usd if use else None)
             self.on_row(row)
             if not row.is_running:
                 finished_rows.append(row)
         if finished_rows:
             self._store(finished_rows)
 
-    def _clean(self, row: Row) -> Row:
-        use = self.meter.look() if self.meter and self.meter.counts else None
+    def _clean(self, row: Row, cost_usd: float | None) -> Row:
         # again: a message may come in several pieces
         text, detail = (clean_text(self.redact(text)) for text in (row.text, row.detail))
-        return shortened(replace(row, text=text, detail=detail, cost_usd=use.usd if use else None))
+        return shortened(replace(row, text=text, detail=detail, cost_usd=cost_usd))
 
     def _store(self, rows: list[Row]) -> None:
         lines = []
         for row in rows:
-            if self._rows > MAX_ROWS or self._bytes > MAX_BYTES:
+            if self._is_full:
                 break
-            is_last = self._rows == MAX_ROWS or self._bytes + len(row.text) > MAX_BYTES
-            line = json.dumps((Row(RowKind.ERROR, CUT) if is_last else row).as_json(), ensure_ascii=False)
-            self._rows += MAX_ROWS if is_last else 1
+            self._is_full = self._rows == MAX_ROWS or self._bytes + len(row.text) > MAX_BYTES
+            line = json.dumps((Row(RowKind.ERROR, CUT) if self._is_full else row).as_json(), ensure_ascii=False)
+            self._rows += 1
             self._bytes += len(line)
             lines.append(f"{line}\n")
         if lines:

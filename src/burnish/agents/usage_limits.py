@@ -113,7 +113,7 @@ def _next_clock(match: re.Match[str], now: datetime) -> datetime | None:
             return None
         hour = hour % 12 + (12 if match["half"][0] in "pP" else 0)
     elif match["hour"] and not match["minute"] and not match["month"]:
-        # `try again 3 times` is no time of day
+        # `try again 3 times` is not a time of day
         return None
     local = now.astimezone(_zone(match["zone"]) or now.tzinfo)
     try:

@@ -257,11 +257,11 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool,
         is_printed = several and not SESSION.quiet and sys.stdout.isatty() and sys.stderr.isatty()
         say_report(report, request, is_printed=is_printed)
         if request.watch:
-            _say_summary(app, report)
+            _say_summary(report)
     return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
 
 
-def _say_summary(app: App, report: RunReport) -> None:
+def _say_summary(report: RunReport) -> None:
     """The end of a run that stood: what it cost, and what waits for the person."""
     total = sum(task.cost_usd or 0.0 for task in report.tasks)
     is_partial = any(task.cost_source in (CostSource.UNKNOWN, CostSource.PARTIAL) for task in report.tasks)
