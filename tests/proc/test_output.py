@@ -24,11 +24,12 @@ from pathlib import Path
 from burnish.proc.run import *
 root, megabytes = Path(sys.argv[1]), sys.argv[2]
 child = '''
-import os, sys
+import os, sys, time
 data = (bytes(range(128, 256)) + b"\\\\x1b]0;a title\\\\x07\\\\x1b[31m") * 8000
 data = data.replace(b"\\\\n", b"")[: 1 << 20]
 os.write(1, b"BEGIN")
 for _ in range(int(sys.argv[1])): sys.stdout.buffer.write(data)
+sys.stdout.flush(); time.sleep(0.6)  # live output is told four times a second: a fast machine may be done sooner
 sys.stdout.buffer.write(b"END"); sys.stdout.flush()
 '''
 heard = []
