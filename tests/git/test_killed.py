@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.git import checkout
 from testing.gitworld import GitWorld, commit
 
 WORKER = """
@@ -24,7 +25,7 @@ for step in range(10_000):
     if head is None:
         workspace.create(world.base)
     else:
-        workspace.put_right(head.sha, base=world.base)
+        workspace.reset_to(head.sha, base=world.base)
     (workspace.path / f"step{step % 3}").write_text(f"{sys.argv[3]} {step}\\n")
     (workspace.path / f"junk{step}").write_text("junk")
     (workspace.path / f"junk{step}").unlink()
@@ -33,7 +34,7 @@ for step in range(10_000):
 
 
 @pytest.mark.representatives(2)
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.09, 0.14, 0.2])
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.09, 0.14, 0.2, 0.5, 0.9])
 def test_killed_anywhere_it_goes_on(world: GitWorld, delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("burnish.git.checkout.LOCK_SECONDS", 0.3)
     before = world.repo.fingerprint()
@@ -43,6 +44,7 @@ def test_killed_anywhere_it_goes_on(world: GitWorld, delay: float, monkeypatch: 
         assert worker.stdout is not None
         worker.stdout.readline()
         time.sleep(delay)
+        assert worker.poll() is None, "it ended by itself, and nothing was cut"
         worker.kill()
         said = [line for line in worker.stdout.read().decode().split("\n")[:-1] if len(line) == 40]
 
@@ -61,3 +63,21 @@ def test_killed_anywhere_it_goes_on(world: GitWorld, delay: float, monkeypatch: 
     world.repo.git("fsck", "--strict", "--no-dangling")
     assert world.repo.fingerprint() == before
     assert not list(workspace.path.parent.glob(".aside-*"))
+
+
+def test_a_lock_that_an_orphan_takes_after_the_wait_is_waited_for(
+    world: GitWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.git.checkout.LOCK_SECONDS", 0.3)
+    workspace, waits = world.workspace(), list[Path]()
+    wait = checkout._wait_for_lock
+
+    def wait_and_let_the_orphan_begin(index: Path) -> None:
+        wait(index)
+        if not waits:
+            index.with_name(index.name + ".lock").touch()
+        waits.append(index)
+
+    monkeypatch.setattr(checkout, "_wait_for_lock", wait_and_let_the_orphan_begin)
+    workspace.reset_to(world.base.commit, base=world.base)
+    assert len(waits) == 2 and not workspace.is_dirty()

@@ -187,7 +187,10 @@ def _read_tree(project: Project, index: Path, root: Path, commit: str) -> None:
     try:
         project.git(*args, index=index, work_tree=root)
     except PhaseFailed as failed:
-        if "index" not in failed.what and "ermission" not in failed.what:
+        if _lock_of(index).exists():
+            # a git process of a killed runner began after the wait
+            _wait_for_lock(index)
+        elif "index" not in failed.what and "ermission" not in failed.what:
             raise
         # without the damaged index git compares every file again
         index.unlink(missing_ok=True)
@@ -197,7 +200,7 @@ def _read_tree(project: Project, index: Path, root: Path, commit: str) -> None:
 
 def _wait_for_lock(index: Path) -> None:
     """Wait for a git process that a killed runner left behind; a lock older than LOCK_SECONDS is removed."""
-    lock = index.with_name(index.name + ".lock")
+    lock = _lock_of(index)
     while True:
         try:
             age = time.time() - lock.stat().st_mtime
@@ -208,6 +211,10 @@ def _wait_for_lock(index: Path) -> None:
         time.sleep(0.1)
     with disk_errors(f"removing {lock}"):
         lock.unlink(missing_ok=True)
+
+
+def _lock_of(index: Path) -> Path:
+    return index.with_name(index.name + ".lock")
 
 
 def gitlinks(project: Project, index: Path) -> dict[bytes, str]:
