@@ -302,3 +302,16 @@ def test_big_repositories_commit_quickly(tmp_path: Path, hermetic: Path, files: 
     # 0.1 s on a quiet machine; the bound only has to notice that every file is read again.
     assert min(times) < 1.0, times
     shutil.rmtree(workspace.path)
+
+
+@pytest.mark.parametrize("left", [".aside-1-task/killed", ".aside-1-task-killed"], ids=["now", "an-earlier-version"])
+def test_commits_of_an_agent_that_a_killed_run_moved_aside_are_rescued(world: GitWorld, left: str) -> None:
+    workspace = world.workspace()
+    agent = UserRepo(workspace.path)
+    sha = agent.commit({"theirs.txt": "theirs\n"})
+    aside = workspace.path.parent / left / "git"
+    aside.parent.mkdir(parents=True)
+    (workspace.path / ".git").rename(aside)
+    workspace.reset_to(world.base.commit, base=world.base)
+    assert read_ref(world.project, "refs/burnish/rescue/1-task-put-right-git") == sha
+    assert not list(workspace.path.parent.glob(".aside-*"))

@@ -96,18 +96,36 @@ def _value(text: str) -> str:
     return '"' + re.sub(r'([\\"])', r"\\\1", text.replace("\n", " ")) + '"'
 
 
+def folder_aside(root: Path) -> Path:
+    """For each `.git` that was moved out of the workspace, until its commits are copied."""
+    return root.parent / f".aside-{root.name}"
+
+
+def sort_leftovers(root: Path) -> None:
+    """Remove what killed runs left beside the workspace; a `.git` that an earlier version moved there is collected."""
+    with disk_errors(f"removing what was left beside {root}"), os.scandir(root.parent) as listing:
+        for entry in listing:
+            if entry.name.startswith(f".laying-{root.name}-"):
+                remove_tree(Path(entry.path))
+            elif entry.name.startswith(f".aside-{root.name}-"):
+                folder_aside(root).mkdir(mode=0o700, exist_ok=True)
+                Path(entry.path).rename(folder_aside(root) / entry.name)
+
+
 def move_gitdir_aside(root: Path) -> list[Path]:
     """Move `.git` (directory, file or link) out of the workspace; returns all such folders, also of killed runs."""
-    here = root / ".git"
+    here, folder = root / ".git", folder_aside(root)
     if os.path.lexists(here):
         with disk_errors(f"moving {here} aside"):
-            aside = Path(tempfile.mkdtemp(dir=root.parent, prefix=f".aside-{root.name}-"))
+            folder.mkdir(mode=0o700, exist_ok=True)
+            aside = Path(tempfile.mkdtemp(dir=folder))
             if is_real_dir(here):
                 # a directory without its owner's rights can neither be moved nor read
                 here.chmod(here.lstat().st_mode | 0o700)
                 restore_owner_rights(here)
             here.rename(aside / "git")
-    return sorted(path for path in root.parent.glob(f".aside-{_glob(root.name)}-*") if is_real_dir(path))
+    # One look: the folder of a thousand workspaces takes long to list, and this is done several times in a run.
+    return sorted(path for path in folder.iterdir() if is_real_dir(path)) if is_real_dir(folder) else []
 
 
 def borrows_from(project: Project, root: Path) -> bool:
@@ -118,10 +136,6 @@ def borrows_from(project: Project, root: Path) -> bool:
     # The last parts are enough: a home that is restored elsewhere has another path.
     ours = (project.own / "lent").parts[-4:]
     return any(Path(line.strip('"')).parent.parts[-4:] == ours for line in lines)
-
-
-def _glob(name: str) -> str:
-    return re.sub(r"([\[*?])", r"[\1]", name)
 
 
 def read_tips(git_dir: Path) -> list[str]:

@@ -79,6 +79,8 @@ class KnownRefs:
     """The commit hash in each ref file that a long-running process has read, with the state of the file before it."""
 
     _commits: dict[str, tuple[FileState, str]] = field(default_factory=dict)
+    # of branches whose commit and tree could be read
+    readable_tips: Mapping[str, str] = field(default_factory=dict)
 
     def commit(self, ref: str, state: FileState) -> str | None:
         """The hash that the file contains; None if it must be read."""
@@ -119,6 +121,14 @@ def read_own_refs(project: Project, known_refs: KnownRefs | None = None) -> OwnR
     found.torn.sort()
     found.locks.sort()
     return found
+
+
+def read_branches(project: Project, known_refs: KnownRefs) -> Mapping[str, str]:
+    """The tips of burnish's loose branches."""
+    found = OwnRefFiles()
+    if _by_files(project):
+        _read_below(project, OURS[0].rstrip("/"), found, known_refs)
+    return found.tips
 
 
 def _read_below(project: Project, folder: str, found: OwnRefFiles, known_refs: KnownRefs | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from burnish.core.secrets import Secrets
@@ -82,4 +83,6 @@ def take_agent_gitdir(
             continue
         rescue_refs += [keep(project, f"{label}-git", sha) for sha in copied_commits]
         remove_tree(aside)
+    with suppress(OSError):  # without such a folder, or with one that could not be moved
+        agent_gitdir.folder_aside(root).rmdir()
     return rescue_refs[0] if rescue_refs else None

@@ -137,10 +137,9 @@ class GitWorkspace:
     def remove(self) -> None:
         """Remove the directory and its index; the branch and other refs stay."""
         with disk_errors(f"removing {self.path}"):
-            remove_tree(self.path)
-            for kind in ("aside", "laying"):
-                for leftover in self.path.parent.glob(f".{kind}-{self.path.name}-*"):
-                    remove_tree(leftover)
+            agent_gitdir.sort_leftovers(self.path)
+            for folder in (self.path, agent_gitdir.folder_aside(self.path)):
+                remove_tree(folder)
             for file in (self.project.own / "index").glob(f"{self.name}*"):
                 if file.name == self.name or file.name.startswith(f"{self.name}."):
                     file.unlink(missing_ok=True)
@@ -361,8 +360,7 @@ class GitWorkspace:
 
     def _drop_old_scratch(self) -> None:
         """Remove what killed runs left; a recent index may belong to another process."""
-        for half in self.path.parent.glob(f".laying-{self.path.name}-*"):
-            remove_tree(half)
+        agent_gitdir.sort_leftovers(self.path)
         for file in self.index.parent.glob(f"{self.name}.scratch-*"):
             with suppress(FileNotFoundError):
                 if time.time() - file.stat().st_mtime > 3600:

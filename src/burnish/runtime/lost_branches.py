@@ -16,6 +16,7 @@ from burnish.store.rows import ProjectRow, TaskBranch
 
 if TYPE_CHECKING:
     from burnish.git.project import Project
+    from burnish.git.refs import KnownRefs
     from burnish.runtime.app import App
 
 APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
@@ -25,26 +26,24 @@ def void_lost_approvals(
     home: Path,
     store: Store,
     rows: Sequence[ProjectRow],
-    readable_tips: dict[str, Mapping[str, str]] | None = None,
+    known_refs: Mapping[str, KnownRefs] | None = None,
     *,
     is_here: bool = False,
     only_shows: bool = False,
 ) -> None:
     """Void approvals of missing commits before tasks are shown.
 
-    `readable_tips`: a cache for long-running processes: the last readable tips of each project's branches. A branch
-    that did not move is not read again. `is_here`: the command was started in the repository, which is identified by
-    its path even without an id: a new clone, or one whose burnish refs were all deleted. `only_shows`: where the home
-    cannot be written, the approvals are void in the copy that this command shows. Without it, such a home is ignored.
+    `known_refs`: a cache of each project for long-running processes. A branch that did not move is not read again.
+    `is_here`: the command was started in the repository, which is identified by its path even without an id: a new
+    clone, or one whose burnish refs were all deleted. `only_shows`: where the home cannot be written, the approvals are
+    void in the copy that this command shows. Without it, such a home is ignored.
     """
     for row in rows:
         with suppress(BurnishError, OSError):
             branches = store.task_branches(row.key, APPROVED)
             if branches:
-                old_tips = readable_tips.get(row.key, {}) if readable_tips is not None else {}
-                new_tips = _void(home, store, row, branches, old_tips, is_here=is_here, only_shows=only_shows)
-                if readable_tips is not None:
-                    readable_tips[row.key] = new_tips
+                cache = known_refs.get(row.key) if known_refs else None
+                _void(home, store, row, branches, cache, is_here=is_here, only_shows=only_shows)
 
 
 def _void(
@@ -52,17 +51,17 @@ def _void(
     store: Store,
     row: ProjectRow,
     tasks: Sequence[TaskBranch],
-    old_tips: Mapping[str, str],
+    known_refs: KnownRefs | None,
     *,
     is_here: bool,
     only_shows: bool,
-) -> dict[str, str]:
-    """Void the approvals of lost branches; returns the tips of the others."""
+) -> None:
+    """Void the approvals of lost branches."""
     # Imported only if needed, so that read-only commands start fast.
     from burnish.git.discovery import discover
     from burnish.git.integrity import find_damage
     from burnish.git.project import Project as OpenedProject
-    from burnish.git.refs import read_refs
+    from burnish.git.refs import read_branches, read_refs
     from burnish.git.repository_id import read_id
 
     found = discover(row.root)
@@ -72,16 +71,19 @@ def _void(
         repository = read_id(found.common_dir)
         is_same = is_same and (repository == row.repository_id or (is_here and repository is None))
     if not is_same or not own.is_dir():
-        return {}  # moved, or replaced by another repository: its branches are unknown
+        return  # moved, or replaced by another repository: its branches are unknown
     width = max(len(task.commit) for task in tasks)
     project = OpenedProject(found.root, found.common_dir, found.git_dir, own, "sha256" if width == 64 else "sha1")
-    tips = read_refs(project, list(dict.fromkeys(f"refs/heads/{task.branch}" for task in tasks)))
+    known_tips = read_branches(project, known_refs) if known_refs else {}
+    tips = read_refs(project, list(dict.fromkeys(f"refs/heads/{task.branch}" for task in tasks)), known_tips)
+    old_tips = known_refs.readable_tips if known_refs else {}
     changed_tips = {ref: sha for ref, sha in tips.items() if sha is None or old_tips.get(ref) != sha}
     damaged_refs = find_damage(project, list(changed_tips), changed_tips) if changed_tips else {}
     for task in tasks:
         if f"refs/heads/{task.branch}" in damaged_refs:
             _void_one(home, store, row, project, task.id, only_shows=only_shows)
-    return {ref: sha for ref, sha in tips.items() if sha and ref not in damaged_refs}
+    if known_refs:
+        known_refs.readable_tips = {ref: sha for ref, sha in tips.items() if sha and ref not in damaged_refs}
 
 
 def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, number: int, *, only_shows: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -50,25 +50,27 @@ class _LookAtBranches:
     """The branches of a project as they are now, and when their commits were looked at."""
 
     names: frozenset[str]  # of burnish's branches: one that only moved is not lost
-    # None without a folder, and if it was changed so recently that a further change may not show
+    # None without a folder
     folder_state: FileState | None
+    # False if the folder was changed just before its names were listed, so that a further change may not show
+    is_settled: bool
     packed_refs_time: int
     store_version: int
     at: float
 
     @classmethod
     def now(cls, common_dir: Path, store_version: int, last: _LookAtBranches | None) -> _LookAtBranches:
-        """Lists a thousand names only if their folder was changed since the last look."""
+        """Lists a thousand names only if their folder was changed since the last look, and once more when it rests."""
         folder = common_dir / "refs/heads/burnish"
         folder_state, packed_refs_time = None, 0
         with suppress(OSError):
-            state = file_state(folder.stat())
-            folder_state = state if is_settled(state) else None
+            folder_state = file_state(folder.stat())
         with suppress(OSError):
             packed_refs_time = (common_dir / "packed-refs").stat().st_mtime_ns
-        is_listed = last is not None and folder_state is not None and last.folder_state == folder_state
+        rests = folder_state is not None and is_settled(folder_state)
+        is_listed = last is not None and last.folder_state == folder_state and last.is_settled == rests
         names = last.names if last and is_listed else _names_in(folder)
-        return cls(names, folder_state, packed_refs_time, store_version, time.monotonic())
+        return cls(names, folder_state, rests, packed_refs_time, store_version, time.monotonic())
 
     def is_current(self, now: _LookAtBranches) -> bool:
         """Branches that were only added since are not lost."""
@@ -95,9 +97,7 @@ class ProjectRegistry:
     changed: Callable[[], None] = lambda: None
     # project → the last look at its branches
     _looks: dict[str, _LookAtBranches] = field(default_factory=dict)
-    # project → where its branches pointed then
-    _tips: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    # project → the files of its refs that were read at the start of a run
+    # project → the files of its refs that were read then, or at the start of a run
     _known_refs: dict[str, KnownRefs] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -127,7 +127,8 @@ class ProjectRegistry:
         now = _LookAtBranches.now(row.common_dir, self.store.version, last)
         if last is None or not last.is_current(now):
             self._looks[row.key] = now
-            void_lost_approvals(self.home, self.store, [row], self._tips)
+            self._known_refs.setdefault(row.key, KnownRefs())
+            void_lost_approvals(self.home, self.store, [row], self._known_refs)
         else:
             self._looks[row.key] = replace(now, store_version=last.store_version, at=last.at)
 
@@ -142,7 +143,7 @@ class ProjectRegistry:
             )
         app = App.open(row.root, flags={}, store=self.store)
         app.trust = replace(app.trust, is_remote=True)
-        app.known_refs = self._known_refs.setdefault(key, KnownRefs())
+        app.known_refs = self._known_refs[key]
         return app
 
     def untrusted(self, row: ProjectRow) -> CheckoutTrust | None:
