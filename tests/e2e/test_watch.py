@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli.run import next_time
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Spec, Task
 from burnish.engine.pool import RETRY_AFTER, Watch
 from burnish.errors import BadInput
+from burnish.runtime.requests import next_time
 from burnish.store.store import Store
 from testing.attack_counts import CountAttacks
 from testing.lab import APPROVE, AUTHOR, Lab

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from burnish.core.agent import UsageLimit
 from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.store import Store
@@ -198,3 +200,27 @@ def _storm(store: Store, key: str, count: int) -> None:
     assert len(waiting) == count
     for number in waiting:
         boards.move(store, key, number, Status.CANCELLED)
+
+
+@pytest.mark.slow
+def test_auto_is_switched_on_and_off_on_the_board_and_limits_are_shown(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    store, key = open_store(lab)
+    end = (datetime.now(UTC) + timedelta(hours=3)).isoformat()
+    store.begin_usage_limit(UsageLimit("claude", end, True, "5-hour limit reached", datetime.now(UTC).isoformat()))
+    with serving(lab) as served, logged_in(opened, served) as page, logged_in(opened, served) as second:
+        live(page), live(second)
+        store.add_task(key, Spec("Add division"), max_cycles=3, auto_review=True)
+        until_in(second, 1, "backlog")
+        assert "claude's limit resets at" in second.locator("#head").inner_text()
+        page.get_by_role("switch", name="Auto").click()
+        page.locator("#auto-form [name=until]").fill("07:00")
+        page.locator("#auto-form [value=go]").click()
+        page.wait_for_selector("#auto[aria-checked=true]"), second.wait_for_selector("#auto[aria-checked=true]")
+        until_in(page, 1, "verified")
+        store.add_task(key, Spec("Added later"), max_cycles=3, auto_review=True)
+        until_in(page, 2, "verified")
+        second.get_by_role("switch", name="Auto").click()
+        page.wait_for_selector("#auto[aria-checked=false]"), page.wait_for_selector("#stop-all", state="hidden")
+        assert served.api("DELETE", "/limits/claude").json() == {"limits": []}
+        assert served.api("DELETE", "/limits/claude").status_code == 404

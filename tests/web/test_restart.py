@@ -63,6 +63,28 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
     assert json.loads((Path(lab.env["BURNISH_HOME"]) / "serve" / "runs.json").read_text()) == {}
 
 
+@pytest.mark.slow
+def test_auto_is_on_from_the_command_line_and_after_a_restart(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    with serving(lab, "--auto", "-j", "2") as served:
+        assert {"on": True, "jobs": 2}.items() <= served.of_project("GET", "/auto").json().items()
+        lab.add("Add division")
+        lab.until(lambda: lab.task(1)["status"] == "verified", 90)
+        served.kill()
+    lab.add("Add a root")
+    with serving(lab) as again:
+        assert again.of_project("GET", "/auto").json()["on"] is True
+        lab.until(lambda: lab.task(2)["status"] == "verified", 90)
+    assert set(lab.paid().values()) == {1}
+
+
+def test_auto_is_refused_at_once_outside_of_a_repository_and_without_trust(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    lab.burnish("untrust")
+    assert "is not trusted" in lab.burnish("serve", "--auto", code=4).err
+    assert "repository" in lab.burnish("-C", str(tmp_path), "serve", "--auto", code=2).err
+
+
 @pytest.mark.long
 def test_what_a_program_on_the_port_collected_while_the_server_was_down_opens_nothing(tmp_path: Path) -> None:
     """An open page reconnects to whatever listens on the port, and its cookie and key go there."""

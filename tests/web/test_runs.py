@@ -90,3 +90,42 @@ def test_a_task_is_stopped_in_the_moment_after_it_was_started(server: AtHand) ->
     assert server.registry.store.task(server.project, 1).status.value in ("backlog", "in_progress")
     # nobody has it any more
     assert server.of_project("POST", "/tasks/1/stop").status_code == 409
+
+
+def test_auto_takes_up_what_is_added_and_switched_off_lets_running_tasks_end(server: AtHand) -> None:
+    assert server.of_project("GET", "/auto").json()["on"] is False
+    answer = server.of_project("POST", "/auto", {"on": True, "jobs": 1, "until": "23:59", "budget": 5})
+    assert answer.status_code == 202
+    assert {"on": True, "jobs": 1, "budget": 5}.items() <= answer.json().items() and answer.json()["until"]
+    begun(server, 1)
+    assert "data-auto" in card(server, 2) and ">queued<" in card(server, 2)
+    # it runs all of them: neither a second one nor a run of everything beside it
+    for path, body in (("/auto", {"on": True}), ("/run", {"all": True})):
+        refused = server.of_project("POST", path, body)
+        assert refused.status_code == 409 and "Auto is on" in refused.json()["title"]
+
+    (server.lab.root / "go").touch()
+    added = server.of_project("POST", "/tasks", {"title": "Added later"}).json()["id"]
+    server.lab.until(lambda: server.registry.store.task(server.project, int(added)).status.value == "verified")
+    assert server.of_project("GET", "/auto").json()["on"] is True
+
+    (server.lab.root / "go").unlink()
+    added = server.of_project("POST", "/tasks", {"title": "Still at work"}).json()["id"]
+    begun(server, int(added))
+    assert server.of_project("POST", "/auto", {"on": False}).json()["on"] is False
+    assert server.of_project("POST", "/auto", {"on": False}).status_code == 202
+    later = server.of_project("POST", "/tasks", {"title": "Not any more"}).json()["id"]
+    assert "data-auto" not in card(server, int(later)) and ">queued<" not in card(server, int(later))
+    # a restart goes on with the task at work alone
+    (kept,) = json.loads((server.registry.home / "serve" / "runs.json").read_text()).values()
+    assert (kept["ids"], kept["watch"]) == ([int(added)], False)
+    (server.lab.root / "go").touch()
+    over(server)
+    assert server.registry.store.task(server.project, int(added)).status.value == "verified"
+    assert server.registry.store.task(server.project, int(later)).status.value == "backlog"
+
+
+@pytest.mark.parametrize("body", [{}, {"on": "maybe"}, {"on": True, "jobs": 0}, {"on": True, "until": "25:00"}])
+def test_auto_refuses_what_it_does_not_understand(server: AtHand, body: dict[str, object]) -> None:
+    assert server.of_project("POST", "/auto", body).status_code in (400, 422)
+    assert server.of_project("GET", "/auto").json()["on"] is False

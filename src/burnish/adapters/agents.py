@@ -52,6 +52,13 @@ class StopTokens:
     asked: bool = False
     tokens: dict[int, StopToken] = field(default_factory=dict)
     everything: StopToken = field(default_factory=StopToken)
+    # no further task starts; what is at work goes on to its end
+    is_draining: bool = False
+
+    @property
+    def is_closed(self) -> bool:
+        """True if no further task may start."""
+        return self.asked or self.is_draining
 
     def of(self, task_id: int) -> StopToken:
         if task_id not in self.tokens:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from burnish.cli.output import (
@@ -79,7 +77,7 @@ def run(
         raise BadInput("--detach cannot be combined with --json, --hitl-review or --dry-run.", hint="Omit one of them.")
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     from burnish import runtime
-    from burnish.runtime.requests import RunRequest
+    from burnish.runtime.requests import RunRequest, next_time
 
     if not dry_run:
         runtime.refuse_inside_phase()
@@ -98,19 +96,6 @@ def run(
     if detach:
         return _detach(app, request, until)
     return _carry_out(app, request, exit_zero=exit_zero, as_json=as_json)
-
-
-def next_time(text: str) -> datetime:
-    """The next moment at which the clock shows `HH:MM`."""
-    match = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip())
-    hour, minute = (int(match[1]), int(match[2])) if match else (99, 99)
-    if hour > 23 or minute > 59:
-        raise BadInput(f"{text!r} is not a time of day.", hint="Use HH:MM, for example --until 07:00.")
-    now = datetime.now(UTC).astimezone()
-    then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    then = then if then > now else then + timedelta(days=1)
-    # with the difference to UTC of that day
-    return then.replace(tzinfo=None).astimezone()
 
 
 def _detach(app: App, request: RunRequest, until: str | None) -> int:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 from burnish.cli.output import say, say_json, tell
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson
+from burnish.errors import BurnishError
 from burnish.proc.own_programs import own_path
 
 if TYPE_CHECKING:
+    from burnish.features.server.registry import ProjectRegistry
     from burnish.web.server import Address
     from burnish.web.sessions import LoginCodes
 
@@ -28,18 +30,28 @@ def serve(
         str | None, Option("--token-file", metavar="FILE", help="Read the token from FILE (-: standard input).")
     ] = None,
     open_browser: Annotated[bool, Option("--open", help="Open the board in the browser.")] = False,
+    auto: Annotated[
+        bool, Option("--auto", help="Run every task of the project in this folder as it becomes ready.")
+    ] = False,
+    jobs: Annotated[
+        int, Option("-j", "--jobs", min=1, max=64, metavar="N", help="With --auto: N tasks in parallel.")
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Serve the web board and the API for every project.
 
-    Tasks started on the board run in this process. The URL with its token is printed once. Ctrl-C stops the server;
+    Tasks started on the board run in this process. With --auto, Auto is on for this project; the board switches it
+    off. The URL with its token is printed once. Ctrl-C stops the server;
     interrupted tasks continue at the next start.
     """
+    from burnish.features.server.registry import ProjectRegistry
     from burnish.runtime import refuse_inside_phase
     from burnish.web.server import serve as serve_until_stopped
     from burnish.web.server import token_files
 
     refuse_inside_phase()
+    key = _checked_project(jobs) if auto else ""
+    registry = ProjectRegistry.here()
 
     def ready(address: Address, codes: LoginCodes) -> None:
         if as_json:
@@ -49,12 +61,41 @@ def serve(
         sys.stdout.flush()  # a file or a pipe gets it now, not when the server ends
         if not as_json:
             tell("Anyone with this URL has full access. Ctrl-C stops the server.")
+        if key:
+            _switch_auto_on(registry, key, jobs)
         if open_browser:
             _open(address.with_code(codes.issue()))
 
     token = _token(host, token_file)
-    serve_until_stopped(host, port, token=token, ready=ready, token_files=token_files(token_file))
+    serve_until_stopped(host, port, token=token, ready=ready, token_files=token_files(token_file), registry=registry)
     tell("Stopped. Interrupted tasks continue with the next `burnish serve` or `burnish run`.")
+
+
+def _checked_project(jobs: int) -> str:
+    """The project of the current directory; refuses now what Auto would refuse."""
+    from burnish.cli.session import open_app
+    from burnish.features.run.run import check
+    from burnish.runtime.requests import RunRequest
+
+    app = open_app()
+    try:
+        check(app, RunRequest(watch=True, jobs=jobs))
+        return app.key
+    finally:
+        app.store.close()
+
+
+def _switch_auto_on(registry: ProjectRegistry, key: str, jobs: int) -> None:
+    """Auto may be on since the last start, with options of its own."""
+    from burnish.runtime.requests import RunRequest
+
+    if registry.runs.auto(key):
+        tell("Auto is on since the last start, with the options from then.")
+        return
+    try:
+        registry.begin(registry.open(key), RunRequest(watch=True, jobs=jobs))
+    except BurnishError as error:
+        tell(f"Auto could not be switched on: {error.what} {error.hint}".rstrip())
 
 
 def _token(host: str, file: str | None) -> str:

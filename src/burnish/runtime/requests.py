@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from burnish.core.task import Task
+from burnish.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +67,16 @@ class RunReport:
     untested: frozenset[int] = frozenset()
     # for --dry-run: what would be run, in order
     planned: tuple[Task, ...] = ()
+
+
+def next_time(text: str) -> datetime:
+    """The next moment at which the clock shows `HH:MM`."""
+    match = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip())
+    hour, minute = (int(match[1]), int(match[2])) if match else (99, 99)
+    if hour > 23 or minute > 59:
+        raise BadInput(f"{text!r} is not a time of day.", hint="Use HH:MM, for example 07:00.")
+    now = datetime.now(UTC).astimezone()
+    then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    then = then if then > now else then + timedelta(days=1)
+    # with the difference to UTC of that day
+    return then.replace(tzinfo=None).astimezone()

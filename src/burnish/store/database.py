@@ -18,7 +18,7 @@ from pathlib import Path
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
 from burnish.store.migrate import migrate_database
-from burnish.store.trouble import FULL, HomeNotWritable, database_errors, disk_full, is_obstacle
+from burnish.store.trouble import FULL, HomeNotWritable, database_errors, disk_full, has_no_room, is_obstacle
 
 BUSY_SECONDS = 30.0
 # commands that only read wait less: they use a copy in memory then
@@ -64,6 +64,8 @@ class Database:
                 raise _no_access(home, _why_no_access(home))
             if not path.exists():
                 return cls.open(home, create=True)
+            if has_no_room(home):
+                raise disk_full(path)
             database = cls(path, busy_seconds=READER_BUSY_SECONDS)
             database._connection()
         except BurnishError as error:

@@ -101,7 +101,7 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     request = _at_gate(app, request, deps, stops)
     # without ids and without --all: the next ready task, one
     most = None if request.everything or request.ids or request.watch else 1
-    pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked, out=stops.stopped)
+    pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.is_closed, out=stops.stopped)
     if request.watch:
         is_trusted = _StandingTrust(app, deps.progress.note).holds
         pool.watch = Watch(partial(_retry, app, deps), is_trusted, readmit=stops.forget)
@@ -173,7 +173,7 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
     if request.ids:
         return tasks
     # a list reads the heads of the specs alone
-    return [app.store.task(app.key, t.id) for t in (tasks if request.everything else tasks[:1])]
+    return [app.store.task(app.key, t.id) for t in (tasks if request.everything or request.watch else tasks[:1])]
 
 
 def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:

@@ -8,7 +8,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -74,14 +74,21 @@ class BackgroundRun:
 
     def wants(self, task: Task) -> bool:
         """True if this run will start the task later."""
-        if task.project != self.app.key or self.stops.asked or task.id in self.stops.tokens:
+        if task.project != self.app.key or self.stops.is_closed or task.id in self.stops.tokens:
             return False
         is_named = task.id in self.request.ids and task.status in UNDER_WAY
-        anyway = self.request.everything or task.id in self.request.ids
+        anyway = self.request.everything or self.request.watch or task.id in self.request.ids
         return is_named or (anyway and (task.status is Status.BACKLOG or was_cut(task)))
 
     def has(self, task: Task) -> bool:
         return task.project == self.app.key and (task.id in self.stops.tokens or self.wants(task))
+
+    def to_resume(self) -> RunRequest:
+        """What the next server goes on with: of a run that takes up nothing more, the tasks at work."""
+        if not self.stops.is_draining:
+            return self.request
+        tasks = self.app.store.tasks(self.app.key, ids=sorted(self.stops.tokens), statuses=UNDER_WAY, brief=True)
+        return replace(self.request, ids=tuple(task.id for task in tasks), everything=False, watch=False)
 
 
 class BackgroundRuns:
@@ -113,6 +120,19 @@ class BackgroundRuns:
             if not self._closing:
                 self._keep()
         return bool(mine)
+
+    def auto(self, key: str) -> BackgroundRun | None:
+        """The run that takes up every task of the project as it becomes ready; None if Auto is off."""
+        return next((run for run in self.active(key) if run.request.watch and not run.stops.is_closed), None)
+
+    def end_auto(self, key: str) -> None:
+        """Switch Auto off: no further task starts; what is at work goes on to its end."""
+        run = self.auto(key)
+        if run is not None:
+            run.stops.is_draining = True
+            with self._guard:
+                self._keep()
+            self._changed()
 
     def stop_all(self, key: str) -> list[str]:
         """Every run of a project: what is at work is ended, what is queued is not begun."""
@@ -177,6 +197,10 @@ class BackgroundRuns:
                     f"Task {number} is queued already: it starts when it is its turn.",
                     hint="Take it out of the queue (stop it) to have it run in another way.",
                 )
+        if (request.watch or request.everything) and self.auto(app.key):
+            raise Refused(
+                "Auto is on: it runs every task that is ready.", hint="Switch Auto off to run them otherwise."
+            )
         if request.everything and any(r.request.everything and not r.stops.asked for r in self.active(app.key)):
             raise Refused("All that is ready is being run already.", hint="Stop that run to begin another one.")
 
@@ -226,7 +250,7 @@ class BackgroundRuns:
 
     def _keep(self) -> None:
         entries = {
-            run.id: {"project": run.app.key, "out": sorted(run.stops.stopped()), **asdict(run.request)}
+            run.id: {"project": run.app.key, "out": sorted(run.stops.stopped()), **asdict(run.to_resume())}
             for run in self._runs.values()
         }
         keep(self._file, json.dumps(entries))

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from burnish.adapters.task_locks import is_runner_dead
+from burnish.core.agent import UsageLimit
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, NotFound
 from burnish.features.run.run import run_tasks
@@ -187,6 +188,11 @@ class ProjectRegistry:
     def notices(self) -> list[Notice]:
         """The notes of runs for the user, oldest first."""
         return self.runs.notices()
+
+    def limits(self) -> list[UsageLimit]:
+        """Logins whose plan is used up now."""
+        now = datetime.now(UTC)
+        return [one for one in self.store.usage_limits() if one.end > now]
 
     def close(self) -> None:
         self.runs.close()

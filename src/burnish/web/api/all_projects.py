@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 
 from burnish import __version__
+from burnish.errors import NotFound
 from burnish.features.projects.projects import forget, list_projects
 from burnish.features.server.registry import ProjectRegistry
 from burnish.views.filters import pick, search
@@ -48,7 +49,24 @@ class RunOut(ApiModel):
     """Ids of the request."""
     all: bool
     """True: all tasks that are or become ready. Without `ids` and with `all` false: the next ready task."""
+    auto: bool
+    """True: also tasks that are added, unblocked or answered later."""
     since: str
+
+
+class LimitOut(ApiModel):
+    login: str
+    until: str
+    is_known: bool
+    """False: the program did not say when the limit ends; it is tried again then."""
+    message: str
+    since: str
+
+
+class LimitsOut(ApiModel):
+    """Logins whose plan is used up; their tasks wait until then."""
+
+    limits: list[LimitOut]
 
 
 class ServerOut(ApiModel):
@@ -94,6 +112,25 @@ def inbox(registry: RegistryDep) -> dict[str, Any]:
     return inbox_of(registry, registry.projects())
 
 
+@router.get("/limits", response_model=LimitsOut)
+def limits(registry: RegistryDep) -> dict[str, Any]:
+    """Like `burnish limits --json`."""
+    return _limits(registry)
+
+
+@router.delete("/limits/{login}", response_model=LimitsOut)
+def clear_limit(registry: RegistryDep, login: Annotated[str, Path(max_length=200)]) -> dict[str, Any]:
+    """Like `burnish limits --clear LOGIN`: use it again at once; waiting tasks continue."""
+    if not registry.store.end_usage_limit(login):
+        raise NotFound(f"There is no usage limit of {login!r}.", hint="GET /api/v1/limits lists them.")
+    return _limits(registry)
+
+
+def _limits(registry: ProjectRegistry) -> dict[str, Any]:
+    keys = LimitOut.model_fields
+    return {"limits": [{key: getattr(one, key) for key in keys} for one in registry.limits()]}
+
+
 @router.get("/server", response_model=ServerOut)
 def server(registry: RegistryDep) -> dict[str, Any]:
     """Version and active runs of this server."""
@@ -108,7 +145,8 @@ def _runs(registry: ProjectRegistry) -> list[dict[str, Any]]:
             "id": run.id,
             "project": run.app.key,
             "ids": [str(number) for number in run.request.ids],
-            "all": run.request.everything,
+            "all": run.request.everything or run.request.watch,
+            "auto": run.request.watch and not run.stops.is_closed,
             "since": run.since,
         }
         for run in registry.runs.active()

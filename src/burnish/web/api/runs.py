@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -13,9 +14,9 @@ from burnish.features.decide import decisions as people
 from burnish.features.server.registry import ProjectRegistry
 from burnish.features.tasks.edit import cancel_task, retry_task, review_again
 from burnish.runtime.app import App
-from burnish.runtime.requests import RunRequest
+from burnish.runtime.requests import RunRequest, next_time
 from burnish.views.status import task_json
-from burnish.web.api.schemas import Body, PlannedOut, StoppedOut, TaskOut, TaskRef, Text, example
+from burnish.web.api.schemas import AutoOut, Body, PlannedOut, StoppedOut, TaskOut, TaskRef, Text, example
 from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber, Via
 from burnish.web.problems import PROBLEMS
 
@@ -44,6 +45,18 @@ class RunManyBody(RunBody):
     all: bool = False
     jobs: Annotated[int, Field(ge=1, le=64)] = 1
     dry_run: bool = False
+
+
+class AutoBody(Body):
+    model_config = example(on=True, jobs=2, until="07:00", budget=20)
+
+    on: bool
+    jobs: Annotated[int, Field(ge=1, le=64)] = 1
+    """Number of tasks in parallel."""
+    until: Annotated[str, Field(max_length=5)] | None = None
+    """Stop at this time of day (HH:MM, in the server's time zone)."""
+    budget: Dollars | None = None
+    """Maximum cost in dollars."""
 
 
 class RetryBody(Body):
@@ -90,6 +103,34 @@ def run(
     )
     tasks = registry.begin(app, request)
     return {"planned": [str(task.id) for task in tasks]}
+
+
+@router.get("/auto", response_model=AutoOut)
+def auto(registry: RegistryDep, project: ProjectDep) -> dict[str, Any]:
+    """Whether this server runs every task of the project as it becomes ready, and with which options."""
+    return auto_json(registry, project.key)
+
+
+@router.post("/auto", status_code=202, response_model=AutoOut)
+def switch_auto(registry: RegistryDep, app: AppDep, body: AutoBody) -> dict[str, Any]:
+    """Switch Auto on (like `burnish run --watch` in this server, also after a restart) or off.
+
+    Off: no further task starts; running tasks continue to their end.
+    """
+    if body.on:
+        until = next_time(body.until).timestamp() if body.until else None
+        registry.begin(app, RunRequest(watch=True, jobs=body.jobs, until=until, budget=body.budget))
+    else:
+        registry.runs.end_auto(app.key)
+    return auto_json(registry, app.key)
+
+
+def auto_json(registry: ProjectRegistry, key: str) -> dict[str, Any]:
+    run = registry.runs.auto(key)
+    if run is None:
+        return {"on": False}
+    until = datetime.fromtimestamp(run.request.until, UTC).isoformat() if run.request.until else None
+    return {"on": True, "jobs": run.request.jobs, "until": until, "budget": run.request.budget}
 
 
 @router.post("/stop", status_code=202, response_model=StoppedOut)

@@ -236,6 +236,15 @@ class PlannedOut(ApiModel):
     planned: list[str]
 
 
+class AutoOut(ApiModel):
+    """Whether every task of the project is run as it becomes ready; the options only if it is on."""
+
+    on: bool
+    jobs: int | None = None
+    until: str | None = None
+    budget: float | None = None
+
+
 class StoppedOut(ApiModel):
     """Ids of the runs that are being stopped; `GET /api/v1/server` lists the active ones."""
 

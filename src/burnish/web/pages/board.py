@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -37,7 +38,7 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
         view=view,
         since=since,
         acts=_ACTS,
-        runs=_runs(registry, project.key),
+        **_runs(registry, project.key),
     )
 
 
@@ -53,7 +54,7 @@ def cards(registry: RegistryDep, project: ProjectDep, ids: Ids = "", around: boo
         head=head_of(tasks, holders, waiting),
         cards=cards_of(tasks, holders, sorted(shown_ids), waiting),
         project=project,
-        runs=_runs(registry, project.key),
+        **_runs(registry, project.key),
         notices=[notice for notice in registry.notices() if notice.project in (project.key, "")][-5:],
     )
 
@@ -95,8 +96,13 @@ def _form(registry: ProjectRegistry, key: str, task: Task | None) -> Response:
     )
 
 
-def _runs(registry: ProjectRegistry, key: str) -> list[str]:
-    return [run.id for run in registry.runs.active(key)]
+def _runs(registry: ProjectRegistry, key: str) -> dict[str, Any]:
+    """What the head of the board shows about runs."""
+    return {
+        "runs": [run.id for run in registry.runs.active(key)],
+        "auto": registry.runs.auto(key) is not None,
+        "limits": [(limit.words(datetime.now(UTC).astimezone()), limit.message) for limit in registry.limits()],
+    }
 
 
 def _agents(registry: ProjectRegistry, key: str) -> list[str]:

@@ -3,6 +3,7 @@ import { api, attempt, fragment, sure, toast } from "./burnish.js";
 
 const dialog = document.getElementById("form");
 const runDialog = document.getElementById("run-form");
+const autoDialog = document.getElementById("auto-form");
 let project, look, lookAtHead;
 
 export function startForms(given) {
@@ -15,6 +16,8 @@ export function startForms(given) {
     runDialog.showModal();
   });
   runDialog.addEventListener("close", runAll);
+  document.getElementById("auto").addEventListener("click", switchAuto);
+  autoDialog.addEventListener("close", startAuto);
   document.getElementById("stop-all").addEventListener("click", stopAll);
   dialog.addEventListener("submit", send);
   dialog.addEventListener("change", (event) => event.target.name === "type" && hideFields());
@@ -128,4 +131,31 @@ async function runAll() {
     toast(planned.length === 1 ? "1 task started." : `${planned.length} tasks started, ${options.jobs} in parallel.`);
     look(...planned);
   });
+}
+
+/** Asks for the options before Auto is switched on; switching it off ends nothing that is at work. */
+async function switchAuto(event) {
+  if (event.currentTarget.getAttribute("aria-checked") !== "true") {
+    autoDialog.returnValue = "";
+    autoDialog.showModal();
+    return;
+  }
+  await attempt(async () => {
+    await api("POST", `/projects/${project}/auto`, { on: false });
+    toast("Auto is off. Running tasks continue to their end.");
+  });
+  lookAtHead();
+}
+
+async function startAuto() {
+  if (autoDialog.returnValue !== "go") return;
+  const form = autoDialog.querySelector("form");
+  const options = { on: true, jobs: Number(form.jobs.value) || 1 };
+  if (form.budget.value) options.budget = Number(form.budget.value);
+  if (form.until.value) options.until = form.until.value;
+  await attempt(async () => {
+    await api("POST", `/projects/${project}/auto`, options);
+    toast(form.until.value ? `Auto is on until ${form.until.value}.` : "Auto is on.");
+  });
+  lookAtHead();
 }

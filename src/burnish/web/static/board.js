@@ -141,6 +141,7 @@ export function refresh() {
   const run = document.getElementById("run-all");
   run.querySelector(".number").textContent = Number(head.dataset.ready) ? `(${head.dataset.ready})` : "";
   run.disabled = !Number(head.dataset.ready);
+  document.getElementById("auto").setAttribute("aria-checked", String("auto" in head.dataset));
   document.getElementById("stop-all").hidden = !head.dataset.runs;
   document.getElementById("welcome").hidden = Boolean(board.querySelector(".card"));
 }
