@@ -33,9 +33,11 @@ _ESCAPED_SHAPELESS = (
 )
 _JOINED = re.compile(rf"{_CODES.pattern}|{_CONTROLS}|{_ESCAPED_CONTROLS}|{_ESCAPED_SHAPELESS}|\r(?!\n)")
 _ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
-# The short escapes of JSON strings. `C:\\new` has one too, so only what is unmistakable is looked for across them.
-_SHORT = re.compile(rf"{_JOINED.pattern}|\\+[bfnrt]")
-_HAS_SHORT = re.compile(r"\\[bfnrt]")
+# The short escapes of strings in JSON, Python, C and shells. `C:\\new` has one too, so only what is unmistakable is
+# looked for across them.
+_SHORT_ESCAPE = r"\\+(?:[abefnrtv]|x[0-9a-fA-F]{2}|u000[9aAdD]|[01]?[0-7]{1,2})"
+_SHORT = re.compile(rf"{_JOINED.pattern}|{_SHORT_ESCAPE}")
+_HAS_SHORT = re.compile(_SHORT_ESCAPE)
 _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
           "\x1b", "\x9b", "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\u2061", "\u2062",
           "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
@@ -51,7 +53,7 @@ _RARE = re.compile(
 # Signs and letters as addresses and JSON may write them: each match is one character.
 _MORE = "%[89abAB][0-9a-fA-F]"
 _ASCII_ESCAPE = re.compile(
-    rf"((?:%[2-7]|%[cCdD][0-9a-fA-F]%[89abAB]|%[eE][0-9a-fA-F]{_MORE}%[89abAB]"
+    rf"((?:%[0-7]|%[cCdD][0-9a-fA-F]%[89abAB]|%[eE][0-9a-fA-F]{_MORE}%[89abAB]"
     rf"|%[fF][0-7]{_MORE}{_MORE}%[89abAB])[0-9a-fA-F])"
     r"|\\+u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})|\\+(/)"
 )
@@ -59,12 +61,16 @@ _ASCII_ESCAPE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PlainText:
-    """`text` has no codes; `starts` and `origins` pair positions in it with positions in `original`."""
+    """`text` has no codes; `starts` and `origins` pair positions in it with positions in `original`.
+
+    `edges` are the positions in `text` where a code was: words that a code divides are two words for a reader.
+    """
 
     original: str
     text: str
     starts: tuple[int, ...]
     origins: tuple[int, ...]
+    edges: tuple[int, ...] = ()
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The part of the original that holds text[start:end], with the codes inside it."""
@@ -117,7 +123,7 @@ def _without(text: str, codes: re.Pattern[str]) -> PlainText | None:
     starts.append(length)
     origins.append(at)
     pieces.append(text[at:])
-    return PlainText(text, "".join(pieces), tuple(starts), tuple(origins))
+    return PlainText(text, "".join(pieces), tuple(starts), tuple(origins), edges=tuple(starts))
 
 
 def with_ascii_unescaped(text: str) -> PlainText | None:

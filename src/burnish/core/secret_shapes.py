@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from urllib.parse import unquote
@@ -66,9 +67,33 @@ class Shape:
     decode: Callable[[str], str] = str
     shortest: int = 0
 
-    def hits(self, text: str) -> Iterator[re.Match[str]]:
-        if self._is_possible(text):
+    def hits(self, text: str, edges: Sequence[int] = ()) -> Iterator[re.Match[str]]:
+        """`edges`: further positions at which a word may begin and end, in ascending order."""
+        if not self._is_possible(text):
+            return
+        if edges and self.whole:
+            yield from self._hits_at_edges(text, edges)
+        else:
             yield from (hit for hit in compiled(self).finditer(text) if self._counts(hit))
+
+    def _hits_at_edges(self, text: str, edges: Sequence[int]) -> Iterator[re.Match[str]]:
+        at = 0
+        while found := _with_any_end(self).search(text, at):
+            hit = self._whole_word(found, edges)
+            if hit and self._counts(hit, edges):
+                yield hit
+                at = hit.end()
+            else:
+                at = found.start() + 1
+
+    def _whole_word(self, found: re.Match[str], edges: Sequence[int]) -> re.Match[str] | None:
+        """The longest secret from there on that ends where a word does."""
+        text, start = found.string, found.start()
+        if whole := compiled(self).match(text, start):
+            return whole
+        ends = edges[bisect_right(edges, start) : bisect_right(edges, found.end())]
+        cut = (_with_any_end(self).fullmatch(text, start, end) for end in reversed(ends))
+        return next((hit for hit in cut if hit), None)
 
     def sub(self, text: str, replacement: Callable[[re.Match[str]], str]) -> str:
         if not self._is_possible(text):
@@ -80,15 +105,23 @@ class Shape:
             not self.part or _pattern(self.part).search(text) is not None
         )
 
-    def _counts(self, hit: re.Match[str]) -> bool:
+    def _counts(self, hit: re.Match[str], edges: Sequence[int] = ()) -> bool:
         # looked at here, not by the pattern: one that begins with a literal is found much faster
-        before = hit.string[hit.start() - 1 : hit.start()]
-        if self.whole and before and (before.isalnum() or (self.strict and _IN_WORD.match(before))):
+        start = hit.start()
+        before = hit.string[start - 1 : start]
+        in_word = before and (before.isalnum() or (self.strict and _IN_WORD.match(before)))
+        if self.whole and in_word and not _is_in(edges, start):
             return False
         value = self.decode(hit["secret"])
         if self.shortest and len(value) < self.shortest:
             return False
         return not (is_stand_in(value) or (self.strict and (_MADE_UP.search(value) or value.isalpha())))
+
+
+def _is_in(positions: Sequence[int], position: int) -> bool:
+    """In ascending order."""
+    at = bisect_left(positions, position)
+    return at < len(positions) and positions[at] == position
 
 
 _pattern = cache(re.compile)
@@ -101,6 +134,11 @@ def compiled(shape: Shape) -> re.Pattern[str]:
     # a path, an address or base64 may go on behind a token: only letters and digits would be a part of it
     end = _IN_WORD.pattern if shape.strict else "[A-Za-z0-9]"
     return re.compile(rf"(?P<secret>{shape.pattern})(?!{end})")
+
+
+@cache
+def _with_any_end(shape: Shape) -> re.Pattern[str]:
+    return re.compile(rf"(?P<secret>{shape.pattern})")
 
 
 def _claims(token: str) -> str:
@@ -163,13 +201,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("SendGrid key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
     Shape("Twilio key", ("SK",), r"SK[0-9a-f]{32}", strict=True),
     # the word `key` of the prefix would make it a made-up one
-    Shape(
-        "Mailgun key",
-        ("key-",),
-        rf"(?<!{_IN_WORD.pattern})key-(?P<secret>[0-9a-f]{{32}})(?!{_IN_WORD.pattern})",
-        whole=False,
-        strict=True,
-    ),
+    Shape("Mailgun key", ("key-",), r"key-[0-9a-f]{32}", strict=True, decode=lambda key: key.removeprefix("key-")),
     Shape("Mailchimp key", ("-us",), r"[0-9a-f]{32}-us\d{1,2}", strict=True),
     Shape("Square token", ("sq0",), r"sq0(?:atp|csp)-[A-Za-z0-9_-]{22,43}"),
     Shape("Shopify token", ("shp",), r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
@@ -186,18 +218,25 @@ SHAPES: tuple[Shape, ...] = (
         whole=False,
     ),
     Shape("age key", ("AGE-SECRET-KEY-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    Shape("JWT", ("eyJ",), r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}", decode=_claims),
+    # limited: a megabyte of `eyJ` would be read to its end from each of its letters
+    Shape(
+        "JWT",
+        ("eyJ",),
+        r"eyJ[A-Za-z0-9_-]{10,4000}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{20,}",
+        part=r"\.eyJ[A-Za-z0-9_-]{10,}+\.",
+        decode=_claims,
+    ),
     Shape(
         "bearer token",
         ("earer ",),
-        r"\b[Bb]earer +(?P<secret>(?=[A-Za-z._~+/-]{0,80}\d)[A-Za-z0-9._~+/-]{20,}={0,2})",
+        r"[Bb]earer +(?P<secret>(?=[A-Za-z._~+/-]{0,80}\d)[A-Za-z0-9._~+/-]{20,}={0,2})",
         whole=False,
         strict=True,
     ),
     Shape(
         "password in an address",
         ("://",),
-        rf"\b[a-z][a-z0-9+.-]{{1,20}}://{_ADDRESS}{{0,80}}:(?P<secret>{_ADDRESS}{{6,120}})@[\w\[]",
+        rf"(?<=[a-z0-9+.-])://{_ADDRESS}{{0,80}}:(?P<secret>{_ADDRESS}{{6,120}})@[\w\[]",
         whole=False,
         strict=True,
         decode=unquote,

@@ -83,7 +83,7 @@ class Secrets:
             plain = reading(text)
             if plain is None:
                 continue
-            for start, end, kind in sorted(self._hits(plain.text), reverse=True):
+            for start, end, kind in sorted(self._hits(plain.text, plain.edges), reverse=True):
                 begin, stop = plain.span(start, end)
                 text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
         return self._redact_escaped(text)
@@ -97,23 +97,23 @@ class Secrets:
         return text
 
     def _escaped_spans(self, plain: PlainText) -> list[tuple[int, int, str]]:
-        """Known values and shapes only. What has no escape inside of it is found in the text itself."""
-        hits = ((start, end, kind) for start, end, kind in self._hits(plain.text) if kind != ASSIGNED)
-        spans = ((*plain.span(start, end), end - start, kind) for start, end, kind in hits)
-        return sorted((begin, stop, kind) for begin, stop, length, kind in spans if stop - begin > length)
+        """Known values and shapes only: `password:\\nnext line` assigns nothing."""
+        hits = ((start, end, kind) for start, end, kind in self._hits(plain.text, plain.edges) if kind != ASSIGNED)
+        return sorted((*plain.span(start, end), kind) for start, end, kind in hits)
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Start, end and kind of every secret, in the order of the text."""
         found = sorted(self._hits(text))
         for plain in plain_texts(text):
-            for start, end, kind in sorted(self._hits(plain.text)):
+            for start, end, kind in sorted(self._hits(plain.text, plain.edges)):
                 begin, stop = plain.span(start, end)
                 if not any(first < stop and begin < last for first, last, _ in found):
                     found.append((begin, stop, kind))
-        unescaped_text = with_ascii_unescaped(text)
-        for begin, stop, kind in self._escaped_spans(unescaped_text) if unescaped_text else ():
-            if not any(first < stop and begin < last for first, last, _ in found):
-                found.append((begin, stop, kind))
+        for reading in (without_short_escapes, with_ascii_unescaped):
+            plain_text = reading(text)
+            for begin, stop, kind in self._escaped_spans(plain_text) if plain_text else ():
+                if not any(first < stop and begin < last for first, last, _ in found):
+                    found.append((begin, stop, kind))
         return sorted(found)
 
     def find(self, text: str) -> list[Leak]:
@@ -139,19 +139,19 @@ class Secrets:
         kinds |= {shape.kind for shape in SHAPES if not shape.strict for _ in shape.hits(rows)}
         return [Leak(1, kind) for kind in sorted(kinds)]
 
-    def _hits(self, text: str) -> Iterator[tuple[int, int, str]]:
+    def _hits(self, text: str, edges: Sequence[int] = ()) -> Iterator[tuple[int, int, str]]:
         """Start, end and kind of secrets that do not overlap."""
         earlier_hits: list[tuple[int, int]] = []
-        for start, end, kind in self._all_hits(text):
+        for start, end, kind in self._all_hits(text, edges):
             if not any(a < end and start < b for a, b in earlier_hits):
                 earlier_hits.append((start, end))
                 yield start, end, kind
 
-    def _all_hits(self, text: str) -> Iterator[tuple[int, int, str]]:
+    def _all_hits(self, text: str, edges: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         if self._values:
             yield from ((*hit.span(), self.kinds[hit[0]]) for hit in self._values.finditer(text))
         for shape in possible_shapes(text):
-            yield from ((*hit.span("secret"), shape.kind) for hit in shape.hits(text))
+            yield from ((*hit.span("secret"), shape.kind) for hit in shape.hits(text, edges))
         yield from ((start, end, ASSIGNED) for start, end in assignments(text))
 
     def clean(self, value: Any) -> Any:
