@@ -14,6 +14,8 @@ _ESCAPES = re.compile(
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff]"
 )
+# All that `clean_text` leaves out, in one pattern: redaction searches the text that is left.
+LEFT_OUT = re.compile(f"{_ESCAPES.pattern}|{_CONTROLS.pattern}")
 
 
 def clean_text(text: str) -> str:

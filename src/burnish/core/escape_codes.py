@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from burnish.sanitize import LEFT_OUT
+
 # As the terminal gets it, and as JSON, Python, C and shells write it down.
 _ESC = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e(?=\[)))"
 _CODES = re.compile(
@@ -43,6 +45,7 @@ _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
           "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
 
 _ESCAPES = re.compile(rf"{_ESC}|\x9b|\\+u009[bB]")
+_BEGINS_SEQUENCE = re.compile("[\x1b\x90\x98\x9b\x9d-\x9f]")
 _BARE = re.compile(rf"{_CONTROLS}|{_ESCAPED_CONTROLS}")
 _RARE = re.compile(
     rf"{_CONTROLS}|u00[01789][0-9a-fA-F]|{_ESCAPED_SHAPELESS}"
@@ -161,5 +164,15 @@ def _without_controls(text: str) -> PlainText | None:
     return _without(text, _BARE) if _ESCAPES.search(text) else None
 
 
+def _as_cleaned(text: str) -> PlainText | None:
+    """As `clean_text` shows it, which also leaves out sequences without an end and those of any length."""
+    return _without(text, LEFT_OUT) if _BEGINS_SEQUENCE.search(text) else None
+
+
 # The ways in which a text may be shown; a caller that changes the text between two of them reads it again.
-READINGS: tuple[Callable[[str], PlainText | None], ...] = (without_codes, _with_letters_erased, _without_controls)
+READINGS: tuple[Callable[[str], PlainText | None], ...] = (
+    without_codes,
+    _with_letters_erased,
+    _without_controls,
+    _as_cleaned,
+)

@@ -15,7 +15,6 @@ from burnish.core.escape_codes import (
     PlainText,
     plain_texts,
     with_ascii_unescaped,
-    without_codes,
     without_short_escapes,
 )
 from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments, possible_shapes
@@ -231,16 +230,17 @@ class LineFilter:
 
     def __call__(self, line: str) -> str | None:
         """The line as it may be shown; None for the lines inside of a key."""
-        plain = without_codes(line)
-        text = plain.text if plain else line
+        texts = [line, *(plain.text for plain in plain_texts(line))]
         if self.inside:
-            self.inside = KEY_END.search(text) is None and KEY_LINE.fullmatch(text) is not None
-            if self.inside or KEY_END.search(text):
+            is_end = any(KEY_END.search(text) for text in texts)
+            self.inside = not is_end and any(KEY_LINE.fullmatch(text) for text in texts)
+            if self.inside or is_end:
                 return None
-        begin = KEY_BEGIN.search(text)
-        if begin and not text[begin.end() :].strip("\\nr\"', \t\r"):
-            self.inside = True
-            return self.secrets.redact(text[: begin.start()]) + mark("private key")
+        for text in texts:
+            begin = KEY_BEGIN.search(text)
+            if begin and not text[begin.end() :].strip("\\nr\"', \t\r"):
+                self.inside = True
+                return self.secrets.redact(text[: begin.start()]) + mark("private key")
         return self.secrets.redact(line)
 
 

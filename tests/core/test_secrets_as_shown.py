@@ -1,0 +1,57 @@
+"""A secret is not shown by what `clean_text` leaves out: any sequence of controls may be inside of it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from burnish.core.secrets import LineFilter, Secrets
+from burnish.sanitize import clean_text
+from testing.attack_counts import CountAttacks
+from testing.known_secrets import KEY, KNOWN
+
+VALUE = "Zk8Jx2mQ9vR4tB7nWq3L"
+SECRETS = Secrets.of({"DB_PASSWORD": VALUE})
+CUTS = {
+    "command with an 8-bit end": "\x1b]0;x\x9c",
+    "8-bit command": "\x9d0;x\x07",
+    "8-bit command and end": "\x9d0;x\x9c",
+    "long command": f"\x1b]{'x' * 2500}\x07",
+    "command that another sequence ends": "\x1b]0;x\x1b[m",
+    "string that another sequence ends": "\x1bPq\x1b[m",
+    "sequence without an end": "\x1b[31\x00",
+    "8-bit sequence without an end": "\x9b31\x01",
+    "escape without an end": "\x1b \x00",
+    "sequence in a sequence": "\x1b[3\x1b[0m",
+    "sequence with a zero width": "\x1b[3\u200b",
+}
+PIECES = (*"\x1b[]\x9b\x9d\x90\x9803m;\x07\x9c\\\x00\u200b #Px?\x08\u202e", "\x1b[", "\x1b]", "\x1b(", "\x1b[0m")
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("secret", [VALUE, KNOWN["GitHub"], KNOWN["AWS"]])
+def test_a_sequence_that_is_left_out_does_not_hide_a_secret(cut: str, secret: str) -> None:
+    for at in (1, 4, len(secret) - 1):
+        shown = clean_text(SECRETS.redact(f"see {secret[:at]}{CUTS[cut]}{secret[at:]} end"))
+        assert secret not in shown and "[secret: " in shown, shown
+        assert shown.startswith("see ") and shown.endswith(" end")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_generated_sequences_do_not_hide_a_secret(seed: int, count_attacks: CountAttacks) -> None:
+    chance = random.Random(seed)
+    cuts = ["".join(chance.choices(PIECES, k=chance.randint(1, 7))) for _ in range(4000)]
+    texts = [f"see {VALUE[:at]}{cut}{VALUE[at:]} end" for cut in cuts for at in (3, 12)]
+    tries = [text for text in texts if VALUE in clean_text(text)]
+    shown = [text for text in tries if VALUE in clean_text(SECRETS.redact(text))]
+    count_attacks("show a secret by what is left out of a text", len(tries), len(shown))
+    assert len(tries) > 500 and shown == []
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_lines_of_a_private_key_are_not_shown_one_by_one(cut: str) -> None:
+    lines = [f"{line[:9]}{CUTS[cut]}{line[9:]}" for line in KEY.splitlines()]
+    keep = LineFilter(Secrets())
+    shown = [clean_text(text) for line in lines if (text := keep(line)) is not None]
+    assert shown == ["[secret: private key removed]"]
