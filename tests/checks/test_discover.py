@@ -159,6 +159,42 @@ def test_a_part_is_checked_with_one_that_its_sources_name_without_declaring_it(f
     assert all("app/**" not in one for one in found.values() if one[:1] == ("lib/**",))
 
 
+ROOT_IN_PYTHON = "ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"app/e2e.test.js": 'const root = path.resolve(__dirname, "..");\nrun({ cwd: path.join(root, "lib") });\n'},
+        {"app/root.js": 'exports.root = resolve(__dirname, "..");\n', "app/a.test.js": "run(`${root}/lib/main.py`);\n"},
+        {"app/tests/test_e2e.py": ROOT_IN_PYTHON + 'cwd = os.path.join(ROOT, "lib")\n'},
+        {"app/tests/test_e2e.py": "ROOT = Path(__file__).parents[2]\ncwd = ROOT.joinpath('lib')\n"},
+        {"app/a_test.go": 'root := filepath.Dir(filepath.Dir(file))\ncmd.Dir = filepath.Join(root, "lib")\n'},
+        {"app/test.sh": 'cd "$(git rev-parse --show-toplevel)"\npython -m pytest lib\n'},
+        {"app/package.json": package({"test": "cd .. && python3 lib/main.py"})},
+    ],
+    ids=["JavaScript", "a module for the root", "dirname", "parents", "Go", "shell", "script"],
+)
+def test_a_part_is_checked_with_one_whose_path_it_computes_from_the_root(files: dict[str, str]) -> None:
+    parts = {"app/package.json": package({"test": "jest"}), "lib/go.mod": "module l\n", "other/go.mod": "module o\n"}
+    found = paths({**parts, **files})
+    of_app = [one for one in found.values() if one[:1] == ("app/**",)]
+    assert of_app and all("lib/**" in one and "other/**" not in one for one in of_app)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'fetch("/lib/users"); call(...lib);\n',
+        'import { a } from "../src/a"; const name = "lib";\n',
+    ],
+)
+def test_the_name_of_a_folder_alone_is_not_a_use_of_it(text: str) -> None:
+    parts = {"app/package.json": package({"test": "jest"}), "app/src/a.js": "", "lib/go.mod": "module l\n"}
+    found = paths({**parts, "app/test/a.test.js": text})
+    assert [one for one in found.values() if one[:1] == ("app/**",)] == [("app/**", "/*")]
+
+
 def test_a_part_with_too_many_sources_to_read_is_checked_for_every_change() -> None:
     many = {f"web/src/m{number}.js": "" for number in range(1001)}
     found = paths({"web/package.json": package({"test": "jest"}), "api/go.mod": "module a\n", **many})

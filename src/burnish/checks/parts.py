@@ -23,6 +23,15 @@ _MANIFEST = re.compile(
 _ALIASES = re.compile(r"tsconfig[\w.-]*\.json|babel\.config\.\w+|\.babelrc")
 _ALIAS = re.compile(r"""["']([^"'\s]+)["']\s*:\s*\[?\s*["'](?:\./|<rootDir>/)?([\w@./*-]+)["']""")
 _RELATIVE = re.compile(r"\.\./[\w./@-]*")
+# `".."` and `cd ..`, but not `...` and `1..9`
+_CLIMBS = re.compile(r"(?<![\w.])(?<!\.\./)\.\.(?:/\.\.)*/?(?![\w./])")
+# `parents[2]`, `.parent.parent`, `dirname(dirname(…))`, `git rev-parse --show-toplevel`
+_PARENT = r"(?:[dD]ir|dirname|[pP]arent(?:File|Path)?)\("
+_COMPUTED_CLIMBS = re.compile(
+    rf"\bparents\[|\.parent\.parent\b|{_PARENT}.{{0,200}}{_PARENT}|\bpardir\b|--show-toplevel"
+)
+# Here, words without quotes name folders, too: `cd .. && pytest api`.
+_SHELL_LINES = re.compile(r".*\.(?:sh|bash|bats|mk|json|ya?ml)|[^.]+")
 # how a project calls itself: go.mod; package.json; pyproject.toml and Cargo.toml
 _OWN_NAME = re.compile(r'^module\s+(\S+)|(?:^|[{,])\s*"name"\s*:\s*"([^"]+)"|^name\s*=\s*["\']([^"\']+)["\']', re.M)
 
@@ -100,9 +109,32 @@ def _direct_uses(
         return None
     others = [other for other in texts if other != part]
     names = {other: aliases[other] | _own_names(texts[other]) for other in others}
+    own_files = {**texts[part], **sources}
+    leaves = any(_leaves(part, path, text) for path, text in own_files.items())
     return [
-        other for other in others if _uses(part, other, texts) or sources_use(part, other, sources, paths, names[other])
+        other
+        for other in others
+        if _uses(part, other, texts)
+        or sources_use(part, other, sources, paths, names[other])
+        or (leaves and any(_names_folder(other, path, text) for path, text in own_files.items()))
     ]
+
+
+def _leaves(part: str, path: str, text: str) -> bool:
+    """True if a file computes the path of a folder above its part: `const root = path.resolve(__dirname, "..")`."""
+    if _COMPUTED_CLIMBS.search(text):
+        return True
+    # Tests read files relative to the working directory; imports are relative to the file.
+    bases = (posixpath.dirname(path), part)
+    climbs = {match[0] for match in _CLIMBS.finditer(_JOINED.sub("/", text))}
+    targets = {posixpath.normpath(f"{base}/{climb}") for climb in climbs for base in bases}
+    return any(target == "." or part.startswith(f"{target}/") for target in targets)
+
+
+def _names_folder(other: str, path: str, text: str) -> bool:
+    """True if a file has the folder of another part as a string of its own or as a part of a path."""
+    start = r"[\s\"'`/=]" if _SHELL_LINES.fullmatch(posixpath.basename(path)) else r"[\"'`/]"
+    return re.search(rf"{start}{re.escape(posixpath.basename(other))}(?=[\s\"'`/;)]|$)", text) is not None
 
 
 def _used_parts(part: str, uses: Mapping[str, list[str] | None]) -> list[str] | None:
@@ -148,7 +180,9 @@ def _own_names(manifests: Mapping[str, str]) -> set[str]:
 
 # A part with more files is not read; its checks then run for every change.
 MAX_SOURCES = 1000
-_SOURCE = re.compile(r".*\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|rb|sh|mk|go|rs|java|kt|c|h|cc|cpp|hpp)")
+_SOURCE = re.compile(
+    r".*\.(?:pyi?|[cm]?[jt]sx?|vue|svelte|rb|php|sh|bash|bats|mk|go|rs|java|kts?|scala|groovy|c|h|cc|cpp|hpp|ya?ml)"
+)
 # `join("..", "lib")` and `parent / "lib"` name the same folder as "../lib"
 _JOINED = re.compile(r"""["']\s*,\s*["']""")
 _IMPORT = re.compile(
