@@ -310,6 +310,18 @@ NODE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 
 RUST = {"checks.test": "cargo test", "checks.lint": "cargo clippy --all-targets -- -D warnings"}
 
+
+def _pom(artifact: str, *, uses: str = "", group: str = "org.example", more: str = "") -> str:
+    """A POM whose parent is no project of the repository."""
+    used = f"<dependency><groupId>{group}</groupId><artifactId>{uses}</artifactId></dependency>" if uses else ""
+    parent = "<parent><groupId>org.example</groupId><artifactId>company</artifactId><version>1</version></parent>"
+    return (
+        f"<project>{parent}<artifactId>{artifact}</artifactId>{more}"
+        f"<dependencies>{used}<dependency><groupId>junit</groupId><artifactId>junit</artifactId></dependency>"
+        "</dependencies></project>"
+    )
+
+
 OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "go": ({"go.mod": "", "a.go": ""}, {"checks.test": "go test ./...", "checks.lint": "go vet ./..."}),
     "go with build tags in its Makefile": (
@@ -462,6 +474,48 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 }
 
 MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "Maven projects that use others of the repository": (
+        {
+            "base/pom.xml": _pom("base"),
+            "base/src/test/java/BaseTest.java": "",
+            "calc/pom.xml": _pom("calc", uses="base", group="${project.groupId}"),
+            "app/pom.xml": _pom("app", uses="calc"),
+            "app/src/test/java/AppTest.java": "",
+            "site/pom.xml": _pom("site"),
+        },
+        {
+            "checks.test": in_folder(
+                "app",
+                "mvn -q -B -f ../base/pom.xml install -DskipTests && mvn -q -B -f ../calc/pom.xml install -DskipTests"
+                " && mvn -q -B test",
+            ),
+            "checks.extra.base-test": in_folder("base", "mvn -q -B test"),
+            "checks.extra.site-test": in_folder("site", "mvn -q -B test"),
+        },
+    ),
+    "Maven and Gradle projects below another one, which does not test them": (
+        {
+            "pom.xml": _pom("root", more="<modules><module>core</module><!-- <module>tools/gen</module> --></modules>"),
+            "core/pom.xml": _pom("core", more="<modules><module>inner</module></modules>"),
+            "core/inner/pom.xml": _pom("inner"),
+            "core/inner/src/test/java/InnerTest.java": "",
+            "tools/gen/pom.xml": _pom("gen", uses="inner"),
+            "tools/gen/src/test/java/GenTest.java": "",
+            "tools/old/pom.xml": _pom("old"),
+            "src/it/first/pom.xml": _pom("first"),
+            "src/it/first/src/test/java/FirstTest.java": "",
+            "android/settings.gradle": "",
+            "android/app/build.gradle": "",
+            "android/app/src/test/java/AppTest.java": "",
+        },
+        {
+            "checks.test": "mvn -q -B test",
+            "checks.extra.android-test": in_folder("android", "gradle test"),
+            "checks.extra.tools-gen-test": in_folder(
+                "tools/gen", "mvn -q -B -f ../../pom.xml install -DskipTests && mvn -q -B test"
+            ),
+        },
+    ),
     "npm workspace without other dependencies": (
         {
             "package.json": '{"private": true, "workspaces": ["packages/*"]}',

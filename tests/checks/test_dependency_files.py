@@ -217,6 +217,10 @@ def test_files_that_a_set_up_command_names_are_found() -> None:
         ("package-lock.json", False),
         (".env", False),
         ("calc.egg-info/PKG-INFO", False),
+        # pdm-backend, editable
+        (".pdm-build/calc-1.0.dist-info/METADATA", False),
+        (".pdm-build/_editable_impl_calc.pth", False),
+        (".pdm-build/calc/table.py", True),
         ("vendor/bundle/a.rb", False),
         ("my-environment/lib/a.py", False),
     ],

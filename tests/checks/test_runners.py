@@ -46,6 +46,7 @@ def started(command: str | tuple[str, ...], root: Path | None = None) -> str:
         ("node_modules/.bin/mocha test/*.js", "mocha"),
         ("node --import tsx --test", "node --test"),
         ("./gradlew test", "Gradle"),
+        ("mvn -q -B -f ../calc/pom.xml install -DskipTests && mvn -q -B test", "Maven"),
         (("pytest", "a b"), "pytest"),
     ],
 )
@@ -63,6 +64,7 @@ def test_a_plain_call_is_known(command: str | tuple[str, ...], runner: str) -> N
             "go vet ./...",
             "node server.js",
             "mvn clean",
+            "mvn -q install && mvn -q test",
             "vitest watch",
             "echo `pytest`",
             "pytest $ARGS",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.checks.discover import decide, discover
 from testing.bubblewrap import needs_bubblewrap
 from testing.lab import Lab
 
@@ -19,7 +20,8 @@ jar = repository / "1/calc-1.jar"
 if "install" in sys.argv:
     jar.parent.mkdir(parents=True, exist_ok=True)
     jar.unlink(missing_ok=True)
-    jar.write_text(pathlib.Path("Calc.java").read_text())
+    project = pathlib.Path(sys.argv[sys.argv.index("-f") + 1]).parent if "-f" in sys.argv else pathlib.Path()
+    jar.write_text((project / "Calc.java").read_text())
     (repository / "maven-metadata-local.xml").write_text("<metadata/>")
     sys.exit()
 source = jar if pathlib.Path.cwd().name == "app" else pathlib.Path("calc/Calc.java")
@@ -103,6 +105,16 @@ def test_modules_that_are_tested_together_use_the_tree(tmp_path: Path, confined:
 def test_a_copy_that_the_test_command_installs_is_that_of_the_tree(tmp_path: Path, confined: bool) -> None:
     test = "(cd calc && mvn -q -B install) && cd app && mvn -q -B test"
     lab = make_lab(tmp_path, test=test, confined=confined)
+    assert run(lab, BREAK) == "blocked"
+    assert run(lab, CHANGE) == "verified"
+
+
+def test_the_command_that_init_finds_tests_the_sources_of_both_projects(tmp_path: Path, confined: bool) -> None:
+    files = {name: text for name, text in PROJECT.items() if name != "pom.xml"} | {
+        "app/src/test/java/CalcTest.java": ""
+    }
+    (check,) = decide(discover(files, files.get))
+    lab = make_lab(tmp_path, test=f"cd {check.cwd} && {check.value}", confined=confined)
     assert run(lab, BREAK) == "blocked"
     assert run(lab, CHANGE) == "verified"
 

@@ -17,6 +17,8 @@ Command = str | tuple[str, ...]
 _WORD = re.compile(r"(?:'[^'\n]*'|\"[^\"$`\\\n]*\"|[^\s'\"\\;|&<>()$`#\n])+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.S)
 _CD = re.compile(r"\s*cd\s+([\w./@+-]+|'[^'\n]*')\s*&&\s*")
+# Installs other Maven projects of the repository without running their tests.
+_INSTALLS = re.compile(r"\s*(?:[\w.-]*/)?mvnw?\s[\w./:=@+ -]*\sinstall\s[\w./:=@+ -]*-DskipTests(?:=true)?\s+&&\s*")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 # prefix → options that take a value
 _PREFIXES: dict[tuple[str, ...], frozenset[str]] = {
@@ -137,6 +139,8 @@ def split_command(command: Command) -> tuple[tuple[Word, ...], str] | None:
     folder, at = ".", 0
     if match := _CD.match(command):
         folder, at = match[1].strip("'"), match.end()
+    while match := _INSTALLS.match(command, at):
+        at = match.end()
     words: list[Word] = []
     for match in _WORD.finditer(command, at):
         if command[at : match.start()].strip(" \t"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from burnish.checks import node_tools, other_tools, python_tools
 from burnish.checks.other_tools import is_tested_elsewhere
-from burnish.checks.parts import with_paths
+from burnish.checks.parts import is_part_of_build, with_installed_projects, with_paths
 from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
 from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools
 from burnish.core.policy import CheckSpec
@@ -19,7 +19,7 @@ from burnish.core.policy import CheckSpec
 _FOREIGN = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|[\w-]*fixtures?|testdata|test[-_][\w-]*|templates?|[^/]*\{\{[^/]*|docs?|"
     r"node_modules|vendor|third[-_]party|tests?|testing|testsuites?|__tests__|__fixtures__|spec|e2e|resources?|"
-    r"benchmarks?|playgrounds?|scaffold(?:ing|s)?|skeletons?|stubs?|snippets?|tutorials?)(?:/|$)",
+    r"src/it|archetype-resources|benchmarks?|playgrounds?|scaffold(?:ing|s)?|skeletons?|stubs?|snippets?|tutorials?)(?:/|$)",
     re.I,
 )
 _NOT_OURS = re.compile(r"(?:^|/)(?:node_modules|site-packages|vendor|third_party|\.venv|venv)/")
@@ -92,7 +92,7 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
             # In a subfolder, a set-up alone serves no check, unless it installs the members of a workspace.
             if tools and (tools.test or tools.lint or (tools.setup and (not folder or is_uv_workspace(folder, read)))):
                 found += [tools] if not _covered(tools, found, paths, read) else []
-    found = _without_empty_suites(found, paths)
+    found = with_installed_projects(_without_empty_suites(found, paths), paths, read)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
     parts = tuple(with_paths(found, paths, read)[:MAX_FOLDERS])
     return _with_make(parts, _place("", paths, read, without=set()))
@@ -156,7 +156,7 @@ def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> 
     if tools.language == "Rust":
         return is_tested_elsewhere(tools.folder, paths, read)
     above = [t for t in found if t.language == tools.language and _is_above(t.folder, tools.folder)]
-    return tools.language == "Java" and bool(above)
+    return tools.language == "Java" and any(is_part_of_build(tools.folder, t.folder, paths, read) for t in above)
 
 
 def _without_empty_suites(found: list[Tools], paths: list[str]) -> list[Tools]:

@@ -136,7 +136,7 @@ def has_build_output(layer: Path, contents: Mapping[str, bytes | None]) -> bool:
 
 
 def _is_installed(folder: Path) -> bool:
-    if folder.name in _INSTALLED or folder.name.endswith(".egg-info"):
+    if folder.name in _INSTALLED or folder.name.endswith((".egg-info", ".dist-info")):
         return True
     return (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta").is_dir()
 

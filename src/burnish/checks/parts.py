@@ -1,13 +1,14 @@
-"""The parts of a repository with several projects: which files the checks of each part depend on. Pure."""
+"""The parts of a repository with several projects: the files and projects that the checks of each depend on. Pure."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from burnish.checks.tools import Read, Tools
+from burnish.checks.tools import Read, ToolChoice, Tools
 
 # Longer lists are hard to read; the checks of such a part run for every change.
 MAX_PATTERNS = 12
@@ -256,3 +257,119 @@ def _imported_names(text: str) -> set[str]:
 def _is_of(name: str, other: str, modules: set[str]) -> bool:
     dotted_path = other.replace("/", ".")
     return any(name == module or name.startswith(f"{module}.") for module in (dotted_path, *modules))
+
+
+# -- Maven projects -------------------------------------------------------------------------------
+# A Maven project takes projects that are not its modules from the local repository, where the user's checkout may
+# have installed them. So the test command of a project installs those that it uses from the tree.
+
+_COMMENT = re.compile(r"<!--.*?-->", re.S)
+_MODULE = re.compile(r"<module>\s*([^<]+?)\s*</module>")
+_PARENT_ELEMENT = re.compile(r"<parent>((?:(?!<parent>).)*?)</parent>", re.S)
+_USED = re.compile(r"<(dependency|plugin|extension|parent)>((?:(?!<\1>).)*?)</\1>", re.S)
+_NAME_FIELDS = re.compile(r"<(groupId|artifactId)>\s*([^<]+?)\s*</\1>")
+# The project's own name is not in these.
+_NESTED = re.compile(r"<(dependencies|dependencyManagement|build|profiles|modules|reporting)>.*</\1>", re.S)
+_POM_CHARACTERS = 256 * 1024
+
+
+def is_part_of_build(folder: str, root: str, paths: Sequence[str], read: Read) -> bool:
+    """True if the build of `root`, a folder above, tests this Java project, or if it has no tests."""
+    if not _has_java_tests(folder, paths):
+        return True
+    if f"{folder}/pom.xml" in set(paths):
+        return folder in _modules(root, read)
+    settings = {f"{folder}/settings.gradle", f"{folder}/settings.gradle.kts"}
+    return folder.endswith("buildSrc") or settings.isdisjoint(paths)
+
+
+def _has_java_tests(folder: str, paths: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/" if folder else "") and "/src/test/" in f"/{path}" for path in paths)
+
+
+def _modules(root: str, read: Read) -> set[str]:
+    """The folders of the modules of a Maven project, and of their modules."""
+    found: set[str] = set()
+    pending = [root]
+    while pending:
+        folder = pending.pop()
+        for name in _MODULE.findall(_pom(folder, read)):
+            module = posixpath.normpath(posixpath.join(folder, name.removesuffix("/pom.xml")))
+            if module not in found:
+                found.add(module)
+                pending.append(module)
+    return found
+
+
+def _pom(folder: str, read: Read) -> str:
+    return _COMMENT.sub("", (read(posixpath.join(folder, "pom.xml")) or "")[:_POM_CHARACTERS])
+
+
+def with_installed_projects(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list[Tools]:
+    """The tools with commands that install the other Maven projects of the repository that a project uses.
+
+    A project without tests that is installed for another one gets no command of its own.
+    """
+    folders = [tools.folder for tools in found if tools.language == "Java" and _pom(tools.folder, read)]
+    poms = {folder: [_pom(one, read) for one in sorted({folder, *_modules(folder, read)})] for folder in folders}
+    names = {folder: {_own_name(pom) for pom in poms[folder]} for folder in folders}
+    uses = {
+        folder: [one for one in folders if one != folder and _is_used(names[one], poms[folder])] for folder in folders
+    }
+    used_folders = {project for folder in folders for project in _in_order(folder, uses)}
+    result = []
+    for tools in found:
+        if tools.language != "Java" or tools.test is None:
+            result.append(tools)
+        elif tools.folder not in used_folders or _has_java_tests(tools.folder, paths):
+            result.append(replace(tools, test=_with_installs(tools.folder, tools.test, _in_order(tools.folder, uses))))
+    return result
+
+
+def _with_installs(folder: str, test: ToolChoice, projects: Sequence[str]) -> ToolChoice:
+    if not projects:
+        return test
+    program = str(test.command).partition(" ")[0]
+    poms = [posixpath.relpath(posixpath.join(project, "pom.xml"), folder or ".") for project in projects]
+    installs = [f"{program} -q -B -f {shlex.quote(pom)} install -DskipTests" for pom in poms]
+    command = " && ".join((*installs, str(test.command)))
+    return ToolChoice(command, f"{test.why}; it uses {', '.join(project or 'the root' for project in projects)}")
+
+
+def _own_name(pom: str) -> tuple[str, str]:
+    """Group and artifact of a project; the group may be that of its parent."""
+    parent = _PARENT_ELEMENT.search(pom)
+    inherited: dict[str, str] = dict(_NAME_FIELDS.findall(parent[1])) if parent else {}
+    fields = _NAME_FIELDS.findall(_NESTED.sub("", pom.replace(parent[0], "") if parent else pom))
+    own: dict[str, str] = dict(reversed(fields))
+    return own.get("groupId", inherited.get("groupId", "")), own.get("artifactId", "")
+
+
+def _is_used(names: set[tuple[str, str]], poms: Iterable[str]) -> bool:
+    for pom in poms:
+        own_group, _ = _own_name(pom)
+        for kind, text in _USED.findall(pom):
+            if kind == "parent" and not re.search(r"<relativePath\s*/>", text):
+                continue  # found by its path
+            fields: dict[str, str] = dict(reversed(_NAME_FIELDS.findall(text)))
+            group = fields.get("groupId", "")
+            if (own_group if group.startswith("${") else group, fields.get("artifactId", "")) in names:
+                return True
+    return False
+
+
+def _in_order(folder: str, uses: Mapping[str, Sequence[str]]) -> list[str]:
+    """The projects that this one uses, directly or not, each after those that it uses itself."""
+    found: list[str] = []
+    seen = {folder}
+
+    def visit(project: str) -> None:
+        for other in uses[project]:
+            if other not in seen:
+                seen.add(other)
+                visit(other)
+                found.append(other)
+
+    if folder in uses:
+        visit(folder)
+    return found
