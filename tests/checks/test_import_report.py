@@ -42,6 +42,34 @@ def test_a_damaged_report_says_nothing(tmp_path: Path, text: str) -> None:
     assert "/elsewhere/calc" in imported_elsewhere(report.parent, tree, "", tree)
 
 
+@pytest.mark.parametrize(
+    ("folder", "files", "accepted"),
+    [
+        (".nox/tests", {"__init__.py": "a = 1\n", "_version.py": "1\n", "__pycache__/a.pyc": ""}, True),
+        (".tox/py312", {"__init__.py": "a = 1\n"}, True),
+        (".nox/tests", {"__init__.py": "a = 2\n"}, False),
+        (".nox/tests", {"__init__.py": "a = 1\n", "removed.py": ""}, False),
+        (".nox/tests", {"__init__.py": "a = 1\n", "_native.so": ""}, False),
+        (".venv", {"__init__.py": "a = 1\n"}, False),
+    ],
+    ids=["nox", "tox", "other content", "a module that the tree lacks", "compiled", "a copy of set-up"],
+)
+def test_a_copy_that_a_session_of_nox_installed_counts_as_the_tree_if_it_is_equal(
+    tmp_path: Path, folder: str, files: dict[str, str], accepted: bool
+) -> None:
+    tree, layer, report = tmp_path / "tree", tmp_path / "layer", tmp_path / "report" / "imports"
+    place = f"{folder}/lib/python3.12/site-packages/calc"
+    for path, text in {f"layer/{place}/{name}": text for name, text in files.items()}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tree / "src/calc").mkdir(parents=True)
+    (tree / "src/calc/__init__.py").write_text("a = 1\n")
+    report.mkdir(parents=True)
+    (report / "1.json").write_text(json.dumps({"calc": f"/home/me/calc/{place}/__init__.py"}))
+    problem = imported_elsewhere(report.parent, tree, "", Path("/home/me/calc"), layer)
+    assert (problem == "") is accepted
+
+
 def test_the_sitecustomize_of_the_environment_still_runs(tmp_path: Path) -> None:
     """PYTHONPATH comes before site-packages, so that of the report hides it."""
     place = tmp_path / "venv"

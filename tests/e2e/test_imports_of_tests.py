@@ -106,6 +106,8 @@ HIDDEN = {
     "a name of conda": ("sh t.sh", {"t.sh": "conda run -n calc python -I -m pytest -q\n"}),
     # a program of the machine that clears the variables; no file of the project shows it
     "unknown wrapper": ("sh t.sh", {"t.sh": "clean pytest -q\n"}),
+    # tox clears PYTHONPATH, and installs nothing where an environment of the same requirements exists
+    "environments of tox in the home": ("tox run", {"tox.ini": "[tox]\nwork_dir = {env:HOME}/.virtualenvs\n"}),
     # reads PYTHONPATH, so that it reports
     "safe path": ("sh run_tests.sh", {"run_tests.sh": "{env}/bin/python -P -m pytest -q\n"}),
 }
@@ -120,6 +122,7 @@ def in_environment_outside(tmp_path: Path, way: str) -> Lab:
     programs.mkdir()
     for name, text in {
         "conda": f'shift 3; PATH={place}/bin:$PATH exec "$@"',
+        "tox": f'exec env -i PATH={place}/bin:/usr/bin:/bin HOME="$HOME" pytest -q',
         "clean": f'exec env -i PATH={place}/bin:/usr/bin:/bin HOME="$HOME" "$@"',
     }.items():
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")

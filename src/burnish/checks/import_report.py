@@ -12,6 +12,7 @@ a package of the tree only if it is a copy installed from a folder (`pip install
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import re
@@ -26,11 +27,16 @@ from burnish.checks.python_environments import (
     environments_on_path,
     known_environments,
     script_texts,
+    shared_tox_environments,
 )
 from burnish.core.policy import CheckSpec
+from burnish.folder_walk import walk_folders
 
 _FOLDER, _PLUGIN = "imports", "burnish_import_report"
 _MAX_BYTES = 1024 * 1024
+# Where nox and tox install the project. They do so in each run, from the tree.
+_SESSION_COPY = re.compile(r"/\.(?:nox|tox)/[^/]+/lib/python[^/]+/site-packages/[^/]+/__init__\.py$")
+_VERSION_FILE = re.compile(r"_?version\.pyi?")
 # Lists the paths of the tree and of the checkout, then the packages of the tree.
 _NAMES = "packages.txt"
 # These run inside the tests, on Python 3.8 and later. Test runs started by tests do not report.
@@ -196,19 +202,40 @@ def with_import_report(
     return {**env, "PYTHONPATH": os.pathsep.join(places)}
 
 
-def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, mounted_at: Path) -> str:
+def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, mounted_at: Path, written: Path | None = None) -> str:
     """A message about a package of the tree that the tests imported from elsewhere; "" if there is none.
 
-
-    `tree` is the path on disk; the tests see the tree at `mounted_at`.
+    `tree` is the path on disk; the tests see the tree at `mounted_at`. `written` has what they wrote into it.
     """
     packages = {*_packages(tree), *_packages(tree / cwd)}
     roots = {str(root) for path in (tree, mounted_at) for root in (path, path.resolve())}
     for imports in _reports(report_dir / _FOLDER):
         for name in sorted(packages.intersection(imports)):
-            if not any(comes_from_tree(imports[name], root) for root in roots):
+            if any(comes_from_tree(imports[name], root) for root in roots):
+                continue
+            inside = (root for root in roots if imports[name].startswith(f"{root}/"))
+            copies = (Path(written or tree, imports[name][len(root) + 1 :]) for root in inside)
+            if not any(_SESSION_COPY.search(str(copy)) and _is_copy_of(copy.parent, tree, cwd) for copy in copies):
                 return f"{name} is imported from {imports[name]}, not from the tree under test"
     return ""
+
+
+def _is_copy_of(package: Path, tree: Path, cwd: str) -> bool:
+    """True if each file of an installed package is a file of the tree, as after `session.install(".")` of nox."""
+    sources = {Path(tree, folder, below, package.name) for folder in ("", cwd) for below in ("", "src")}
+    return package.is_dir() and any(source.is_dir() and _has_only_files_of(source, package) for source in sources)
+
+
+def _has_only_files_of(source: Path, package: Path) -> bool:
+    for folder, folders, files in walk_folders(package):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in files:
+            copy = Path(folder, name)
+            original = source / copy.relative_to(package)
+            same = original.is_file() and copy.is_file() and filecmp.cmp(original, copy, shallow=False)
+            if not same and not _VERSION_FILE.fullmatch(name):
+                return False
+    return True
 
 
 def has_report(report_dir: Path) -> bool:
@@ -283,6 +310,8 @@ def unreported_imports(spec: CheckSpec, place: Placement, report_dir: Path, env:
     switch = _switched_off(texts)
     if reachable_problem and switch:
         return f"{reachable_problem}, and {switch}"
+    if tox_problem := next(_that_import(shared_tox_environments(spec.words, texts.values(), env), place), ""):
+        return f"{tox_problem}, and tox uses it again. Let tox keep its environments in the tree (`tox --workdir .tox`)"
     if has_report(report_dir) or any(map(_EXPLAINS_SILENCE.search, texts.values())):
         return ""
     if not named_problem and not _PYTHON_TESTS_RAN.search(output):

@@ -28,6 +28,7 @@ _MAX_SCRIPTS = 2000
 _MAX_PATHS = 500
 _HOME = r"~|\$HOME|\$\{HOME\}|\$\(HOME\)|\$ENV\{HOME\}"
 _PATH = re.compile(rf"(?<![\w.~$/-])(?:{_HOME})?/[\w./@+-]{{3,300}}")
+_TOX_FOLDER = re.compile(r"(?:--workdir|\b(?:work_dir|toxworkdir|TOX_WORK_DIR))[ \t]*[= ][ \t]*[\"']?([\w./@~{}:$-]+)")
 _NAMED = re.compile(r"(?:\s(?:-n|--name)[\s=]+|\bactivate\s+|\bworkon\s+|\bpyenv\s+(?:shell|local)\s+)[\"']?([\w.-]+)")
 _INTERPRETER = re.compile(r"(?<![\w./-])(?:python|pypy)\d[\d.]*")
 _STARTED = ("python", "python3", "pytest", "py.test")
@@ -90,6 +91,20 @@ def environments_named(texts: Iterable[str], env: Mapping[str, str]) -> Iterator
             yield from (one for one in (place.parent.parent, place.parent, place) if _is_environment(one))
         for name in dict.fromkeys(_NAMED.findall(text)):
             yield from _known_by_name(name, home, env.get("PATH", ""))
+
+
+def shared_tox_environments(command: str, texts: Iterable[str], env: Mapping[str, str]) -> Iterator[Path]:
+    """The environments of tox in a work directory outside of the tree: `work_dir = {env:HOME}/.cache/tox`."""
+    names = (
+        match[1]
+        for text in (command, f"TOX_WORK_DIR={env.get('TOX_WORK_DIR', '')}", *texts)
+        if (match := _TOX_FOLDER.search(text))
+    )
+    # The command line overrides the variable, and that the settings.
+    folder = re.sub(rf"^(?:{_HOME}|\{{env:HOME\}}|\{{homedir\}})", lambda _: env.get("HOME", "/"), next(names, ""))
+    yield from (
+        place for place in (_glob(Path(folder), "*") if folder.startswith("/") else ()) if _is_environment(place)
+    )
 
 
 def known_environments(env: Mapping[str, str]) -> Iterator[Path]:
