@@ -41,6 +41,15 @@ def test_checks_get_certificates_and_proxies_and_no_credentials() -> None:
     assert not {"PIP_INDEX_URL", "GOPROXY", "npm_config_registry"} & env.keys()
 
 
+def test_checks_use_no_results_of_tests_that_go_and_gradle_have_stored(tmp_path: Path) -> None:
+    env = check_environment({**SOURCE, "HOME": str(tmp_path)})
+    assert (env["GOFLAGS"], env["GRADLE_OPTS"]) == ("-count=1", "-Dorg.gradle.caching=false")
+    (tmp_path / ".config/go").mkdir(parents=True)
+    (tmp_path / ".config/go/env").write_text("GOPROXY=direct\nGOFLAGS=-mod=vendor -tags=db\n")
+    assert check_environment({"HOME": str(tmp_path)})["GOFLAGS"] == "-mod=vendor -tags=db -count=1"
+    assert check_environment({"HOME": str(tmp_path)}, extra={"GOFLAGS": "-v"})["GOFLAGS"] == "-v"
+
+
 def test_the_setup_gets_package_indexes_by_name() -> None:
     env = setup_environment(SOURCE, extra={"TEST_DB": "db_1"})
     assert env["https_proxy"] == SOURCE["https_proxy"]

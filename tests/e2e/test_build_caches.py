@@ -66,6 +66,53 @@ def test_a_build_folder_with_newer_time_stamps_does_not_hide_a_broken_change(
     assert (lab.task()["status"], check["new"]) == ("blocked", ["calc (src/lib.rs) adds"])
 
 
+# Go does not see that the test depends on the program.
+GO_TEST = """package e2e
+
+import (
+	"os/exec"
+	"testing"
+)
+
+func TestPrintsThree(t *testing.T) {
+	out, err := exec.Command("go", "run", "../cmd/calc").CombinedOutput()
+	if err != nil || string(out) != "3\\n" {
+		t.Fatalf("%s %v", out, err)
+	}
+}
+"""
+GO_PROJECT = {
+    "go.mod": "module example.org/calc\n\ngo 1.18\n",
+    "cmd/calc/main.go": 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println(1 + 2) }\n',
+    "e2e/cli_test.go": GO_TEST,
+}
+GO_AUTHOR = """p = pathlib.Path("cmd/calc/main.go")
+p.write_text(p.read_text().replace("1 + 2", "1 - 2") if cycle > 1 else p.read_text() + "// The program.\\n")
+"""
+GO_JUDGE = """
+inspected = ["cmd/calc/main.go"]
+if cycle == 1:
+    print(verdict("changes_requested", "first", [{**flaw, "file": inspected[0], "line": 1}], inspected=inspected))
+else:
+    settled = [{"id": "F1", "state": "resolved", "note": "it says more"}]
+    print(verdict("approved", "good", inspected=inspected, prior=settled))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("go"), reason="needs go")
+@pytest.mark.parametrize("command", ["go test ./...", "make test"])
+def test_results_that_go_has_stored_do_not_hide_a_broken_change(tmp_path: Path, command: str) -> None:
+    settings = f"checks: {{test: {command}, lint: null}}\nreview: {{agents: [judge], max_cycles: 2}}\n"
+    lab = Lab.make(tmp_path, author=GO_AUTHOR, judge=GO_JUDGE, extra=settings, confined=False)
+    lab.repo.commit({**GO_PROJECT, "Makefile": "test:\n\tgo test ./...\n"}, "a project")
+    lab.add()
+    lab.burnish("run", code=None)
+    results = [check["status"] for cycle in lab.show()["cycles"] for check in cycle["checks"]]
+    assert results == ["passed", "failed"]
+    assert lab.task()["status"] == "blocked"
+
+
 @pytest.mark.long
 def test_downloaded_packages_are_found_inside_and_stay_unchanged(tmp_path: Path) -> None:
     needs_bubblewrap()
