@@ -27,6 +27,7 @@ OTHER_COMMANDS = [
     ["add", "Another"],
     ["cancel", "1"],
     ["clean", "1"],
+    ["comment", "1", "x"],
     ["clean", "--environments"],
     ["edit", "1", "--title", "x"],
     ["handoff", "1"],

@@ -29,8 +29,8 @@ FIRST = ConvergenceState(cycle=1, max_cycles=3)
 
 def finding(id: str = "F1", severity: Severity = ERROR, **more: Any) -> Finding:
     category = more.pop("category", Category.CODE)
-    source = more.pop("source", "judge")
-    return Finding(id, Remark(category, severity, f"title of {id}", source=source), **more)
+    source, rule = more.pop("source", "judge"), more.pop("rule", "")
+    return Finding(id, Remark(category, severity, f"title of {id}", source=source, rule=rule), **more)
 
 
 def panel(verdict: Verdict | None = Verdict.APPROVED, **more: Any) -> PanelResult:
@@ -150,6 +150,16 @@ REVIEWED: dict[str, tuple[PanelResult, list[Finding], str]] = {
     "changes requested, unsigned": (
         panel(Verdict.CHANGES_REQUESTED, signed=False, not_ruled=("F1",)),
         [finding()],
+        "revise",
+    ),
+    "approved by programs alone, an earlier error not ruled on": (
+        panel(mechanical=True, not_ruled=("F1",)),
+        [finding()],
+        "wait",
+    ),
+    "approved, unsigned, a comment that the author has not read": (
+        panel(signed=False, not_ruled=("F1",)),
+        [finding(source="user:ann", rule="comment")],
         "revise",
     ),
     "approved and blocking": (panel(blocking=True), [], "rejected"),

@@ -113,6 +113,15 @@ def test_a_finding_is_waived_and_reopened(server: AtHand) -> None:
     assert server.of_project("GET", "/tasks/2").json()["reason"] == "max_cycles"
 
 
+def test_a_comment_is_a_finding_of_the_person(server: AtHand) -> None:
+    assert server.of_project("POST", "/tasks/2/comments", {"text": " "}).status_code in (400, 422)
+    before = len(server.of_project("GET", "/tasks/2/findings").json()["findings"])
+    finding = server.of_project("POST", "/tasks/2/comments", {"text": "Say why"}).json()
+    assert (finding["title"], finding["state"], finding["task"]) == ("Say why", "open", "2")
+    assert len(server.of_project("GET", "/tasks/2/findings").json()["findings"]) == before + 1
+    server.of_project("POST", f"/tasks/2/findings/{finding['id']}/waive", {"reason": "for other tests"})
+
+
 SLOW = """
 pathlib.Path(LOG).with_name("working").touch()
 while not pathlib.Path(LOG).with_name("go").exists():

@@ -36,6 +36,7 @@ ROUTES = {
     "cancel": [f"POST {TASK}/cancel"],
     "done": [f"POST {TASK}/done"],
     "findings": [f"GET {TASK}/findings"],
+    "comment": [f"POST {TASK}/comments"],
     "waive": [f"POST {TASK}/findings/{{finding}}/waive"],
     "reopen": [f"POST {TASK}/findings/{{finding}}/reopen"],
     "prompts": [

@@ -28,6 +28,7 @@ GROUPS = {
     },
     "Review": {
         "findings": "burnish.cli.findings:findings",
+        "comment": "burnish.cli.comment:comment",
         "waive": "burnish.cli.findings:waive",
         "reopen": "burnish.cli.findings:reopen",
         "handoff": "burnish.cli.handoff:handoff",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from burnish.core.commit import left_out_words
 from burnish.core.criteria import unmet_items
-from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, blocks
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, blocks, is_unread_comment
 from burnish.core.ledger.matching import say_the_same
 from burnish.core.review import Compliance, PanelResult, UnseenFile, Verdict
 from burnish.core.status import Reason
@@ -107,7 +107,8 @@ def after_checks(
     check_blockers = tuple(f.id for f in findings if blocks(f, block_on) and f.remark.source.startswith("check:"))
     if not check_blockers or on_failure != "fix":
         return None
-    return send_back(f"{_count(len(check_blockers), 'problem')} found by the checks", check_blockers, now)
+    why = f"{_count(len(check_blockers), 'problem')} found by the checks"
+    return send_back(why, check_blockers, now, is_commented=has_unread_comment(findings, now))
 
 
 def after_review(
@@ -137,13 +138,18 @@ def after_review(
         return _disagree(tuple(twice))
     blockers = tuple(f.id for f in findings if blocks(f, block_on))
     against = what_is_against(panel, findings, block_on)
-    if panel.verdict is Verdict.CHANGES_REQUESTED or against:
-        return send_back(_why(panel, findings, blockers, against), blockers or _alive(findings), now)
+    is_commented = has_unread_comment(findings, now)
+    if panel.verdict is Verdict.CHANGES_REQUESTED or against or is_commented:
+        why = _why(panel, findings, blockers, against or "a person commented on it")
+        return send_back(why, blockers or _alive(findings), now, is_commented=is_commented)
     if panel.uncovered:
         return Escalate(Reason.INCOMPLETE_REVIEW, f"No reviewer looked at {_names(panel.uncovered)}.")
     missing = unjudged(panel.compliance, criteria)
+    not_ruled_ids = unruled_ids(panel, findings, block_on)
     if not panel.signed:
-        return Wait(_unsigned_words(unruled_ids(panel, findings, block_on), missing))
+        return Wait(_unsigned_words(not_ruled_ids, missing))
+    if not_ruled_ids:
+        return Wait(f"{_not_ruled_words(not_ruled_ids)}: a person must tell whether the change settles it")
     if missing and not panel.mechanical:
         return Escalate(Reason.INCOMPLETE_REVIEW, f"The review does not judge: {_names(missing)}.")
     if panel.unseen_files:
@@ -152,12 +158,12 @@ def after_review(
 
 
 def unruled_ids(panel: PanelResult, findings: Sequence[Finding], block_on: Severity) -> tuple[str, ...]:
-    """Blocking findings of earlier reviews that an approval without a number says nothing about.
+    """Blocking findings of earlier reviews that an approval without a number, or by programs alone, says nothing about.
 
     Its reviewer was not asked to rule by id, so that only a person can tell whether they are settled. What a check
     or the guard found is known: it still stands.
     """
-    if panel.signed or panel.verdict is not Verdict.APPROVED:
+    if (panel.signed and not panel.mechanical) or panel.verdict is not Verdict.APPROVED:
         return ()
     found = [f for f in findings if f.id in panel.not_ruled and blocks(f, block_on)]
     review_findings = [f for f in found if not f.remark.source.startswith("check:")]
@@ -226,8 +232,17 @@ def _same_file(one: Remark, other: Remark) -> bool:
     return one.file == other.file or None in (one.file, other.file)
 
 
-def send_back(why: str, blockers: tuple[str, ...], now: ConvergenceState) -> Decision:
-    """One more improve phase, unless the cycles are used up or the loop makes no progress."""
+def has_unread_comment(findings: Sequence[Finding], now: ConvergenceState) -> bool:
+    return any(is_unread_comment(finding, now.cycle) for finding in findings)
+
+
+def send_back(why: str, blockers: tuple[str, ...], now: ConvergenceState, *, is_commented: bool = False) -> Decision:
+    """One more improve phase, unless the cycles are used up or the loop makes no progress.
+
+    `is_commented`: a person said something that the author has not read yet, which is worth another cycle.
+    """
+    if is_commented:
+        return Revise(why, blockers)
     if now.cycle >= now.max_cycles:
         subject = "The only cycle is" if now.cycle == 1 else f"All {now.max_cycles} cycles are"
         if now.cycle > now.max_cycles:

@@ -36,6 +36,8 @@ class FindingState(StrEnum):
     DISPUTED = "disputed"
 
 
+# of a person's comment (`burnish comment`)
+COMMENT_RULE = "comment"
 ALIVE = frozenset({FindingState.OPEN, FindingState.REOPENED, FindingState.DISPUTED})
 
 
@@ -110,6 +112,11 @@ class Finding:
 def blocks(finding: Finding, block_on: Severity) -> bool:
     """Whether it blocks approval."""
     return finding.alive and finding.remark.severity.rank <= block_on.rank
+
+
+def is_unread_comment(finding: Finding, cycle: int) -> bool:
+    """Whether a person said this while the author's work of this cycle was done, or later."""
+    return finding.alive and finding.remark.rule == COMMENT_RULE and finding.first_cycle >= cycle
 
 
 def worst_first(findings: tuple[Finding, ...]) -> list[Finding]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from burnish.core.decision import Accept, ConvergenceState, Decision, Wait, after_checks, after_work
+from burnish.core.decision import Accept, ConvergenceState, Decision, Revise, Wait, after_checks, after_work
+from burnish.core.finding import is_unread_comment
 from burnish.core.history import DecisionRecord, History, review_phase
 from burnish.core.journal import REVIEW_FIX, DecisionData
 from burnish.core.policy import Policy
@@ -187,12 +188,19 @@ def decision_after_work(history: History, policy: Policy, cycle: int) -> Decisio
 def decision_after_checks(history: History, policy: Policy, cycle: int) -> Decision | None:
     if stored_review(history, cycle):
         return None
-    return after_checks(
-        history.findings,
-        convergence_state(history, policy, cycle),
-        on_failure=policy.on_failure,
-        block_on=policy.block_on,
-    )
+    now = convergence_state(history, policy, cycle)
+    decision = after_checks(history.findings, now, on_failure=policy.on_failure, block_on=policy.block_on)
+    comments = tuple(f.id for f in history.findings if is_unread_comment(f, cycle))
+    if decision or not comments or _is_by_hand(history, policy):
+        return decision
+    # a review of work whose author has not read them could not approve it
+    return Revise("a person commented on it", comments)
+
+
+def _is_by_hand(history: History, policy: Policy) -> bool:
+    """Whether a person starts the step that comes after the checks."""
+    is_explicit = not history.task.auto_review or policy.trigger == "explicit"
+    return is_explicit or bool(requested_step(history, history.cycle)) or asked_for_review(history)
 
 
 def convergence_state(history: History, policy: Policy, cycle: int) -> ConvergenceState:

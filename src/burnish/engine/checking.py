@@ -36,7 +36,7 @@ from burnish.core.task import Task
 from burnish.engine.guard_phase import absorb_guard, absorb_touched
 from burnish.engine.ports import CheckPlace, Deps
 from burnish.engine.task_setup import TaskSetup, baseline_environment, capture_baseline, isolation_env, only
-from burnish.engine.transitions import finding_events
+from burnish.engine.transitions import current_ledger, finding_events
 from burnish.errors import PhaseFailed
 
 NOT_RUN = "not_run"
@@ -80,8 +80,9 @@ def check(deps: Deps, setup: TaskSetup, history: History, step: CheckStep) -> No
     else:
         # nothing to wait for: started and finished are one write
         events += [start_event] if new else []
-    events += _finished(deps, setup, history, step.cycle, attempt, comparisons, skipped_specs, result.warnings)
-    deps.record(task, *events)
+    with current_ledger(deps, history) as now:
+        events += _finished(deps, setup, now, step.cycle, attempt, comparisons, skipped_specs, result.warnings)
+        deps.record(task, *events)
     deps.failpoint("check-finished")
 
 

@@ -24,7 +24,13 @@ from burnish.engine.review_fix import review_and_fix
 from burnish.engine.reviewing import panel_for, review
 from burnish.engine.shared_branch import alone_on_branch, void_others
 from burnish.engine.task_setup import TaskSetup, on_base, prepare, set_up
-from burnish.engine.transitions import judge_again_on_new_base, rebased, status_events, verdict_when_stopped
+from burnish.engine.transitions import (
+    current_ledger,
+    judge_again_on_new_base,
+    rebased,
+    status_events,
+    verdict_when_stopped,
+)
 from burnish.engine.work import author_of, committed, record_failure, save_leftovers, work
 from burnish.errors import BurnishError, NotCommitted, OverBudget, PhaseFailed, SecretFound
 from burnish.sanitize import escape_controls
@@ -173,7 +179,8 @@ def _do(deps: Deps, setup: TaskSetup, history: History, step: Step) -> None:
         case ReviewStep():
             review(deps, setup, history, step)
         case DecideStep():
-            settle(deps, setup, history, step)
+            with current_ledger(deps, history) as now:
+                settle(deps, setup, now, step)
             void_stale(deps.event_log, deps.repository, deps.event_log.task(setup.task_id), setup.policy)
 
 

@@ -25,7 +25,7 @@ from burnish.engine.ports import CallDir, Deps
 from burnish.engine.review_input import review_input
 from burnish.engine.reviewing import conclude, reviewer_record, start_events
 from burnish.engine.task_setup import TaskSetup
-from burnish.engine.transitions import finding_events
+from burnish.engine.transitions import current_ledger, finding_events
 from burnish.engine.work import committed, save_leftovers
 
 
@@ -54,9 +54,10 @@ def review_and_fix(deps: Deps, setup: TaskSetup, history: History, step: ReviewS
     deps.failpoint("fix-committed")
     data = json.loads(deps.task_files.stamp(task, _stamp(task, step)) or "{}")
     result = read(ReviewFixResult, data)
-    events, issues = _fixed_findings(history, step, data.get("remarks", ()), result.verdict, commit.sha)
-    result = replace(result, changed=True, commit=commit.sha, tree=commit.tree, issues=tuple(issues))
-    deps.record(task, *events, _finished(task, step, attempt, result))
+    with current_ledger(deps, history) as now:
+        events, issues = _fixed_findings(now, step, data.get("remarks", ()), result.verdict, commit.sha)
+        result = replace(result, changed=True, commit=commit.sha, tree=commit.tree, issues=tuple(issues))
+        deps.record(task, *events, _finished(task, step, attempt, result))
     deps.failpoint("fix-finished")
 
 

@@ -39,7 +39,7 @@ from burnish.engine.ports import Deps, StaticReviewRequest
 from burnish.engine.ports_git import ReviewSnapshot
 from burnish.engine.review_input import ReviewInput, review_input
 from burnish.engine.task_setup import TaskSetup
-from burnish.engine.transitions import finding_events
+from burnish.engine.transitions import current_ledger, finding_events
 from burnish.review.prompt_sections import ALL_FINDINGS, all_findings_text
 from burnish.review.prose import STORED_PROSE
 from burnish.review.quoting import cut_text
@@ -85,6 +85,22 @@ def conclude(
     touched_paths: Sequence[str] = (),
 ) -> None:
     """Combine the replies and record the result, after the events in `before`."""
+    with current_ledger(deps, history) as now:
+        _conclude(deps, setup, now, step, attempt, session, replies, breaches, before, touched_paths)
+
+
+def _conclude(
+    deps: Deps,
+    setup: TaskSetup,
+    history: History,
+    step: ReviewStep,
+    attempt: int,
+    session: ReviewSession,
+    replies: tuple[ReviewerReply, ...],
+    breaches: list[str],
+    before: Sequence[Event],
+    touched_paths: Sequence[str],
+) -> None:
     inputs = session.review_input
     panel, repeats = split_criterion_remarks(panel_of(session, replies), history.findings, inputs.text_of)
     absorb = partial(
@@ -230,7 +246,7 @@ def _write_down(
         blocking=panel.blocking,
         signed=panel.signed,
         mechanical=panel.mechanical,
-        not_ruled=panel.not_ruled[:MOST_INSPECTED] if not panel.signed else (),
+        not_ruled=panel.not_ruled[:MOST_INSPECTED] if panel.mechanical or not panel.signed else (),
         rejection_reason=panel.rejection_reason,
         compliance=panel.compliance,
         uncovered=panel.uncovered,

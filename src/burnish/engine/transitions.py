@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 
 from burnish.core.event import Event
 from burnish.core.finding import Finding
@@ -20,6 +22,7 @@ from burnish.core.journal_events import (
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
+from burnish.engine.ports import Deps
 
 RESTS = frozenset({Status.VERIFIED, Status.COMPLETED, Status.BLOCKED, Status.FAILED, Status.CANCELLED})
 
@@ -103,6 +106,18 @@ def work_by_hand(phase: str, commit: str, tree: str, why: str = "") -> WorkResul
 
 # -- ledger events --------------------------------------------------------------------------------
 # A change of the ledger as events, one for each finding that is not as it was.
+
+
+def ledger_lock(deps: Deps, task_id: int) -> AbstractContextManager[None]:
+    """Held from reading the ledger until the change is recorded: two findings must not get the same id."""
+    return deps.task_files.lock(f"ledger-{task_id}")
+
+
+@contextmanager
+def current_ledger(deps: Deps, history: History) -> Iterator[History]:
+    """The history with the findings as they are now. A person's comment waits until the block has recorded its own."""
+    with ledger_lock(deps, history.task.id):
+        yield replace(history, findings=deps.event_log.findings(history.task.id))
 
 
 def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: LedgerDiff) -> list[Event]:

@@ -34,6 +34,7 @@ __all__ = [
     "absorb_source",
     "dispute",
     "expire",
+    "open_finding",
     "reopen",
     "split_criterion_remarks",
     "waive",
@@ -314,6 +315,14 @@ def dispute(findings: tuple[Finding, ...], claims: Iterable[tuple[str, str]], cy
                 finding, state=FindingState.DISPUTED, evidence=evidence.strip(), disputes=finding.disputes + fresh
             )
     return diff_ledgers(findings, now.values(), notes=notes)
+
+
+def open_finding(findings: tuple[Finding, ...], remark: Remark, cycle: int) -> LedgerDiff:
+    """Open a finding of its own for what a person says."""
+    finding = Finding(
+        f"F{next_number(findings)}", remark, first_cycle=cycle, last_cycle=cycle, reviewers=(remark.source,)
+    )
+    return diff_ledgers(findings, (*findings, finding))
 
 
 def waive(findings: tuple[Finding, ...], id: str, waiver: Waiver) -> LedgerDiff:

@@ -1,4 +1,4 @@
-"""What a person does to a task or a finding: edit, remove, cancel, retry, review again, waive, reopen."""
+"""What a person does to a task or a finding: edit, remove, cancel, retry, review again, comment, waive, reopen."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from burnish.adapters.event_log import StoreEventLog, write_event_file
 from burnish.adapters.redaction import clean_changes
 from burnish.core.approval import asked_for
 from burnish.core.finding import Finding, Severity, Waiver
+from burnish.core.gate import Actor
 from burnish.core.history import History
 from burnish.core.status import Status, check_move
 from burnish.core.task import Task
 from burnish.engine.archive import archive
-from burnish.engine.commands import lifecycle, waive
+from burnish.engine.commands import comment, lifecycle, waive
 from burnish.engine.restore_approval import restore_approval
 from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
+from burnish.engine.transitions import ledger_lock
 from burnish.errors import BadInput
 from burnish.runtime.app import App
 from burnish.runtime.ports import NullProgress, deps_for
@@ -118,3 +120,13 @@ def reopen_finding(app: App, task_id: int, finding: str, *, reason: str = "") ->
     refuse_inside_phase()
     level = Severity(app.config.review.block_on)
     return waive.reopen(app.event_log, task_id, finding, by=app.person, reason=reason, block_on=level)
+
+
+def comment_on(app: App, task_id: int, text: str, *, via: str = "cli") -> Finding:
+    """Record a person's comment as a finding; also while a runner works on the task."""
+    refuse_inside_phase()
+    # comments of an unknown task make no lock file
+    app.store.task(app.key, task_id)
+    deps = deps_for(app, RunRequest(), NullProgress(), StopTokens(), "")
+    with ledger_lock(deps, task_id):
+        return comment.comment(app.event_log, task_id, text, Actor(app.person, via))

@@ -1,4 +1,4 @@
-"""Findings: list, waive, reopen."""
+"""Findings: list, comment, waive, reopen."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fastapi import APIRouter, Path, Query
 from fastapi import Body as FromBody
 
 from burnish.core.finding import Finding
-from burnish.features.tasks.edit import reopen_finding, waive_finding
+from burnish.features.tasks.edit import comment_on, reopen_finding, waive_finding
 from burnish.runtime.app import App
 from burnish.runtime.tasks import refuse_past
 from burnish.views.task import finding_json, ruled_json
 from burnish.web.api.schemas import Body, FindingsOut, RuledOut, Text, example
-from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
+from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber, Via
 from burnish.web.problems import PROBLEMS
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["findings"], responses=PROBLEMS)
@@ -29,6 +29,13 @@ class WaiveBody(Body):
     """Why the finding is accepted; recorded with it."""
     until: date | None = None
     """Last day of the waiver. Default: no end."""
+
+
+class CommentBody(Body):
+    model_config = example(text="Say in the message which file is missing.")
+
+    text: Text
+    """What the author must change."""
 
 
 class ReopenBody(Body):
@@ -48,6 +55,12 @@ def findings(
     registry.store.task(project.key, task)
     found = [one for one in registry.store.findings(project.key, task) if one.alive or not alive]
     return {"id": str(task), "findings": [finding_json(one) for one in found]}
+
+
+@router.post("/tasks/{task}/comments", response_model=RuledOut)
+def comment(app: AppDep, task: TaskNumber, body: CommentBody, via: Via) -> dict[str, Any]:
+    """Like `burnish comment`: a finding that the next improve phase settles. An approval becomes void."""
+    return _ruled(app, task, comment_on(app, task, body.text, via=via))
 
 
 @router.post("/tasks/{task}/findings/{finding}/waive", response_model=RuledOut)
