@@ -36,6 +36,7 @@ OTHER_COMMANDS = [
     ["init"],
     # a wait that ends, or never ends, is a decision of the person who pays
     ["limits", "--clear", "claude"],
+    ["pause", "1"],
     ["pr", "1"],
     ["projects", "forget", "1"],
     ["prompts", "edit", "review.system"],
@@ -53,6 +54,7 @@ OTHER_COMMANDS = [
     ["serve", "--port", "0"],
     ["stop"],
     ["stop", "1"],
+    ["unpause", "1"],
     ["work"],
 ]
 # These only look.

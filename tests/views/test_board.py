@@ -18,8 +18,8 @@ from testing import boards
 NOBODY = Holders(lambda runner: False)
 
 
-def task(status: Status, id: int = 7, *, depends_on: tuple[int, ...] = (), **more: Any) -> Task:
-    return Task("p", id, Spec("Add feature X", depends_on=depends_on), status=status, **more)
+def task(status: Status, id: int = 7, *, depends_on: tuple[int, ...] = (), paused: bool = False, **more: Any) -> Task:
+    return Task("p", id, Spec("Add feature X", depends_on=depends_on, paused=paused), status=status, **more)
 
 
 def card(one: Task, *others: Task, holders: Holders = NOBODY) -> TaskCard:
@@ -55,7 +55,7 @@ def test_a_task_that_waits_for_another_cannot_be_started_and_says_for_which() ->
 def test_nothing_that_needs_rest_is_offered_while_somebody_works_on_it() -> None:
     one = task(Status.CODE_REVIEW, base="b" * 40)
     assert moves(one, unmet=(), standing="here") == {Status.CANCELLED: "cancel"}
-    assert others(one, standing="here") == ("stop",)
+    assert others(one, standing="here") == ("stop", "pause")
     assert set(moves(one, unmet=(), standing="")) == {Status.IN_PROGRESS, Status.VERIFIED, Status.CANCELLED}
 
 
@@ -88,6 +88,18 @@ def test_what_is_queued_says_so_and_is_taken_out_but_not_started_again() -> None
     assert (head.queued, head.ready, head.running) == (1, 1, 0)
     with pytest.raises(Refused, match="is queued"):
         refuse_move(one, Status.IN_PROGRESS, unmet=(), standing="queued")
+
+
+def test_what_is_paused_says_so_and_is_not_started() -> None:
+    one, failed = task(Status.BACKLOG, 1, paused=True), task(Status.FAILED, 2, paused=True)
+    for shown in (card(one, failed), card(failed, one)):
+        assert (shown.standing, shown.ready, shown.others) == ("paused", False, ("unpause", "remove"))
+        assert Status.IN_PROGRESS not in shown.moves and Status.CANCELLED in shown.moves
+    assert head_of([one, failed], NOBODY).ready == 0
+    # an approved task is only merged
+    assert card(task(Status.VERIFIED, 1, paused=True)).standing == ""
+    with pytest.raises(Refused, match="is paused"):
+        refuse_move(one, Status.IN_PROGRESS, unmet=(), standing="paused")
 
 
 def test_dependencies_are_shown_from_both_ends() -> None:

@@ -42,7 +42,7 @@ orders = [
     ("done", {"grounds": why}), ("merge", {"commit": commit}), ("cancel", None), ("retry", None), ("pr", None),
     ("improve", {"note": "x"}), ("findings/F1/waive", {"reason": "x"}), ("findings/F1/reopen", None),
     ("review-from", {"text": "approved", "verdict": "approved"}), ("review", None), ("run", None),
-    ("comments", {"text": "x"}),
+    ("comments", {"text": "x"}), ("pause", None), ("unpause", None),
 ]
 keys = [{}, *({"Authorization": f"Bearer {word}"} for word in words)]
 keys += [{"Cookie": f"burnish_{port}={word}", "Origin": own, "X-Burnish-Key": word} for word in words]
@@ -83,7 +83,7 @@ def test_what_an_agent_finds_opens_no_door(tmp_path: Path) -> None:
         tried = json.loads((lab.root / "tried-2.json").read_text())
         # it may have come to its end by itself meanwhile
         assert served.of_project("POST", "/tasks/2/cancel").status_code in (200, 409)
-    assert len(tried) == 22 and len(tried["decide"]) > 5
+    assert len(tried) == 24 and len(tried["decide"]) > 5
     assert {code for codes in tried.values() for code in codes} <= {401, 403}, tried
     after = lab.task(1)
     assert after == before

@@ -122,6 +122,15 @@ def test_a_comment_is_a_finding_of_the_person(server: AtHand) -> None:
     server.of_project("POST", f"/tasks/2/findings/{finding['id']}/waive", {"reason": "for other tests"})
 
 
+def test_a_task_is_paused_and_unpaused(server: AtHand) -> None:
+    number = server.of_project("POST", "/tasks", {"title": "To be paused"}).json()["id"]
+    assert server.of_project("POST", f"/tasks/{number}/pause").json()["paused"] is True
+    assert server.of_project("POST", f"/tasks/{number}/pause").status_code == 409
+    assert server.of_project("POST", f"/tasks/{number}/run").status_code == 409
+    assert server.of_project("POST", f"/tasks/{number}/unpause").json()["paused"] is False
+    assert server.of_project("DELETE", f"/tasks/{number}").status_code in (200, 204)
+
+
 SLOW = """
 pathlib.Path(LOG).with_name("working").touch()
 while not pathlib.Path(LOG).with_name("go").exists():

@@ -33,6 +33,8 @@ ROUTES = {
     "stop": [f"POST {OF_PROJECT}/stop", f"POST {TASK}/stop"],
     "limits": ["GET /api/v1/limits", "DELETE /api/v1/limits/{login}"],
     "serve": [f"GET {OF_PROJECT}/auto", f"POST {OF_PROJECT}/auto"],
+    "pause": [f"POST {TASK}/pause"],
+    "unpause": [f"POST {TASK}/unpause"],
     "cancel": [f"POST {TASK}/cancel"],
     "done": [f"POST {TASK}/done"],
     "findings": [f"GET {TASK}/findings"],

@@ -41,6 +41,8 @@ GROUPS = {
         "retry": "burnish.cli.run:retry",
         "improve": "burnish.cli.run:improve",
         "stop": "burnish.cli.run:stop",
+        "pause": "burnish.cli.pause:pause",
+        "unpause": "burnish.cli.pause:unpause",
         "cancel": "burnish.cli.edit:cancel",
         "rm": "burnish.cli.edit:rm",
     },

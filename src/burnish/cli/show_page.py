@@ -26,6 +26,7 @@ from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
 from burnish.core.review import is_person
 from burnish.core.status import Reason, Status
+from burnish.core.task import PAUSABLE
 from burnish.views.inbox import answer_to
 from burnish.views.status import MARKS
 
@@ -204,7 +205,10 @@ def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
 def _next(story: Story) -> list[str]:
     number = story["id"]
     accept = f"burnish override {number}"
-    match Status(story["status"]):
+    status = Status(story["status"])
+    if story.get("paused") and status in PAUSABLE and not story.get("running"):
+        return [f"Next: burnish unpause {number}"]
+    match status:
         case Status.BACKLOG:
             steps = [f"burnish run {number}"]
         case Status.IN_PROGRESS | Status.CODE_REVIEW if story.get("running"):

@@ -49,6 +49,12 @@ class Spec:
     max_cycles: int | None = None
     # the finding that it was made of, as `29.1 F3`: task, run, id
     follows: str = ""
+    # no run takes it up (`burnish pause`)
+    paused: bool = False
+
+
+# a run would take it up, or a run with `--watch` would try it again
+PAUSABLE = frozenset({Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW, Status.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,11 @@ class Task:
     # the agent of the current run, once known
     agent: str | None = None
     model: str | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether no run takes it up, although its status allows it; one that runs ends after its phase."""
+        return self.spec.paused and self.status in PAUSABLE
 
     @property
     def name(self) -> str:

@@ -86,6 +86,9 @@ def _steps(deps: Deps, task: Task) -> Task:
         step = next_step(history, setup.policy)
         if deps.stopping(task.id) or (isinstance(step, StopStep) and not ask_person(deps, task.id)):
             return deps.event_log.task(task.id)
+        if history.task.is_paused:
+            deps.progress.note(f"Task {task.id} is paused. Let it be run again: burnish unpause {task.id}")
+            return history.task
         if isinstance(step, StopStep):
             continue
         try:

@@ -161,6 +161,8 @@ class Pool:
         fresh = {t.id: t for t in self.deps.event_log.tasks()}
         for task in [t for t in self.done if t.id in fresh]:
             now = fresh[task.id]
+            if now.is_paused:
+                continue
             if now.id in due_ids and now.status is Status.FAILED:
                 watch.retry(now)
                 self.done.remove(task)
@@ -232,7 +234,7 @@ class Pool:
         tasks = {t.id: t for t in self.deps.event_log.tasks()}
         limited_ids = self._limited_ids()
         for task in tasks.values():
-            if task.status is not Status.BACKLOG or task.id in excluded_ids:
+            if task.status is not Status.BACKLOG or task.is_paused or task.id in excluded_ids:
                 continue
             if self.ids is not None and task.id not in self.ids:
                 continue

@@ -215,6 +215,11 @@ class Store:
         found = map(rows.task_of, self._db.all("task_list_improving", {"project": project}))
         return [task for task in found if task.spec.type is TaskType.IMPROVE]
 
+    def paused_backlog(self, project: str) -> list[Task]:
+        """Backlog tasks that are paused."""
+        found = map(rows.task_of, self._db.all("task_list_paused", {"project": project}))
+        return [task for task in found if task.is_paused]
+
     def _brief(self, row: sqlite3.Row) -> Task:
         """A brief task; decoded again only if the row has changed, because comparing is ten times faster."""
         key, columns = (row["project"], row["id"]), tuple(row)

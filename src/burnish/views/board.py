@@ -10,7 +10,7 @@ from burnish.core.cost import short_cost
 from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.board_moves import RUNNING, moves, others
+from burnish.views.board_moves import IDLE, RUNNING, moves, others
 from burnish.views.filters import MET, unmet_among
 from burnish.views.status import UNDER_WAY, Summary, cycles_words, doing, review_words, stop_reason, summary, was_cut
 
@@ -67,7 +67,7 @@ class TaskCard:
     # `improving`, and since when; where nothing runs it is empty
     doing: str
     since: str
-    # here, elsewhere, queued, interrupted or nothing
+    # here, elsewhere, paused, queued, interrupted or nothing
     standing: str
     needs: tuple[Need, ...]
     blocks: tuple[int, ...]
@@ -143,10 +143,12 @@ class Holders:
 
     def standing(self, task: Task) -> str:
         # a task at rest has no runner, though its last one may not have released the lock yet
+        if task.status not in REST and task.runner is not None and self.alive(task.runner):
+            return "here" if task.runner in self.mine else "elsewhere"
+        if task.is_paused:
+            return "paused"
         if task.status in REST:
             return ""
-        if task.runner is not None and self.alive(task.runner):
-            return "here" if task.runner in self.mine else "elsewhere"
         if self.queued(task):
             return "queued"
         return "interrupted" if was_cut(task) else ""
@@ -168,7 +170,7 @@ def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NONE_WAI
     return Head(
         summary(tasks),
         len(tasks),
-        ready=sum(one.status is Status.BACKLOG and at != "queued" and not unmet(one) for one, at in standings),
+        ready=sum(one.status is Status.BACKLOG and at not in IDLE and not unmet(one) for one, at in standings),
         running=sum(standing in RUNNING for _, standing in standings),
         queued=sum(standing == "queued" for _, standing in standings),
         needs_me=sum(_in(waiting, task) for task in tasks),
@@ -242,7 +244,7 @@ def _card(
         moves=moves(task, unmet=unmet, standing=standing),
         others=others(task, standing=standing),
         rank=_rank(task),
-        ready=task.status is Status.BACKLOG and not unmet and standing != "queued",
+        ready=task.status is Status.BACKLOG and not unmet and standing not in IDLE,
         stuck=bool(unmet) or task.status is Status.BLOCKED,
         needs_me=needs_me,
     )

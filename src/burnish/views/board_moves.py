@@ -37,6 +37,8 @@ ACTS: Mapping[str, Act] = {
     ),
     "stop": Act("Stop", path="/stop", words="Stops the agents and keeps the work; you can continue later."),
     "unqueue": Act("Take out of the queue", path="/stop", words="The task keeps its status until you start it."),
+    "pause": Act("Pause", path="/pause", words="Ends after the phase that is under way; no run continues it."),
+    "unpause": Act("Unpause", path="/unpause", words="Runs may take it up again."),
     "improve": Act(
         "Improve", path="/improve", body={"review": True}, ask="note", words="Runs one more cycle with your note."
     ),
@@ -78,8 +80,12 @@ BY_HAND: Mapping[Status, Mapping[Status, str]] = {
 # actions that need reviewed work, and actions that are not allowed while a runner holds the task
 _NEEDS_WORK = ("review", "override", "improve")
 _NEEDS_REST = ("ask", "review", "override", "improve", "run", "goon", "merge")
+# actions that start a run
+_STARTS_RUN = ("ask", "review", "improve", "run", "goon", "retry")
 # who holds a task while it is worked on
 RUNNING = ("here", "elsewhere")
+# not run, and not to be started by hand
+IDLE = ("queued", "paused")
 
 
 def moves(task: Task, *, unmet: Sequence[int], standing: str) -> dict[Status, str]:
@@ -91,10 +97,12 @@ def others(task: Task, *, standing: str) -> tuple[str, ...]:
     """What else can be done to it, without a move."""
     if standing == "queued":
         return ("unqueue",)
+    if standing == "paused":
+        return ("unpause", "remove")
     running = standing in RUNNING
     found = []
     if running:
-        found.append("stop")
+        found += ["stop"] if task.spec.paused else ["stop", "pause"]
     if task.status is Status.CODE_REVIEW and not running and task.waits_for:
         # a run would leave it alone: its next step is started by hand
         found.append("review" if task.waits_for == "improve" else "ask")
@@ -125,6 +133,8 @@ def why_not(task: Task, act: str, unmet: Sequence[int], standing: str) -> str:
     """Why a person cannot do this to the task now; "" if nothing is in the way."""
     if act in _NEEDS_REST and standing == "queued":
         return f"Task {task.id} is queued: it starts when it is its turn."
+    if act in _STARTS_RUN and standing == "paused":
+        return f"Task {task.id} is paused."
     if act == "run" and unmet:
         return f"Task {task.id} waits for {', '.join(map(str, unmet))}."
     if act in _NEEDS_REST and standing in RUNNING:

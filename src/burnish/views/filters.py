@@ -64,7 +64,7 @@ def pick(
         task
         for task in tasks
         if (not statuses or task.status in statuses)
-        and (not ready or can_go_on(task) or (task.status is Status.BACKLOG and not unmet(task)))
+        and (not ready or can_go_on(task) or (task.status is Status.BACKLOG and not task.is_paused and not unmet(task)))
         and (not only_blocked or task.status in (Status.BLOCKED, Status.WAITING_APPROVAL))
         and (agent is None or agent == (task.agent or task.spec.agent))
     ]

@@ -57,7 +57,7 @@ class InboxEntry:
     """One thing that waits for a person."""
 
     task: Task
-    # waiting_approval, blocked, failed, review, voided, interrupted, waiver, ready
+    # waiting_approval, blocked, failed, review, voided, interrupted, paused, waiver, ready
     kind: str
     why: str
     # since when
@@ -97,7 +97,10 @@ def from_elsewhere(command: str, folder: str) -> str:
 def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[InboxEntry]:
     waiver_task_ids, incomplete = set(store.waived_until(project)), set(store.left_out(project))
     tasks = store.tasks(project, statuses=OPEN, brief=True)
-    for task in tasks:
+    for task in [*tasks, *store.paused_backlog(project)]:
+        if task.is_paused and not is_running(task, alive):
+            yield InboxEntry(task, "paused", _why_paused(task), *_when(task, f"burnish unpause {task.id}"))
+            continue
         over = _run_out(store, task, today) if task.id in waiver_task_ids else ()
         if over:
             command = f'burnish waive {task.id} {over[0]} --reason "…"'
@@ -133,6 +136,11 @@ def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterat
         yield InboxEntry(task, "voided", why, *_when(task, f"burnish run {task.id}"))
     else:
         yield InboxEntry(task, "interrupted", _why_it_stands(task), *_when(task, f"burnish run {task.id}"))
+
+
+def _why_paused(task: Task) -> str:
+    failure = f" after {task.error}" if task.status is Status.FAILED else ""
+    return f"paused{failure}: no run takes it up"
 
 
 def _why_it_stands(task: Task) -> str:

@@ -132,7 +132,7 @@ def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: 
         id=str(task.id),
         title=task.spec.title,
         status=task.status.value,
-        detail=_detail(task, now, alive=alive, running=running) if begun else _waits(unmet),
+        detail=_detail(task, now, alive=alive, running=running) if begun else _waits(task, unmet),
         overrides=_many(task.overrides, "override") if begun and task.overrides else "",
         review=_review(task) if begun else "",
         open=f"{task.open_findings} open" if begun and task.open_findings else "",
@@ -169,6 +169,7 @@ def task_json(task: Task, alive: Alive = None) -> dict[str, Any]:
         "depends_on": [str(other) for other in task.spec.depends_on],
         "overrides": task.overrides,
         "waits_for": task.waits_for or None,
+        "paused": task.spec.paused,
         "issues_fixed": task.issues_fixed,
         "created_at": task.created_at,
         "updated_at": task.updated_at,
@@ -181,7 +182,7 @@ def is_running(task: Task, alive: Alive = None) -> bool:
 
 def can_go_on(task: Task, alive: Alive = None) -> bool:
     """Whether `burnish run` continues it: under way without a runner, and not waiting for a person."""
-    return task.status in UNDER_WAY and not task.waits_for and not is_running(task, alive)
+    return task.status in UNDER_WAY and not task.waits_for and not task.is_paused and not is_running(task, alive)
 
 
 def verdict_so_far(task: Task, alive: Alive = None) -> FinalVerdict | None:
@@ -215,24 +216,26 @@ def next_step(tasks: Sequence[Task], *, alive: Alive = None, is_any_ready: bool 
     """The one command that helps most now. `is_any_ready`: known already, where these are not all tasks."""
     for status, command in _FIRST:
         for task in tasks:
-            if task.status is status and needs_a_person(task):
+            if task.status is status and needs_a_person(task) and not task.is_paused:
                 return command.format(task.id)
     for task in tasks:
         if can_go_on(task, alive):
             return f"burnish run {task.id}"
-        if task.status is Status.CODE_REVIEW and task.waits_for and not is_running(task, alive):
+        if task.status is Status.CODE_REVIEW and task.waits_for and not task.is_paused and not is_running(task, alive):
             return WAITING.get(task.waits_for, "burnish review {}").format(task.id)
     if is_any_ready is None:
         unmet = unmet_among(tasks)
-        is_any_ready = any(task.status is Status.BACKLOG and not unmet(task) for task in tasks)
+        is_any_ready = any(task.status is Status.BACKLOG and not task.is_paused and not unmet(task) for task in tasks)
     if is_any_ready:
         return "burnish run --all"
     verified_task = next((task for task in tasks if task.status is Status.VERIFIED), None)
     return f"burnish diff {verified_task.id}" if verified_task else ""
 
 
-def _waits(unmet: Sequence[int]) -> str:
-    return f"waits for {', '.join(map(str, unmet))}" if unmet else "ready"
+def _waits(task: Task, unmet: Sequence[int]) -> str:
+    words = ["paused"] if task.is_paused else []
+    words += [f"waits for {', '.join(map(str, unmet))}"] if unmet else []
+    return ", ".join(words) or "ready"
 
 
 def _review(task: Task) -> str:
@@ -257,19 +260,22 @@ def _detail(task: Task, now: datetime, *, alive: Alive, running: bool) -> str:
     if task.status in UNDER_WAY:
         words = (verdict_so_far(task, alive), _progress(task, now, running=running))
         return " ".join(str(word) for word in words if word)
-    why = ", ".join(word for word in (task.final_verdict, stop_reason(task)) if word)
+    why = ", ".join(word for word in (task.final_verdict, stop_reason(task), "paused" * task.is_paused) if word)
     cycles = f"({_many(task.cycle, 'cycle')})" if task.cycle else ""
     return f"{why} {cycles}".strip() if why else ""
 
 
 def _progress(task: Task, now: datetime, *, running: bool) -> str:
     parts = [cycles_words(task)] if task.cycle else []
-    if not running and was_cut(task):
+    if not running and task.is_paused:
+        parts.append(f"paused: `burnish unpause {task.id}`")
+    elif not running and was_cut(task):
         parts.append(_sent_back(task) if was_sent_back(task) else GOES_ON.format(task.id))
     elif not running and task.waits_for:
         parts.append(AT_REST.get(task.waits_for, AT_REST["review"]).format(task.id))
     elif task.phase:
         parts.append(f"{doing(task.phase)} {elapsed(task.phase_started, now)}".rstrip())
+        parts += ["pauses after it"] if task.is_paused else []
     return f"({', '.join(parts)})" if parts else ""
 
 

@@ -16,7 +16,7 @@ from burnish.core.journal_events import ApprovalVoided, DecisionMade, PhaseRescu
 from burnish.core.override import OverrideReasons
 from burnish.core.policy import Policy
 from burnish.core.status import Reason, Status, check_move
-from burnish.core.task import Task, TaskType
+from burnish.core.task import PAUSABLE, Task, TaskType
 from burnish.engine.commands.override import judged_commit, moves_to_verified, overridden, reasons_missing, walk
 from burnish.engine.lost_branch import (
     BRANCH_RESTORED,
@@ -79,6 +79,21 @@ def retry(event_log: EventLog, repository: Repository, task_id: int, *, by: str)
             hint="`burnish retry` is for tasks that are blocked, failed or cancelled.",
         )
     return event_log.task(task_id)
+
+
+def refuse_paused(task: Task) -> None:
+    if task.is_paused:
+        raise Refused(f"Task {task.id} is paused.", hint=f"Let it be run again first: burnish unpause {task.id}")
+
+
+def refuse_unpausable(task: Task, *, is_pause: bool) -> None:
+    """Raise if there is nothing to pause, or nothing that is paused."""
+    if is_pause and task.status not in PAUSABLE:
+        hint = f"`burnish show {task.id}` names the commands."
+        raise Refused(f"Task {task.id} is {task.status}: no run takes it up, so it cannot be paused.", hint=hint)
+    if task.spec.paused is is_pause:
+        hint = f"Let it be run again: burnish unpause {task.id}" if is_pause else f"Pause it: burnish pause {task.id}"
+        raise Refused(f"Task {task.id} is {'paused already' if is_pause else 'not paused'}.", hint=hint)
 
 
 def review_again(event_log: EventLog, task_id: int, *, by: str) -> Task:

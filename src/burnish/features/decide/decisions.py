@@ -93,6 +93,7 @@ def improve(app: App, task_id: int, note: str, *, review: bool, via: str = "cli"
     app.trust.require()
     app.event_log.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
+    actions.refuse_paused(task)
     if task.branch:
         app.repository.check_movable(task.branch)
     sandbox_policy_of(app).require()

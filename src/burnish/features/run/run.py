@@ -157,6 +157,7 @@ def _check_ids(app: App, request: RunRequest) -> list[str]:
     for task in tasks:
         refuse_if_branch_held(app.event_log, task)
         refuse_if_branch_stuck(app.event_log, app.repository, task)
+        actions.refuse_paused(task)
         if task.status is Status.CANCELLED:
             raise Refused(f"Task {task.id} is cancelled.", hint=f"Restore and run it: burnish retry {task.id}")
     # only now, when nothing is refused any more, does anything change
@@ -169,7 +170,8 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
     ready = (Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW)
     blocked_ids = {t.id for t, _ in app.store.waiting(app.key)}
     found = app.store.tasks(app.key, statuses=ready, ids=request.ids or None, brief=not request.ids)
-    tasks = sorted((t for t in found if t.id not in blocked_ids), key=lambda t: (-t.spec.priority, t.id))
+    ready_tasks = [t for t in found if t.id not in blocked_ids and not t.is_paused]
+    tasks = sorted(ready_tasks, key=lambda t: (-t.spec.priority, t.id))
     if request.ids:
         return tasks
     # a list reads the heads of the specs alone
@@ -256,13 +258,15 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
                 stops.request()
             for task_id in take_task_requests(app.home, runner):
                 stops.of(task_id).request()
-            running = sorted(pool.running)
+            # a paused task that waits for a usage limit is in no phase that has to end
+            idle_ids = set(pool.deps.worker_slots.waiting)
             try:
-                cancelled_tasks = app.store.tasks(app.key, statuses=(Status.CANCELLED,), ids=running) if running else []
+                running_tasks = app.store.tasks(app.key, ids=sorted(pool.running)) if pool.running else []
             except BurnishError:
                 continue
-            for task in cancelled_tasks:
-                stops.of(task.id).request()
+            for task in running_tasks:
+                if task.status is Status.CANCELLED or (task.is_paused and task.id in idle_ids):
+                    stops.of(task.id).request()
 
     watcher = threading.Thread(target=look, name="cancel-watcher", daemon=True)
     watcher.start()

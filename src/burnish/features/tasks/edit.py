@@ -1,4 +1,6 @@
-"""What a person does to a task or a finding: edit, remove, cancel, retry, review again, comment, waive, reopen."""
+"""What a person does to a task or a finding: edit, remove, cancel, retry, review again, pause,
+comment, waive, reopen.
+"""
 
 from __future__ import annotations
 
@@ -93,9 +95,19 @@ def cancel_task(app: App, task_id: int) -> Task:
     return lifecycle.cancel(app.event_log, app.repository, task_id)
 
 
+def pause_task(app: App, task_id: int, *, is_pause: bool) -> Task:
+    """Let no run take the task up, or end that. A running task ends after the phase that it is in."""
+    refuse_inside_phase()
+    lifecycle.refuse_unpausable(app.store.task(app.key, task_id), is_pause=is_pause)
+    task = app.store.edit_task(app.key, task_id, {"paused": is_pause})
+    app.event_log.write_event_file(task_id)
+    return task
+
+
 def retry_task(app: App, task_id: int, *, restart: bool) -> Task:
     refuse_inside_phase()
     task = app.store.task(app.key, task_id)
+    lifecycle.refuse_paused(task)
     refuse_if_branch_stuck(app.event_log, app.repository, task)
     if restart:
         refuse_if_branch_held(app.event_log, task)
@@ -106,6 +118,7 @@ def retry_task(app: App, task_id: int, *, restart: bool) -> Task:
 def review_again(app: App, task_id: int) -> Task:
     refuse_inside_phase()
     app.trust.require()
+    lifecycle.refuse_paused(app.store.task(app.key, task_id))
     return lifecycle.review_again(app.event_log, task_id, by=app.person)
 
 

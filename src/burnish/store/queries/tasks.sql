@@ -22,6 +22,10 @@ SELECT * FROM tasks WHERE project = :project AND removed = 0 AND branch = :branc
 SELECT * FROM tasks WHERE project = :project AND removed = 0 AND status = 'backlog' AND head LIKE '%"type":"improve"%'
 ORDER BY id;
 
+-- name: task_list_paused
+SELECT * FROM tasks WHERE project = :project AND removed = 0 AND status = 'backlog' AND head LIKE '%"paused":true%'
+ORDER BY id;
+
 -- name: task_list_brief
 SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle, max_cycles, auto_review,
     review_status, phase, phase_started, branch, target, base, commit_sha, agent, model, open_findings, cost_usd, cost_source,

@@ -12,7 +12,7 @@ from pydantic import Field
 from burnish.errors import BadInput, Refused
 from burnish.features.decide import decisions as people
 from burnish.features.server.registry import ProjectRegistry
-from burnish.features.tasks.edit import cancel_task, retry_task, review_again
+from burnish.features.tasks.edit import cancel_task, pause_task, retry_task, review_again
 from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest, next_time
 from burnish.views.status import task_json
@@ -174,6 +174,18 @@ def stop(registry: RegistryDep, app: AppDep, task: TaskNumber) -> dict[str, Any]
 def cancel(app: AppDep, task: TaskNumber) -> dict[str, Any]:
     """Like `burnish cancel`: stops the task's agents."""
     return task_json(cancel_task(app, task))
+
+
+@router.post("/tasks/{task}/pause", response_model=TaskOut)
+def pause(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """Like `burnish pause`: no run takes the task up; one that runs ends after its phase."""
+    return task_json(pause_task(app, task, is_pause=True))
+
+
+@router.post("/tasks/{task}/unpause", response_model=TaskOut)
+def unpause(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """Like `burnish unpause`: runs may take the task up again. Starts nothing."""
+    return task_json(pause_task(app, task, is_pause=False))
 
 
 @router.post("/tasks/{task}/retry", status_code=202, response_model=TaskOut)

@@ -120,6 +120,7 @@ EXAMPLE: dict[str, Any] = {
     "depends_on": ["12"],
     "overrides": 0,
     "waits_for": None,
+    "paused": False,
     "issues_fixed": 0,
     "created_at": "2027-01-31T22:04:11.120Z",
     "updated_at": "2027-01-31T22:19:40.087Z",
@@ -165,6 +166,7 @@ class TaskOut(ApiModel):
     depends_on: list[str]
     overrides: int
     waits_for: str | None
+    paused: bool
     issues_fixed: int
     created_at: str
     updated_at: str
