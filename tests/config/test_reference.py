@@ -15,6 +15,7 @@ from burnish.config.problems import known_keys
 from burnish.config.sections import AgentSection
 from burnish.config.settings import Config, unused_settings
 from burnish.config.values import CheckEntry
+from burnish.errors import BurnishError
 
 REFERENCE = (files("burnish.config") / "reference.yaml").read_text()
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -47,12 +48,7 @@ def test_the_reference_names_every_section(tmp_path: Path) -> None:
     ("text", "note"),
     [
         ("agents: {claude: {effort: high}}", "agents.claude.effort has no effect in this version."),
-        ("budget: {reserve: 5}", "budget.reserve has no effect in this version."),
-        (
-            "budget: {reserve: 20%}\nagents: {codex: {effort: low}}",
-            "agents.codex.effort, budget.reserve have no effect",
-        ),
-        ("budget: {reserve: null}", ""),
+        ("budget: {reserve: 5}", ""),
     ],
 )
 def test_a_setting_of_a_later_version_loads_and_is_named_as_unused(tmp_path: Path, text: str, note: str) -> None:
@@ -146,3 +142,24 @@ def test_the_page_of_settings_is_up_to_date() -> None:
 def test_the_page_says_what_every_setting_means() -> None:
     empty = [line for line in settings_page().splitlines() if line.startswith("| `") and line.endswith("|  |")]
     assert empty == []
+
+
+@pytest.mark.parametrize(
+    ("text", "budgets"),
+    [
+        ("{session_usd: 20, session_tokens: 1000, reserve: 5}", (15.0, 1000)),
+        ("{session_usd: 20, session_tokens: 1000, reserve: 20%}", (16.0, 800)),
+        ("{session_usd: 4, reserve: 5}", (0.0, None)),
+        ("{reserve: 5}", (None, None)),
+    ],
+)
+def test_a_run_that_stands_may_spend_what_the_reserve_leaves(
+    tmp_path: Path, text: str, budgets: tuple[float | None, int | None]
+) -> None:
+    assert loaded(tmp_path, f"budget: {text}").budget.without_reserve() == budgets
+
+
+@pytest.mark.parametrize("reserve", ["0", "-1", "100%", "0%", "much", "true", "[5]"])
+def test_a_reserve_is_an_amount_or_a_share(tmp_path: Path, reserve: str) -> None:
+    with pytest.raises(BurnishError, match="a reserve is an amount above 0"):
+        loaded(tmp_path, f"budget: {{reserve: {reserve}}}")

@@ -40,6 +40,33 @@ def test_a_budget_that_is_reached_blocks_and_keeps_the_work(
     assert "BUG" in lab.text(task["branch"]) or "improve" in phases
 
 
+def test_a_budget_of_the_run_that_is_reached_ends_the_run_once_and_blocks_no_task_that_waits(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "")
+    for number in range(4):
+        lab.add(f"Task {number}")
+    said = lab.burnish("run", "--all", "--budget", "0.25", code=1)
+    assert [lab.task(number)["status"] for number in (1, 2, 3, 4)] == ["blocked", "backlog", "backlog", "backlog"]
+    assert len(lab.events("budget.reached")) == 1
+    assert said.err.count("This run has cost $0.25 of $0.25 (budget.session_usd). No further task is started.") == 1
+    assert "The budget of this run is used up. 3 tasks not started. `burnish run` continues." in said.err
+    assert lab.burnish("run", "--all", "--budget", "0.25", "--json", code=1).json["ended_by"] == "budget"
+
+
+def test_a_run_that_stands_leaves_the_reserve_and_ends_then(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "budget: {session_usd: 0.5, reserve: 50%}")
+    lab.add("First")
+    lab.add("Second")
+    said = lab.burnish("run", "--watch", code=1)
+    assert "of $0.25 (budget.session_usd minus budget.reserve). No further task is started." in said.err
+    assert [lab.task(number)["status"] for number in (1, 2)] == ["blocked", "backlog"]
+    # a run that a person starts may use all of it
+    assert "of $0.50 (budget.session_usd)" in lab.burnish("run", "--all", code=1).err
+    lab.commit_settings(lab.repo.git("show", "HEAD:burnish.yaml").replace("50%", "0.5"))
+    assert "leaves nothing" in lab.burnish("run", "--watch", code=4).err
+
+
 @pytest.mark.long
 def test_what_was_done_is_not_paid_again_with_a_new_budget(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)

@@ -46,7 +46,9 @@ def test_tasks_that_are_added_or_answered_meanwhile_are_run_until_somebody_stops
     shown = lab.burnish("stop").out
     assert "run --watch` (pid" in shown
     out, err = run.communicate(timeout=60)
-    assert run.returncode == 130 and "2 tasks were run, cost unknown." in out and "Stopped. `burnish run`" in err
+    # a planned end: the exit code tells the results
+    assert run.returncode == 0 and "2 tasks were run, cost unknown." in out
+    assert "Stopped by `burnish stop`. `burnish run` continues." in err
 
 
 def untrust(lab: Lab) -> None:
@@ -101,6 +103,23 @@ def test_a_run_ends_at_the_time_that_was_set(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="not a time of day"):
             next_time(text)
     assert "Omit TASK" in lab.burnish("run", "1", "--watch", code=2).err
+
+
+def test_a_run_that_ends_at_the_time_of_until_has_the_exit_code_of_its_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Lab.make(tmp_path, author=SLOW)
+    lab.add("Slow")
+    lab.add("Another")
+    monkeypatch.setattr("burnish.cli.run.next_time", lambda text: datetime.now(UTC) + timedelta(seconds=3))
+    said = lab.burnish("run", "--all", "--until", "07:00", code=1)
+    assert "Stopped at the time of --until. 1 task not started. `burnish run` continues." in said.err
+    assert [status(lab, number) for number in (1, 2)] == ["in_progress", "backlog"]
+    lab.agent("robot", AUTHOR)
+    lab.agent("judge", APPROVE)
+    monkeypatch.setattr("burnish.cli.run.next_time", lambda text: datetime.now(UTC) + timedelta(seconds=8))
+    assert lab.burnish("run", "--watch", "--until", "07:00", "--json").json["ended_by"] == "until"
+    assert [status(lab, number) for number in (1, 2)] == ["verified", "verified"]
 
 
 def test_a_detached_run_goes_on_and_writes_its_output_to_a_file(tmp_path: Path) -> None:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from burnish.core.task import Task
+from burnish.engine.pool import LOOK_AGAIN, Pool, Watch
+from burnish.engine.ports import NO_BUDGET, Deps
 from testing.lab import APPROVE, Lab
 from testing.long_forms import IS_LONG
 
@@ -138,3 +143,42 @@ def test_an_agent_with_a_limit_is_never_called_more_often_at_once(tmp_path: Path
         level += step
         most = max(most, level)
     assert most <= 2
+
+
+class _CountingLog:
+    """An event log without ready tasks that counts how often all tasks are read."""
+
+    def __init__(self) -> None:
+        self.newest, self.reads = 1, 0
+
+    def last_event(self) -> int:
+        return self.newest
+
+    def tasks(self) -> list[Task]:
+        self.reads += 1
+        return []
+
+    def claim(self, ids: object) -> None:
+        return None
+
+
+def test_an_idle_run_reads_all_tasks_only_if_something_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, now = _CountingLog(), [100.0]
+    monkeypatch.setattr("burnish.engine.pool.time.monotonic", lambda: now[0])
+    deps = SimpleNamespace(event_log=log, has_limits=lambda: False, budget_tracker=NO_BUDGET)
+    watch = Watch(lambda task: None, clock=lambda: now[0])
+    pool = Pool(cast(Deps, deps), None, watch=watch)
+    for _ in range(20):
+        assert pool._claim() is None
+    assert log.reads == 1
+    log.newest += 1
+    for _ in range(20):
+        pool._claim()
+    assert log.reads == 2
+    # a runner that died leaves no event, and a retry becomes due by itself
+    now[0] += LOOK_AGAIN
+    pool._claim()
+    assert log.reads == 3
+    watch.due[7] = now[0]
+    pool._claim()
+    assert log.reads == 4

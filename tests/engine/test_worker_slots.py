@@ -36,3 +36,26 @@ def test_a_task_whose_wait_has_ended_goes_on_before_another_one_begins() -> None
     for thread in (first, second):
         thread.join(10)
     assert order == ["other 0", "limited", "other 1", "other 2"] and slots.busy == 0
+
+
+def test_a_task_that_is_stopped_waits_for_no_place() -> None:
+    slots, is_stopped = WorkerSlots(limit=1), threading.Event()
+    waits, is_over = threading.Event(), threading.Event()
+
+    def limited() -> None:
+        with slots.place(), slots.idle(1, is_stopped.is_set):
+            waits.set()
+            is_over.wait(10)
+
+    thread = threading.Thread(target=limited)
+    thread.start()
+    assert waits.wait(10)
+    with slots.place():
+        is_over.set()
+        thread.join(0.5)
+        # another task has the only place
+        assert thread.is_alive() and slots.return_count == 1
+        is_stopped.set()
+        thread.join(5)
+        assert not thread.is_alive()
+    assert (slots.busy, slots.return_count) == (0, 0)

@@ -35,6 +35,8 @@ class BudgetTracker:
     total: Callable[[], tuple[float, int]]
     most_usd: float | None = None
     most_tokens: int | None = None
+    # `budget.reserve` is subtracted from these
+    has_reserve: bool = False
     _before: list[tuple[float, int]] = field(default_factory=list)
     _by_agent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     # by task and folder of the call
@@ -95,12 +97,12 @@ class BudgetTracker:
         with self._lock:
             running = self._sum()
         found = []
+        reserve = " minus budget.reserve" if self.has_reserve else ""
         if self.most_usd is not None:
-            found.append(Limit("budget.session_usd", "this run", usd, self.most_usd).more(running))
+            found.append(Limit(f"budget.session_usd{reserve}", "this run", usd, self.most_usd).more(running))
         if self.most_tokens is not None:
-            found.append(
-                Limit("budget.session_tokens", "this run", tokens, self.most_tokens, tokens=True).more(running)
-            )
+            name = f"budget.session_tokens{reserve}"
+            found.append(Limit(name, "this run", tokens, self.most_tokens, tokens=True).more(running))
         return found
 
     def _of(self, name: str) -> list[Limit]:

@@ -66,6 +66,9 @@ class StoreEventLog:
     def findings(self, task_id: int) -> tuple[Finding, ...]:
         return self.store.findings(self.project, task_id)
 
+    def last_event(self) -> int:
+        return self.store.last_event(self.project)
+
     def approval(self, task_id: int) -> Approval | None:
         return self.store.approval(self.project, task_id)
 

@@ -47,8 +47,8 @@ class LimitWait:
     limits: UsageLimits
     # the time with the zone of the user
     clock: Callable[[], datetime] = _local_now
-    # entered while a call waits: another task may run meanwhile
-    idle: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
+    # entered while a call waits: another task may run meanwhile; is told whether the call was stopped
+    idle: Callable[[Callable[[], bool]], AbstractContextManager[None]] = field(default=lambda is_stopped: nullcontext())
 
     def current(self, entry: AgentSettings) -> UsageLimit | None:
         """The limit of the agent's login, if it has not ended."""
@@ -80,7 +80,7 @@ class LimitWait:
     def wait(self, entry: AgentSettings, stop: StopToken, on_setback: Callable[[Setback], None]) -> None:
         """Return when the login may be used. A person can end the limit (`burnish limits --clear`)."""
         last_until = ""
-        with self.idle():
+        with self.idle(lambda: stop.requested):
             while limit := self.current(entry):
                 if limit.until != last_until:
                     last_until = limit.until
@@ -89,3 +89,5 @@ class LimitWait:
                 rest = (limit.end - self.clock()).total_seconds()
                 if stop.wait(max(0.1, min(_PAUSE, rest))):
                     raise Stopped(f"Stopped while {limit.words(self.clock())}.")
+        if stop.requested:
+            raise Stopped("Stopped while the task waited for a free place.")

@@ -217,7 +217,7 @@ def _task_number(text: str) -> int | None:
 def _review_task(number: int, flags: dict[str, Any], *, exit_zero: bool, as_json: bool) -> int:
     from burnish import runtime
     from burnish.cli.progress import watcher
-    from burnish.cli.run import exit_code, say_report
+    from burnish.cli.run import report_code, say_report
     from burnish.features.run.run import run_tasks
     from burnish.features.tasks.edit import review_again
     from burnish.runtime.requests import RunRequest
@@ -236,4 +236,4 @@ def _review_task(number: int, flags: dict[str, Any], *, exit_zero: bool, as_json
         say_json(review_json(app.store, app.key, number))
     else:
         say_report(came, request)
-    return exit_code(came.tasks, waiting=bool(came.waiting), interrupted=came.interrupted, exit_zero=exit_zero)
+    return report_code(came, exit_zero=exit_zero)

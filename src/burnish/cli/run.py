@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from burnish.runtime import App
     from burnish.runtime.requests import RunReport, RunRequest
 
+_ENDS = {
+    "signal": "Interrupted",
+    "stop": "Stopped by `burnish stop`",
+    "until": "Stopped at the time of --until",
+    "budget": "The budget of this run is used up",
+}
 _NEEDS_PERSON = (Status.BLOCKED, Status.FAILED, Status.WAITING_APPROVAL)
 ExitZero = Annotated[bool, Option("--exit-zero", help="Exit with 0 even if the result is not approved.")]
 
@@ -243,7 +249,13 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool,
         say_report(report, request, is_printed=is_printed)
         if request.watch:
             _say_summary(report)
-    return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
+    return report_code(report, exit_zero=exit_zero)
+
+
+def report_code(report: RunReport, *, exit_zero: bool) -> int:
+    """130 only for a signal: the ends that a person planned, such as --until, count by their results."""
+    interrupted = report.ended_by == "signal"
+    return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=interrupted, exit_zero=exit_zero)
 
 
 def _say_summary(report: RunReport) -> None:
@@ -307,13 +319,14 @@ def say_report(report: RunReport, request: RunRequest, *, is_printed: bool = Fal
         words = advice(task)
         if words and len(report.tasks) == 1 and not SESSION.quiet:
             tell(fitted(f"  {words}", sys.stderr))
-    for task, why in report.waiting:
+    for task, why in report.waiting if not report.ended_by else ():
         say(fitted(f"{mark('·')} Task {task.id} is waiting: {one_line(why)}", sys.stdout))
-    if not (report.tasks or report.waiting or report.planned or report.interrupted):
+    if not (report.tasks or report.waiting or report.planned or report.ended_by):
         words = "No task is ready to run. `burnish status` shows all tasks, `burnish add` adds one."
         tell(fitted(words, sys.stderr))
-    if report.interrupted:
-        tell(f"{'Stopped' if request.watch else 'Interrupted'}. `burnish run` continues.")
+    if report.ended_by:
+        rest = f" {count(len(report.waiting), 'task')} not started." if report.waiting else ""
+        tell(f"{_ENDS[report.ended_by]}.{rest} `burnish run` continues.")
 
 
 def _counted(tasks: Iterable[Task]) -> str:
@@ -327,7 +340,8 @@ def _report_json(report: RunReport, request: RunRequest, notes: Sequence[str]) -
     out = _tasks_json(report.tasks)
     out["waiting"] = [{"id": str(task.id), "why": why} for task, why in report.waiting]
     out["notes"] = [*notes, *report.notes]
-    out["interrupted"] = report.interrupted
+    out["interrupted"] = report.ended_by in ("signal", "stop", "until")
+    out["ended_by"] = report.ended_by or None
     if request.dry_run:
         out["planned"] = [str(task.id) for task in report.planned]
     return out

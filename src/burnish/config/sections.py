@@ -261,7 +261,19 @@ class BudgetSection(v.Section):
     uncounted: Literal["warn", "refuse"] = Field(
         default="warn", description="when an agent does not tell what a budget counts: say it, or do not run"
     )
-    reserve: v.Amount | v.Text | None = Field(default=None, description="part that is left unspent; not used yet")
+    reserve: v.Reserve = Field(
+        default=None,
+        description="part of `session_usd` that runs with `--watch` leave unspent: an amount, or a share such as "
+        "`20%`, which counts for `session_tokens`, too; `--budget` counts as it is given",
+    )
+
+    def without_reserve(self) -> tuple[float | None, int | None]:
+        """The budgets of a run that leaves the reserve: USD and tokens."""
+        usd, tokens = self.session_usd, self.session_tokens
+        if isinstance(self.reserve, str):
+            share = 1 - float(self.reserve.removesuffix("%")) / 100
+            return usd if usd is None else usd * share, tokens if tokens is None else int(tokens * share)
+        return usd if usd is None else max(0.0, usd - (self.reserve or 0.0)), tokens
 
 
 class Hook(v.Section):

@@ -111,6 +111,14 @@ def _quiet(value: Any) -> Any:
     raise ValueError('quiet hours are written like "22:00-07:00"')
 
 
+def _share(value: Any) -> Any:
+    """An amount of USD, or a share in percent."""
+    is_share = isinstance(value, str) and re.fullmatch(r"\d{1,2}(\.\d+)?%", value) and float(value[:-1]) > 0
+    if value is None or is_share or (isinstance(value, float | int) and not isinstance(value, bool) and value > 0):
+        return value
+    raise ValueError('a reserve is an amount above 0, or a share such as "20%"')
+
+
 def _projects(value: Any) -> Any:
     """A path with nothing below it says nothing."""
     if not isinstance(value, dict):
@@ -152,6 +160,7 @@ Trigger = Annotated[Literal["completion", "idle", "explicit"], BeforeValidator(_
 Variables = Annotated[dict[Text, StrictStr], BeforeValidator(_words)]
 Pattern = Annotated[Text | None, AfterValidator(_usable_pattern)]
 ReportFile = Annotated[Text | None, BeforeValidator(_printed)]
+Reserve = Annotated[float | StrictStr | None, BeforeValidator(_share)]
 QuietHours = Annotated[StrictStr | None, BeforeValidator(_quiet)]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from burnish.core.budget import overspent
 from burnish.core.flow import RUNNING
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task
@@ -28,6 +29,8 @@ TRANSIENT = frozenset({ErrorCode.AGENT_FAILED, ErrorCode.TIMEOUT, ErrorCode.DISK
 # seconds until a run that stands tries such a task again
 RETRY_AFTER = (300.0, 900.0, 2700.0)
 WATCH_PAUSE = 1.0
+# seconds until an idle run looks at all tasks although no event was recorded: a runner may have died meanwhile
+LOOK_AGAIN = 10.0
 
 
 @dataclass(slots=True)
@@ -57,6 +60,11 @@ class Watch:
             self.tries[task.id] = count + 1
         elif task.status is not Status.FAILED:
             self.tries.pop(task.id, None)
+
+    @property
+    def is_due(self) -> bool:
+        now = self.clock()
+        return any(at <= now for at in self.due.values())
 
     def take_due(self) -> list[int]:
         now = self.clock()
@@ -88,6 +96,10 @@ class Pool:
     lock: threading.Lock = field(default_factory=threading.Lock)
     changed: threading.Condition = field(default_factory=threading.Condition)
     taken: int = 0
+    # why no further task is started: a budget of the run is reached
+    spent: str = ""
+    # the newest event when no task was ready, and when that was
+    _last_look: tuple[int, float] = (-1, 0.0)
 
     def run(self, jobs: int) -> list[Task]:
         """Blocks until every worker is out of work."""
@@ -118,7 +130,7 @@ class Pool:
 
     def _work(self) -> None:
         try:
-            while not self.stopping() and not self.trouble:
+            while not self.stopping() and not self.trouble and not self.spent:
                 with self.deps.worker_slots.place():
                     task = None if self.stopping() else self._claim()
                     if task is not None:
@@ -131,19 +143,39 @@ class Pool:
 
     def _claim(self) -> Task | None:
         with self.lock:
-            if self.most is not None and self.taken >= self.most:
+            if (self.most is not None and self.taken >= self.most) or self._is_spent():
                 return None
-            if self.watch:
-                if not self.watch.may_start():
-                    return None
-                self._take_up(self.watch)
-            task_ids = self._claimable_ids()
-            task = None if task_ids == [] else self.deps.event_log.claim(task_ids)
+            newest = self.deps.event_log.last_event() if self.watch else 0
+            if self.watch and self._is_unchanged(self.watch, newest):
+                return None
+            task = self._claim_ready()
             if task is None:
+                self._last_look = (newest, time.monotonic())
                 return None
             self.taken += 1
             self.running.add(task.id)
             return task
+
+    def _is_spent(self) -> bool:
+        """Report once that a budget of the run is reached. Tasks that run are blocked before their next phase."""
+        # the first task is started in any case, so that it is on record why it did not go on
+        if not self.spent and self.taken and (why := overspent(self.deps.budget_tracker.limits(()))):
+            self.spent = why
+            self.deps.progress.note(f"{why[0].upper()}{why[1:]}. No further task is started.")
+        return bool(self.spent)
+
+    def _is_unchanged(self, watch: Watch, newest: int) -> bool:
+        """Whether nothing happened since no task was ready. An idle run must not read all tasks all the time."""
+        event_id, at = self._last_look
+        return newest == event_id and time.monotonic() - at < LOOK_AGAIN and not watch.is_due
+
+    def _claim_ready(self) -> Task | None:
+        if self.watch:
+            if not self.watch.may_start():
+                return None
+            self._take_up(self.watch)
+        task_ids = self._claimable_ids()
+        return None if task_ids == [] else self.deps.event_log.claim(task_ids)
 
     def _claimable_ids(self) -> list[int] | None:
         """What may still be claimed: each task once per invocation, however it ended."""
@@ -215,6 +247,8 @@ class Pool:
 
     def _wait(self) -> bool:
         """Nothing is ready: is something under way that may make it so?"""
+        if self.spent:
+            return False
         if self.watch:
             with self.changed:
                 self.changed.wait(WATCH_PAUSE)

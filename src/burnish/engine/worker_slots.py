@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+# seconds until a task that waits for a place looks whether it was stopped
+_LOOK_AGAIN = 0.2
 
 
 @dataclass(slots=True)
@@ -31,7 +34,8 @@ class WorkerSlots:
             self._leave()
 
     @contextmanager
-    def idle(self, task_id: int) -> Iterator[None]:
+    def idle(self, task_id: int, is_stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Leave the place to another task meanwhile. One that is stopped waits for no place when it returns."""
         with self._changed:
             self.waiting[task_id] = self.waiting.get(task_id, 0) + 1
             is_first = self.waiting[task_id] == 1
@@ -49,14 +53,14 @@ class WorkerSlots:
                     del self.waiting[task_id]
             if is_last:
                 # a task that was stopped does not wait for a place, it ends
-                self._return(is_patient=has_ended)
+                self._return(is_stopped if has_ended else lambda: True)
 
-    def _return(self, *, is_patient: bool) -> None:
+    def _return(self, is_stopped: Callable[[], bool]) -> None:
         with self._changed:
-            self.return_count += is_patient
-            if is_patient:
-                self._changed.wait_for(lambda: self.busy < self.limit)
-            self.return_count -= is_patient
+            self.return_count += 1
+            while self.busy >= self.limit and not is_stopped():
+                self._changed.wait(_LOOK_AGAIN)
+            self.return_count -= 1
             self.busy += 1
             self._changed.notify_all()
 

@@ -133,10 +133,14 @@ def task_policy(app: App, request: RunRequest, task: Task) -> Policy:
 
 
 def _budget_tracker(app: App, request: RunRequest, agents: Mapping[str, AgentSettings]) -> BudgetTracker:
-    """The budget of this invocation, for all its tasks."""
+    """The budget of this invocation, for all its tasks. A run with --watch leaves the reserve of the settings."""
     budget = app.config.budget
-    most = request.budget if request.budget is not None else budget.session_usd
-    return BudgetTracker(agents, lambda: app.store.spent(app.key), most, budget.session_tokens).opened()
+    usd, tokens = budget.session_usd, budget.session_tokens
+    if request.watch and budget.reserve is not None:
+        usd, tokens = budget.without_reserve()
+    most = request.budget if request.budget is not None else usd
+    has_reserve = (most, tokens) != (budget.session_usd, budget.session_tokens) and request.budget is None
+    return BudgetTracker(agents, lambda: app.store.spent(app.key), most, tokens, has_reserve=has_reserve).opened()
 
 
 def sandbox_policy_of(app: App) -> SandboxPolicy:

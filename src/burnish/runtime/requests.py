@@ -62,7 +62,8 @@ class RunReport:
     # tasks that could not start, each with the reason
     waiting: tuple[tuple[Task, str], ...] = ()
     notes: tuple[str, ...] = ()
-    interrupted: bool = False
+    # it ended before all was done: `signal`, `stop` (burnish stop), `until` or `budget`; "" otherwise
+    ended_by: str = ""
     # the verified tasks for which no test was run
     untested: frozenset[int] = frozenset()
     # for --dry-run: what would be run, in order

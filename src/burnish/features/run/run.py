@@ -63,6 +63,8 @@ def check(app: App, request: RunRequest) -> list[str]:
         app.trust.require()
         sandbox_policy_of(app).require()
     refuse_uncounted(app.config.budget, _uncounted(app, request))
+    if request.watch and request.budget is None:
+        _refuse_whole_reserve(app.config.budget)
     return _check_ids(app, request)
 
 
@@ -105,8 +107,9 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     if request.watch:
         is_trusted = _StandingTrust(app, deps.progress.note).holds
         pool.watch = Watch(partial(_retry, app, deps), is_trusted, readmit=stops.forget)
-    with _watching(app, pool, stops, request.until, deps.runner):
+    with _watching(app, pool, stops, request.until, deps.runner) as requests:
         finished_tasks = pool.run(request.jobs)
+    ended_by = requests[0] if requests else "signal" if stops.asked else "budget" if pool.spent else ""
     if not stops.asked:
         _remove_old_files(app, deps)
     run_ids = {t.id for t in finished_tasks}
@@ -116,11 +119,13 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     if request.everything or request.watch:
         unmet = {t.id for t, _ in app.store.waiting(app.key)} | app.event_log.later().keys()
         waiting += [(t, _why_waiting(app, t)) for t in app.store.tasks(app.key, ids=unmet)] if unmet else []
+    if ended_by and (request.everything or request.watch):
+        waiting += [(t, "the run ended first") for t in _ready(app, request) if t.id not in run_ids]
     all_tasks = (*finished_tasks, *settled_tasks)
     untested_ids = [
         t.id for t in all_tasks if t.status is Status.VERIFIED and not is_tested(app.event_log.history(t.id), t.cycle)
     ]
-    return RunReport(all_tasks, tuple(waiting), tuple(notes), interrupted=stops.asked, untested=frozenset(untested_ids))
+    return RunReport(all_tasks, tuple(waiting), tuple(notes), ended_by, untested=frozenset(untested_ids))
 
 
 def _remove_old_files(app: App, deps: Deps) -> None:
@@ -166,15 +171,19 @@ def _check_ids(app: App, request: RunRequest) -> list[str]:
     return [f"Task {task.id}: {task.note}." for task in ready if task.note]
 
 
-def _planned(app: App, request: RunRequest) -> list[Task]:
-    ready = (Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW)
+def _ready(app: App, request: RunRequest) -> list[Task]:
+    """What could be run now, in order; without the long texts unless tasks were named."""
+    statuses = (Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW)
     blocked_ids = {t.id for t, _ in app.store.waiting(app.key)}
-    found = app.store.tasks(app.key, statuses=ready, ids=request.ids or None, brief=not request.ids)
-    ready_tasks = [t for t in found if t.id not in blocked_ids and not t.is_paused]
-    tasks = sorted(ready_tasks, key=lambda t: (-t.spec.priority, t.id))
+    found = app.store.tasks(app.key, statuses=statuses, ids=request.ids or None, brief=not request.ids)
+    tasks = [t for t in found if t.id not in blocked_ids and not t.is_paused]
+    return sorted(tasks, key=lambda t: (-t.spec.priority, t.id))
+
+
+def _planned(app: App, request: RunRequest) -> list[Task]:
+    tasks = _ready(app, request)
     if request.ids:
         return tasks
-    # a list reads the heads of the specs alone
     return [app.store.task(app.key, t.id) for t in (tasks if request.everything or request.watch else tasks[:1])]
 
 
@@ -248,13 +257,19 @@ def _retry(app: App, deps: Deps, task: Task) -> None:
 
 
 @contextmanager
-def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runner: str) -> Iterator[None]:
-    """Stop what another process cancels or stops, within a second, and everything at the time `until`."""
-    over = threading.Event()
+def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runner: str) -> Iterator[list[str]]:
+    """Stop what another process cancels or stops, within a second, and everything at the time `until`.
+
+    Yields a list that then has what ended the run: `until` or `stop`.
+    """
+    over, requests = threading.Event(), list[str]()
 
     def look() -> None:
         while not over.wait(0.5):
-            if (until is not None and time.time() >= until) or take_request(app.home, runner):
+            is_late = until is not None and time.time() >= until
+            if take_request(app.home, runner) or is_late:
+                if not stops.asked:
+                    requests.append("until" if is_late else "stop")
                 stops.request()
             for task_id in take_task_requests(app.home, runner):
                 stops.of(task_id).request()
@@ -271,7 +286,7 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
     watcher = threading.Thread(target=look, name="cancel-watcher", daemon=True)
     watcher.start()
     try:
-        yield
+        yield requests
     finally:
         over.set()
         watcher.join()
@@ -367,6 +382,15 @@ def uncounted_budgets(
         if tokens and (why := uncounted_tokens(entry)):
             found[_line(tokens, name, why)] = None
     return list(found)
+
+
+def _refuse_whole_reserve(budget: BudgetSection) -> None:
+    usd, _ = budget.without_reserve()
+    if usd == 0:
+        raise Refused(
+            f"budget.reserve ({budget.reserve}) leaves nothing of budget.session_usd ({budget.session_usd}).",
+            hint="Lower the reserve, or give the run a budget of its own: --budget USD",
+        )
 
 
 def refuse_uncounted(budget: BudgetSection, lines: list[str]) -> None:

@@ -153,6 +153,8 @@ def answer_of(entry: InboxEntry) -> InboxAnswer:
             return RUN
         case "interrupted":
             return GO_ON
+        case "paused":
+            return InboxAnswer("Unpause", "/unpause")
         case "review":
             return (
                 InboxAnswer("Improve", "/improve") if "improve" in entry.command else InboxAnswer("Review", "/review")
