@@ -162,6 +162,26 @@ def test_a_limit_that_lasts_too_long_fails_but_one_of_another_month_is_a_new_one
     assert limit is None and now[0] - NOW < timedelta(days=39)
 
 
+@pytest.mark.parametrize(
+    ("hours", "message", "end", "is_known"),
+    [
+        # the clock shows 12:00
+        ("22:00-07:00", "resets 3am", "07:00", False),
+        ("22:00-07:00", "resets 8am", "08:00", True),
+        ("22:00-03:00", "resets 3am", "03:00", True),
+        ("11:00-18:30", "usage limit reached", "18:30", False),
+        ("12:30-13:00", "usage limit reached", "12:20", False),
+        (None, "resets 3am", "03:00", True),
+    ],
+)
+def test_no_limit_ends_in_quiet_hours(hours: str | None, message: str, end: str, is_known: bool) -> None:
+    noon = NOW.replace(hour=12, minute=0, second=0)
+    wait = LimitWait(Limits(), clock=lambda: noon, quiet_hours=hours)
+    limit = wait.begin(AgentSettings("claude", "claude"), AgentFailure("", limit=message))
+    assert limit and (f"{limit.end.astimezone(noon.tzinfo):%H:%M}", limit.is_known) == (end, is_known)
+    assert noon < limit.end < noon + timedelta(days=1)
+
+
 def test_a_program_whose_reset_has_passed_is_asked_once_a_minute() -> None:
     limit = LimitWait(Limits(), clock=lambda: NOW).begin(
         AgentSettings("claude", "claude"), AgentFailure("", limit="Claude AI usage limit reached|1794000000")

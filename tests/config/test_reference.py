@@ -77,10 +77,11 @@ DOCUMENTED = {
     "budget": "task_usd session_usd task_tokens session_tokens uncounted reserve",
     "hook": "max_rounds",
     "clean": "after_days max_gb",
+    "limits": "quiet_hours",
     "notify": "urls desktop bell sound quiet_hours on",
     "": (
         "agent agents roles defaults task_types review fix pipeline approval hitl_review checks isolation sandbox"
-        " workspace commit merge prompts budget hook clean notify database output_cap_mb projects"
+        " workspace commit merge prompts budget hook clean limits notify database output_cap_mb projects"
     ),
 }
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from burnish.core.event import RecordedEvent
+from burnish.core.quiet_hours import is_quiet
 from burnish.core.task import Spec, Task
-from burnish.notify.notifier import is_quiet, message_for
+from burnish.notify.notifier import message_for
 
 ALL = ("blocked", "approved", "waiting_approval", "failed")
 TASK = Task("p", 29, Spec("Add login"))

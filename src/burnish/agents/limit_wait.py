@@ -11,6 +11,7 @@ from typing import Protocol
 from burnish.agents.base import AgentFailure, AgentSettings
 from burnish.agents.usage_limits import MAX_WAIT, reset_time
 from burnish.core.agent import Setback, UsageLimit
+from burnish.core.quiet_hours import after_quiet_hours
 from burnish.proc.run import Stopped, StopToken
 
 # a limit without a known end: the program is asked again after this time
@@ -47,6 +48,8 @@ class LimitWait:
     limits: UsageLimits
     # the time with the zone of the user
     clock: Callable[[], datetime] = _local_now
+    # the user's `limits.quiet_hours`: no limit ends in them
+    quiet_hours: str | None = None
     # entered while a call waits: another task may run meanwhile; is told whether the call was stopped
     idle: Callable[[Callable[[], bool]], AbstractContextManager[None]] = field(default=lambda is_stopped: nullcontext())
 
@@ -66,9 +69,13 @@ class LimitWait:
         end = reset_time(failure.limit, now)
         if end is not None:
             end += _LATE_PAUSE if end <= now else _MARGIN
-        until = (end or now + PROBE_EVERY).astimezone(UTC).isoformat(timespec="seconds")
+        next_call = (end or now + PROBE_EVERY).astimezone(now.tzinfo)
+        resume = after_quiet_hours(next_call, self.quiet_hours)
+        until = resume.astimezone(UTC).isoformat(timespec="seconds")
         message = failure.limit[:_MAX_STORED]
-        limit = UsageLimit(login, until, end is not None, message, since.astimezone(UTC).isoformat())
+        # after quiet hours, it is not the reset that ends the wait
+        is_reset = end is not None and resume == next_call
+        limit = UsageLimit(login, until, is_reset, message, since.astimezone(UTC).isoformat())
         self.limits.begin_usage_limit(limit)
         return limit
 

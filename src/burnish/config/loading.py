@@ -27,6 +27,7 @@ _PLAIN = (
     "budget",
     "hook",
     "clean",
+    "limits",
     "notify",
 )
 # What is there before any layer: deep defaults that must survive a partly written section. The others are

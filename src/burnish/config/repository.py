@@ -264,6 +264,7 @@ RESERVED = (
     ReservedKey(("agents", "*", "login"), "a repository must not choose which of your logins a program is given"),
     ReservedKey(("notify",), "a repository must not choose where your messages go"),
     ReservedKey(("clean",), "a repository must not choose when your files are removed"),
+    ReservedKey(("limits",), "a repository must not choose when your plans are used"),
     ReservedKey(("database",), "a repository must not choose where your state is stored"),
     ReservedKey(("merge", "auto"), "a repository must not merge into your branches by itself"),
     ReservedKey(("review", "unseen"), "a repository must not exempt its own files from review"),

@@ -295,6 +295,16 @@ class CleanSection(v.Section):
     )
 
 
+class LimitsSection(v.Section):
+    """Usage limits of plans. Read from the user's own settings, never from a repository."""
+
+    quiet_hours: v.ResumeHours = Field(
+        default=None,
+        description='tasks that wait for a usage limit do not continue in these hours, e.g. `"08:00-18:00"`; '
+        "user's settings only",
+    )
+
+
 class Notify(v.Section):
     urls: tuple[v.Text, ...] = Field(default=(), description="Apprise URLs")
     desktop: v.Flag = Field(default=True, description="desktop notification")

@@ -111,6 +111,12 @@ def _quiet(value: Any) -> Any:
     raise ValueError('quiet hours are written like "22:00-07:00"')
 
 
+def _end_some_time(value: str | None) -> str | None:
+    if value is not None and value[:5] == value[6:]:
+        raise ValueError("these quiet hours never end")
+    return value
+
+
 def _share(value: Any) -> Any:
     """An amount of USD, or a share in percent."""
     is_share = isinstance(value, str) and re.fullmatch(r"\d{1,2}(\.\d+)?%", value) and float(value[:-1]) > 0
@@ -162,6 +168,7 @@ Pattern = Annotated[Text | None, AfterValidator(_usable_pattern)]
 ReportFile = Annotated[Text | None, BeforeValidator(_printed)]
 Reserve = Annotated[float | StrictStr | None, BeforeValidator(_share)]
 QuietHours = Annotated[StrictStr | None, BeforeValidator(_quiet)]
+ResumeHours = Annotated[QuietHours, AfterValidator(_end_some_time)]
 
 
 class CheckEntry(Section):

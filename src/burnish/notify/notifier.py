@@ -11,7 +11,7 @@ import time as clock
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from burnish.core.event import RecordedEvent
 from burnish.core.journal import read
 from burnish.core.journal_events import TaskStatus
+from burnish.core.quiet_hours import is_quiet
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError
@@ -86,17 +87,6 @@ def _words(status: Status, move: TaskStatus, cycle: int) -> tuple[str, str]:
         tries = max(cycle, 1)
         return "Review Failed", f"Task needs human review after {tries} attempt{'s' * (tries != 1)}"
     return ("Review Failed" if move.reason in REVIEW_FAILED else "Task Blocked"), "Task needs a person"
-
-
-def is_quiet(now: time, hours: str | None) -> bool:
-    """Whether `now` is in `hours` (`22:00-07:00`, without the end); equal times mean the whole day."""
-    if not hours:
-        return False
-    start, end = (time.fromisoformat(part) for part in hours.split("-"))
-    now = now.replace(second=0, microsecond=0, tzinfo=None)
-    if start < end:
-        return start <= now < end
-    return now >= start or now < end
 
 
 def _plain(text: str, longest: int = MAX_LENGTH) -> str:

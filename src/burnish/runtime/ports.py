@@ -84,7 +84,9 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
             programs=checkout_link(app.repo) if sandbox_policy.sandbox else None,
             author_view=partial(_author_view, app, task_id),
             redact=secrets_from_environment().redact,
-            limits=LimitWait(app.store, idle=partial(worker_slots.idle, task_id)),
+            limits=LimitWait(
+                app.store, quiet_hours=app.config.limits.quiet_hours, idle=partial(worker_slots.idle, task_id)
+            ),
         )
         return TaskAgents(caller, app.locks / lock_file(task_id), confinement=sandbox_policy, paid=budget_tracker.paid)
 
