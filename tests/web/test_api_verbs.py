@@ -70,6 +70,7 @@ EXCEPTIONS = {
     "demo": "makes a repository to look at, in the terminal",
     "hook": "installs itself into a program's settings on this machine",
     "open": "starts an editor on the person's screen",
+    "service": "installs itself into the login of a person on this machine",
     "tui": "is a screen of its own",
     "mcp": "is spoken over the pipes of the program that starts it",
     "worker": "is a process on another machine",

@@ -73,6 +73,7 @@ GROUPS = {
         "doctor": "burnish.cli.doctor:doctor",
         "config": "burnish.cli.config:config",
         "prompts": "burnish.cli.prompts:prompts",
+        "service": "burnish.cli.service:service",
         "trust": "burnish.cli.trust:trust",
         "untrust": "burnish.cli.trust:untrust",
         "projects": "burnish.cli.projects:projects",

@@ -1,0 +1,64 @@
+"""burnish service"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Literal
+
+from burnish.cli.output import clean, say, say_json, tell
+from burnish.cli.parameters import Option
+from burnish.cli.session import AsJson, open_app
+from burnish.errors import BadInput
+
+
+def service(
+    do_install: Annotated[bool, Option("--install", help="Write the file; print the command that starts it.")] = False,
+    do_remove: Annotated[bool, Option("--remove", help="Remove the file; print the command that ends it.")] = False,
+    jobs: Annotated[int, Option("-j", "--parallel", min=1, metavar="N", help="Run up to N tasks in parallel.")] = 1,
+    budget: Annotated[
+        float | None, Option("--budget", min=0, metavar="USD", help="Stop before more than USD is spent in one run.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        Option("--kind", metavar="systemd|launchd", help="Write a file for this program (default: by system)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a systemd unit or launchd agent for `burnish run --watch`.
+
+    The service runs the tasks of this project from your login on, without a terminal. --install writes the file into
+    your home directory; you start it with the command that is printed. `burnish stop` ends its run.
+    """
+    from burnish import runtime
+    from burnish.features.run import service as services
+
+    runtime.refuse_inside_phase()
+    if do_install and do_remove:
+        raise BadInput("--install and --remove cannot be combined.", hint="Use one of them.")
+    if kind not in (None, services.SYSTEMD, services.LAUNCHD):
+        raise BadInput(f"{kind!r} is not a kind of service.", hint="Choose from: systemd, launchd.")
+    app = open_app()
+    unit = services.project_service(app, kind=kind, jobs=jobs, budget=budget)
+    is_there = True
+    if do_install:
+        services.install(app, unit)
+    elif do_remove:
+        is_there = services.remove(unit)
+    if as_json:
+        action: Literal["installed", "removed", "printed"] = (
+            "installed" if do_install else "removed" if do_remove and is_there else "printed"
+        )
+        command = unit.disable if do_remove else unit.enable
+        say_json({"path": str(unit.path), "kind": unit.kind, "action": action, "command": command, "text": unit.text})
+    elif do_install:
+        say(f"Wrote {clean(str(unit.path))}")
+        tell(f"  Start it now and at each login: {unit.enable}")
+        if unit.kind == services.SYSTEMD:
+            tell("  Keep it running after you log out: loginctl enable-linger")
+    elif do_remove:
+        say(f"Removed {clean(str(unit.path))}" if is_there else f"Not installed: {clean(str(unit.path))}")
+        if is_there:
+            tell(f"  End it, if it runs: {unit.disable}")
+    else:
+        sys.stdout.write(unit.text)
+        tell(f"Install it: burnish service --install (writes {clean(str(unit.path))})")
