@@ -67,6 +67,16 @@ def test_an_answer_after_the_last_count_was_cut_off() -> None:
     assert isinstance(answer, AgentFailure) and answer.retryable
 
 
+def test_a_prompt_that_is_too_long_is_reported_with_its_size() -> None:
+    limit = "> Model openai/gpt-5 has hit a token limit!  \n> Token counts below are approximate.  \n>   \n"
+    limit += "> Input tokens: ~5,310 of 4,096 -- possibly exhausted context window!  \n> Output tokens: ~0 of 0  \n"
+    for chat in (HEAD + limit, HEAD + "May I see app.py?\n" + SUM + limit):
+        answer = read(chat)
+        assert isinstance(answer, AgentFailure) and not answer.retryable
+        words = "Model openai/gpt-5 has hit a token limit. Input tokens: ~5,310 of 4,096 -- possibly exhausted"
+        assert answer.what == f"aider failed: {words} context window."
+
+
 def test_an_error_after_an_answer_is_a_failure() -> None:
     answer = read(HEAD + "May I see app.py?\n" + SUM + "> litellm.RateLimitError: slow down  \n")
     assert isinstance(answer, AgentFailure) and answer.retryable and "slow down" in answer.what

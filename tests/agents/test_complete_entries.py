@@ -45,6 +45,16 @@ def test_a_program_has_project_files_and_a_login(name: str) -> None:
 
 
 @program
+def test_a_program_has_a_command_that_updates_it_and_an_oldest_version_if_it_was_tried(name: str) -> None:
+    agent = AGENTS[name]
+    assert agent.update and bool(agent.min_version) == agent.verified
+    oldest, tried = (
+        [int(part) for part in text.split(".") if part] for text in (agent.min_version, agent.tested_version)
+    )
+    assert oldest <= tried
+
+
+@program
 @pytest.mark.parametrize("page", ["agents.md", "budgets.md"])
 def test_the_tables_of_the_docs_have_a_row_for_each_program(page: str, name: str) -> None:
     text = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")

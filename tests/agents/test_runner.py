@@ -16,6 +16,7 @@ import pytest
 
 from burnish.agents.base import AgentFailure, AgentSettings
 from burnish.agents.command import CommandAgent
+from burnish.agents.failure import with_name, without_name
 from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.errors import PhaseFailed
 from burnish.proc.run import StopToken, wait_for_orphans
@@ -117,6 +118,47 @@ def test_a_program_that_tries_without_end_is_ended_and_asked_anew(project, monke
     assert calls(project) == 2
 
 
+@pytest.mark.parametrize(
+    ("printed", "count"),
+    [
+        ("print('Welcome to another program')", 2),
+        ("print('<html>', chr(10), '</html>')", 2),
+        ('print(\'{"type": "system"}\')', 4),
+        ("pass", 4),
+    ],
+)
+def test_a_program_that_prints_something_else_is_asked_twice_only(
+    project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, count: int
+) -> None:
+    """Without any output, or after the first events, a stream may have broken off: that is tried more often."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\n{COUNT}{printed}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    runner = project.runner(AgentSettings("claude", "claude"), attempts=4)
+    with pytest.raises(PhaseFailed) as caught:
+        runner.call(project.request(agent="claude"))
+    assert calls(project) == count
+    assert caught.value.what.startswith("claude ") and caught.value.what.count("claude") == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "what", "sentence", "reason"),
+    [
+        ("claude", "claude failed: no.", "claude failed: no.", "no."),
+        ("judge", "codex failed: no.", "judge: codex failed: no.", "codex failed: no."),
+        ("robot", "The command failed with exit code 3.", "robot failed with exit code 3.", "failed with exit code 3."),
+        ("it", "The agent failed: no.", "it failed: no.", "no."),
+        ("gpt", "The model failed: no.", "gpt failed: no.", "no."),
+        ("codex", "It tries again.", "codex: It tries again.", "It tries again."),
+    ],
+)
+def test_a_failure_names_the_agent_once(agent: str, what: str, sentence: str, reason: str) -> None:
+    assert with_name(agent, what) == sentence
+    assert without_name(agent, what) == without_name(agent, sentence) == reason
+
+
 def test_pauses_grow_up_to_a_limit() -> None:
     retry = RetryPolicy(base_seconds=5, most_seconds=30)
 
@@ -146,7 +188,7 @@ def test_a_circle_of_fallbacks_ends(project) -> None:
     one = project.robot("import sys; sys.exit(1)", name="one", fallback="two")
     two = project.robot("import sys; sys.exit(2)", name="two", fallback="one")
 
-    with pytest.raises(PhaseFailed, match=r"two: .*exit code 2"):
+    with pytest.raises(PhaseFailed, match=r"two failed with exit code 2"):
         project.runner(one, two).call(project.request("one"))
 
 

@@ -84,7 +84,7 @@ def test_exit_zero_turns_only_a_rejection_into_success(change: Person) -> None:
 def test_a_reviewer_that_fails_is_no_approval_and_its_words_are_kept(change: Person, hermetic: Path) -> None:
     change.agent("judge", "import sys; sys.exit('bad model')")
     assert change.types("review", code=3) == ""
-    assert "error: judge: The command failed with exit code 1: bad model" in change.err
+    assert "error: judge failed with exit code 1: bad model" in change.err
     folder = next((hermetic / "burnish" / "reviews").glob("r-*/calls"))
     assert str(folder) in change.err and list(folder.rglob("prompt.md"))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.agents.registry import AGENTS
 from burnish.core.event import Event
 from burnish.core.policy import CheckSpec
 from burnish.core.task import Spec
@@ -129,6 +130,35 @@ def test_agents_are_named_with_their_place(bin_folder: Path, monkeypatch: Patch)
     found = {sign.name: sign for sign in machine.agent_signs()}
     assert list(found) == ["codex", "cursor"]
     assert str(bin_folder / "cursor-agent") in found["cursor"].what
+
+
+@pytest.mark.parametrize(
+    ("printed", "state", "text"),
+    [
+        ("2.1.325 (Claude Code)", "ok", "version 2.1.325 (supported from "),
+        ("2.9.1", "ok", "version 2.9.1 (supported from "),
+        ("Update available!\n2.0.14 (Claude Code)", "weak", "version 2.0.14 is older than "),
+        ("hello", "ok", "version unknown"),
+    ],
+)
+def test_the_version_of_a_program_is_compared_with_the_oldest_one_that_was_tried(
+    bin_folder: Path, tmp_path: Path, printed: str, state: str, text: str
+) -> None:
+    program(bin_folder, "claude", f"#!/bin/sh\n[ \"$1\" = --version ] && printf '{printed}\\n'\n")
+    sign = look(tmp_path)["agents.claude"]
+    assert sign.state == state and text in sign.what and str(bin_folder / "claude") in sign.what
+    assert sign.remedy == ("Update it: claude update" if state == "weak" else "")
+    assert sign.details["min_version"] == AGENTS["claude"].min_version
+
+
+def test_a_program_that_does_not_print_its_version_is_still_listed(
+    bin_folder: Path, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr("burnish.features.doctor.agents.VERSION_SECONDS", 0.3)
+    program(bin_folder, "claude", "#!/bin/sh\nexec sleep 60\n")
+    program(bin_folder, "codex", "#!/bin/sh\nexit 1\n")
+    found = look(tmp_path)
+    assert "version unknown" in found["agents.claude"].what and "version unknown" in found["agents.codex"].what
 
 
 def test_a_login_that_cannot_be_renewed_in_the_sandbox_is_weak_and_the_remedy_is_a_key(

@@ -262,7 +262,9 @@ def test_a_link_is_followed_within_the_checkout_and_not_out_of_it(user_repo: Use
 
 def test_a_tracked_file_is_said_to_be_tracked(user_repo: UserRepo) -> None:
     user_repo.commit({".gemini/settings.json": "{}\n"})
-    assert any("is tracked" in note for note in put(user_repo, "gemini").notes)
+    notes = put(user_repo, "gemini").notes
+    assert any("is tracked" in note for note in notes)
+    assert any("only in a folder that it trusts" in note for note in notes)
     take(user_repo, "gemini")
     assert user_repo.git("status", "--short") == ""
 

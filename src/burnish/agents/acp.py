@@ -41,6 +41,8 @@ class AcpAgent:
     program: str = ""
     verified: bool = True
     tested_version: str = ""
+    min_version: str = ""
+    update: str = ""
     keys: tuple[str, ...] = ()
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES

@@ -36,6 +36,9 @@ _SUM = re.compile(
 )
 _MODEL = re.compile(r"^> (?:Main model|Model): (\S+)", re.MULTILINE)
 _OWN_ERROR = re.compile(r"> (?:litellm\.)?\w*Error:")
+_TOKEN_LIMIT = re.compile(
+    r"^> (Model \S+ has hit a token limit)!.*?^> (Input tokens: [^\n]*)", re.MULTILINE | re.DOTALL
+)
 _MAX_TRIES = 5
 
 LOGIN_FILES = Login(
@@ -60,6 +63,8 @@ class AiderAgent:
     program: str = "aider"
     verified: bool = True
     tested_version: str = "0.86.2"
+    min_version: str = "0.86.2"
+    update: str = "aider --upgrade"
     keys: tuple[str, ...] = (
         "OPENAI_API_KEY",
         "OPENAI_API_BASE",
@@ -101,7 +106,7 @@ class AiderAgent:
         earlier = _earlier_answers(answer, matches) if call.role in ("review", "parse") else []
         text = _without_own_lines(answer[matches[-2].start() :] if earlier else answer)
         rest = answer[matches[-1].end() :] if matches else answer
-        problem = next((line[1:].strip() for line in rest.split("\n") if _OWN_ERROR.match(line)), "")
+        problem = _own_problem(rest)
         words = any(line.strip() and not line.startswith(">") for line in text.split("\n"))
         # it counts the tokens of each answer: what follows the last count was cut off
         cut = bool(matches) and any(line.strip() and not line.startswith(">") for line in rest.split("\n")[1:])
@@ -125,6 +130,13 @@ class AiderAgent:
             return None
         message = next((line for line in tries[-2].split("\n") if "Error" in line), "the server does not answer")
         return failure("aider", message, cut=True, login=_LOGIN)
+
+
+def _own_problem(text: str) -> str:
+    """What aider reports itself: an error of the server, or a prompt that is too long for the model."""
+    if limit := _TOKEN_LIMIT.search(text):
+        return f"{limit[1]}. {limit[2].strip(' !')}"
+    return next((line[1:].strip() for line in text.split("\n") if _OWN_ERROR.match(line)), "")
 
 
 def _after_prompt(chat: str) -> str | None:

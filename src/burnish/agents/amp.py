@@ -41,6 +41,8 @@ class AmpAgent:
     program: str = "amp"
     verified: bool = False
     tested_version: str = ""
+    min_version: str = ""
+    update: str = "amp update"
     keys: tuple[str, ...] = ("AMP_API_KEY", "AMP_URL")
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp", ".agents", ".claude")

@@ -113,6 +113,8 @@ class AgentFailure:
     output: str = ""
     # its plan is used up for a time: what it reported
     limit: str = ""
+    # of a call that may be retried: fewer attempts than usual, because another one is likely to end the same way
+    max_attempts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,16 @@ class Agent(Protocol):
     @property
     def tested_version(self) -> str:
         """The version of the program that `make agents` tries; "" if there is none."""
+        ...
+
+    @property
+    def min_version(self) -> str:
+        """The oldest version that was tried: `doctor` warns of an older one. "" if none was tried."""
+        ...
+
+    @property
+    def update(self) -> str:
+        """The command that installs the newest version of the program; "" for agents that are not one program."""
         ...
 
     @property

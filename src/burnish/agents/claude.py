@@ -75,6 +75,8 @@ class ClaudeAgent:
     program: str = "claude"
     verified: bool = True
     tested_version: str = "2.1.325"
+    min_version: str = "2.1.197"
+    update: str = "claude update"
     keys: tuple[str, ...] = (
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",

@@ -91,6 +91,8 @@ class CodexAgent:
     program: str = "codex"
     verified: bool = True
     tested_version: str = "0.166.0"
+    min_version: str = "0.166.0"
+    update: str = "codex update"
     keys: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENTS.override.md", ".codex", ".agents")

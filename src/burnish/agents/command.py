@@ -48,6 +48,8 @@ class CommandAgent:
     program: str = ""
     verified: bool = True
     tested_version: str = ""
+    min_version: str = ""
+    update: str = ""
     keys: tuple[str, ...] = ()
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES

@@ -58,6 +58,8 @@ class CopilotAgent:
     program: str = "copilot"
     verified: bool = True
     tested_version: str = "1.0.102"
+    min_version: str = "1.0.102"
+    update: str = "copilot update"
     # not COPILOT_ALLOW_ALL: "true" there trusts the repository's own hooks
     keys: tuple[str, ...] = (
         "COPILOT_GITHUB_TOKEN",

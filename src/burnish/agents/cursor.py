@@ -39,6 +39,8 @@ class CursorAgent:
     program: str = "cursor-agent"
     verified: bool = False
     tested_version: str = ""
+    min_version: str = ""
+    update: str = "cursor-agent update"
     keys: tuple[str, ...] = ("CURSOR_API_KEY",)
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = (

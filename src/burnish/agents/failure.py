@@ -7,10 +7,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from burnish.agents.base import AgentFailure, FinishedCall
-from burnish.agents.jsonlines import EventStream, Json, json_value
+from burnish.agents.jsonlines import EventStream, Json, json_value, read_events
 from burnish.agents.usage_limits import MAX_MESSAGE_LENGTH, is_usage_limit
 
 _STATUS = re.compile(r"(?<![\w.])([45][0-9]{2})(?![\w.]*\d)")
+# A program that prints something else than its events is likely to do so again.
+GARBAGE_ATTEMPTS = 2
 _WAIT = (408, 409, 425, 429)
 # Programs print this in place of an answer of the model.
 _NO_ANSWER = re.compile(
@@ -60,13 +62,33 @@ def failure(
     return AgentFailure(f"{who} failed: {reason.rstrip('.')}.", retryable=retryable, hint=hint, limit=limit)
 
 
+# how adapters that do not know the name of their program begin a sentence
+_SUBJECT = re.compile(r"The (?:agent|model|command)\b")
+
+
+def with_name(agent: str, what: str) -> str:
+    """The sentence about a failure, with the agent's name in it once."""
+    if _SUBJECT.match(what):
+        return _SUBJECT.sub(lambda _: agent, what, count=1)
+    return what if what.startswith((f"{agent} ", f"{agent}: ")) else f"{agent}: {what}"
+
+
+def without_name(agent: str, what: str) -> str:
+    """The reason alone, for a line that names the agent already."""
+    reason = with_name(agent, what).removeprefix(f"{agent} failed: ").removeprefix(f"{agent}: ")
+    return reason.removeprefix(f"{agent} ")
+
+
 def missing_answer(who: str, call: FinishedCall, *, login: str = "") -> AgentFailure:
     """The failure of a call without a final answer: the last line of stderr, else of stdout."""
     lines = [line.strip() for line in (call.stderr.strip() or call.stdout).split("\n") if line.strip()]
     if call.exit_code == 0 and not call.stderr.strip():
-        return AgentFailure(
-            f"{who} ended without an answer.", retryable=True, hint="Everything it printed: `burnish log`."
-        )
+        hint = "Everything it printed: `burnish log`."
+        if lines and not read_events(call.stdout).events:
+            # not a stream that broke off: another program of this name, or an old version
+            what = f"{who} printed no event that can be read: {lines[-1][:200]}"
+            return AgentFailure(what, retryable=True, hint=hint, max_attempts=GARBAGE_ATTEMPTS)
+        return AgentFailure(f"{who} ended without an answer.", retryable=True, hint=hint)
     # A program that has begun may print the output of tools on stderr. A single line without an event is its own.
     stdout = call.stdout.strip()
     has_begun = "\n" in stdout or "{" in stdout

@@ -63,6 +63,8 @@ _STOP_HOOK = StopHook(
     home_folder=".gemini",
     refusal="deny",
     per_second=1000,
+    note="Gemini CLI runs hooks of a project only in a folder that it trusts: answer its question when you start it "
+    "there, or see /permissions.",
 )
 
 
@@ -72,6 +74,8 @@ class GeminiAgent:
     program: str = "gemini"
     verified: bool = True
     tested_version: str = "0.61.0"
+    min_version: str = "0.61.0"
+    update: str = "npm install -g @google/gemini-cli@latest"
     keys: tuple[str, ...] = (
         "GEMINI_API_KEY",
         "GOOGLE_API_KEY",

@@ -43,6 +43,8 @@ class LlmAgent:
     program: str = ""
     verified: bool = True
     tested_version: str = ""
+    min_version: str = ""
+    update: str = ""
     keys: tuple[str, ...] = (
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_BASE_URL",

@@ -75,6 +75,8 @@ class OpencodeAgent:
     program: str = "opencode"
     verified: bool = True
     tested_version: str = "1.18.33"
+    min_version: str = "1.18.33"
+    update: str = "opencode upgrade"
     keys: tuple[str, ...] = (
         "OPENCODE_API_KEY",
         "OPENCODE_CONFIG",

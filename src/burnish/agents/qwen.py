@@ -76,6 +76,8 @@ class QwenAgent:
     program: str = "qwen"
     verified: bool = True
     tested_version: str = "0.15.10"
+    min_version: str = "0.15.10"
+    update: str = "npm install -g @qwen-code/qwen-code@latest"
     keys: tuple[str, ...] = (
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",

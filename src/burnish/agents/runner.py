@@ -11,7 +11,7 @@ from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, SetsHomeSettings
 from burnish.agents.confined_login import ConfinedLogins, linked_home
-from burnish.agents.failure import in_short, is_session_gone
+from burnish.agents.failure import in_short, is_session_gone, with_name, without_name
 from burnish.agents.limit_wait import LimitWait
 from burnish.agents.monitor import Beyond, Spending, Watchdog
 from burnish.agents.program import agent_environment, located
@@ -134,7 +134,7 @@ class AgentRunner:
                 if failure.code not in _FALL_BACK or not entry.fallback or entry.fallback in names_asked:
                     raise
                 _insist_on_budget(watch, entry.name, failed)
-                what = failure.what.removeprefix(f"{entry.name}: ")
+                what = without_name(entry.name, failure.what)
                 on_setback(Setback(entry.name, what, "gave up", fallback=entry.fallback))
                 request = replace(request, agent=entry.fallback, model=None, session=None)
 
@@ -196,19 +196,19 @@ class AgentRunner:
             # neither another attempt nor another agent would help
             if full := full_disk_failure(entry.name, (request.cwd, self._lock_dir), f"{answer.what}\n{answer.output}"):
                 raise full
-            if not answer.retryable or answer.limit or attempt >= self._retry.attempts:
+            attempts = min(self._retry.attempts, answer.max_attempts or self._retry.attempts)
+            if not answer.retryable or answer.limit or attempt >= attempts:
                 raise PhaseFailed(
                     ErrorCode.AGENT_FAILED,
-                    # most name the program themselves
-                    answer.what if answer.what.startswith(f"{entry.name} ") else f"{entry.name}: {answer.what}",
+                    with_name(entry.name, answer.what),
                     hint=self._hint(entry, answer),
                     retryable=answer.retryable,
                     output=answer.output,
                 )
             _insist_on_budget(watch, entry.name, failed)
             pause = self._retry.pause(attempt)
-            kind, of = in_short(answer.what), self._retry.attempts
-            watch.on_setback(Setback(entry.name, answer.what, kind, pause, attempt + 1, of))
+            kind = in_short(answer.what)
+            watch.on_setback(Setback(entry.name, answer.what, kind, pause, attempt + 1, attempts))
             if self._stop.wait(pause):
                 break
         raise Stopped(f"Stopped while waiting to ask {entry.name} again.")

@@ -28,6 +28,8 @@ class ScriptedAgent:
     program: str = ""
     verified: bool = True
     tested_version: str = ""
+    min_version: str = ""
+    update: str = ""
     keys: tuple[str, ...] = ()
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from burnish.adapters.configured_agents import agent_settings, installed_agents
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.adapters.sandbox import SandboxPolicy, resolve_sandbox_policy
 from burnish.agents.base import AgentSettings
+from burnish.agents.failure import without_name
 from burnish.agents.llm import lacking
 from burnish.agents.program import located
 from burnish.agents.registry import AGENTS
@@ -197,12 +199,16 @@ def _asked(ground: _ProbeContext, one: ConfiguredAgent, label: str) -> Diagnosti
     try:
         if one.entry.kind in CLI_KINDS:
             who = _version(ground, one.entry)
+        for name in ("here", "calls"):
+            (ground.place / label / name).mkdir(parents=True, mode=0o700)
         reply = ground.agents.call(_request(one, ground.place / label))
     except PhaseFailed as failure:
         hint = failure.hint.replace(_SEE_LOG, "").strip()
         # also if the hint is about the sandbox
         by_hand = [_by_hand(one)] if not hint or one.entry.kind in ("command", "acp") else []
-        return PROBE.weak(one.name, f"{who}: {failure.what}", ". ".join([*by_hand, *filter(None, [hint])]))
+        return PROBE.weak(
+            one.name, f"{who}: {without_name(one.name, failure.what)}", ". ".join([*by_hand, *filter(None, [hint])])
+        )
     word = " ".join(reply.text.split())[:40]
     return PROBE.ok(one.name, f"{who}: answered {word!r} in {time.monotonic() - begun:.1f} s")
 
@@ -218,8 +224,6 @@ def _by_hand(one: ConfiguredAgent) -> str:
 
 
 def _request(one: ConfiguredAgent, place: Path) -> AgentRequest:
-    for name in ("here", "calls"):
-        (place / name).mkdir(parents=True, mode=0o700)
     return AgentRequest(
         agent=one.name,
         # a command need not say anything where it is asked to work
@@ -237,15 +241,58 @@ def _request(one: ConfiguredAgent, place: Path) -> AgentRequest:
 
 
 def _version(ground: _ProbeContext, entry: AgentSettings) -> str:
-    """What the program says of itself, shut in like everything else that is started."""
-    adapter = AGENTS[entry.kind]
-    argv: tuple[str, ...] = (adapter.program or entry.kind, "--version")
-    env = listed_environment(os.environ, extra=(*adapter.keys, *entry.env))
-    if sandbox := ground.sandbox_policy.require():
-        argv = sandbox.around(argv, env=env, writable=())
+    """What the program says of itself."""
     try:
-        output = capture(argv, cwd=ground.place, env=env, timeout=30).stdout
+        return _version_line(ground, entry, VERSION_SECONDS) or "version unknown"
     except BurnishError as problem:
         return problem.what.rstrip(".")
-    lines = clean_text(output.decode(errors="replace")).split("\n")
-    return next((line.strip()[:60] for line in lines if line.strip()), "version unknown")
+
+
+# -- versions -------------------------------------------------------------------------------------
+# `PROGRAM --version`: in an empty folder and in the sandbox, like everything else that is started.
+
+# A loaded machine: opencode needs five seconds on an idle one.
+VERSION_SECONDS = 30.0
+
+
+def program_versions(start: Path) -> dict[str, str]:
+    """The version number of each agent program on PATH, by kind; "" where none is printed."""
+    try:
+        root, config = settings_at(start)
+    except BurnishError:
+        root, config = None, Config()  # reported with the settings
+    kinds = [one.kind for one in installed_agents()]
+    if not kinds:
+        return {}
+    entries = agent_settings(config)
+    with tempfile.TemporaryDirectory(prefix="burnish-version-") as folder:
+        place = Path(folder).resolve()
+        ground = _ground(config, [ConfiguredAgent(entries[kind], None) for kind in kinds], root or place, place)
+        with ThreadPoolExecutor(len(kinds)) as threads:
+            versions = threads.map(lambda kind: _version_number(ground, entries[kind]), kinds)
+            return dict(zip(kinds, versions, strict=True))
+
+
+def _version_number(ground: _ProbeContext, entry: AgentSettings) -> str:
+    try:
+        line = _version_line(ground, entry, VERSION_SECONDS)
+    except BurnishError:
+        return ""
+    number = re.search(r"\d{1,9}(?:\.\d{1,9})+", line)
+    return number[0] if number else ""
+
+
+def _version_line(ground: _ProbeContext, entry: AgentSettings, seconds: float) -> str:
+    """The first line with a number in it, or else the first line."""
+    adapter = AGENTS[entry.kind]
+    argv: tuple[str, ...] = (located((adapter.program,)), "--version")
+    # with the variables of a call, which switch off updates and reports
+    quiet = adapter.call(
+        _request(ConfiguredAgent(entry, None), ground.place), AgentSettings(entry.kind, entry.kind)
+    ).env
+    env = {**listed_environment(os.environ, extra=(*adapter.keys, *entry.env)), **quiet}
+    if sandbox := ground.sandbox_policy.require():
+        argv = sandbox.around(argv, env=env, writable=())
+    output = capture(argv, cwd=ground.place, env=env, timeout=seconds).stdout
+    lines = [line.strip()[:60] for line in clean_text(output.decode(errors="replace")).split("\n") if line.strip()]
+    return next((line for line in lines if re.search(r"\d\.\d", line)), lines[0] if lines else "")

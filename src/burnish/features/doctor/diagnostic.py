@@ -46,8 +46,8 @@ class DiagnosticGroup:
     def ok(self, name: str, what: str, details: Mapping[str, str] | None = None) -> Diagnostic:
         return Diagnostic(self.name, name, OK, what, details=details or {})
 
-    def weak(self, name: str, what: str, remedy: str) -> Diagnostic:
-        return Diagnostic(self.name, name, WEAK, what, remedy)
+    def weak(self, name: str, what: str, remedy: str, details: Mapping[str, str] | None = None) -> Diagnostic:
+        return Diagnostic(self.name, name, WEAK, what, remedy, details or {})
 
     def missing(self, name: str, what: str, remedy: str) -> Diagnostic:
         return Diagnostic(self.name, name, MISSING, what, remedy)

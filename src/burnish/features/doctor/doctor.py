@@ -11,7 +11,7 @@ from burnish.adapters.redaction import secrets_from_environment
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.core.flow import RUNNING
 from burnish.errors import BadInput, BurnishError
-from burnish.features.doctor.agents import configured_signs
+from burnish.features.doctor.agents import configured_signs, program_versions
 from burnish.features.doctor.diagnostic import MISSING, Diagnostic, DiagnosticGroup, clean_signs
 from burnish.features.doctor.machine import RUNS, agent_signs, database_sign, machine_signs
 from burnish.git.discovery import discover
@@ -29,7 +29,7 @@ def examine(start: Path, *, encoding: str) -> list[Diagnostic]:
     signs = list(machine_signs(home, encoding=encoding))
     sign, store = database_sign(home)
     others = configured_signs(start)
-    signs += [sign, *agent_signs(others=bool(others)), *others]
+    signs += [sign, *agent_signs(program_versions(start), others=bool(others)), *others]
     can_git = signs[0].state != MISSING
     if store is None:
         signs += _repository_signs(start, {}, can_git=can_git)

@@ -7,11 +7,12 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
-from burnish.adapters.configured_agents import installed_agents
+from burnish.adapters.configured_agents import InstalledAgent, installed_agents
 from burnish.agents.login_refresh import LoginCheck
 from burnish.agents.registry import AGENTS as ADAPTERS
 from burnish.errors import BurnishError
@@ -25,6 +26,7 @@ from burnish.store import Store
 MACHINE, AGENTS, RUNS = DiagnosticGroup("machine"), DiagnosticGroup("agents"), DiagnosticGroup("runs")
 LOOP_GIT, MERGE_GIT = (2, 34), (2, 38)
 LEAST_PYTHON = (3, 11)
+NO_VERSIONS: Mapping[str, str] = MappingProxyType({})
 # Bytes free: below the first things go wrong, below the second they may soon.
 NO_ROOM, LITTLE_ROOM = 100 * 2**20, 2 * 2**30
 # A run that is left alone overnight.
@@ -126,19 +128,34 @@ def terminal_sign(encoding: str) -> Diagnostic:
     return MACHINE.weak("terminal", f"{encoding or 'an unknown encoding'}: marks show as question marks", remedy)
 
 
-def agent_signs(*, others: bool = False) -> Iterator[Diagnostic]:
-    """The programs on PATH. `others`: the settings name agents of their own."""
+def agent_signs(versions: Mapping[str, str] = NO_VERSIONS, *, others: bool = False) -> Iterator[Diagnostic]:
+    """The programs on PATH, with their versions by kind. `others`: the settings name agents of their own."""
     found = installed_agents()
     if not found and not others:
         remedy = "Install one (claude, codex, gemini, …), or describe any command under `agents:`."
         yield AGENTS.weak("agents", "none is installed: only `static` reviews", remedy)
     for agent in found:
-        if not agent.verified:
-            remedy = "Try it on a small task first."
-            yield AGENTS.weak(agent.kind, f"{agent.path}: unverified, never tried against the real program", remedy)
-        else:
-            yield AGENTS.ok(agent.kind, agent.path)
+        yield program_sign(agent, versions.get(agent.kind, ""))
         yield from login_signs(LoginCheck(agent.kind, ADAPTERS[agent.kind].login, Path.home(), os.environ))
+
+
+def program_sign(agent: InstalledAgent, version: str) -> Diagnostic:
+    """`version`: the number that the program prints; "" if it printed none."""
+    adapter = ADAPTERS[agent.kind]
+    oldest = adapter.min_version
+    details = {"path": agent.path, "version": version, "min_version": oldest}
+    words = f"version {version}" if version else "version unknown"
+    if not agent.verified:
+        what = f"{words}, {agent.path}: unverified, never tried against the real program"
+        return AGENTS.weak(agent.kind, what, "Try it on a small task first.", details)
+    if version and _parts(version) < _parts(oldest):
+        what = f"{words} is older than {oldest}, the oldest one that burnish was tried with, {agent.path}"
+        return AGENTS.weak(agent.kind, what, f"Update it: {adapter.update}", details)
+    return AGENTS.ok(agent.kind, f"{words} (supported from {oldest}), {agent.path}", details)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def login_signs(check: LoginCheck) -> Iterator[Diagnostic]:
