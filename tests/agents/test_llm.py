@@ -46,7 +46,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
             monkeypatch.setenv(f"{maker}_API_KEY", key)
         for name, path in {"ANTHROPIC": "", "GOOGLE_GEMINI": "", "OPENAI": "/v1", "OLLAMA": "/v1"}.items():
             monkeypatch.setenv(f"{name}_BASE_URL", server.url + path)
-        said = llm_main.answer([model, seconds, str(schema)], "Review it. Number abc123.")
+        said = llm_main.answer([model, seconds, "", str(schema)], "Review it. Number abc123.")
         return LlmAgent().read(FinishedCall(int("error" in said), None, "exit", json.dumps(said), "", role="review"))
 
     return ask
@@ -132,7 +132,7 @@ def test_money_is_counted_where_the_price_is_known(ask) -> None:
 @quiet
 def test_without_a_key_nobody_is_asked_and_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    said = llm_main.answer(["anthropic:claude-sonnet-4-5", "5"], "Hello.")
+    said = llm_main.answer(["anthropic:claude-sonnet-4-5", "5", ""], "Hello.")
 
     failure = LlmAgent().read(FinishedCall(1, None, "exit", json.dumps(said), ""))
     assert isinstance(failure, AgentFailure) and not failure.retryable and "ANTHROPIC_API_KEY" in failure.hint
@@ -188,9 +188,12 @@ def test_openai_itself_is_asked_by_its_responses(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         # the name as it is where no other server is named
-        response = asyncio.run(llm_main.ask("openai:gpt-5", "Review it.", schema, 20))
+        response = asyncio.run(
+            llm_main.ask("openai:gpt-5", "Review it.", schema, llm_main.settings_for("openai:gpt-5", 20, "high"))
+        )
 
     assert json.loads(llm_main.answer_of(response)["text"]) == VERDICT
+    assert server.turns[0][0].body["reasoning"]["effort"] == "high"
     ((turn, _),) = server.turns
     assert turn.dialect == "responses" and "rejection_reason" in json.dumps(turn.body)
 

@@ -13,7 +13,7 @@ from burnish.config.docs_page import settings_page
 from burnish.config.kinds import KINDS, PROMPTS, REPORTS, ROLES
 from burnish.config.problems import known_keys
 from burnish.config.sections import AgentSection
-from burnish.config.settings import Config, unused_settings
+from burnish.config.settings import Config
 from burnish.config.values import CheckEntry
 from burnish.errors import BurnishError
 
@@ -42,18 +42,6 @@ def test_the_reference_names_every_section(tmp_path: Path) -> None:
     # said in other words there: "the other switches are on", and the keys of other kinds of agent and type
     said = ("review.context.", "agents.claude.", "task_types.")
     assert {key for key in unsaid if not key.startswith(said)} == set()
-
-
-@pytest.mark.parametrize(
-    ("text", "note"),
-    [
-        ("agents: {claude: {effort: high}}", "agents.claude.effort has no effect in this version."),
-        ("budget: {reserve: 5}", ""),
-    ],
-)
-def test_a_setting_of_a_later_version_loads_and_is_named_as_unused(tmp_path: Path, text: str, note: str) -> None:
-    notes = unused_settings(loaded(tmp_path, text))
-    assert (len(notes), "".join(notes)[: len(note)]) == (int(bool(note)), note)
 
 
 # The keys that users were promised. A list of its own on purpose: types, reference.yaml and docs/settings.md are

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentSettings
 from burnish.agents.registry import AGENTS
-from burnish.config.kinds import CLI_KINDS
+from burnish.config.kinds import CLI_KINDS, ROLES
+from burnish.config.policy import effort_of
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
@@ -25,7 +26,7 @@ class InstalledAgent:
 
 def agent_settings(config: Config) -> dict[str, AgentSettings]:
     """All agents by name; entries of the settings override the defaults."""
-    agents = {name: AgentSettings(name=name, kind=name) for name in AGENTS}
+    agents = {name: AgentSettings(name=name, kind=name, efforts=_efforts(config, name)) for name in AGENTS}
     for name, entry in config.agents.items():
         agents[name] = AgentSettings(
             name=name,
@@ -40,8 +41,13 @@ def agent_settings(config: Config) -> dict[str, AgentSettings]:
             budget_usd=entry.budget_usd,
             script=entry.script,
             login=tuple(entry.login),
+            efforts=_efforts(config, name),
         )
     return agents
+
+
+def _efforts(config: Config, agent: str) -> dict[str, str]:
+    return {role: effort for role in ROLES if (effort := effort_of(config, agent, role))}
 
 
 def can_start(config: Config, agent: str) -> bool:

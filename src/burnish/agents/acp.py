@@ -43,6 +43,7 @@ class AcpAgent:
     tested_version: str = ""
     min_version: str = ""
     update: str = ""
+    efforts: tuple[str, ...] | None = ()
     keys: tuple[str, ...] = ()
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES

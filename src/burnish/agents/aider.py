@@ -65,6 +65,7 @@ class AiderAgent:
     tested_version: str = "0.86.2"
     min_version: str = "0.86.2"
     update: str = "aider --upgrade"
+    efforts: tuple[str, ...] | None = ()
     keys: tuple[str, ...] = (
         "OPENAI_API_KEY",
         "OPENAI_API_BASE",
@@ -94,6 +95,7 @@ class AiderAgent:
             argv += ["--chat-mode", "ask", "--dry-run"]
         if request.model:
             argv += ["--model", request.model]
+        argv += settings.effort_option(request, "--reasoning-effort", "{}")
         files = {"aider.yml": "{}\n", "no.env": "", "none": ""}
         return Call(tuple(argv), env=_ENV, files=files)
 

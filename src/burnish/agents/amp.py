@@ -43,6 +43,7 @@ class AmpAgent:
     tested_version: str = ""
     min_version: str = ""
     update: str = "amp update"
+    efforts: tuple[str, ...] | None = None
     keys: tuple[str, ...] = ("AMP_API_KEY", "AMP_URL")
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp", ".agents", ".claude")

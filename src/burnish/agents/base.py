@@ -35,8 +35,15 @@ class AgentSettings:
     budget_usd: float | None = None
     # `scripted` only: the file to replay
     script: str | None = None
+    # how hard its model should think, by role
+    efforts: Mapping[str, str] = field(default_factory=dict)
     # files and folders of its user that a confined call gets a copy of, besides those that its adapter states
     login: tuple[str, ...] = ()
+
+    def effort_option(self, request: AgentRequest, *words: str) -> tuple[str, ...]:
+        """The option of a program for reasoning effort, `{}` in it filled in; nothing if no effort is set."""
+        effort = self.efforts.get(request.role)
+        return tuple(word.replace("{}", effort) for word in words) if effort else ()
 
     def placed(self, checkout: Path) -> AgentSettings:
         """With relative paths taken from the project's checkout; a bare program name stays for PATH.
@@ -167,6 +174,11 @@ class Agent(Protocol):
     @property
     def update(self) -> str:
         """The command that installs the newest version of the program; "" for agents that are not one program."""
+        ...
+
+    @property
+    def efforts(self) -> tuple[str, ...] | None:
+        """The values of its option for reasoning effort; empty if any word is passed on, None if it has no option."""
         ...
 
     @property

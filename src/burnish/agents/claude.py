@@ -77,6 +77,7 @@ class ClaudeAgent:
     tested_version: str = "2.1.325"
     min_version: str = "2.1.197"
     update: str = "claude update"
+    efforts: tuple[str, ...] | None = ("low", "medium", "high", "xhigh", "max")
     keys: tuple[str, ...] = (
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",
@@ -109,6 +110,7 @@ class ClaudeAgent:
         argv += _READ_ONLY_TOOLS if request.read_only else _AUTHOR_TOOLS
         if request.model:
             argv += ["--model", request.model]
+        argv += settings.effort_option(request, "--effort", "{}")
         if request.schema:
             argv += ["--json-schema", request.schema]
         if settings.resume and request.session:

@@ -93,6 +93,7 @@ class CodexAgent:
     tested_version: str = "0.166.0"
     min_version: str = "0.166.0"
     update: str = "codex update"
+    efforts: tuple[str, ...] | None = ()
     keys: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENTS.override.md", ".codex", ".agents")
@@ -111,6 +112,7 @@ class CodexAgent:
         files = {}
         if request.model:
             argv += ["-m", request.model]
+        argv += settings.effort_option(request, "-c", 'model_reasoning_effort="{}"')
         if request.schema:
             argv += ["--output-schema", str(request.call_dir / "schema.json")]
             files["schema.json"] = request.schema

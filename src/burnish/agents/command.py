@@ -25,7 +25,7 @@ from burnish.agents.file_mentions import NO_ATTACHMENTS, replaces_mentions, with
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.regular_files import read_regular
 
-_NAMES = re.compile(r"\{(prompt_file|workspace|task|cycle|phase|model)\}")
+_NAMES = re.compile(r"\{(prompt_file|workspace|task|cycle|phase|model|effort)\}")
 # of a script that is searched for the programs that it starts
 _MAX_SCRIPT_LENGTH = 256 * 1024
 # These two change files; what they say is a courtesy. A review that says nothing has not happened.
@@ -42,7 +42,7 @@ OTHER_PROJECT_FILES = (
 
 @dataclass(frozen=True, slots=True)
 class CommandAgent:
-    """`{prompt_file} {workspace} {task} {cycle} {phase} {model}` in its argv are filled in."""
+    """`{prompt_file} {workspace} {task} {cycle} {phase} {model} {effort}` in its argv are filled in."""
 
     name: str = "command"
     program: str = ""
@@ -50,6 +50,7 @@ class CommandAgent:
     tested_version: str = ""
     min_version: str = ""
     update: str = ""
+    efforts: tuple[str, ...] | None = ()
     keys: tuple[str, ...] = ()
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES
@@ -70,6 +71,7 @@ class CommandAgent:
             "cycle": str(request.cycle),
             "phase": request.phase,
             "model": request.model or "",
+            "effort": settings.efforts.get(request.role, ""),
         }
         # In one pass, so that braces inside a value are not replaced.
         argv = tuple(_NAMES.sub(lambda found: values[found[1]], word) for word in settings.argv)

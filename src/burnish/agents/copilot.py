@@ -60,6 +60,7 @@ class CopilotAgent:
     tested_version: str = "1.0.102"
     min_version: str = "1.0.102"
     update: str = "copilot update"
+    efforts: tuple[str, ...] | None = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
     # not COPILOT_ALLOW_ALL: "true" there trusts the repository's own hooks
     keys: tuple[str, ...] = (
         "COPILOT_GITHUB_TOKEN",
@@ -92,6 +93,7 @@ class CopilotAgent:
         argv += _READ_ONLY_TOOLS if request.read_only else ["--allow-all-tools"]
         if request.model:
             argv += ["--model", request.model]
+        argv += settings.effort_option(request, "--reasoning-effort", "{}")
         if settings.resume and request.session:
             argv += [f"--resume={request.session}"]
         return Call(tuple(argv), stdin=request.prompt, env={"COPILOT_AUTO_UPDATE": "false"})

@@ -41,6 +41,7 @@ class CursorAgent:
     tested_version: str = ""
     min_version: str = ""
     update: str = "cursor-agent update"
+    efforts: tuple[str, ...] | None = None
     keys: tuple[str, ...] = ("CURSOR_API_KEY",)
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = (

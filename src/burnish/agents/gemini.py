@@ -76,6 +76,7 @@ class GeminiAgent:
     tested_version: str = "0.61.0"
     min_version: str = "0.61.0"
     update: str = "npm install -g @google/gemini-cli@latest"
+    efforts: tuple[str, ...] | None = None
     keys: tuple[str, ...] = (
         "GEMINI_API_KEY",
         "GOOGLE_API_KEY",

@@ -45,6 +45,7 @@ class LlmAgent:
     tested_version: str = ""
     min_version: str = ""
     update: str = ""
+    efforts: tuple[str, ...] | None = ("minimal", "low", "medium", "high", "xhigh", "max")
     keys: tuple[str, ...] = (
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_BASE_URL",
@@ -81,6 +82,7 @@ class LlmAgent:
                 f"{settings.name} needs pydantic-ai, which is not installed.", hint="pip install 'burnish[llm]'"
             )
         argv = [*own_program("llm_main"), request.model, f"{request.timeout_seconds:g}"]
+        argv.append(settings.efforts.get(request.role, ""))
         if not request.schema:
             return Call(tuple(argv), stdin=request.prompt)
         argv.append(str(request.call_dir / "schema.json"))

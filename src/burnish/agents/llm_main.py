@@ -1,9 +1,10 @@
 """Asks a model once: prompt on stdin, one JSON object on stdout. A program of its own, started by `llm`.
 
-    llm_main MODEL SECONDS [SCHEMA_FILE]
+    llm_main MODEL SECONDS EFFORT [SCHEMA_FILE]
 
 MODEL is `anthropic:…`, `openai:…`, `google:…` or `ollama:…`. Any other name is asked for at OPENAI_BASE_URL, which
-may be any server that speaks OpenAI's chat completions. Keys and addresses come from the environment.
+may be any server that speaks OpenAI's chat completions. EFFORT may be empty. Keys and addresses come
+from the environment.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
-    from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.settings import ModelSettings, ThinkingLevel
 
 MAKERS = {"anthropic": "anthropic", "google": "google", "gemini": "google", "ollama": "ollama"}
 OLLAMA = "http://localhost:11434/v1"
@@ -51,11 +52,13 @@ def full_name(model: str, env: dict[str, str]) -> str:
     )
 
 
-def settings_for(name: str, seconds: float) -> ModelSettings:
+def settings_for(name: str, seconds: float, effort: str = "") -> ModelSettings:
     # the parent process retries, and counts the attempts
     settings: ModelSettings = {"timeout": seconds, "max_retries": 0}
     if name.startswith("anthropic:"):
         settings["max_tokens"] = MAX_TOKENS
+    if effort:
+        settings["thinking"] = cast("ThinkingLevel", effort)
     return settings
 
 
@@ -87,13 +90,13 @@ def parameters(model: Model, schema: dict[str, Any] | None) -> ModelRequestParam
     return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=True)
 
 
-async def ask(name: str, prompt: str, schema: dict[str, Any] | None, seconds: float) -> ModelResponse:
+async def ask(name: str, prompt: str, schema: dict[str, Any] | None, settings: ModelSettings) -> ModelResponse:
     from pydantic_ai.direct import model_request
     from pydantic_ai.exceptions import ModelHTTPError
     from pydantic_ai.messages import ModelRequest
     from pydantic_ai.models import infer_model
 
-    requests, settings = [ModelRequest.user_text_prompt(prompt)], settings_for(name, seconds)
+    requests = [ModelRequest.user_text_prompt(prompt)]
     async with infer_model(name) as model:
         form = parameters(model, schema)
         try:
@@ -166,12 +169,12 @@ def words_of(body: object) -> str:
 def answer(argv: list[str], prompt: str) -> dict[str, Any]:
     from pydantic_ai.exceptions import AgentRunError, UserError
 
-    model, seconds, *schema_file = argv
+    model, seconds, effort, *schema_file = argv
     schema = spelled_out(json.loads(Path(schema_file[0]).read_text("utf-8"))) if schema_file else None
     try:
         name = full_name(model, dict(os.environ))
         os.environ.setdefault("OLLAMA_BASE_URL", OLLAMA)
-        response = asyncio.run(ask(name, prompt, schema, float(seconds)))
+        response = asyncio.run(ask(name, prompt, schema, settings_for(name, float(seconds), effort)))
         # what a server of one's own takes for a model of that name is not known
         return result(response, priced=not name.startswith(("openai-chat:", "ollama:")))
     except (ModelFailure, UserError) as problem:

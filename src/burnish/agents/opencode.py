@@ -77,6 +77,7 @@ class OpencodeAgent:
     tested_version: str = "1.18.33"
     min_version: str = "1.18.33"
     update: str = "opencode upgrade"
+    efforts: tuple[str, ...] | None = ()
     keys: tuple[str, ...] = (
         "OPENCODE_API_KEY",
         "OPENCODE_CONFIG",
@@ -104,6 +105,7 @@ class OpencodeAgent:
         argv = [self.program, "run", "--pure", "--format", "json", "--print-logs", "--log-level", "ERROR"]
         if request.model:
             argv += ["-m", request.model]
+        argv += settings.effort_option(request, "--variant", "{}")
         if settings.resume and request.session:
             argv += ["-s", request.session]
         env = dict.fromkeys(_QUIET, "1")

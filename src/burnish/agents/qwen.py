@@ -78,6 +78,7 @@ class QwenAgent:
     tested_version: str = "0.15.10"
     min_version: str = "0.15.10"
     update: str = "npm install -g @qwen-code/qwen-code@latest"
+    efforts: tuple[str, ...] | None = None
     keys: tuple[str, ...] = (
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",

@@ -30,6 +30,7 @@ class ScriptedAgent:
     tested_version: str = ""
     min_version: str = ""
     update: str = ""
+    efforts: tuple[str, ...] | None = None
     keys: tuple[str, ...] = ()
     output_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()

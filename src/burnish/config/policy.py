@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from burnish.config.kinds import CLI_KINDS, READ_NO_FILES, READY_KINDS, REPORTS
+from burnish.config.kinds import CLI_KINDS, READ_NO_FILES, READY_KINDS, REPORTS, effort_problem
 from burnish.core.approval import ApprovalCriteria, StepCriteria
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, Limits, Policy, ReviewerSpec, StepSpec
@@ -292,6 +292,17 @@ def _reviewer(one: ReviewerSpec) -> list[Any]:
 AUTO = "auto"
 
 
+def effort_of(config: Config, agent: str, role: str) -> str | None:
+    """The reasoning effort of an agent in a role; a role without an agent's name means all that have the option."""
+    entry = config.agents.get(agent)
+    part = next((one for name, one in config.roles.items() if name == role), None)
+    own = entry.effort if entry else None
+    if part is None or not part.effort or part.agent not in (None, agent):
+        return own
+    kind, argv = (entry.kind, entry.argv) if entry else (agent, ())
+    return own if effort_problem(kind, argv, part.effort) else part.effort
+
+
 @dataclass(frozen=True)
 class RoleResolver:
     """The parts of one task, given out by the settings and the task."""
@@ -305,6 +316,7 @@ class RoleResolver:
         part = self._role(role)
         name = self.spec.agent or (part.agent if part else None) or self.config.agent
         agent = self._first_installed() if name == AUTO else self._known(name)
+        self._insist_on_effort(agent, role)
         if self.spec.model:
             return agent, self.spec.model
         of_role = part.model if part and not self.spec.agent else None
@@ -315,6 +327,7 @@ class RoleResolver:
 
     def _reviewer(self, entry: ReviewerEntry) -> ReviewerSpec:
         agent = self._reviewing() if entry.agent == AUTO else self._known(entry.agent)
+        self._insist_on_effort(agent, "review")
         minutes = entry.timeout_minutes or self._kind.review_timeout_minutes
         return ReviewerSpec(
             agent=agent,
@@ -328,9 +341,12 @@ class RoleResolver:
 
     def _program(self, agent: str) -> tuple[str, ...]:
         entry = self.config.agents.get(agent)
+        # a reviewer that thinks less is another reviewer
+        effort = effort_of(self.config, agent, "review")
+        words = (f"effort {effort}",) if effort else ()
         if entry is None or (entry.kind == agent and not entry.argv):
-            return ()
-        return (entry.kind, *(entry.argv or ()))
+            return words
+        return (entry.kind, *(entry.argv or ()), *words)
 
     def _reviewing(self) -> str:
         """`auto`: who plays the role, else the agent CLI that does the work, else the first installed."""
@@ -357,6 +373,17 @@ class RoleResolver:
     def kind_of(self, agent: str) -> str:
         entry = self.config.agents.get(agent)
         return entry.kind if entry else agent
+
+    def _insist_on_effort(self, agent: str, role: str) -> None:
+        """Refuse an effort of the role that its agent cannot be given, before anything is paid for."""
+        part = self._role(role)
+        if not agent or part is None or not part.effort or part.agent not in (None, agent):
+            return
+        entry = self.config.agents.get(agent)
+        kind = self.kind_of(agent)
+        if kind != "static" and (problem := effort_problem(kind, entry.argv if entry else (), part.effort)):
+            hint = f"Remove roles.{role}.effort, or name an agent that has one in roles.{role}.agent."
+            raise BadInput(f"roles.{role}.effort cannot be used: {problem}.", hint=hint)
 
     def _reads_files(self, agent: str) -> bool:
         entry = self.config.agents.get(agent)

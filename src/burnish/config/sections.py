@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from burnish.config import values as v
-from burnish.config.kinds import KINDS, NEED_ARGV
+from burnish.config.kinds import KINDS, NEED_ARGV, effort_problem
 
 if TYPE_CHECKING:
     AgentKind = str
@@ -29,7 +29,7 @@ class AgentSection(v.Section):
     max_parallel: v.Count = Field(default=4, description="calls at the same time")
     fallback: v.Name | None = Field(default=None, description="agent to ask when this one cannot be reached")
     resume: v.Flag = Field(default=False, description="improve in the session of the implementation")
-    effort: v.Text | None = Field(default=None, description="how hard its model thinks; not used yet")
+    effort: v.Effort | None = Field(default=None, description="how hard its model thinks, in its program's words")
     budget_usd: v.Amount | None = Field(default=None, description="most that this agent may cost in one `burnish run`")
     reads_files: v.Flag | None = Field(
         default=None, description="can it read files itself? empty = as its kind usually can"
@@ -43,6 +43,8 @@ class AgentSection(v.Section):
     def _startable(self) -> AgentSection:
         if self.kind in NEED_ARGV and not self.argv:
             raise ValueError(f"an agent of kind {self.kind} needs argv: [program, …]")
+        if self.effort and (problem := effort_problem(self.kind, self.argv, self.effort)):
+            raise ValueError(problem)
         return self
 
 

@@ -138,9 +138,3 @@ def _plain(value: Any) -> Any:
         set_fields = value.model_fields_set
         return {key: _plain(getattr(value, key)) for key in type(value).model_fields if key in set_fields}
     return value
-
-
-def unused_settings(config: Config) -> list[str]:
-    """One line for all that are set; empty if none is."""
-    names = [f"agents.{name}.effort" for name, agent in sorted(config.agents.items()) if agent.effort is not None]
-    return [f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no effect in this version."] if names else []

@@ -27,6 +27,7 @@ Count = Annotated[StrictInt, Field(ge=1)]
 Amount = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 AmountOrOff = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
+Effort = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=32)]
 CategoryName = Literal["compliance", "code", "test", "architecture", "performance", "security", "guard"]
 
 
@@ -253,6 +254,7 @@ class RoleEntry(Section):
 
     agent: Name | None = Field(default=None, description="name under `agents`")
     model: Text | None = Field(default=None, description="its model in this role")
+    effort: Effort | None = Field(default=None, description="its reasoning effort in this role")
 
     @model_validator(mode="before")
     @classmethod

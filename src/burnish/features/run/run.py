@@ -17,7 +17,6 @@ from burnish.adapters.sandbox import missing_paths
 from burnish.agents.base import AgentSettings
 from burnish.agents.countable import uncounted_tokens, uncounted_usd
 from burnish.config.sections import BudgetSection
-from burnish.config.settings import unused_settings
 from burnish.core.flow import RUNNING
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import is_tested
@@ -190,7 +189,6 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
 def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     """Repair what an earlier run left, and return notes for the user."""
     notes = [deps.rights] if deps.rights else []
-    notes += unused_settings(app.config)
     missing = missing_paths(app.config) if app.config.sandbox.mode != "off" else ""
     notes += [f"Warning: {missing}."] if missing else []
     notes += _uncounted(app, request)
