@@ -1,7 +1,8 @@
 """An agent that speaks the Agent Client Protocol over stdin and stdout, and does what its prompt says.
 
 A program of its own, with nothing but the standard library:
-`acp_agent.py [--die|--deaf|--login|--leave FILE|--name NAME]`. Each line of the prompt is an order; see `Agent.obey`.
+`acp_agent.py [--die|--deaf|--login|--stored|--key|--leave FILE|--name NAME]`. Each line of the prompt is an order; see
+`Agent.obey`.
 The last words are what it could do.
 """
 
@@ -36,6 +37,8 @@ class Agent:
         self.name = "tester"
         self.result: Json = {"usage": {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2}}
         self.offered: Json = {}
+        self.is_logged_in = False
+        self.methods: list[str] = []
         self.cwd = Path()
 
     def send(self, **message: Any) -> None:
@@ -99,6 +102,8 @@ class Agent:
             case "raw":
                 sys.stdout.write(f"{rest}\n")
                 sys.stdout.flush()
+            case "methods":
+                self.say(" ".join(self.methods))
             case "cost":
                 self.update("usage_update", used=1, size=2, cost={"amount": float(rest), "currency": "USD"})
             case "update":
@@ -123,11 +128,25 @@ class Agent:
         match method:
             case "initialize":
                 self.offered = params.get("clientCapabilities", {})
-                names = ("Log in with a browser", "Use an API key") if "--login" in sys.argv else ()
+                needs_login = {"--login", "--stored", "--key"} & set(sys.argv)
+                names = ("Log in with a browser", "Use an API key") if needs_login else ()
                 logins = [{"id": name.lower().replace(" ", "-"), "name": name} for name in names]
+                if "--key" in sys.argv:
+                    key = {"id": "key", "name": "Key", "type": "env_var", "vars": [{"name": "ZED_KEY"}]}
+                    logins = [{"id": "terminal", "name": "Terminal", "type": "terminal"}, *logins, key]
                 info = {"name": self.name, "version": "1"}
                 return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": info, "authMethods": logins}
-            case "session/new" if "--login" in sys.argv:
+            case "authenticate" if "--stored" in sys.argv or "--key" in sys.argv:
+                self.methods.append(params["methodId"])
+                right = "use-an-api-key" if "--stored" in sys.argv else "key"
+                if params["methodId"] != right:
+                    raise Failed(-32603, "no login of this kind is stored")
+                self.is_logged_in = True
+                return {}
+            case "authenticate" if "--login" in sys.argv:
+                time.sleep(60)
+                return {}
+            case "session/new" if {"--login", "--stored", "--key"} & set(sys.argv) and not self.is_logged_in:
                 raise Failed(-32000, "Authentication required")
             case "session/new":
                 self.cwd = Path(params["cwd"])
@@ -161,7 +180,7 @@ def main() -> None:
         case ["--leave", file]:
             left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
             Path(file).write_text(str(left.pid))
-        case ["--name", name]:
+        case ["--name", name] | [_, "--name", name]:
             agent.name = name
     agent.serve()
     if sys.argv[1:2] == ["--leave"]:

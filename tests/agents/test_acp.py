@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from burnish.agents import acp as adapter
+from burnish.agents import acp_main
 from burnish.agents.acp import AcpAgent
 from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
 from burnish.agents.runner import AgentRunner
@@ -149,12 +150,46 @@ def test_what_may_pass_is_told_from_what_cannot(ask, order: str, retryable: bool
     assert (caught.value.code, caught.value.retryable) == ("AGENT_FAILED", retryable)
 
 
+@pytest.fixture
+def short_login(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The program that talks to the agent is a process of its own: it gets a copy with a shorter time."""
+    text = (
+        Path(acp_main.__file__).read_text("utf-8").replace("AUTHENTICATE_SECONDS = 20.0", "AUTHENTICATE_SECONDS = 1.0")
+    )
+    (tmp_path / "short_acp.py").write_text(text, "utf-8")
+    monkeypatch.setattr(adapter, "own_program", lambda module: (sys.executable, str(tmp_path / "short_acp.py")))
+
+
 @acp
-def test_one_that_is_not_logged_in_names_its_logins_and_what_to_do(ask) -> None:
-    with pytest.raises(PhaseFailed, match=r"not logged in\. It offers: Log in with a browser, Use") as caught:
+def test_one_that_waits_for_a_person_to_log_in_names_its_logins_and_what_to_do(ask, short_login: None) -> None:
+    words = r"not logged in\. It offers: Log in with a browser, Use an API key\. Tried Log in with a browser: no answer"
+    with pytest.raises(PhaseFailed, match=words) as caught:
         ask("say hello", options=("--login",))
     assert not caught.value.retryable
+    assert "a person has to log in" in caught.value.what
     assert "Run the program once by hand and log in" in caught.value.hint
+
+
+@acp
+def test_a_stored_login_is_used_by_authenticate(ask) -> None:
+    reply = ask("methods", options=("--stored",))
+    assert reply.text == "log-in-with-a-browser use-an-api-key"
+
+
+@acp
+def test_a_method_whose_variable_is_set_comes_first_and_a_terminal_is_not_asked_for(
+    ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZED_KEY", "k1")
+    assert ask("methods", options=("--key",), env=("ZED_KEY",)).text == "key"
+    with pytest.raises(PhaseFailed, match="no login of this kind is stored"):
+        ask("methods", options=("--key",))
+
+
+@acp
+def test_a_program_whose_login_authenticate_would_replace_is_not_asked(ask) -> None:
+    with pytest.raises(PhaseFailed, match=r"not logged in\. It offers: [^.]*\.$"):
+        ask("methods", options=("--stored", "--name", "gemini-cli"))
 
 
 @acp

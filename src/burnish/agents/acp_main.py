@@ -13,6 +13,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +23,13 @@ from burnish.agents.jsonlines import dig, json_lines, torn_line
 if TYPE_CHECKING:
     from acp.client.connection import ClientSideConnection
     from acp.exceptions import RequestError
-    from acp.schema import PermissionOption, PromptResponse, RequestPermissionResponse, ToolCallUpdate
+    from acp.schema import (
+        NewSessionResponse,
+        PermissionOption,
+        PromptResponse,
+        RequestPermissionResponse,
+        ToolCallUpdate,
+    )
 
 LOOKS = ("read", "search", "think")
 YES, NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
@@ -30,6 +37,11 @@ YES, NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 MAX_LINE_LENGTH = 64 * 1024 * 1024
 CLOSING_SECONDS = 1.0
 AUTH_REQUIRED = -32000
+# A stored login is read in moments; a method that takes longer waits for a person. Each may open a window.
+AUTHENTICATE_SECONDS = 20.0
+MAX_METHODS = 3
+# `authenticate` replaces the stored login of these by the method: only a person may choose that.
+REPLACE_LOGIN = ("gemini", "qwen")
 # Some end the turn as if all were well, and say only in words that the model gave no answer.
 EXCUSE = re.compile(r"(?:Info: [^\n]*?Retrying\.\.\.\s*)*Error: ")
 
@@ -49,8 +61,9 @@ class Listener:
     usage: list[dict[str, Any]] = field(default_factory=list)
     asked: bool = False
     agent: str = ""
-    # what it offers to log in with
+    # what it offers to log in with, and what came of it
     logins: list[str] = field(default_factory=list)
+    login_problem: str = ""
     session: str = ""
     # tools by id, and whether they are done
     tool_states: dict[str, bool] = field(default_factory=dict)
@@ -195,7 +208,7 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
         )
     listener.agent = greeting.agent_info.name if greeting.agent_info else ""
     listener.logins = [method.name for method in greeting.auth_methods or ()]
-    session = await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
+    session = await open_session(agent, listener, greeting.auth_methods or [])
     listener.session, listener.asked = session.session_id, True
     end = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
     listener.usage = used_tokens(end)
@@ -205,13 +218,51 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
         raise AcpFailure(listener.last[excuse.end() :])
 
 
+async def open_session(agent: ClientSideConnection, listener: Listener, methods: Sequence[Any]) -> NewSessionResponse:
+    """Some have to be told by which method to log in, although they are: the stored login is used then."""
+    from acp import RequestError
+
+    try:
+        return await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
+    except RequestError as problem:
+        if problem.code != AUTH_REQUIRED:
+            raise
+        refusal = problem
+    replaces = any(name in listener.agent.lower() for name in REPLACE_LOGIN)
+    for method in unattended(methods) if not replaces else ():
+        try:
+            await asyncio.wait_for(agent.authenticate(method.id), AUTHENTICATE_SECONDS)
+            return await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
+        except TimeoutError:
+            # it waits for a person, at a browser or a terminal
+            listener.login_problem = (
+                f"{method.name}: no answer within {AUTHENTICATE_SECONDS:g} s, a person has to log in"
+            )
+            break
+        except RequestError as problem:
+            listener.login_problem = f"{method.name}: {problem}"
+    raise refusal
+
+
+def unattended(methods: Sequence[Any]) -> list[Any]:
+    """Login methods that need no person, those whose variables are set first. Others may want a browser."""
+    by_variable = [one for one in methods if getattr(one, "type", "") == "env_var" and has_variables(one)]
+    return [*by_variable, *(one for one in methods if not getattr(one, "type", ""))][:MAX_METHODS]
+
+
+def has_variables(method: Any) -> bool:
+    return all(os.environ.get(variable.name) for variable in method.vars if not variable.optional)
+
+
 async def answer(listener: Listener, program: list[str], prompt: str) -> dict[str, Any]:
     """Not by the library's own way to start programs: that waits for all who hold the pipe, leftovers too."""
     from acp import connect_to_agent
     from acp.interfaces import Client
 
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, limit=MAX_LINE_LENGTH)
+    # no window on a person's screen in the middle of a run
+    env = {**os.environ, "BROWSER": "false", "NO_BROWSER": "true"}
+    process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, limit=MAX_LINE_LENGTH, env=env)
     assert process.stdin
     assert process.stdout
     output = asyncio.StreamReader(limit=MAX_LINE_LENGTH)
@@ -282,9 +333,9 @@ def died(listener: Listener) -> dict[str, Any]:
 
 
 def login_required(listener: Listener) -> dict[str, Any]:
-    """The protocol's `authenticate` opens a browser or asks for a key: that is for a person, outside of a run."""
     choices = f" It offers: {', '.join(listener.logins)}." if listener.logins else ""
-    return {"error": f"Authentication required: it is not logged in.{choices}", "status": 401}
+    attempt = f" Tried {listener.login_problem}." if listener.login_problem else ""
+    return {"error": f"Authentication required: it is not logged in.{choices}{attempt}", "status": 401}
 
 
 def failed(problem: RequestError) -> dict[str, Any]:
