@@ -180,7 +180,7 @@ def main() -> None:
         case ["--leave", file]:
             left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
             Path(file).write_text(str(left.pid))
-        case ["--name", name] | [_, "--name", name]:
+        case ["--name", name]:
             agent.name = name
     agent.serve()
     if sys.argv[1:2] == ["--leave"]:

@@ -76,6 +76,16 @@ def _opencode(*texts: str) -> Events:
     return events
 
 
+def _pi(*texts: str) -> Events:
+    events: Events = [{"type": "session", "id": "s"}]
+    for text in texts:
+        reason = "stop" if text is texts[-1] else "toolUse"
+        message = {"role": "assistant", "content": [{"type": "text", "text": text}], "stopReason": reason}
+        events += [{"type": "message_start", "message": {"role": "assistant", "content": []}}]
+        events += [{"type": "message_end", "message": message}, {"type": "turn_end", "message": message}]
+    return [*events, {"type": "agent_end", "messages": []}]
+
+
 def _object(*texts: str) -> Events:
     return [{"text": texts[-1]}]
 
@@ -89,6 +99,7 @@ STREAMS: dict[str, Callable[..., Events]] = {
     "gemini": _gemini,
     "copilot": _copilot,
     "opencode": _opencode,
+    "pi": _pi,
     "acp": _object,
     "llm": _object,
 }

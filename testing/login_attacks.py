@@ -35,6 +35,15 @@ INSTRUCTIONS: dict[str, tuple[str, ...]] = {
         ".codex/skills/a/SKILL.md",
         ".codex/memories/MEMORY.md",
     ),
+    "pi": (
+        ".pi/agent/AGENTS.md",
+        ".pi/agent/SYSTEM.md",
+        ".pi/agent/APPEND_SYSTEM.md",
+        ".pi/agent/settings.json",
+        ".pi/agent/models.json",
+        ".pi/agent/skills/a/SKILL.md",
+        ".pi/agent/prompts/a.md",
+    ),
     "gemini": (
         ".gemini/GEMINI.md",
         ".gemini/settings.json",
@@ -75,6 +84,7 @@ TOKENS: dict[str, str] = {
     "qwen": ".qwen/oauth_creds.json",
     "opencode": ".local/share/opencode/auth.json",
     "cursor-agent": ".config/cursor/auth.json",
+    "pi": ".pi/agent/auth.json",
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from testing.login_attacks import CANARY, INSTRUCTIONS, USERS_OWN, contents
 from testing.model_turns import Say, Shell
 from tools.agent_bench import Bench, Lacks, bench, script
-from tools.agent_programs import KEY, MODEL, Program
+from tools.agent_programs import KEY, MODEL, PROGRAMS, Program
 
 # What the program tells its model from its user's home directory.
 MEMORY = {
@@ -20,6 +20,7 @@ MEMORY = {
     "qwen": ".qwen/QWEN.md",
     "copilot": ".copilot/copilot-instructions.md",
     "opencode": ".config/opencode/AGENTS.md",
+    "pi": ".pi/agent/AGENTS.md",
 }
 
 
@@ -57,6 +58,13 @@ def _opencode(url: str) -> dict[str, str]:
     }
 
 
+def _pi(url: str) -> dict[str, str]:
+    return {
+        **PROGRAMS["pi"].home(url),
+        ".pi/agent/auth.json": json.dumps({"scripted": {"type": "api_key", "key": KEY}}),
+    }
+
+
 # The login in files alone. Copilot takes a key of one's own from variables only.
 IN_FILES: dict[str, Callable[[str], dict[str, str]]] = {
     "claude": _claude,
@@ -64,6 +72,7 @@ IN_FILES: dict[str, Callable[[str], dict[str, str]]] = {
     "gemini": _gemini,
     "qwen": _qwen,
     "opencode": _opencode,
+    "pi": _pi,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from burnish.agents.registry import AGENTS
 from burnish.errors import PhaseFailed
+from burnish.proc.shim_files import outcome_file
 from burnish.review import contract
 from testing.model_turns import Answer, Cut, Move, Refuse
 from tools.agent_bench import Bench, bench, script
@@ -49,7 +50,7 @@ def _recorded(it: Bench, **changes: Any) -> dict[str, Any]:
     except PhaseFailed as failure:
         print(f"    {failure.what}")
     folder = max((it.home / "burnish" / "calls").iterdir(), key=lambda path: path.stat().st_mtime) / "try-1"
-    outcome = json.loads((folder / "outcome.json").read_text())
+    outcome = json.loads(outcome_file(folder).read_text())
     kept = {name: _tidy(it, folder / name) for name in AGENTS[it.program.name].output_files if (folder / name).exists()}
     texts = {name: _tidy(it, folder / name) for name in ("stdout", "stderr")}
     ended = {"ended": outcome["ended"]} if outcome["ended"] != "exit" else {}

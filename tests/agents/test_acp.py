@@ -189,7 +189,7 @@ def test_a_method_whose_variable_is_set_comes_first_and_a_terminal_is_not_asked_
 @acp
 def test_a_program_whose_login_authenticate_would_replace_is_not_asked(ask) -> None:
     with pytest.raises(PhaseFailed, match=r"not logged in\. It offers: [^.]*\.$"):
-        ask("methods", options=("--stored", "--name", "gemini-cli"))
+        ask("methods", options=("--stored", "gemini-cli"))
 
 
 @acp

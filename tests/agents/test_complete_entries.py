@@ -20,7 +20,7 @@ FACTS = {name for name, member in vars(Agent).items() if isinstance(member, prop
 # a fact that only some programs have
 OPTIONAL_FACTS = {name for name, member in vars(ReplacesMentions).items() if isinstance(member, property)}
 # `agent: auto` looks for these in this order; a further program may come anywhere between them
-RANK = ["claude", "codex", "gemini", "opencode", "aider", "copilot", "qwen", "cursor", "amp"]
+RANK = ["claude", "codex", "gemini", "opencode", "aider", "copilot", "qwen", "pi", "cursor", "amp"]
 
 
 @each

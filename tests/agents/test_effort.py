@@ -23,6 +23,7 @@ OPTIONS = {
     "opencode": ("--variant", "high"),
     "aider": ("--reasoning-effort", "high"),
     "copilot": ("--reasoning-effort", "high"),
+    "pi": ("--thinking", "high"),
 }
 
 

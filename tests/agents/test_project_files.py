@@ -28,6 +28,7 @@ KNOWN = {
     "copilot": ".github/copilot-instructions.md .github/instructions/a.instructions.md .github/hooks/x.json "
     ".github/agents/a.md .copilot/config.json AGENTS.md .mcp.json",
     "cursor": ".cursor/rules/a.mdc .cursorrules .cursorignore AGENTS.md",
+    "pi": "AGENTS.md CLAUDE.md .pi/settings.json .pi/extensions/x.ts .pi/SYSTEM.md .agents/skills/a/SKILL.md",
     "amp": "AGENTS.md AGENT.md .amp/settings.json .agents/commands/a.md",
     "acp": ".clinerules .clinerules-code .cline/x .goosehints AGENTS.md",
     "command": ".pi/settings.json .factory/x AGENTS.md .windsurfrules",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from pathlib import Path
 
 from burnish.agents.base import (
     NO_LOGIN,
@@ -64,7 +65,8 @@ class AcpAgent:
         may = "look" if request.read_only or request.role == "parse" else "work"
         prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
         env = NO_ATTACHMENTS if request.quotes_change else {}
-        return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=prompt, env=env)
+        login = "no-login" if _loses_login(program) else "login"
+        return Call((*own_program("acp_main"), may, login, path, *program[1:]), stdin=prompt, env=env)
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         stream = read_events(call.stdout)
@@ -108,6 +110,15 @@ class AcpAgent:
             case {"so_far": {"said": str(text)}}:
                 return (Said(text, is_piece=True),)
         return ()
+
+
+def _loses_login(argv: Sequence[str]) -> bool:
+    """Whether it is a program whose stored login `authenticate` would replace: only a person may choose that."""
+    # the registry names this module
+    from burnish.agents.registry import AGENTS
+
+    programs = tuple(agent.program for agent in AGENTS.values() if agent.login.is_replaced_by_acp)
+    return any(Path(word).name.startswith(programs) for word in argv)
 
 
 def _final_message(result: Json, call: FinishedCall) -> tuple[str, tuple[str, ...]]:

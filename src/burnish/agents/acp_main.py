@@ -1,6 +1,6 @@
 """Talks to an Agent Client Protocol program: prompt on stdin, one JSON object on stdout. Started by `acp`.
 
-    acp_main look|work PROGRAM [ARGUMENT…]
+    acp_main look|work login|no-login PROGRAM [ARGUMENT…]
 
 `work` grants every permission that the program requests, `look` only those that change nothing. The program reads and
 writes files by itself: this client offers neither file access nor a terminal. Each tool call is a line on stderr.
@@ -40,8 +40,6 @@ AUTH_REQUIRED = -32000
 # A stored login is read in moments; a method that takes longer waits for a person. Each may open a window.
 AUTHENTICATE_SECONDS = 20.0
 MAX_METHODS = 3
-# `authenticate` replaces the stored login of these by the method: only a person may choose that.
-REPLACE_LOGIN = ("gemini", "qwen")
 # Some end the turn as if all were well, and say only in words that the model gave no answer.
 EXCUSE = re.compile(r"(?:Info: [^\n]*?Retrying\.\.\.\s*)*Error: ")
 
@@ -55,6 +53,7 @@ class Listener:
     """The client side: collects the program's messages and answers its permission requests."""
 
     may: str
+    may_log_in: bool = True
     messages: list[str] = field(default_factory=lambda: [""])
     tools: int = 0
     cost: float | None = None
@@ -228,8 +227,7 @@ async def open_session(agent: ClientSideConnection, listener: Listener, methods:
         if problem.code != AUTH_REQUIRED:
             raise
         refusal = problem
-    replaces = any(name in listener.agent.lower() for name in REPLACE_LOGIN)
-    for method in unattended(methods) if not replaces else ():
+    for method in unattended(methods) if listener.may_log_in else ():
         try:
             await asyncio.wait_for(agent.authenticate(method.id), AUTHENTICATE_SECONDS)
             return await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
@@ -345,9 +343,9 @@ def failed(problem: RequestError) -> dict[str, Any]:
     return {"error": f"{problem} {more}".strip(), "status": status}
 
 
-async def run(may: str, program: list[str], prompt: str) -> None:
+async def run(may: str, program: list[str], prompt: str, *, may_log_in: bool) -> None:
     try:
-        reply = await answer(Listener(may), program, prompt)
+        reply = await answer(Listener(may, may_log_in=may_log_in), program, prompt)
     except OSError as problem:
         reply = {"error": f"{program[0]} could not be started: {problem.strerror}"}
     print(json.dumps(reply), flush=True)
@@ -356,8 +354,9 @@ async def run(may: str, program: list[str], prompt: str) -> None:
 
 
 def main() -> None:
-    may, *program = sys.argv[1:]
-    asyncio.run(run(may, program, sys.stdin.buffer.read().decode("utf-8", "replace")))
+    may, login, *program = sys.argv[1:]
+    prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    asyncio.run(run(may, program, prompt, may_log_in=login == "login"))
 
 
 if __name__ == "__main__":

@@ -82,6 +82,8 @@ class Call:
     env: Mapping[str, str] = field(default_factory=dict)
     # name → text, written into the request's call_dir first: schemas and settings for the program to read
     files: Mapping[str, str] = field(default_factory=dict)
+    # lines of its output that begin like this are not stored: they repeat what comes later
+    without_lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,8 @@ class Login:
     refresh_until: str = ""
     # how to get a token that lasts
     advice: str = ""
+    # the Agent Client Protocol's `authenticate` replaces it by another one
+    is_replaced_by_acp: bool = False
 
     def located(self, path: str, home: Path, env: Mapping[str, str]) -> Path:
         """The absolute path, with the variables that move it."""

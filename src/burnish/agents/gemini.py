@@ -53,6 +53,7 @@ LOGIN_FILES = Login(
     sessions=(".gemini/tmp", ".gemini/history"),
     key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
     advice="Set GEMINI_API_KEY.",
+    is_replaced_by_acp=True,
 )
 _USAGE_REPORT = UsageReport(has_model=True, omits_over_acp="gemini reports no thoughts over acp")
 _STOP_HOOK = StopHook(

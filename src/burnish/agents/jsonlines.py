@@ -278,6 +278,8 @@ def _texts(event: Json) -> Iterator[str | None]:
             yield text
         case {"type": "assistant.message", "data": {"content": str(text)}}:  # copilot
             yield text
+        case {"type": "message_end", "message": {"role": "assistant", "content": content}}:  # pi
+            yield from _parts(content)
         # gemini, opencode, cursor, copilot
         case {"type": "tool_use" | "tool_result" | "tool_call" | "tool.execution_start" | "tool.execution_complete"}:
             yield None
@@ -289,7 +291,7 @@ def _parts(content: Any) -> Iterator[str | None]:
     for part in content if isinstance(content, list) else ():
         if isinstance(text := dig(part, "text"), str):
             yield text
-        elif dig(part, "type") == "tool_use" and dig(part, "name") not in _ANSWERING_TOOLS:
+        elif dig(part, "type") in ("tool_use", "toolCall") and dig(part, "name") not in _ANSWERING_TOOLS:
             yield None
 
 

@@ -63,6 +63,7 @@ LOGIN_FILES = Login(
     sessions=(".qwen/projects",),
     key_variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
     advice="Set OPENAI_API_KEY with OPENAI_BASE_URL and OPENAI_MODEL.",
+    is_replaced_by_acp=True,
 )
 _USAGE_REPORT = UsageReport(has_model=True)
 _STOP_HOOK = StopHook(

@@ -14,6 +14,7 @@ from burnish.agents.cursor import CursorAgent
 from burnish.agents.gemini import GeminiAgent
 from burnish.agents.llm import LlmAgent
 from burnish.agents.opencode import OpencodeAgent
+from burnish.agents.pi import PiAgent
 from burnish.agents.qwen import QwenAgent
 from burnish.agents.scripted import ScriptedAgent
 
@@ -26,6 +27,7 @@ _ADAPTERS: tuple[Agent, ...] = (
     AiderAgent(),
     CopilotAgent(),
     QwenAgent(),
+    PiAgent(),
     CursorAgent(),
     AmpAgent(),
     AcpAgent(),

@@ -14,7 +14,7 @@ from burnish.agents.confined_login import ConfinedLogins, linked_home
 from burnish.agents.failure import in_short, is_session_gone, with_name, without_name
 from burnish.agents.limit_wait import LimitWait
 from burnish.agents.monitor import Beyond, Spending, Watchdog
-from burnish.agents.program import agent_environment, located
+from burnish.agents.program import agent_environment, located, own_program
 from burnish.agents.question import RECORDS, AgentCall, agent_file, last_output, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
 from burnish.agents.transcript import TranscriptWriter, writer_for
@@ -309,6 +309,8 @@ class AgentRunner:
         env = agent_environment(os.environ, request, entry, keys=question.agent.keys, checkout=self._checkout)
         env = {**env, **call.env}
         argv = (located(call.argv), *call.argv[1:])
+        if call.without_lines:
+            argv = (*own_program("line_filter"), *call.without_lines, "--", *argv)
         with ExitStack() as stack:
             if self._sandbox and self._logins:
                 # a reviewer works in a read-only snapshot
