@@ -13,6 +13,8 @@ DECISIONS = [
     ["waive", "3", "F1", "--reason", "x"],
     ["merge", "2"],
     ["merge", "--all-verified"],
+    ["merge", "2", "--resolve"],
+    ["rebase", "2"],
     # a run brings its settings along, and with them the reviewers
     ["run", "3"],
     ["retry", "3", "--later"],

@@ -74,6 +74,19 @@ class FileTooLarge(NotCommitted):
         super().__init__("FILE_TOO_LARGE", what, hint=hint)
 
 
+class ConflictsLeft(PhaseFailed):
+    """The author of a merge left conflict markers in `paths`, so the merge was not committed."""
+
+    def __init__(self, paths: list[str]) -> None:
+        names = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if paths[5:] else "")
+        super().__init__(
+            "CONFLICTS",
+            f"The agent left conflicts unresolved in {names}.",
+            hint="`burnish retry` asks it again; or merge the target into the branch by hand, then `burnish retry`.",
+        )
+        self.paths = tuple(paths)
+
+
 class OverBudget(PhaseFailed):
     """An agent was stopped because it reached a budget."""
 

@@ -50,6 +50,7 @@ NEIGHBOURS = {
     "retry": {"improve", "decide", "run"},
     "improve": {"review", "retry", "decide"},
     "review": {"improve"},
+    "rebase": {"merge"},
 }
 
 

@@ -61,7 +61,7 @@ DOCUMENTED = {
     "sandbox": "mode network read write",
     "workspace": "setup setup_credentials copy artifacts base",
     "commit": "message max_file_mb",
-    "merge": "on_moved",
+    "merge": "on_moved on_conflict",
     "budget": "task_usd session_usd task_tokens session_tokens uncounted reserve",
     "hook": "max_rounds",
     "clean": "after_days max_gb",

@@ -24,7 +24,12 @@ TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
 CHECKS = "checks: {test: 'test -f app.py', lint: null}\n"
 SOURCE = Path(burnish.__file__).parent
 # Places that the plain loop does not pass; the tests of those features die there.
-SIDE_ROADS = {"fix-": "test_may_fix.py", "followups-": "test_followups.py", "outside-": "test_outside.py"}
+SIDE_ROADS = {
+    "fix-": "test_may_fix.py",
+    "followups-": "test_followups.py",
+    "outside-": "test_outside.py",
+    "target-": "../engine/test_conflicts.py",
+}
 
 
 def every_failpoint() -> list[str]:

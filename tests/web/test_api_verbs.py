@@ -53,6 +53,7 @@ ROUTES = {
     "diff": [f"GET {TASK}/diff"],
     "path": [f"GET {TASK}/path"],
     "merge": [f"POST {TASK}/merge", f"POST {OF_PROJECT}/merge-verified"],
+    "rebase": [f"POST {TASK}/rebase"],
     "pr": [f"POST {TASK}/pr"],
     "log": [f"GET {TASK}/logs", f"GET {TASK}/logs/{{name}}", f"GET {TASK}/transcript"],
     "events": [f"GET {OF_PROJECT}/events"],

@@ -52,6 +52,7 @@ GROUPS = {
         "override": "burnish.cli.decide:override",
     },
     "Merge": {
+        "rebase": "burnish.cli.run:rebase",
         "pr": "burnish.cli.pr:pr",
         "done": "burnish.cli.edit:done",
         "clean": "burnish.cli.clean:clean",

@@ -49,12 +49,16 @@ def merge(
         str | None,
         Option("--into", metavar="BRANCH", help="Merge into BRANCH instead of the branch it started from."),
     ] = None,
+    resolve: Annotated[
+        bool, Option("--resolve", help="Have the agent resolve conflicts; the result is reviewed first.")
+    ] = False,
     delete_branch: Annotated[bool, Option("--delete-branch", help="Delete the task's branch after the merge.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Merge approved tasks into the branch they started from.
 
-    Only the approved commit is merged. If the target branch has moved, the setting `merge.on_moved` decides.
+    Only the approved commit is merged. If the target branch has moved, the setting `merge.on_moved` decides. If it
+    conflicts, `merge.on_conflict` does, or --resolve.
     Use `burnish pr` to open a pull request instead, and `burnish done` for a task that you merged yourself.
     """
     from burnish import runtime
@@ -66,13 +70,18 @@ def merge(
         )
     if squash and rebase:
         raise BadInput("--squash and --rebase cannot be combined.", hint="Use one of them.")
+    if resolve and rebase:
+        raise BadInput(
+            "--resolve and --rebase cannot be combined: a resolved conflict is a merge commit.",
+            hint="Use --resolve alone, or with --squash.",
+        )
     from burnish.cli.progress import watcher
     from burnish.features.merge.merge import MergeRequest, exit_code
     from burnish.features.merge.merge import merge as carry_out
 
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     how = "squash" if squash else "rebase" if rebase else "merge"
-    request = MergeRequest(numbers, all_verified, how, into, delete_branch)
+    request = MergeRequest(numbers, all_verified, how, into, delete_branch, resolve=resolve)
     progress = watcher(several=len(numbers) != 1, quiet=SESSION.quiet, verbose=SESSION.verbose)
     try:
         report = carry_out(open_app(), request, progress)

@@ -1,4 +1,4 @@
-"""burnish run, retry, improve"""
+"""burnish run, retry, improve, rebase"""
 
 from __future__ import annotations
 
@@ -227,6 +227,27 @@ def improve(
     code = _carry_out(app, RunRequest(ids=(number,)), exit_zero=exit_zero, as_json=as_json)
     is_improved = not review and app.store.task(app.key, number).status is Status.CODE_REVIEW
     return 0 if code == 1 and is_improved else code
+
+
+def rebase(task: TaskId, exit_zero: ExitZero = False, as_json: AsJson = False) -> int:
+    """Merge the target branch into a task's branch.
+
+    The merge is made in the task's workspace. The agent resolves conflicts; checks and a review follow. An earlier
+    approval is void, because the base changes. No commit is rewritten: the branch gets a merge commit. To merge the
+    task into its target as well, use `burnish merge TASK --resolve`.
+    """
+    from burnish import runtime
+    from burnish.features.merge.rebase import order_rebase
+    from burnish.runtime.requests import RunRequest
+
+    runtime.refuse_inside_phase()
+    app, number = open_app(), task_id(task)
+    order = order_rebase(app, number)
+    if order.merge is None and not as_json:
+        say(order.words)
+        return 0
+    tell(f"Task {number}: {clean(order.words)}.")
+    return _carry_out(app, RunRequest(ids=(number,)), exit_zero=exit_zero, as_json=as_json)
 
 
 def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool, notes: Sequence[str] = ()) -> int:

@@ -249,6 +249,9 @@ class MergeSection(v.Section):
     on_moved: Literal["recheck", "review", "refuse"] = Field(
         default="recheck", description="when the base has moved since the review"
     )
+    on_conflict: Literal["person", "agent"] = Field(
+        default="person", description="who resolves conflicts with the target, before `merge` merges the result"
+    )
 
 
 class PromptSwitch(v.Section):

@@ -24,6 +24,44 @@ class Commit:
     trailers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class MergeConflict:
+    """A place that two sides changed in different ways."""
+
+    path: str
+    # git's name of it, e.g. `contents` or `modify/delete`
+    kind: str = ""
+    # git's sentence about it
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMerge:
+    """A commit of the target merged into a task's branch, as a tree that no ref names yet."""
+
+    target: str
+    # without the files that burnish wrote on branches; files with a conflict hold conflict markers
+    tree: str
+    conflicts: tuple[MergeConflict, ...] = ()
+    # where the task's change begins after the merge
+    base: str = ""
+    # the branch has that commit already
+    is_contained: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths with conflicts."""
+        return tuple(dict.fromkeys(conflict.path for conflict in self.conflicts))
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCommit:
+    """A commit of the target branch, for a prompt."""
+
+    sha: str
+    message: str
+
+
 def left_out_words(names: Sequence[str]) -> str:
     """A message that lists the files left out of a commit because of their names, and what to do."""
     listing = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")

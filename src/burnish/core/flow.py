@@ -180,6 +180,17 @@ def is_step_by_step(history: History, cycle: int) -> bool:
     return by_hand or bool(requested_step(history, cycle))
 
 
+def target_to_merge(history: History, cycle: int) -> DecisionRecord | None:
+    """The decision by which the work of this cycle is to merge the target into the branch, if it is."""
+    before = history.decision(cycle - 1) if cycle > 1 else None
+    return before if before and before.data.target_commit else None
+
+
+def last_target_merge(history: History, cycle: int) -> int:
+    """The newest cycle up to this one that merged the target into the branch; 0 if there is none."""
+    return next((number for number in range(cycle, 1, -1) if target_to_merge(history, number)), 0)
+
+
 def decision_after_work(history: History, policy: Policy, cycle: int) -> Decision | None:
     """None = there is something to judge, or a person has settled what there was."""
     return None if settled_by_waiver(history, cycle) else after_work(convergence_state(history, policy, cycle))
@@ -205,7 +216,9 @@ def _is_by_hand(history: History, policy: Policy) -> bool:
 
 def convergence_state(history: History, policy: Policy, cycle: int) -> ConvergenceState:
     """The state of this run that convergence is judged by."""
-    works = [history.work(n) for n in range(1, cycle)]
+    # on a new base the same tree is another change, and the cycles count from there
+    before_merge = max(0, last_target_merge(history, cycle) - 1)
+    works = [history.work(n) for n in range(before_merge + 1, cycle)]
     work = history.work(cycle)
     past = [history.decision(n) for n in range(1, cycle)]
     disputes = {f.id: f.disputes for f in history.findings}
@@ -214,9 +227,9 @@ def convergence_state(history: History, policy: Policy, cycle: int) -> Convergen
     own = bool(work and work.result.changed and not work.result.by_hand)
     return ConvergenceState(
         cycle=cycle,
-        max_cycles=max(history.task.max_cycles, 1),
+        max_cycles=max(history.task.max_cycles, 1) + before_merge,
         earlier_blockers=tuple(frozenset(d.data.blockers) for d in past if d),
-        earlier_trees=tuple(w.result.tree for w in works if w and w.result.changed),
+        earlier_trees=("",) * before_merge + tuple(w.result.tree for w in works if w and w.result.changed),
         tree=work.result.tree if work and own else "",
         unchanged=bool(work and work.result.changed is False),
         left_out=work.result.left_out if work else (),

@@ -95,7 +95,7 @@ def decision_record(run: int, cycle: int, action: str, by: str, payload: Mapping
 # Stops that say nothing about the work: no review of it could be read, or there was nothing to review.
 _WITHOUT_JUDGEMENT = frozenset({
     Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW, Reason.NO_CHANGES, Reason.SECRET, Reason.BUDGET,
-    Reason.BRANCH_GONE,
+    Reason.BRANCH_GONE, Reason.CONFLICT,
 })  # fmt: skip
 
 

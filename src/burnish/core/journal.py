@@ -289,6 +289,9 @@ class DecisionData:
     tree: str = optional("")
     commit: str = optional("")
     choice: str = optional("")  # a person's choice at the gate, or `override`
+    # the commit of the target branch that the next cycle merges into the task's branch
+    target_commit: str = optional("")
+    conflicts: tuple[str, ...] = optional(())  # paths with a conflict in that merge
     via: str = optional("")
     note: str = optional("")  # the person's own words
 

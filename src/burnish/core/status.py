@@ -34,6 +34,7 @@ class Reason(StrEnum):
     NO_CHANGES = "no_changes"
     SECRET = "secret"
     BRANCH_GONE = "branch_gone"
+    CONFLICT = "conflict"
 
 
 class ErrorCode(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from burnish.core.commit import Commit
+from burnish.core.commit import Commit, TargetMerge
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding, worst_first
 from burnish.core.flow import WorkStep
@@ -19,6 +19,7 @@ from burnish.engine.checking import remembered
 from burnish.engine.failure_text import previous_error
 from burnish.engine.ports import Deps
 from burnish.engine.review_input import plans_of
+from burnish.engine.target_merge import conflicts_of
 from burnish.engine.task_setup import TaskSetup
 from burnish.review import prompt_sections as sections
 from burnish.review.contract import read_disputes
@@ -26,6 +27,7 @@ from burnish.review.fix_prompt import FixContext, build_fix_prompt
 from burnish.review.implement_prompt import ImplementContext, build_implement_prompt, build_plan_prompt
 from burnish.review.prompt_sections import ALL_FINDINGS, WHOLE_TASK, all_findings_text
 from burnish.review.quoting import cut_text, fenced
+from burnish.review.target_text import conflict_text
 
 # findings whose code is looked up; the prompt shows less
 MAX_CITED = 100
@@ -48,9 +50,21 @@ def disputes_in(reply: str, number: str, findings: tuple[Finding, ...]) -> tuple
     return tuple(DisputedFinding(update.finding(i)) for i in update.disputed)
 
 
-def work_prompt(deps: Deps, setup: TaskSetup, history: History, step: WorkStep, *, number: str) -> str:
+def work_prompt(
+    deps: Deps,
+    setup: TaskSetup,
+    history: History,
+    step: WorkStep,
+    *,
+    number: str,
+    merge: TargetMerge | None = None,
+) -> str:
     if step.phase == "improve":
-        return build_fix_prompt(_fix_context(deps, setup, history, step, number))
+        conflict = ""
+        if merge and merge.conflicts:
+            limit = setup.policy.limits.diff_kb * 1024 // _DIFF_SHARE
+            conflict = conflict_text(conflicts_of(setup, history, merge), limit, number[:8])
+        return build_fix_prompt(replace(_fix_context(deps, setup, history, step, number), conflict=conflict))
     task = history.task
     context = ImplementContext(
         task=_with_wishes(deps, history) if task.spec.type is TaskType.PLAN else task.spec,
@@ -134,7 +148,8 @@ def ids_settled_by_override(history: History, overrides: Sequence[RecordedEvent]
     without saying what to change.
     """
     decision = history.decision(before)
-    if decision is not None and decision.by != "burnish" and not decision.data.guidance:
+    is_sent_back = decision is not None and decision.by != "burnish" and not decision.data.target_commit
+    if decision is not None and is_sent_back and not decision.data.guidance:
         return frozenset()
     settled_ids: set[str] = set()
     for event in overrides:
@@ -166,7 +181,7 @@ def _tried(history: History, upto: int) -> tuple[str, ...]:
     for cycle in range(1, upto + 1):
         decision = history.decision(cycle)
         work = history.work(cycle)
-        if decision and work:
+        if decision and work and not decision.data.target_commit:
             commit = work.result.commit[:10]
             lines.append(f"cycle {cycle}: {commit} was sent back: {decision.data.why}")
     return tuple(lines)

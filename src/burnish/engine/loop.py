@@ -32,11 +32,13 @@ from burnish.engine.transitions import (
     verdict_when_stopped,
 )
 from burnish.engine.work import author_of, committed, record_failure, save_leftovers, work
-from burnish.errors import BurnishError, NotCommitted, OverBudget, PhaseFailed, SecretFound
+from burnish.errors import BurnishError, ConflictsLeft, NotCommitted, OverBudget, PhaseFailed, SecretFound
 from burnish.sanitize import escape_controls
 
 # The same failure this often on the same commit: more of the same will not help.
 BREAKER = 3
+# How often the author is asked to resolve the conflicts of one merge.
+MERGE_TRIES = 2
 # causes that no change of the work removes: the same again says nothing about the task
 _NOT_THE_TASKS = (ErrorCode.INTERRUPTED, ErrorCode.DISK_FULL, ErrorCode.DATABASE_LOCKED)
 
@@ -92,6 +94,9 @@ def _steps(deps: Deps, task: Task) -> Task:
         if isinstance(step, StopStep):
             continue
         try:
+            if setup.base.commit != history.task.base and not isinstance(step, WorkStep):
+                # the work has merged the target, so the change begins there
+                setup = on_base(deps, setup)
             if exceeded_limit(deps, setup, history, step):
                 return deps.event_log.task(task.id)
             with disk_trouble():
@@ -102,7 +107,10 @@ def _steps(deps: Deps, task: Task) -> Task:
                 else:
                     _do(deps, setup, history, step)
         except PhaseFailed as error:
-            return _archived(deps, setup, _cut(deps, setup, step, error))
+            task = _cut(deps, setup, step, error)
+            if isinstance(error, ConflictsLeft) and task.status in RUNNING:
+                continue  # it is asked once more
+            return _archived(deps, setup, task)
         except BurnishError as error:
             return _archived(deps, setup, _fail(deps, deps.event_log.task(task.id), error))
 
@@ -206,9 +214,21 @@ def _cut(deps: Deps, setup: TaskSetup, step: Step, error: PhaseFailed) -> Task:
     task = deps.event_log.task(history.task.id)
     if error.code == ErrorCode.INTERRUPTED:
         return task
+    if isinstance(error, ConflictsLeft):
+        return _with_conflicts(deps, task, step.cycle, error)
     if isinstance(error, OverBudget) and task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
         return stop_for_budget(deps, task, step.cycle, error.what)
     return _fail(deps, task, error)
+
+
+def _with_conflicts(deps: Deps, task: Task, cycle: int, error: ConflictsLeft) -> Task:
+    """The author may try twice to resolve a merge; then a person is needed."""
+    failures = [p for p in deps.event_log.history(task.id).failures() if p.cycle == cycle and not p.superseded]
+    if sum(record.result.error == error.code for record in failures) < MERGE_TRIES:
+        deps.progress.note(f"Task {task.id}: {error.what} It is asked once more.")
+        return task
+    note = with_task(f"{error.what} {error.hint}", task.id)
+    return deps.record(task, status_events(task, Status.BLOCKED, reason=Reason.CONFLICT, note=note))
 
 
 def _answered(deps: Deps, history: History, step: WorkStep | CheckStep | ReviewStep, attempt: int) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from burnish.core.change import Change
-from burnish.core.commit import Base, Commit
+from burnish.core.commit import Base, Commit, TargetCommit, TargetMerge
 from burnish.core.task import Task
 
 
@@ -52,8 +52,31 @@ class TaskWorkspace(Protocol):
         """Texts for the agent in `.git/burnish`, and refs that it may look at."""
 
     def commit(
-        self, message: str, trailers: Mapping[str, str], *, author: tuple[str, str], expect: str
-    ) -> Commit | None: ...
+        self,
+        message: str,
+        trailers: Mapping[str, str],
+        *,
+        author: tuple[str, str],
+        expect: str,
+        merge: TargetMerge | None = None,
+    ) -> Commit | None:
+        """`merge`: the files began as this merge; refused while one of them has conflict markers."""
+
+    def merge_target(self, base: str, target: str, *, head: str = "") -> TargetMerge:
+        """The merge of a commit of the target into the branch (or `head`), whose change begins at `base`."""
+
+    def lay_merge(self, merge: TargetMerge) -> None:
+        """The files of the merge, with conflict markers, uncommitted."""
+
+    def commit_merge(
+        self, merge: TargetMerge, message: str, trailers: Mapping[str, str], *, author: tuple[str, str], expect: str
+    ) -> Commit: ...
+    def target_commits(self, head: str, target: str, paths: Sequence[str]) -> list[TargetCommit]:
+        """The commits of the target that `head` does not have and that change these paths, newest first."""
+
+    def keep_tip(self, label: str) -> str:
+        """Keep the newest commit of the branch under a rescue ref, and return that."""
+
     def changes(self, old: str, new: str) -> Change: ...
     def files(self, commit: str) -> list[str]: ...
     def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]: ...

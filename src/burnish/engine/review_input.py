@@ -16,10 +16,12 @@ from burnish.core.text_encoding import read_text
 from burnish.engine.checking import delta_since, remembered
 from burnish.engine.failure_text import error_text
 from burnish.engine.ports import Deps
+from burnish.engine.target_merge import resolved_conflicts
 from burnish.engine.task_setup import TaskSetup
 from burnish.review.context import ReviewContext
 from burnish.review.lock_digest import with_lock_digests
 from burnish.review.packing import only
+from burnish.review.target_text import TargetChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class ReviewInput:
     # a file of the reviewed tree, None where there is none
     read: Callable[[str], bytes | None]
     auto_fixed: int | None = None
+    target_changes: TargetChanges | None = None
     prompts: dict[str, str] = field(default_factory=dict)
     _texts: dict[str, str | None] = field(default_factory=dict)
 
@@ -57,6 +60,7 @@ class ReviewInput:
             previous_error=self.previous_error,
             session_log=self.session_log,
             auto_fixed=self.auto_fixed,
+            target_changes=self.target_changes,
             limits=policy.limits,
             switches=policy.context,
             system=self.prompts.get("review.system"),
@@ -113,6 +117,7 @@ def review_input(deps: Deps, setup: TaskSetup, history: History, cycle: int, ste
         previous_error=error_text(failures[-1], setup.policy.limits.error_kb) if failures else "",
         session_log=_session_log(deps, setup, task, cycle),
         auto_fixed=_auto_fixed(deps, task, cycle),
+        target_changes=resolved_conflicts(deps, setup, history, cycle),
         read=lambda path: setup.workspace.read(head.sha, [path]).get(path),
         prompts=dict(deps.prompts),
     )

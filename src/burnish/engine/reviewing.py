@@ -12,7 +12,7 @@ from burnish.core.cost import joint_source
 from burnish.core.decision import effective_verdict
 from burnish.core.event import Event
 from burnish.core.finding import Remark, Severity
-from burnish.core.flow import ReviewStep
+from burnish.core.flow import ReviewStep, target_to_merge
 from burnish.core.history import History
 from burnish.core.journal import RecordedRemark, ReviewerRecord, ReviewResult
 from burnish.core.journal_events import GuardBreach, PhaseStarted, ReviewCompleted, ReviewStarted, new_event
@@ -172,7 +172,8 @@ def _new_to_them(history: History, step: ReviewStep, policy: Policy) -> bool:
     spec_hash = asked_for(history.task.spec)
     by_others = any(not policy.judges_as(review.criteria_hash or "") for review in reviews)
     for_another_spec = any(review.spec_hash not in (None, spec_hash) for review in reviews)
-    return by_others or for_another_spec or bool(work and work.result.by_hand)
+    is_merged = target_to_merge(history, step.cycle) is not None
+    return by_others or for_another_spec or is_merged or bool(work and work.result.by_hand)
 
 
 def _review_session(

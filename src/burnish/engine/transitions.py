@@ -99,9 +99,9 @@ def judge_again_on_new_base(
     ]
 
 
-def work_by_hand(phase: str, commit: str, tree: str, why: str = "") -> WorkResult:
+def work_by_hand(phase: str, commit: str, tree: str, why: str = "", *, attempt: int = 1) -> WorkResult:
     """The result of a phase in which no agent worked."""
-    return WorkResult(phase, commit=commit, tree=tree, changed=True, by_hand=True, why=why)
+    return WorkResult(phase, attempt, commit=commit, tree=tree, changed=True, by_hand=True, why=why)
 
 
 # -- ledger events --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from burnish.core.agent import AgentReply, AgentRequest
-from burnish.core.commit import Commit
+from burnish.core.commit import Commit, TargetMerge
 from burnish.core.event import Event
 from burnish.core.flow import ReviewStep, WorkStep
 from burnish.core.history import History, with_result
@@ -20,8 +20,9 @@ from burnish.engine.failure_text import with_task
 from burnish.engine.guard_phase import touched_event, watched
 from burnish.engine.metering import metered_call
 from burnish.engine.ports import CallDir, Deps
+from burnish.engine.target_merge import BEFORE_MERGE, commit_clean_merge, merge_words, needs_author, pending_merge
 from burnish.engine.task_setup import SETUP_FILES, TaskSetup, isolation_env
-from burnish.engine.transitions import status_events
+from burnish.engine.transitions import rebased, status_events
 from burnish.errors import NotCommitted, PhaseFailed
 from burnish.review.prose import last_words
 from burnish.review.templates import commit_subject, commit_variables
@@ -31,7 +32,10 @@ from burnish.sanitize import escape_controls
 def work(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None:
     """One phase of the author's, from prompt to commit; nothing is paid for twice."""
     task = history.task
-    earlier_commit = committed(setup, task, step)
+    earlier_commit, merge = committed(setup, task, step), pending_merge(setup, history, step)
+    if merge and not needs_author(history, step, merge):
+        commit_clean_merge(deps, setup, history, step, merge, earlier_commit)
+        return
     attempt, call, fresh = _enter(deps, setup, history, step, is_committed=earlier_commit is not None)
     if fresh:
         deps.repository.check_movable(str(task.branch))
@@ -39,6 +43,8 @@ def work(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None
         history = deps.event_log.history(task.id)
         if not _has_uncommitted_work(history, step):
             setup.check_out(setup.head().sha)
+            if merge and merge.conflicts:
+                setup.workspace.lay_merge(merge)
             give_back(setup, history, step)
         brief_author(deps, setup, history, step)
         deps.failpoint("work-put-right")
@@ -47,13 +53,13 @@ def work(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None
         # killed between moving the branch and remembering it: the files must be those of the branch
         setup.workspace.reset_to(earlier_commit.sha, base=setup.base)
     deps.failpoint("work-started")
-    prompt = call.prompt() or work_prompt(deps, setup, history, step, number=call.number())
+    prompt = call.prompt() or work_prompt(deps, setup, history, step, number=call.number(), merge=merge)
     with watched(deps, setup, task, step.cycle, step.phase) as touched_paths:
         reply = _ask(deps, setup, task, step, call, prompt, session=session_of(setup, history, step))
     deps.failpoint("work-replied")
-    commit = earlier_commit or _commit(deps, setup, task, step, reply)
+    commit = earlier_commit or _commit(deps, setup, task, step, reply, merge)
     deps.failpoint("work-committed")
-    _finish(deps, setup, history, step, attempt, call, reply, commit, touched_paths)
+    _finish(deps, setup, history, step, attempt, call, reply, commit, touched_paths, merge)
 
 
 def committed(setup: TaskSetup, task: Task, step: WorkStep | ReviewStep) -> Commit | None:
@@ -168,7 +174,9 @@ def _ask(
     return metered_call(deps, setup.policy, task)(request)
 
 
-def _commit(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> Commit | None:
+def _commit(
+    deps: Deps, setup: TaskSetup, task: Task, step: WorkStep, reply: AgentReply, merge: TargetMerge | None
+) -> Commit | None:
     deps.event_log.require_claim(task.id)  # the workspace, too, would be another runner's
     head = setup.head()
     if setup.workspace.checked_out_commit() != head.sha:
@@ -183,7 +191,7 @@ def _commit(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep, reply: Age
         setup.workspace.remove_junk()
         return None
     _lint_fix(deps, setup, task, step)
-    subject, body = commit_words(deps, setup, task, step)
+    subject, body = merge_words(task, merge) if merge else commit_words(deps, setup, task, step)
     trailers = {
         "Burnish-Task": str(task.id),
         "Burnish-Cycle": str(step.cycle),
@@ -192,7 +200,9 @@ def _commit(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep, reply: Age
     }
     message = f"{subject}\n\n{body}" if body else subject
     deps.event_log.require_claim(task.id)
-    commit = setup.workspace.commit(message, trailers, author=deps.repository.author(), expect=head.sha)
+    if merge:
+        setup.workspace.keep_tip(BEFORE_MERGE)
+    commit = setup.workspace.commit(message, trailers, author=deps.repository.author(), expect=head.sha, merge=merge)
     if commit:
         setup.untouched.add(commit.sha)
     return commit
@@ -246,6 +256,7 @@ def _finish(
     reply: AgentReply,
     commit: Commit | None,
     touched_paths: list[str],
+    merge: TargetMerge | None,
 ) -> None:
     task = deps.event_log.task(history.task.id)
     disputes = disputes_in(reply.text, call.number(), history.findings) if step.phase == "improve" else ()
@@ -275,6 +286,7 @@ def _finish(
     if task.spec.type is TaskType.PLAN:
         deps.task_files.write(task, "plan.md", reply.text.encode(errors="replace"))
     events = [*touched_event(task, step.cycle, step.phase, touched_paths), *taken_over(setup, task, step, reply)]
+    events += [*(rebased(task, merge.base) if merge else ())]
     events += [new_event("phase.finished", result, run=task.run, cycle=step.cycle)]
     events += [d.event(task, step.cycle) for d in disputes]
     if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):

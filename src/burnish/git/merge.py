@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from burnish.core.commit import MergeConflict
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.git.base import is_ancestor
@@ -19,19 +21,35 @@ class MergeOutcome:
 
     tree: str
     conflicts: tuple[str, ...] = ()
+    # the same with git's words about each
+    details: tuple[MergeConflict, ...] = ()
 
 
 def merge_commits(project: Project, ours: str, theirs: str) -> MergeOutcome:
     """Merge two commits as `git merge` would."""
     if git_version() < (2, 38):
         raise BurnishError("Merging needs git 2.38 or newer.", hint="Update git, or merge the branch by hand.")
-    args = ("merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs)
-    result = project.git(*args, ok=(0, 1))
-    tree, *paths = result.stdout.rstrip(b"\0").split(b"\0")
+    result = project.git("merge-tree", "--write-tree", "--messages", "--name-only", "-z", ours, theirs, ok=(0, 1))
+    tree, *rest = [field.decode("utf-8", "surrogateescape") for field in result.stdout.split(b"\0")]
     if result.exit_code == 0:
-        return MergeOutcome(tree.decode())
-    names = dict.fromkeys(path.decode("utf-8", "surrogateescape") for path in paths)
-    return MergeOutcome(tree.decode(), tuple(names) or ("an unknown path",))
+        return MergeOutcome(tree)
+    end = rest.index("") if "" in rest else len(rest)
+    names = tuple(dict.fromkeys(rest[:end])) or ("an unknown path",)
+    details = tuple(_conflicts(rest[end + 1 :]))
+    named_paths = {conflict.path for conflict in details}
+    return MergeOutcome(tree, names, details + tuple(MergeConflict(path) for path in names if path not in named_paths))
+
+
+def _conflicts(fields: Sequence[str]) -> Iterator[MergeConflict]:
+    """The conflicts in the messages of `git merge-tree -z`: a number of paths, the paths, a kind and a sentence."""
+    start = 0
+    while start < len(fields) and fields[start].isdigit():
+        first, after = start + 1, start + 1 + int(fields[start])
+        kind, message = (*fields[after : after + 2], "", "")[:2]
+        if kind.startswith("CONFLICT") and after > first:
+            words = kind.removeprefix("CONFLICT").strip(" ()")
+            yield MergeConflict(fields[first], words, message.partition(": ")[2].strip() or message.strip())
+        start = after + 2
 
 
 def merge_trees(project: Project, base: str, ours: str, theirs: str) -> MergeOutcome:

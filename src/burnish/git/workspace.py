@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.change import Change
-from burnish.core.commit import Base, Commit
+from burnish.core.commit import Base, Commit, TargetCommit, TargetMerge
 from burnish.core.secrets import NO_SECRETS, Leak, Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
@@ -28,6 +28,7 @@ from burnish.git.objects import BURNISH_AUTHOR, Author, list_files, read_commit,
 from burnish.git.project import Project
 from burnish.git.refs import StaleRef, read_ref, update_ref
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
+from burnish.git.target_merge import merge_target, merged_files, refuse_unresolved, target_commits
 from burnish.proc.folders import private_folder
 
 
@@ -206,28 +207,66 @@ class GitWorkspace:
         author: Author,
         expect: str,
         exclude_prefix: str | None = None,
+        merge: TargetMerge | None = None,
     ) -> Commit | None:
-        """Commit all changes on top of `expect`; None if there are none."""
+        """Commit all changes on top of `expect`; None if there are none.
+
+        `merge`: the files began as this merge, whose conflicts are resolved now. What the target has is not examined.
+        """
         self._check_folder()
-        with self._scratch_index(expect) as (scratch, is_at_commit):
+        start = merged_files(self.project, merge, self.plain(expect)).sha if merge else expect
+        with self._scratch_index(start) as (scratch, is_at_commit):
             dirt = find_dirty_paths(self.project, scratch, self.path)
             dirt = dirt.without(exclude_prefix) if exclude_prefix else dirt
             if not dirt and is_at_commit:
                 return None
             large.refuse(self._too_large(dirt), self.path, self.max_file_bytes)
-            leaks.refuse(self._leaks(expect, dirt), self.path, self.secrets)
+            leaks.refuse(self._leaks(start, dirt), self.path, self.secrets)
             tree = self._staged_tree(scratch, dirt)
-            if tree == self._commit(expect).tree:
+            if merge:
+                refuse_unresolved(self.project, merge, expect, tree)
+            elif tree == self._commit(expect).tree:
                 return None
-            below = self._parent_for(expect)
-            tree = owned_files.with_owned_files(self.project, tree, read_commit(self.project, below).tree)
-            sha = write_commit(self.project, tree, (below,), with_trailers(message, trailers), author)
-            update_ref(self.project, self.ref, sha, below)
+            sha = self._commit_tree(tree, with_trailers(message, trailers), author, expect, merge)
             scratch.replace(self.index)
         self._take_agent_gitdir("commit")
         self._save_state(commit=sha)
         self._write_gitdir()
         return self._commit(sha)
+
+    def _commit_tree(self, tree: str, message: str, author: Author, expect: str, merge: TargetMerge | None) -> str:
+        """Move the branch to a new commit of the tree, with the files that burnish wrote on its parents."""
+        below = self._parent_for(expect)
+        parents = (below, merge.target) if merge else (below,)
+        for parent in parents:
+            tree = owned_files.with_owned_files(self.project, tree, read_commit(self.project, parent).tree)
+        sha = write_commit(self.project, tree, parents, message, author)
+        update_ref(self.project, self.ref, sha, below)
+        return sha
+
+    # -- the target ------------------------------------------------------------------------------
+
+    def merge_target(self, base: str, target: str, *, head: str = "") -> TargetMerge:
+        """The merge of a commit of the target into the branch (or `head`), whose change begins at `base`."""
+        return merge_target(self.project, head or str(self.tip()), base, target)
+
+    def lay_merge(self, merge: TargetMerge) -> None:
+        """Write the files of the merge, with conflict markers, as uncommitted changes."""
+        self.restore_files(merged_files(self.project, merge, self.plain(str(self.tip()))))
+
+    def commit_merge(
+        self, merge: TargetMerge, message: str, trailers: Mapping[str, str], *, author: Author, expect: str
+    ) -> Commit:
+        """Commit a merge without conflicts; the files of the workspace stay as they are."""
+        return self._commit(self._commit_tree(merge.tree, with_trailers(message, trailers), author, expect, merge))
+
+    def target_commits(self, head: str, target: str, paths: Sequence[str]) -> list[TargetCommit]:
+        """The commits of the target that `head` does not have and that change these paths, newest first."""
+        return target_commits(self.project, head, target, paths)
+
+    def keep_tip(self, label: str) -> str:
+        """Keep the newest commit of the branch under a rescue ref."""
+        return rescue.keep(self.project, f"{self.name}-{label}", str(self.tip()))
 
     def remove_junk(self) -> list[str]:
         """Reset tracked files and remove untracked ones that checks left; returns a description of each change."""

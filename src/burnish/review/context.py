@@ -17,6 +17,7 @@ from burnish.review.contract import Expect, ask, preface
 from burnish.review.packing import Packed, find_redacted_paths, pack
 from burnish.review.prompt_sections import FindingList, list_earlier
 from burnish.review.quoting import cut_text, quoted, unquoted
+from burnish.review.target_text import TargetChanges, merge_text
 from burnish.review.templates import render
 
 SWITCHES = frozenset(
@@ -24,6 +25,9 @@ SWITCHES = frozenset(
     | {"last_error", "prior_findings", "project_context"}
 )
 OFF = "Not given.\n"
+MERGE_TITLE = "Merge with the Target"
+# of the limit of the diff, for what the target changed
+_TARGET_SHARE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class ReviewContext:
     project_context: tuple[tuple[str, str], ...] = ()
     previous_error: str = ""
     session_log: str = ""
+    # the target's side of a merge whose conflicts the author resolved
+    target_changes: TargetChanges | None = None
     limits: Limits = field(default_factory=Limits)
     switches: frozenset[str] = SWITCHES
     # the user's own templates; a reviewer's `prompt` replaces `review.system`
@@ -134,6 +140,7 @@ def _needed(context: ReviewContext, variables: Mapping[str, object]) -> list[tup
         "Task Checklist": "task_checklist" if context.task.checklist else "",
         "Earlier Findings": "earlier_findings" if context.open_ids else "",
         "Code Changes (git diff)": "code_changes",
+        MERGE_TITLE: "target_changes" if context.target_changes else "",
     }
     return [(title, str(variables[name])) for title, name in names.items() if name]
 
@@ -176,12 +183,19 @@ def _variables(context: ReviewContext, packed_change: Packed, tag: str) -> dict[
         "description": task.description,
         "acceptance_criteria": sections.criteria_text(task),
         "code_changes": packed_change.text,
+        "target_changes": _target_changes(context, tag),
         "git_diff": packed_change.text,
         "featureTitle": sections.task_title(task) if task.follows else task.title,
         "featureDescription": task.description,
         "gitDiff": packed_change.text,
         "featureSpec": plan or task.description,
     }
+
+
+def _target_changes(context: ReviewContext, tag: str) -> str:
+    if context.target_changes is None:
+        return ""
+    return merge_text(context.target_changes, context.limits.diff_kb * 1024 // _TARGET_SHARE, tag)
 
 
 def variable_names() -> frozenset[str]:

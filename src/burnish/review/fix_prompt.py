@@ -43,6 +43,8 @@ class FixContext:
     rejection_reason: str = ""
     # the reviewers' text beside their verdicts
     prose: str = ""
+    # a merge with the target whose conflicts are to be resolved
+    conflict: str = ""
     # a person's guidance (`improve -m`, gate note)
     guidance: str = ""
     checks: tuple[Comparison, ...] = ()
@@ -96,13 +98,16 @@ def _without(check: Comparison, settled_remarks: Sequence[Remark]) -> Comparison
 
 
 def build_fix_prompt(context: FixContext) -> str:
-    feedback = (context.summary, context.rejection_reason, context.guidance, context.prose)
+    feedback = (context.summary, context.rejection_reason, context.guidance, context.prose, context.conflict)
     if not (context.open_findings or context.failing or any(text.strip() for text in feedback)):
         raise BadInput(
             "There is no feedback to fix: no open finding, no failing check, no comment from the reviewer.",
             hint='Describe the change with `burnish improve TASK -m "…"`, or review the task first.',
         )
-    return render("fix.template", _variables(context), context.template)
+    variables = _variables(context)
+    text, conflict = render("fix.template", variables, context.template), str(variables["conflict"])
+    # the user's template may be older than this section, and without it the markers would be left
+    return text if conflict in text else f"{text.rstrip()}\n\n{conflict}"
 
 
 def _variables(context: FixContext) -> dict[str, object]:
@@ -118,6 +123,7 @@ def _variables(context: FixContext) -> dict[str, object]:
         "scope": _section("Scope", _data(_part(task.scope, LONGEST_SCOPE), tag)),
         "acceptance_criteria": _section("Acceptance Criteria", _criteria(context)),
         "plan": _section("Plan", _data(_part(plan, LONGEST_PLAN), tag)),
+        "conflict": _section("Merge Conflict", context.conflict),
         "guidance": _section("From a Person", context.guidance and fenced(context.guidance, tag=tag)),
         "review": _section("Review", _review(context)),
         "findings": _section("Findings to Fix", findings.text),

@@ -39,6 +39,7 @@ ANSWERS = {
     Reason.NO_CHANGES: "burnish retry {}",
     Reason.SECRET: "burnish retry {}",
     Reason.BRANCH_GONE: "burnish retry {}",
+    Reason.CONFLICT: "burnish retry {}",
 }
 
 

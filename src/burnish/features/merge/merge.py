@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from burnish.adapters.agents import StopTokens
@@ -17,6 +17,7 @@ from burnish.engine.shared_branch import sharing
 from burnish.engine.transitions import status_events
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.merge.plan import (
+    Conflicts,
     MergeCandidate,
     MergePlan,
     Target,
@@ -25,6 +26,7 @@ from burnish.features.merge.plan import (
     plan,
     target_of,
 )
+from burnish.features.merge.rebase import bring_up_to_date
 from burnish.features.merge.recheck import review_together, why_not_clear, working
 from burnish.git.base import is_ancestor
 from burnish.git.refs import StaleRef, delete_ref, read_ref
@@ -52,6 +54,8 @@ class MergeRequest:
     delete_branch: bool = False
     # the commit that the person saw, where one task is named; another one is not merged for it
     seen: str = ""
+    # have the author resolve conflicts, whatever `merge.on_conflict` says
+    resolve: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ def merge(app: App, request: MergeRequest, progress: Progress) -> MergeReport:
     failures: list[tuple[Task, BurnishError]] = []
     for number in _in_order(app, request):
         try:
-            merged_tasks.append(_one(app, number, request, progress))
+            merged_tasks.append(_resolved(app, number, request, progress))
         except BadInput:
             raise
         except BurnishError as error:
@@ -136,6 +140,41 @@ def _in_order(app: App, request: MergeRequest) -> list[int]:
     for number in sorted(tasks):
         place(number)
     return order
+
+
+def _resolved(app: App, number: int, request: MergeRequest, progress: Progress) -> MergedTask:
+    """Merge it; where it conflicts and an agent may resolve that, bring the task up to date first.
+
+    The target is not locked meanwhile, so it may move, and the merge may conflict again.
+    """
+    # commits that are rebased one by one conflict again, whatever a merge commit after them resolves
+    is_allowed = (request.resolve or app.config.merge.on_conflict == "agent") and request.how != "rebase"
+    for _ in range(TRIES - 1):
+        try:
+            return _one(app, number, request, progress)
+        except Conflicts as conflict:
+            task = app.store.task(app.key, number)
+            if not is_allowed or request.into not in (None, task.target):
+                raise
+            progress.note(conflict.what)
+        task = bring_up_to_date(app, number, progress)
+        if task.status is not Status.VERIFIED:
+            raise _not_approved(task, task.target or "its target")
+        # the person saw the commit that conflicts, and asked for its resolution to be merged
+        request = replace(request, seen="")
+    return _one(app, number, request, progress)
+
+
+def _not_approved(task: Task, target: str) -> NotApproved:
+    then = {
+        Status.WAITING_APPROVAL: f"burnish decide {task.id} approve",
+        Status.BLOCKED: "burnish inbox",
+        Status.FAILED: f"burnish retry {task.id}",
+    }.get(task.status, f"burnish run {task.id}")
+    return NotApproved(
+        f"Task {task.id} is not merged: together with {target} it is not approved ({task.status}).",
+        hint=f"See why: burnish show {task.id}. Then: {then}",
+    )
 
 
 def _one(app: App, number: int, request: MergeRequest, progress: Progress) -> MergedTask:
@@ -204,12 +243,7 @@ def _cleared(
         together = merge_plan if merge_plan.how == "merge" else plan(app, candidate, target, "merge")
         task = review_together(app, deps, candidate, target, together, why)
     if task.status is not Status.VERIFIED:
-        is_waiting = task.status is Status.WAITING_APPROVAL
-        then = f"burnish decide {task.id} approve" if is_waiting else f"burnish run {task.id}"
-        raise NotApproved(
-            f"Task {task.id} is not merged: together with {target.name} it is not approved ({task.status}).",
-            hint=f"See why: burnish show {task.id}. Then: {then}",
-        )
+        raise _not_approved(task, target.name)
     return False
 
 

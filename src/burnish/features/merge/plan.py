@@ -37,7 +37,8 @@ class Conflicts(BurnishError):
     def __init__(self, task: Task, into: str, paths: Sequence[str]) -> None:
         super().__init__(
             f"Task {task.id} conflicts with {into} in {', '.join(paths)}. Nothing was changed.",
-            hint=f"Merge {into} into {task.branch} by hand, then `burnish run {task.id}` judges the result.",
+            hint=f"Have the agent resolve it: burnish rebase {task.id}. Or merge {into} into {task.branch} by hand, "
+            f"then `burnish run {task.id}`.",
         )
         self.paths = tuple(paths)
 

@@ -46,6 +46,8 @@ _BLOCKED: Mapping[Reason, str] = {
     Reason.NO_CHANGES: "The agent changed nothing. Say more clearly what is wanted, then retry.",
     Reason.SECRET: "The work holds a secret and was not committed. Take it out, then retry.",
     Reason.BRANCH_GONE: "Its branch or its commit is gone, so it is not approved. Retry brings back what can be read.",
+    Reason.CONFLICT: "The agent did not resolve the conflicts with the target. Retry asks it again; or merge the "
+    "target into the branch by hand, then retry.",
 }
 # the acts in the order of the buttons; the first that is possible is the one that stands out
 _ORDER = (
@@ -57,6 +59,7 @@ _STANDS_OUT: Mapping[Reason, str] = {
     Reason.NO_CHANGES: "retry",
     Reason.SECRET: "retry",
     Reason.BRANCH_GONE: "retry",
+    Reason.CONFLICT: "retry",
     Reason.UNREADABLE_REVIEW: "review",
     Reason.INCOMPLETE_REVIEW: "review",
 }

@@ -27,6 +27,8 @@ class MergeBody(Body):
     into: Line | None = None
     """Target branch. Default: the branch that the task started from."""
     delete_branch: bool = False
+    resolve: bool = False
+    """Have the author resolve conflicts; the result is merged only if it is approved."""
 
 
 class MergeAllBody(Body):
@@ -55,7 +57,7 @@ class PullOut(ApiModel):
 @router.post("/tasks/{task}/merge", response_model=MergedOut)
 def merge_one(app: AppDep, task: TaskNumber, body: MergeBody) -> dict[str, Any]:
     """Like `burnish merge TASK`. The result may need a check or a review with its target first."""
-    request = MergeRequest((task,), False, body.how, body.into or None, body.delete_branch, seen=body.commit)
+    request = MergeRequest((task,), False, body.how, body.into or None, body.delete_branch, body.commit, body.resolve)
     report = merge(app, request, NullProgress())
     for _, error in report.left:
         raise error

@@ -1,4 +1,4 @@
-"""Run, stop, retry, improve and review tasks. Long operations run in the background (202)."""
+"""Run, stop, retry, improve, rebase and review tasks. Long operations run in the background (202)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from burnish.errors import BadInput, Refused
 from burnish.features.decide import decisions as people
+from burnish.features.merge.rebase import order_rebase
 from burnish.features.server.registry import ProjectRegistry
 from burnish.features.tasks.edit import cancel_task, pause_task, retry_task, review_again
 from burnish.runtime.app import App
@@ -225,6 +226,19 @@ def improve(
     """Like `burnish improve`: one more cycle, even after the last one."""
     people.improve(app, task, body.note, review=body.review, via=via)
     return _start(registry, app, task)
+
+
+@router.post("/tasks/{task}/rebase", status_code=202, response_model=TaskOut)
+def rebase(
+    registry: RegistryDep,
+    app: AppDep,
+    via: Via,
+    task: TaskNumber,
+    body: Annotated[EmptyBody, FromBody()] = EmptyBody(),  # noqa: B008
+) -> dict[str, Any]:
+    """Like `burnish rebase`: merge the target into the task's branch; the author resolves conflicts."""
+    order = order_rebase(app, task, via=via)
+    return _task(app, task) if order.merge is None else _start(registry, app, task)
 
 
 def _start(registry: ProjectRegistry, app: App, task: int) -> dict[str, Any]:
