@@ -166,3 +166,32 @@ def test_a_kill_while_the_target_is_merged_without_conflicts_makes_no_second_com
     assert (task["status"], task["base"]) == ("verified", main)
     assert len(lab.repo.git("rev-list", "--merges", f"main..{task['branch']}").split()) == 1
     assert [key for key, count in lab.paid().items() if count > 1] == []
+
+
+def test_the_inbox_and_the_status_tell_a_conflict_and_the_command(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    two_tasks(lab)
+    before = lab.repo.fingerprint(), lab.refs("refs/"), lab.events()
+    (entry,) = lab.burnish("inbox", "--json").json["inbox"]
+    assert (entry["kind"], entry["conflicts"], entry["command"]) == ("conflict", ["work.txt"], "burnish rebase 2")
+    assert entry["why"] == "approved, but conflicts with main in work.txt"
+    assert "1 task waiting for you\n" in lab.burnish("inbox").out
+    status = lab.burnish("status").out
+    assert "APPROVED (1 cycle)  conflicts with main in work.txt" in status and "Next: burnish rebase 2" in status
+    assert "burnish rebase 2   (it conflicts with main in work.txt)" in lab.burnish("show", "2").out
+    assert (lab.repo.fingerprint(), lab.refs("refs/"), lab.events()) == before
+    lab.burnish("rebase", "2")
+    (entry,) = lab.burnish("inbox", "--json").json["inbox"]
+    assert (entry["kind"], entry["why"]) == ("ready", "approved, ready to be merged")
+
+
+def test_a_conflict_is_looked_for_once_for_the_same_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = lab_of(tmp_path)
+    two_tasks(lab)
+    lab.burnish("inbox")
+    monkeypatch.setattr("burnish.git.target_merge.merge_commits", None)
+    assert "conflicts with main" in lab.burnish("inbox").out
+    (cache,) = (tmp_path / "home/burnish/projects").glob("*/conflicts.json")
+    cache.write_text("[1")
+    monkeypatch.undo()
+    assert "conflicts with main" in lab.burnish("inbox").out, "a damaged cache is made again"

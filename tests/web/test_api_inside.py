@@ -40,7 +40,7 @@ why = {"explain": "x"}
 orders = [
     ("decide", {"choice": "approve", "commit": commit}), ("override", {"commit": commit, "grounds": why}),
     ("done", {"grounds": why}), ("merge", {"commit": commit}), ("cancel", None), ("retry", None), ("pr", None),
-    ("improve", {"note": "x"}), ("findings/F1/waive", {"reason": "x"}), ("findings/F1/reopen", None),
+    ("improve", {"note": "x"}), ("rebase", None), ("findings/F1/waive", {"reason": "x"}), ("findings/F1/reopen", None),
     ("review-from", {"text": "approved", "verdict": "approved"}), ("review", None), ("run", None),
     ("comments", {"text": "x"}), ("pause", None), ("unpause", None),
 ]

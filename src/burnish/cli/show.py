@@ -58,9 +58,18 @@ def show(
     from burnish.cli.pager import paged
     from burnish.cli.show_page import page
 
+    conflict = _conflict(reader, number) if story["status"] == "verified" else ""
     with paged():
-        for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+        for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout), conflict=conflict):
             say(line)
+
+
+def _conflict(reader: Reader, number: int) -> str:
+    from burnish.runtime.target_conflicts import find_conflicts
+
+    rows = [reader.project] if reader.project else []
+    conflict = find_conflicts(reader.home, reader.store, rows, is_here=True).get((reader.key, number))
+    return conflict.words if conflict else ""
 
 
 def _plan(number: int) -> str | None:

@@ -34,14 +34,15 @@ Story = Mapping[str, Any]
 _SHUT = {"bubblewrap": "bubblewrap", "none": "none: it ran with your permissions"}
 
 
-def page(story: Story, *, room: int, colour: bool) -> list[str]:
+def page(story: Story, *, room: int, colour: bool, conflict: str = "") -> list[str]:
+    """`conflict`: with its target, where the task is approved."""
     parts = [
         list(_header(story, room, colour)),
         list(_wanted(story, room)),
         list(_plan(story, room, colour)),
         list(_cycles(story, room, colour)),
         list(_findings(story, room, colour)),
-        _next(story),
+        _next(story, conflict),
     ]
     return [line for part in parts if any(part) for line in (*part, "")][:-1]
 
@@ -202,7 +203,7 @@ def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
             yield cut(f"      {comment}", room)
 
 
-def _next(story: Story) -> list[str]:
+def _next(story: Story, conflict: str = "") -> list[str]:
     number = story["id"]
     accept = f"burnish override {number}"
     status = Status(story["status"])
@@ -231,7 +232,7 @@ def _next(story: Story) -> list[str]:
         case Status.VERIFIED:
             steps = [
                 f"burnish diff {number}",
-                f"burnish merge {number}",
+                f"burnish rebase {number}   (it {one_line(conflict)})" if conflict else f"burnish merge {number}",
                 f"burnish done {number}   (if you merged it yourself)",
             ]
         case Status.CANCELLED:

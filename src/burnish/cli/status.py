@@ -52,11 +52,12 @@ def status(
     if excerpt is None or not excerpt.view.tasks:
         say(NO_TASKS)
         return
-    _say_board(excerpt.view)
+    view = _with_conflicts(reader, excerpt.view)
+    _say_board(view)
     say("")
     if excerpt.words:
         say(excerpt.words)
-    words = excerpt.view.summary.words
+    words = view.summary.words
     if sys.stdout.isatty() and width(words) > columns(sys.stdout):
         # the command stays whole
         words = words.replace(" Next: ", "\nNext: ")
@@ -124,7 +125,7 @@ def list_tasks(
     if as_json:
         _say_tasks(reader, tasks)
     elif tasks:
-        _say_board(_view(reader, tasks, everything))
+        _say_board(_with_conflicts(reader, _view(reader, tasks, everything)))
     else:
         say("No task matches. `burnish list` shows all tasks." if everything else NO_TASKS)
 
@@ -139,6 +140,16 @@ def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> Stat
 
     # a runner that is dead was interrupted
     return status_view(tasks, datetime.now(UTC), among=among, alive=reader.alive)
+
+
+def _with_conflicts(reader: Reader, view: StatusView) -> StatusView:
+    """Look for conflicts only if a task could be merged: a reading command must start fast."""
+    if reader.project is None or not any(task.status == "verified" for task in view.tasks):
+        return view
+    from burnish.runtime.target_conflicts import find_conflicts
+    from burnish.views.status import with_conflicts
+
+    return with_conflicts(view, find_conflicts(reader.home, reader.store, [reader.project], is_here=True))
 
 
 def _say_board(view: StatusView) -> None:

@@ -55,6 +55,20 @@ class TargetMerge:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetConflict:
+    """That a task's branch cannot be merged into its target without conflicts in these paths."""
+
+    target: str
+    paths: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """`conflicts with main in work.txt`"""
+        more = f" and {len(self.paths) - 3} more" if len(self.paths) > 3 else ""
+        return f"conflicts with {self.target} in {', '.join(self.paths[:3])}{more}"
+
+
+@dataclass(frozen=True, slots=True)
 class TargetCommit:
     """A commit of the target branch, for a prompt."""
 

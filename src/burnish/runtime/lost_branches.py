@@ -58,22 +58,12 @@ def _void(
 ) -> None:
     """Void the approvals of lost branches."""
     # Imported only if needed, so that read-only commands start fast.
-    from burnish.git.discovery import discover
     from burnish.git.integrity import find_damage
-    from burnish.git.project import Project as OpenedProject
     from burnish.git.refs import read_branches, read_refs
-    from burnish.git.repository_id import read_id
 
-    found = discover(row.root)
-    own = home.absolute() / "projects" / row.key / "git"
-    is_same = found.common_dir == row.common_dir and not row.is_detached
-    if row.repository_id:
-        repository = read_id(found.common_dir)
-        is_same = is_same and (repository == row.repository_id or (is_here and repository is None))
-    if not is_same or not own.is_dir():
+    project = repository_of(home, row, max(len(task.commit) for task in tasks), is_here=is_here)
+    if project is None:
         return  # moved, or replaced by another repository: its branches are unknown
-    width = max(len(task.commit) for task in tasks)
-    project = OpenedProject(found.root, found.common_dir, found.git_dir, own, "sha256" if width == 64 else "sha1")
     known_tips = read_branches(project, known_refs) if known_refs else {}
     tips = read_refs(project, list(dict.fromkeys(f"refs/heads/{task.branch}" for task in tasks)), known_tips)
     old_tips = known_refs.readable_tips if known_refs else {}
@@ -84,6 +74,23 @@ def _void(
             _void_one(home, store, row, project, task.id, only_shows=only_shows)
     if known_refs:
         known_refs.readable_tips = {ref: sha for ref, sha in tips.items() if sha and ref not in damaged_refs}
+
+
+def repository_of(home: Path, row: ProjectRow, width: int, *, is_here: bool) -> Project | None:
+    """The repository of a project without its settings; None if it is not where it was. `width`: of its hashes."""
+    from burnish.git.discovery import discover
+    from burnish.git.project import Project as OpenedProject
+    from burnish.git.repository_id import read_id
+
+    found = discover(row.root)
+    own = home.absolute() / "projects" / row.key / "git"
+    is_same = found.common_dir == row.common_dir and not row.is_detached
+    if row.repository_id:
+        repository = read_id(found.common_dir)
+        is_same = is_same and (repository == row.repository_id or (is_here and repository is None))
+    if not is_same or not own.is_dir():
+        return None
+    return OpenedProject(found.root, found.common_dir, found.git_dir, own, "sha256" if width == 64 else "sha1")
 
 
 def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, number: int, *, only_shows: bool) -> None:

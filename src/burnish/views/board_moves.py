@@ -47,6 +47,12 @@ ACTS: Mapping[str, Act] = {
     "back": Act("Put back", "PATCH", body={"status": "backlog"}, words="Moves the task back to the backlog."),
     "cancel": Act("Cancel", path="/cancel", ask="sure", words="Ends the work on the task; the work so far is kept."),
     "merge": Act("Merge…", path="/merge", ask="merge", words="Merges into the branch that the task started from."),
+    "rebase": Act(
+        "Resolve conflicts",
+        path="/rebase",
+        ask="sure",
+        words="Merges the target into the task's branch. The agent resolves the conflicts; a review follows.",
+    ),
     "decide": Act("Decide…", ask="page#gate", words="The task's page shows the findings and asks for your decision."),
     "override": Act("Override…", ask="page#override", words="Approves against the review; the page asks for a reason."),
     "remove": Act("Remove", "DELETE", ask="sure", words="Removes it from all lists; its events and its work are kept."),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
-from burnish.core.commit import left_out_words
+from burnish.core.commit import TargetConflict, left_out_words
 from burnish.core.decision import needs_description
 from burnish.core.finding import FindingState, worst_first
 from burnish.core.journal import WorkResult
@@ -43,6 +43,7 @@ ANSWERS = {
 }
 
 
+NO_CONFLICTS: Mapping[tuple[str, int], TargetConflict] = {}
 DESCRIBE = 'burnish edit {} -d "…"'
 
 
@@ -58,7 +59,7 @@ class InboxEntry:
     """One thing that waits for a person."""
 
     task: Task
-    # waiting_approval, blocked, failed, review, voided, interrupted, paused, waiver, ready
+    # waiting_approval, blocked, failed, review, voided, interrupted, paused, waiver, conflict, ready
     kind: str
     why: str
     # since when
@@ -66,6 +67,8 @@ class InboxEntry:
     command: str
     # files that no reviewer could be shown, as (path, description): a decision accepts them as well
     unseen_files: tuple[tuple[str, str], ...] = ()
+    # paths in which an approved task conflicts with its target
+    conflicts: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -78,15 +81,25 @@ class InboxEntry:
             "why": self.why,
             "since": self.since,
             "command": self.command,
+            "conflicts": list(self.conflicts),
             "unseen_files": [{"path": path, "description": words} for path, words in self.unseen_files],
         }
 
 
 def inbox(
-    store: Store, projects: Iterable[str], *, today: str, alive: Callable[[str], bool] = lambda runner: True
+    store: Store,
+    projects: Iterable[str],
+    *,
+    today: str,
+    alive: Callable[[str], bool] = lambda runner: True,
+    conflicts: Mapping[tuple[str, int], TargetConflict] = NO_CONFLICTS,
 ) -> list[InboxEntry]:
-    """All entries, oldest first; tasks that are ready to merge come last."""
+    """All entries, oldest first; tasks that are ready to merge come last.
+
+    `conflicts`: approved tasks that cannot be merged as they are, by project and number.
+    """
     found = [entry for project in projects for entry in _of_project(store, project, today, alive)]
+    found = [_with_conflict(entry, conflicts) if entry.kind == "ready" else entry for entry in found]
     return sorted(found, key=lambda e: (e.kind == "ready", e.since, e.task.project, e.task.id))
 
 
@@ -168,6 +181,15 @@ def _at_rest(store: Store, task: Task) -> InboxEntry:
     finding = _worst(store, task) if "{finding}" in command else ""
     why = f"{task.reason}: {task.note}" if task.note else str(task.reason)
     return InboxEntry(task, "blocked", why, *_when(task, command.format(task.id, finding=finding)))
+
+
+def _with_conflict(entry: InboxEntry, conflicts: Mapping[tuple[str, int], TargetConflict]) -> InboxEntry:
+    task = entry.task
+    conflict = conflicts.get((task.project, task.id))
+    if conflict is None:
+        return entry
+    why = entry.why.replace("ready to be merged", f"but {conflict.words}")
+    return replace(entry, kind="conflict", why=why, command=f"burnish rebase {task.id}", conflicts=conflict.paths)
 
 
 def _unseen_files(store: Store, task: Task) -> tuple[tuple[str, str], ...]:

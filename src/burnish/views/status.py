@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burnish.core.cost import joint_source, short_cost
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.views.filters import unmet_among
+
+if TYPE_CHECKING:
+    from burnish.core.commit import TargetConflict
 
 Alive = Callable[[str], bool] | None
 
@@ -77,12 +80,16 @@ class StatusLine:
     overrides: str = ""
     review: str = ""
     open: str = ""
+    # with its target, where it is approved
+    conflict: str = ""
     cost: str = ""
 
     @property
     def words(self) -> str:
         """Everything after the status, as one text."""
-        pieces = "  ".join(piece for piece in (self.detail, self.overrides, self.review, self.open) if piece)
+        pieces = "  ".join(
+            piece for piece in (self.detail, self.overrides, self.conflict, self.review, self.open) if piece
+        )
         return f"{pieces}   {self.cost}".strip()
 
 
@@ -120,6 +127,20 @@ def status_view(tasks: Sequence[Task], now: datetime, *, among: Sequence[Task] =
     unmet = unmet_among(among or tasks)
     lines = tuple(status_line(task, now, unmet=unmet(task), alive=alive) for task in tasks)
     return StatusView(tuple(tasks), lines, summary(tasks, alive=alive))
+
+
+def with_conflicts(view: StatusView, conflicts: Mapping[tuple[str, int], TargetConflict]) -> StatusView:
+    """The same with the conflicts of approved tasks with their targets, by project and number."""
+    if not conflicts:
+        return view
+    found = [conflicts.get((task.project, task.id)) for task in view.tasks]
+    pairs = zip(view.lines, found, strict=True)
+    lines = tuple(replace(line, conflict=conflict.words) if conflict else line for line, conflict in pairs)
+    step = view.summary.next_step
+    for task, conflict in zip(view.tasks, found, strict=True):
+        if conflict and step == f"burnish diff {task.id}":
+            step = f"burnish rebase {task.id}"
+    return replace(view, lines=lines, summary=replace(view.summary, next_step=step))
 
 
 def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: Alive = None) -> StatusLine:

@@ -61,6 +61,6 @@ def rebase(
         notice = ApprovalVoided(why, "base", approved_tree=approval.tree)
         events.append(new_event("approval.voided", notice, run=task.run, cycle=task.cycle))
     events.append(new_event("decision.made", data, run=task.run, cycle=history.cycle, explicit=("blockers",)))
-    events.append(status_events(task, Status.IN_PROGRESS, cycle=history.cycle, note=why))
+    events.append(status_events(task, Status.IN_PROGRESS, cycle=history.cycle, note=why, clears_review=True))
     event_log.record(task.id, *events)
     return event_log.task(task.id)

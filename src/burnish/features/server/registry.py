@@ -12,6 +12,8 @@ from pathlib import Path
 
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.core.agent import UsageLimit
+from burnish.core.commit import TargetConflict
+from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, NotFound
 from burnish.features.run.run import run_tasks
@@ -23,6 +25,7 @@ from burnish.runtime.lost_branches import void_lost_approvals
 from burnish.runtime.ports import NullProgress
 from burnish.runtime.reader import home_of, open_home_to_write
 from burnish.runtime.requests import RunRequest
+from burnish.runtime.target_conflicts import find_conflicts
 from burnish.runtime.trust import CheckoutTrust, examine
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
@@ -164,10 +167,18 @@ class ProjectRegistry:
 
     def inbox(self, rows: Sequence[ProjectRow]) -> list[InboxEntry]:
         """Everything of these projects that needs a person."""
-        found = inbox(self.store, [row.key for row in rows], today=date.today().isoformat(), alive=self.alive)
+        conflicts = find_conflicts(self.home, self.store, rows)
+        keys, today = [row.key for row in rows], date.today().isoformat()
+        found = inbox(self.store, keys, today=today, alive=self.alive, conflicts=conflicts)
         # this server takes up what is queued by itself
         is_queued = self.runs.queue()
         return [entry for entry in found if entry.kind != "interrupted" or not is_queued(entry.task)]
+
+    def conflict(self, row: ProjectRow, task: int) -> TargetConflict | None:
+        """The conflict of an approved task with its target."""
+        if self.store.task(row.key, task).status is not Status.VERIFIED:
+            return None
+        return find_conflicts(self.home, self.store, [row]).get((row.key, task))
 
     def waiting(self, rows: Sequence[ProjectRow]) -> frozenset[tuple[str, int]]:
         """Project and number of what waits for a person, without what only needs to be merged."""

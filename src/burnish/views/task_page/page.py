@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from burnish.core.commit import TargetConflict
 from burnish.core.decision import needs_description
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding, worst_first
@@ -51,8 +52,8 @@ _BLOCKED: Mapping[Reason, str] = {
 }
 # the acts in the order of the buttons; the first that is possible is the one that stands out
 _ORDER = (
-    "run", "ask", "goon", "merge", "improve", "retry", "review", "override", "stop", "unqueue", "back", "restart",
-    "cancel",
+    "run", "ask", "goon", "rebase", "merge", "improve", "retry", "review", "override", "stop", "unqueue", "back",
+    "restart", "cancel",
 )  # fmt: skip
 _STANDS_OUT: Mapping[Reason, str] = {
     Reason.BUDGET: "retry",
@@ -108,7 +109,8 @@ class TaskHead:
         return note.removeprefix(first).lstrip() if note.startswith(first) else note
 
 
-def head_of(store: Store, project: str, id: int, holders: Holders) -> TaskHead:
+def head_of(store: Store, project: str, id: int, holders: Holders, conflict: TargetConflict | None = None) -> TaskHead:
+    """`conflict`: with its target, where the task is approved."""
     task = store.task(project, id)
     tasks = {other.id: other for other in store.tasks(project, brief=True)}
     standing = holders.standing(task)
@@ -118,8 +120,8 @@ def head_of(store: Store, project: str, id: int, holders: Holders) -> TaskHead:
         task=task,
         tone=TONES[task.status],
         standing=standing,
-        next=what_next(task, standing, unmet),
-        buttons=_buttons(task, standing, unmet),
+        next=what_next(task, standing, unmet, conflict),
+        buttons=_buttons(task, standing, unmet, conflict),
         needs=needs,
         needed_by=tuple(sorted(other.id for other in tasks.values() if id in other.spec.depends_on)),
         commit=task.commit or "",
@@ -138,11 +140,15 @@ def _may_close(task: Task, standing: str) -> bool:
     return task.status in closable and standing not in (*RUNNING, "queued") and bool(task.base)
 
 
-def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, ...]:
+def _buttons(
+    task: Task, standing: str, unmet: Sequence[int], conflict: TargetConflict | None = None
+) -> tuple[Button, ...]:
     possible = set(moves(task, unmet=unmet, standing=standing).values())
     possible.update(others(task, standing=standing))
     if task.status is Status.BLOCKED and not why_not(task, "improve", unmet, standing):
         possible.add("improve")
+    if conflict and "merge" in possible:
+        possible.add("rebase")
     names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
     preference = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
     editing = needs_description(task.reason, task.note)
@@ -155,7 +161,7 @@ def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, .
     )
 
 
-def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
+def what_next(task: Task, standing: str = "", unmet: Sequence[int] = (), conflict: TargetConflict | None = None) -> str:
     """The state of the task in one or two sentences."""
     if standing in RUNNING:
         return _running(task, standing)
@@ -171,6 +177,8 @@ def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
         case Status.WAITING_APPROVAL:
             return "It waits for your decision."
         case Status.VERIFIED:
+            if conflict:
+                return f"It is approved, but {conflict.words}."
             into = f" into {task.target}" if task.target else ""
             return f"It is approved and ready to be merged{into}."
         case Status.BLOCKED:

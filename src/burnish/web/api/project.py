@@ -45,6 +45,8 @@ class EntryOut(ApiModel):
     why: str
     since: str
     command: str
+    conflicts: list[str]
+    """Paths in which an approved task conflicts with its target."""
     unseen_files: list[UnseenFileOut]
 
 

@@ -144,6 +144,9 @@ def answer_of(entry: InboxEntry) -> InboxAnswer:
         case "ready":
             words = f"Merges the approved commit into {task.target or 'its branch'}."
             return InboxAnswer("Merge", "/merge", {"commit": task.commit or ""}, sure=words)
+        case "conflict":
+            words = f"Merges {task.target} into the task's branch. The agent resolves the conflicts; a review follows."
+            return InboxAnswer("Resolve conflicts", "/rebase", sure=words)
         case "waiting_approval":
             return DECIDE
         case "failed":

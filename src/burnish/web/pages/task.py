@@ -159,7 +159,9 @@ class PageContext:
 def page_context(
     registry: ProjectRegistry, project: ProjectRow, task: int, *, since_review: bool = False
 ) -> PageContext:
-    return PageContext(registry, project, head_of(registry.store, project.key, task, registry.holders()), since_review)
+    conflict = registry.conflict(project, task)
+    head = head_of(registry.store, project.key, task, registry.holders(), conflict)
+    return PageContext(registry, project, head, since_review)
 
 
 def part(name: str, context: PageContext) -> str:
