@@ -182,9 +182,9 @@ def _said(message: Json) -> Iterator[Step]:
 
 def _tokens(message: Json) -> TokenCount:
     usage = message.get("usage")
-    new, written = dig(usage, "input"), dig(usage, "cacheWrite")
+    new, cache_writes = dig(usage, "input"), dig(usage, "cacheWrite")
     count = TokenCount.apart(new, dig(usage, "cacheRead"), dig(usage, "output"))
-    return count.plus(TokenCount(new=number(written)))
+    return count.plus(TokenCount(new=number(cache_writes)))
 
 
 def _reply(text: str, session: str | None, messages: list[dict[str, Any]]) -> AgentReply:

@@ -202,10 +202,10 @@ def with_import_report(
     return {**env, "PYTHONPATH": os.pathsep.join(places)}
 
 
-def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, mounted_at: Path, written: Path | None = None) -> str:
+def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, mounted_at: Path, new_files: Path | None = None) -> str:
     """A message about a package of the tree that the tests imported from elsewhere; "" if there is none.
 
-    `tree` is the path on disk; the tests see the tree at `mounted_at`. `written` has what they wrote into it.
+    `tree` is the path on disk; the tests see the tree at `mounted_at`. `new_files` has what they wrote into it.
     """
     packages = {*_packages(tree), *_packages(tree / cwd)}
     roots = {str(root) for path in (tree, mounted_at) for root in (path, path.resolve())}
@@ -214,7 +214,7 @@ def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, mounted_at: Path,
             if any(comes_from_tree(imports[name], root) for root in roots):
                 continue
             inside = (root for root in roots if imports[name].startswith(f"{root}/"))
-            copies = (Path(written or tree, imports[name][len(root) + 1 :]) for root in inside)
+            copies = (Path(new_files or tree, imports[name][len(root) + 1 :]) for root in inside)
             if not any(_SESSION_COPY.search(str(copy)) and _is_copy_of(copy.parent, tree, cwd) for copy in copies):
                 return f"{name} is imported from {imports[name]}, not from the tree under test"
     return ""

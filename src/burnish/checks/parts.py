@@ -339,10 +339,10 @@ def _with_installs(folder: str, test: ToolChoice, projects: Sequence[str]) -> To
 def _own_name(pom: str) -> tuple[str, str]:
     """Group and artifact of a project; the group may be that of its parent."""
     parent = _PARENT_ELEMENT.search(pom)
-    inherited: dict[str, str] = dict(_NAME_FIELDS.findall(parent[1])) if parent else {}
+    parent_fields: dict[str, str] = dict(_NAME_FIELDS.findall(parent[1])) if parent else {}
     fields = _NAME_FIELDS.findall(_NESTED.sub("", pom.replace(parent[0], "") if parent else pom))
     own: dict[str, str] = dict(reversed(fields))
-    return own.get("groupId", inherited.get("groupId", "")), own.get("artifactId", "")
+    return own.get("groupId", parent_fields.get("groupId", "")), own.get("artifactId", "")
 
 
 def _is_used(names: set[tuple[str, str]], poms: Iterable[str]) -> bool:
@@ -361,12 +361,12 @@ def _is_used(names: set[tuple[str, str]], poms: Iterable[str]) -> bool:
 def _in_order(folder: str, uses: Mapping[str, Sequence[str]]) -> list[str]:
     """The projects that this one uses, directly or not, each after those that it uses itself."""
     found: list[str] = []
-    seen = {folder}
+    folders_found = {folder}
 
     def visit(project: str) -> None:
         for other in uses[project]:
-            if other not in seen:
-                seen.add(other)
+            if other not in folders_found:
+                folders_found.add(other)
                 visit(other)
                 found.append(other)
 

@@ -125,8 +125,8 @@ def _untested_problem(
     spec: CheckSpec, place: Placement, report_dir: Path, programs: Mapping[str, CheckoutProgram], maven: _MavenModules
 ) -> tuple[str, str] | None:
     """What the tests imported or started instead of the tree, and a hint; None if nothing."""
-    written = place.written_by(spec.name)
-    if elsewhere := imported_elsewhere(report_dir, place.files, spec.cwd, place.path, written):
+    new_files = place.written_by(spec.name)
+    if elsewhere := imported_elsewhere(report_dir, place.files, spec.cwd, place.path, new_files):
         return elsewhere, import_hint(is_confined=place.wrap is not None)
     if copy := _installed_copy(spec, place, maven):
         return copy, _COPY_HINT
