@@ -23,6 +23,7 @@ KEYS = [
         "depends_on",
         "overrides",
         "waits_for",
+        "paused",
         "issues_fixed",
         "created_at",
         "updated_at",
