@@ -66,10 +66,11 @@ DOCUMENTED = {
     "hook": "max_rounds",
     "clean": "after_days max_gb",
     "limits": "quiet_hours",
+    "machine": "keep_awake",
     "notify": "urls desktop bell sound quiet_hours on",
     "": (
         "agent agents roles defaults task_types review fix pipeline approval hitl_review checks isolation sandbox"
-        " workspace commit merge prompts budget hook clean limits notify database output_cap_mb projects"
+        " workspace commit merge prompts budget hook clean limits machine notify database output_cap_mb projects"
     ),
 }
 

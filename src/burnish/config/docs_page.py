@@ -35,8 +35,8 @@ Settings are read from the project's checkout, never from a task's workspace. `B
 `BURNISH_NO_SYNC=1` turns off `fsync`. Use it for tests and temporary homes only: a power failure may damage the home
 and the repository.
 
-Never taken from a repository, trusted or not: `sandbox`, `agents.<name>.login`, `clean`, `limits`, `notify`,
-`database`, `merge.auto`, `review.unseen`, `checks.where: workspace`, `checks.uncountable: accept`,
+Never taken from a repository, trusted or not: `sandbox`, `agents.<name>.login`, `clean`, `limits`, `machine`,
+`notify`, `database`, `merge.auto`, `review.unseen`, `checks.where: workspace`, `checks.uncountable: accept`,
 `workspace.setup_credentials: always` and `projects`. Write them in your own `config.yaml`, for one project under
 `projects`. `burnish config show` lists what was ignored, and why.
 """

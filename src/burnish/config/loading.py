@@ -28,6 +28,7 @@ _PLAIN = (
     "hook",
     "clean",
     "limits",
+    "machine",
     "notify",
 )
 # What is there before any layer: deep defaults that must survive a partly written section. The others are

@@ -265,6 +265,7 @@ RESERVED = (
     ReservedKey(("notify",), "a repository must not choose where your messages go"),
     ReservedKey(("clean",), "a repository must not choose when your files are removed"),
     ReservedKey(("limits",), "a repository must not choose when your plans are used"),
+    ReservedKey(("machine",), "a repository must not choose how your machine is used"),
     ReservedKey(("database",), "a repository must not choose where your state is stored"),
     ReservedKey(("merge", "auto"), "a repository must not merge into your branches by itself"),
     ReservedKey(("review", "unseen"), "a repository must not exempt its own files from review"),

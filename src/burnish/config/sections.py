@@ -310,6 +310,16 @@ class LimitsSection(v.Section):
     )
 
 
+class MachineSection(v.Section):
+    """How runs use this machine. Read from the user's own settings, never from a repository."""
+
+    keep_awake: v.Flag = Field(
+        default=True,
+        description="the machine does not go to sleep while tasks run (systemd-inhibit, caffeinate); "
+        "user's settings only",
+    )
+
+
 class Notify(v.Section):
     urls: tuple[v.Text, ...] = Field(default=(), description="Apprise URLs")
     desktop: v.Flag = Field(default=True, description="desktop notification")

@@ -64,6 +64,7 @@ class Config(v.Section):
     hook: s.Hook = Field(default_factory=s.Hook)
     clean: s.CleanSection = Field(default_factory=s.CleanSection)
     limits: s.LimitsSection = Field(default_factory=s.LimitsSection)
+    machine: s.MachineSection = Field(default_factory=s.MachineSection)
     notify: s.Notify = Field(default_factory=s.Notify)
     database: v.Database = Field(
         default=None, description="`postgresql://…` for many machines; empty = SQLite in the burnish home"

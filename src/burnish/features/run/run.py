@@ -36,6 +36,7 @@ from burnish.errors import BurnishError, PhaseFailed, Refused
 from burnish.features.run.repair import heal
 from burnish.features.run.stop import remove_old_requests, take_request, take_task_requests
 from burnish.git.base import uncommitted
+from burnish.proc.awake import KeepAwake
 from burnish.proc.identity import hold
 from burnish.review.templates import check_commit_message
 from burnish.runtime.lost_branches import settle_lost
@@ -261,9 +262,11 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
     Yields a list that then has what ended the run: `until` or `stop`.
     """
     over, requests = threading.Event(), list[str]()
+    awake = KeepAwake(is_enabled=app.config.machine.keep_awake)
 
     def look() -> None:
         while not over.wait(0.5):
+            awake.hold(bool(pool.running))
             is_late = until is not None and time.time() >= until
             if take_request(app.home, runner) or is_late:
                 if not stops.asked:
@@ -288,6 +291,7 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
     finally:
         over.set()
         watcher.join()
+        awake.release()
 
 
 def remove_idle_trees(app: App) -> None:
