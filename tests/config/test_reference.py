@@ -66,7 +66,7 @@ DOCUMENTED = {
     "hook": "max_rounds",
     "clean": "after_days max_gb",
     "limits": "quiet_hours",
-    "machine": "keep_awake",
+    "machine": "keep_awake memory_gb",
     "notify": "urls desktop bell sound quiet_hours on",
     "": (
         "agent agents roles defaults task_types review fix pipeline approval hitl_review checks isolation sandbox"

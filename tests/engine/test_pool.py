@@ -165,7 +165,7 @@ class _CountingLog:
 def test_an_idle_run_reads_all_tasks_only_if_something_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     log, now = _CountingLog(), [100.0]
     monkeypatch.setattr("burnish.engine.pool.time.monotonic", lambda: now[0])
-    deps = SimpleNamespace(event_log=log, has_limits=lambda: False, budget_tracker=NO_BUDGET)
+    deps = SimpleNamespace(event_log=log, has_limits=lambda: False, has_room=lambda: True, budget_tracker=NO_BUDGET)
     watch = Watch(lambda task: None, clock=lambda: now[0])
     pool = Pool(cast(Deps, deps), None, watch=watch)
     for _ in range(20):
@@ -182,3 +182,17 @@ def test_an_idle_run_reads_all_tasks_only_if_something_happened(monkeypatch: pyt
     watch.due[7] = now[0]
     pool._claim()
     assert log.reads == 4
+
+
+def test_another_task_starts_only_if_it_fits_into_memory() -> None:
+    log, has_room = _CountingLog(), [False]
+    deps = SimpleNamespace(
+        event_log=log, has_limits=lambda: False, has_room=lambda: has_room[0], budget_tracker=NO_BUDGET
+    )
+    pool = Pool(cast(Deps, deps), None, watch=Watch(lambda task: None))
+    pool.running.add(1)
+    assert pool._claim() is None and pool.is_short and log.reads == 0
+    # the first task is started in any case
+    pool.running.clear()
+    pool._claim()
+    assert not pool.is_short and log.reads == 1

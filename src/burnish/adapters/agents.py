@@ -130,6 +130,8 @@ class TaskChecks:
     cap_bytes: int
     secrets: Secrets = field(default_factory=discretion.secrets_from_environment)
     confinement: SandboxPolicy = OPEN
+    # most memory of one check
+    memory_bytes: int | None = None
 
     def environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> str:
         return self.trees.baseline_key(self.prepared(specs, tree, out_dir=out_dir), tree.base)
@@ -216,6 +218,7 @@ class TaskChecks:
                 cap_bytes=self.cap_bytes,
                 lock_file=self.lock_file,
                 clean_output=partial(discretion.redact_folder, secrets=self.secrets),
+                memory_bytes=self.memory_bytes,
             )
             refuse_on_full_disk(reports, (place.files, out_dir))
         except PhaseFailed as failure:

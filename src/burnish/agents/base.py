@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -86,6 +87,10 @@ class Call:
     without_lines: tuple[str, ...] = ()
 
 
+# of a shell whose command was killed
+_KILLED = 128 + signal.SIGKILL
+
+
 @dataclass(frozen=True, slots=True)
 class FinishedCall:
     """A call that has ended: exit code and output. Of a very long output, only the head and the tail."""
@@ -108,7 +113,9 @@ class FinishedCall:
     @property
     def how(self) -> str:
         """`exit code 3`, `signal 9`: for messages."""
-        return f"signal {self.signal}" if self.signal is not None else f"exit code {self.exit_code}"
+        words = f"signal {self.signal}" if self.signal is not None else f"exit code {self.exit_code}"
+        was_killed = self.signal == signal.SIGKILL or self.exit_code == _KILLED
+        return f"{words} (it was killed, perhaps because memory ran out)" if was_killed else words
 
 
 @dataclass(frozen=True, slots=True)

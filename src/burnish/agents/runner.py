@@ -82,18 +82,20 @@ class AgentRunner:
         author_view: Callable[[Path, Path], TreeView] | None = None,
         redact: Callable[[str], str] = str,
         limits: LimitWait | None = None,
+        memory_bytes: int | None = None,
     ) -> None:
         """`programs`: where a sandbox shows the checkout itself, for programs that are named by a relative path.
 
         `author_view(workspace, scratch)`: what an author sees beside its workspace.
         `redact`: takes secrets out of what failures quote, before it is cut.
         `limits`: where an agent's plan is used up, the call waits; without it, the call fails.
+        `memory_bytes`: most memory of a call, with all that the program starts.
         """
         self._settings = {name: entry.placed(programs or checkout) for name, entry in settings.items()}
         self._author_view, self._redact = author_view, redact
         self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
         self._stop, self._retry, self._agents = stop or StopToken(), retry or RetryPolicy(), agents
-        self._sandbox, self._limits = sandbox, limits
+        self._sandbox, self._limits, self._memory = sandbox, limits, memory_bytes
         self._logins = ConfinedLogins(sandbox.home, sandbox.burnish_home, agents) if sandbox else None
 
     def call(
@@ -269,6 +271,13 @@ class AgentRunner:
                 retryable=True,
                 output=last_output(question.redact(read_text(record.stderr))),
             )
+        if record.out_of_memory and not self._stop.requested:
+            raise PhaseFailed(
+                ErrorCode.AGENT_FAILED,
+                f"{question.entry.name} was killed: it used more memory than machine.memory_gb allows.",
+                hint="Raise machine.memory_gb in your config.yaml, or make the task smaller.",
+                output=last_output(question.redact(read_text(record.stderr))),
+            )
         if record.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")
         return question.read(folder, record, spending.meter)
@@ -346,6 +355,7 @@ class AgentRunner:
                 lock_file=watch.lock_file,
                 wrapped=self._sandbox is not None,
                 durable=True,
+                memory_bytes=self._memory,
             )
 
     def _hint(self, entry: AgentSettings, failure: AgentFailure) -> str:

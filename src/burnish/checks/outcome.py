@@ -169,8 +169,12 @@ def _did_not_run(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord)
 
 
 def _killed(exit_record: ExitRecord) -> str:
+    if exit_record.out_of_memory:
+        return "A process of it was killed: it used more memory than machine.memory_gb allows."
     if exit_record.signal is None:
         return ""
+    if exit_record.signal == signal.SIGKILL:
+        return "It was ended by signal SIGKILL, perhaps because memory ran out."
     try:
         name = signal.Signals(exit_record.signal).name
     except ValueError:

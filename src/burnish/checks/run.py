@@ -44,6 +44,7 @@ class _CheckRunContext:
     cap_bytes: int
     lock_file: Path | None
     clean_output: Callable[[Path], None]
+    memory_bytes: int | None
 
 
 def run_checks(
@@ -56,13 +57,14 @@ def run_checks(
     cap_bytes: int = 64 * 1024 * 1024,
     lock_file: Path | None = None,
     clean_output: Callable[[Path], None] = lambda folder: None,
+    memory_bytes: int | None = None,
 ) -> tuple[CheckReport, ...]:
     """One report per check, in the order given.
 
     `clean_output` redacts secrets in the files of a check before they are read: readers shorten long text, and part
     of a secret would not be recognised.
     """
-    context = _CheckRunContext(place, out_dir.resolve(), env, stop, cap_bytes, lock_file, clean_output)
+    context = _CheckRunContext(place, out_dir.resolve(), env, stop, cap_bytes, lock_file, clean_output, memory_bytes)
     checks = tuple(specs)
     if len(checks) <= 1:
         return tuple(_run_one(spec, context) for spec in checks)
@@ -98,6 +100,7 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
         cap_bytes=context.cap_bytes,
         lock_file=context.lock_file,
         wrapped=wrap is not None,
+        memory_bytes=context.memory_bytes,
     )
     try:
         exit_record = run(command, stop=context.stop)

@@ -318,6 +318,15 @@ class MachineSection(v.Section):
         description="the machine does not go to sleep while tasks run (systemd-inhibit, caffeinate); "
         "user's settings only",
     )
+    memory_gb: v.Amount | None = Field(
+        default=None,
+        description="most memory of one agent or check, with all that it starts (needs the user's systemd); another "
+        "task starts only while so much is free; user's settings only",
+    )
+
+    @property
+    def memory_bytes(self) -> int | None:
+        return None if self.memory_gb is None else int(self.memory_gb * 1024**3)
 
 
 class Notify(v.Section):

@@ -98,6 +98,8 @@ class Pool:
     taken: int = 0
     # why no further task is started: a budget of the run is reached
     spent: str = ""
+    # there is too little memory for one more task
+    is_short: bool = False
     # the newest event when no task was ready, and when that was
     _last_look: tuple[int, float] = (-1, 0.0)
 
@@ -144,6 +146,9 @@ class Pool:
     def _claim(self) -> Task | None:
         with self.lock:
             if (self.most is not None and self.taken >= self.most) or self._is_spent():
+                return None
+            self.is_short = bool(self.running) and not self.deps.has_room()
+            if self.is_short:
                 return None
             newest = self.deps.event_log.last_event() if self.watch else 0
             if self.watch and self._is_unchanged(self.watch, newest):
@@ -249,7 +254,7 @@ class Pool:
         """Nothing is ready: is something under way that may make it so?"""
         if self.spent:
             return False
-        if self.watch:
+        if self.watch or self.is_short:
             with self.changed:
                 self.changed.wait(WATCH_PAUSE)
             return True

@@ -337,6 +337,8 @@ class Deps:
     # whether the plan of a task's author is used up, and no other agent takes over
     is_limited: Callable[[Task], bool] = lambda task: False
     worker_slots: WorkerSlots = field(default_factory=WorkerSlots)
+    # whether there is memory for one more task
+    has_room: Callable[[], bool] = lambda: True
     # None: there is no one to ask, and a task at the gate waits
     gate: Gate | None = None
     person: Actor = UNKNOWN_PERSON

@@ -19,6 +19,7 @@ from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
 from burnish.proc import shim
 from burnish.proc.capture import Program
+from burnish.proc.memory import capped
 from burnish.proc.mounts import without_lost_masks
 from burnish.proc.sandbox import nesting_bubblewrap
 from burnish.proc.shim_files import (
@@ -87,6 +88,8 @@ class Command:
     wrapped: bool = False
     # Its outcome and its files in `cwd` must survive a power loss.
     durable: bool = False
+    # of the program and all that it starts, together; None = no cap
+    memory_bytes: int | None = None
 
 
 def run(
@@ -157,6 +160,7 @@ class _ShimConnection:
                 "wrapped": command.wrapped,
                 "outer": nesting_bubblewrap() if command.wrapped else "",
                 "durable": command.durable and is_sync_enabled(),
+                "counts_oom": command.memory_bytes is not None,
             }
         )
         with contextlib.suppress(BrokenPipeError):
@@ -249,13 +253,14 @@ class _ShimConnection:
 @contextlib.contextmanager
 def _shim(command: Command, *, live: bool) -> Iterator[_ShimConnection]:
     """A started shim; no process of it is left afterwards."""
+    argv, manager_env = capped([sys.executable, "-I", "-S", SHIM], command.memory_bytes)
     with held_lock(command.lock_file) as keep:
         process = Program(
-            [sys.executable, "-I", "-S", SHIM],
+            argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+            env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ} | manager_env,
             cwd="/",
             start_new_session=True,
             pass_fds=keep,

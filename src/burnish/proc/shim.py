@@ -3,7 +3,7 @@ process tree.
 
 Started as `python -I -S shim.py`. The order comes on stdin, then single letters (see `OBEY`); end of file
 there means that burnish ended. Messages for burnish go to stdout. Only cheap imports (no pathlib, contextlib, json,
-typing), and other files (`sandbox_entry`, `disk_sync`) only if needed, because this runs on every call.
+typing), and other files (`sandbox_entry`, `disk_sync`, `oom_events`) only if needed, because this runs on every call.
 """
 # ruff: noqa: PTH100, PTH104, PTH118, PTH120, PTH123, PTH208, SIM105
 
@@ -175,6 +175,7 @@ class Shim:
         self.ended = ""  # why the process tree is being ended
         self.kill_at: float | None = None
         self.trouble: OSError | None = None
+        self.oom_before = beside("oom_events").oom_kills() if order["counts_oom"] else 0
         self.logs: dict[int, Log] = {}
         self.names: dict[str, Log] = {}
         # is_cut: a part before the latest output is left out
@@ -329,9 +330,11 @@ class Shim:
         elif self.status is not None:
             code = str(os.WEXITSTATUS(self.status))
         out, err = self.names["stdout"].total, self.names["stderr"].total
+        has_oom = self.order["counts_oom"] and beside("oom_events").oom_kills() > self.oom_before
         return (
             f'{{"exit_code": {code}, "signal": {number}, "seconds": {self.seconds:.3f}, '
-            f'"ended": "{self.ended}", "stdout_bytes": {out}, "stderr_bytes": {err}}}\n'
+            f'"ended": "{self.ended}", "stdout_bytes": {out}, "stderr_bytes": {err}, '
+            f'"oom": {"true" if has_oom else "false"}}}\n'
         )
 
 

@@ -26,6 +26,13 @@ class ExitRecord:
     stderr: Path
     stdout_bytes: int
     stderr_bytes: int
+    # the kernel killed a process of it for want of memory, below a cap (`Command.memory_bytes`)
+    has_oom: bool = False
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether it failed because a process of it was killed for want of memory."""
+        return self.has_oom and self.exit_code != 0
 
 
 def finished_call(call_dir: Path) -> ExitRecord | None:
@@ -66,6 +73,7 @@ def exit_record(call_dir: Path, outcome: Mapping[str, object]) -> ExitRecord:
         stderr=call_dir / "stderr",
         stdout_bytes=number("stdout_bytes") or 0,
         stderr_bytes=number("stderr_bytes") or 0,
+        has_oom=outcome.get("oom") is True,
     )
 
 

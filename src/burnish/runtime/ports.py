@@ -36,6 +36,7 @@ from burnish.engine.followups import after_override
 from burnish.engine.ports import Deps, FollowUp, Progress
 from burnish.engine.worker_slots import WorkerSlots
 from burnish.proc.identity import RunnerLock
+from burnish.proc.memory import available_memory, is_memory_cap_available
 from burnish.proc.mounts import TreeView
 from burnish.proc.sandbox import Sandbox
 from burnish.runtime.app import App
@@ -70,6 +71,13 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
     if request.jobs > 1 and trees.takes_turns:
         progress.note("Without a sandbox, checks run for one task at a time: the environment contains its own path.")
 
+    memory_bytes = app.config.machine.memory_bytes
+    memory_cap = memory_bytes if memory_bytes and is_memory_cap_available() else None
+
+    def has_room() -> bool:
+        free_bytes = available_memory() if memory_bytes else None
+        return memory_bytes is None or free_bytes is None or free_bytes >= memory_bytes
+
     def lock_file(task_id: int) -> str:
         return f"shims-{app.key}-{task_id}"
 
@@ -87,12 +95,21 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
             limits=LimitWait(
                 app.store, quiet_hours=app.config.limits.quiet_hours, idle=partial(worker_slots.idle, task_id)
             ),
+            memory_bytes=memory_cap,
         )
         return TaskAgents(caller, app.locks / lock_file(task_id), confinement=sandbox_policy, paid=budget_tracker.paid)
 
     def checks_for(task_id: int) -> TaskChecks:
         lock = app.locks / lock_file(task_id)
-        return TaskChecks(trees, app.repo.root, stops.of(task_id), lock, cap, confinement=sandbox_policy)
+        return TaskChecks(
+            trees,
+            app.repo.root,
+            stops.of(task_id),
+            lock,
+            cap,
+            confinement=sandbox_policy,
+            memory_bytes=memory_cap,
+        )
 
     return Deps(
         event_log=event_log,
@@ -115,6 +132,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
         has_limits=lambda: bool(app.store.usage_limits()),
         is_limited=is_limited,
         worker_slots=worker_slots,
+        has_room=has_room,
         follow_up=follow_up(app),
         sandbox=sandbox_policy.name,
         rights=sandbox_policy.words,

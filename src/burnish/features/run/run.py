@@ -38,6 +38,7 @@ from burnish.features.run.stop import remove_old_requests, take_request, take_ta
 from burnish.git.base import uncommitted
 from burnish.proc.awake import KeepAwake
 from burnish.proc.identity import hold
+from burnish.proc.memory import is_memory_cap_available
 from burnish.review.templates import check_commit_message
 from burnish.runtime.lost_branches import settle_lost
 from burnish.runtime.ports import deps_for, runner_card, sandbox_policy_of, task_policy
@@ -193,6 +194,8 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     missing = missing_paths(app.config) if app.config.sandbox.mode != "off" else ""
     notes += [f"Warning: {missing}."] if missing else []
     notes += _uncounted(app, request)
+    if app.config.machine.memory_gb is not None and not is_memory_cap_available():
+        notes.append("machine.memory_gb does not limit programs here: it needs `systemd-run --user --scope`.")
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
     remove_old_requests(app.home, app.event_log.is_dead)
