@@ -111,13 +111,13 @@ def test_a_run_that_ends_at_the_time_of_until_has_the_exit_code_of_its_results(
     lab = Lab.make(tmp_path, author=SLOW)
     lab.add("Slow")
     lab.add("Another")
-    monkeypatch.setattr("burnish.cli.run.next_time", lambda text: datetime.now(UTC) + timedelta(seconds=3))
+    monkeypatch.setattr("burnish.runtime.requests.next_time", lambda text: datetime.now(UTC) + timedelta(seconds=3))
     said = lab.burnish("run", "--all", "--until", "07:00", code=1)
     assert "Stopped at the time of --until. 1 task not started. `burnish run` continues." in said.err
     assert [status(lab, number) for number in (1, 2)] == ["in_progress", "backlog"]
     lab.agent("robot", AUTHOR)
     lab.agent("judge", APPROVE)
-    monkeypatch.setattr("burnish.cli.run.next_time", lambda text: datetime.now(UTC) + timedelta(seconds=8))
+    monkeypatch.setattr("burnish.runtime.requests.next_time", lambda text: datetime.now(UTC) + timedelta(seconds=8))
     assert lab.burnish("run", "--watch", "--until", "07:00", "--json").json["ended_by"] == "until"
     assert [status(lab, number) for number in (1, 2)] == ["verified", "verified"]
 

@@ -1,0 +1,208 @@
+"""A whole night in minutes: many tasks in two projects, limits, a crash, a suspend, and a person who answers twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from testing.lab import Lab
+from testing.userrepo import UserRepo
+
+# Prints as Claude Code does. What happens to a task is in its title. Each paid call is on the list of the "server".
+PROGRAM = """
+import fcntl, json, os, pathlib, re, sys, time
+prompt, argv, phase = sys.stdin.read(), sys.argv[1:], os.environ["BURNISH_PHASE"]
+root = pathlib.Path(os.path.dirname(os.environ["HOME"]))
+fate = (re.search(r"Fate: ([a-z]+) ([0-9]+)", prompt) or ["", "plain", "0"])
+fate, number = fate[1], fate[2]
+def say(**result):
+    print(json.dumps({"type": "system", "subtype": "init"}))
+    print(json.dumps({"type": "result", "session_id": "one", **result}), flush=True)
+def bill():
+    with open(root / "bill.jsonl", "a") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        log.write(json.dumps({"phase": phase, "fate": fate, "usd": usd}) + "\\n")
+with open(root / "calls", "a+") as log:
+    fcntl.flock(log, fcntl.LOCK_EX)
+    log.write("x")
+    log.flush()
+    count = log.tell()
+if count in LIMITS:
+    until = int(time.time()) + 5
+    say(is_error=True, result=f"Claude AI usage limit reached|{until}")
+    sys.exit(1)
+time.sleep(0.2)
+if fate == "crash":
+    print("the program failed", file=sys.stderr)
+    sys.exit(3)
+usd = 5.0 if fate == "budget" else 0.25
+paid = {"is_error": False, "total_cost_usd": usd, "usage": {"input_tokens": 90, "output_tokens": 10}}
+mine = pathlib.Path("work.txt" if fate == "conflict" else f"file_{fate}_{number}.py")
+if "--json-schema" in argv:
+    text = mine.read_text() if mine.exists() else ""
+    bad, discuss = "BUG" in text, fate == "discuss" and "settled" not in text
+    flaw = {"category": "code", "severity": "error", "title": "Zero", "description": "b may be 0", "file": str(mine)}
+    ids = sorted(set(re.findall(r"\\bF[0-9]+\\b", prompt)))
+    sign = re.search(r"burnish-verdict ([0-9a-f]{12,})", prompt)
+    verdict = "needs_discussion" if discuss else "changes_requested" if bad else "approved"
+    names = [str(path) for path in pathlib.Path(".").rglob("*") if path.is_file() and ".git" not in path.parts]
+    paid["structured_output"] = {
+        "number": sign[1], "verdict": verdict, "summary": "s", "inspected": names, "compliance": [],
+        "findings": [flaw] if bad or discuss else [],
+        "prior": [{"id": id, "state": "open" if bad or discuss else "resolved"} for id in ids]}
+elif fate == "silent":
+    pass
+elif fate == "conflict":
+    lines = [line for line in mine.read_text().split("\\n") if line and line[:7] not in ("<" * 7, "=" * 7, ">" * 7)]
+    new = lines if "<<<<<<<" in mine.read_text() else ["one", f"line of {number}", "three"]
+    mine.write_text("\\n".join(dict.fromkeys(new)) + "\\n")
+elif fate == "secret":
+    mine.write_text("key = 'ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8' + '\\n")
+elif fate == "stubborn" or phase == "implement":
+    mine.write_text(f"def div(a, b):\\n    return a / b  # {'BUG' if fate != 'discuss' else ''} {time.time()}\\n")
+else:
+    settled = "settled" if "Agreed: return None" in prompt else ""
+    mine.write_text(f"def div(a, b):\\n    return a / b if b else None  # {settled}\\n")
+bill()
+say(result="Done.", **paid)
+"""
+LIMITS = (9, 61)
+# fate: how many, and where a task with it is in the morning
+FATES = {
+    "plain": (24, "verified", None),
+    "stubborn": (3, "blocked", "max_cycles"),
+    "silent": (2, "blocked", "no_changes"),
+    "secret": (1, "blocked", "secret"),
+    "discuss": (2, "verified", None),
+    "crash": (2, "failed", "AGENT_FAILED"),
+    "missing": (1, "failed", "AGENT_MISSING"),
+    "conflict": (4, "verified", None),
+    "budget": (1, "blocked", "budget"),
+}
+SETTINGS = """
+agent: claude
+agents: {absent: {kind: command, argv: [burnish-has-no-such-program]}}
+review: {agents: [claude], max_cycles: 3}
+checks: {test: null, lint: null}
+budget: {task_usd: 4}
+"""
+
+
+def project(lab: Lab, name: str) -> Lab:
+    """A second repository of the same person."""
+    other = replace(lab, repo=UserRepo.make(lab.root / name))
+    other.repo.commit({"work.txt": "one\ntwo\nthree\n"})
+    other.commit_settings(SETTINGS)
+    return other
+
+
+def two_projects(root: Path) -> list[Lab]:
+    lab = Lab.make(root)
+    program = root / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable} -IS\nLIMITS = {LIMITS}\n{PROGRAM}")
+    program.chmod(0o755)
+    lab.env["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    return [project(lab, "first"), project(lab, "second")]
+
+
+def add_tasks(labs: list[Lab]) -> None:
+    names = [f"{fate} {number}" for fate, (count, *_) in FATES.items() for number in range(count)]
+    # one of each kind here, one there; what conflicts comes in pairs
+    for at, name in enumerate(sorted(names, key=lambda name: (name.split()[1], name))):
+        lab = labs[int(name.split()[1]) // 2 % 2] if name.startswith("conflict") else labs[at % 2]
+        options = ["--agent", "absent"] if name.startswith("missing") else []
+        lab.add(f"Fate: {name}", *options)
+
+
+def fate_of(task: dict[str, str]) -> str:
+    return task["title"].split()[1]
+
+
+def tasks(lab: Lab) -> list[dict[str, str]]:
+    return list(lab.burnish("status", "--json").json["tasks"])
+
+
+def send(number: signal.Signals, runs: list[psutil.Process]) -> None:
+    """To every process of the night at once, also to the agents."""
+    for process in [one for run in runs for one in (run, *run.children(recursive=True))]:
+        with suppress(psutil.Error):
+            process.send_signal(number)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_night_of_forty_tasks_ends_with_an_inbox_and_a_bill_that_are_right(tmp_path: Path) -> None:
+    labs = two_projects(tmp_path)
+    add_tasks(labs)
+    assert sum(len(tasks(lab)) for lab in labs) == 40
+
+    def bill() -> list[dict[str, str]]:
+        file = tmp_path / "bill.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def statuses() -> Counter[str]:
+        return Counter(task["status"] for lab in labs for task in tasks(lab))
+
+    def start() -> list[psutil.Process]:
+        said = [lab.burnish("run", "--watch", "-j", "2", "--detach").out for lab in labs]
+        return [psutil.Process(int(re.search(r"pid (\d+)", text)[1])) for text in said]  # type: ignore[index]
+
+    def open_questions() -> list[tuple[Lab, str]]:
+        return [(lab, task["id"]) for lab in labs for task in tasks(lab) if task["reason"] == "needs_discussion"]
+
+    runs = start()
+    labs[0].until(lambda: len(bill()) >= 30, 300)
+    send(signal.SIGKILL, runs)  # the machine stops
+    psutil.wait_procs(runs, timeout=20)
+    runs = start()
+    labs[0].until(lambda: len(bill()) >= 45, 300)
+    send(signal.SIGSTOP, runs)  # the machine sleeps
+    time.sleep(3)
+    send(signal.SIGCONT, runs)
+
+    # a person wakes up, and answers two questions
+    labs[0].until(lambda: len(open_questions()) == 2, 300)
+    for lab, number in open_questions():
+        lab.burnish("comment", number, "Agreed: return None")
+        lab.burnish("retry", number, "--later")
+    at_rest = {"verified", "blocked", "failed"}
+    labs[0].until(lambda: set(statuses()) <= at_rest and not labs[0].burnish("limits", "--json").json["limits"], 400)
+    for lab in labs:
+        lab.burnish("stop")
+    psutil.wait_procs(runs, timeout=30)
+
+    for lab in labs:
+        found = tasks(lab)
+        for task in found:
+            _, status, why = FATES[fate_of(task)]
+            assert (task["status"], task["reason"] or task["error"]) == (status, why), task
+        # the inbox has a line for each task, and each says what to do
+        lines = lab.burnish("inbox", "--json").json["inbox"]
+        assert {one["id"] for one in lines} == {task["id"] for task in found}
+    # nothing was paid that is not on the bill, and nothing twice; the limits cost nothing
+    spent = sum(task["cost_usd"] or 0 for lab in labs for task in tasks(lab))
+    assert round(spent, 2) == round(sum(entry["usd"] for entry in bill()), 2)
+    assert labs[0].burnish("cost", "--json").json
+
+    # what conflicts is resolved by its author, and everything that was approved is merged
+    for lab in labs:
+        lab.burnish("merge", "--all-verified", code=None)
+        left = [task for task in tasks(lab) if task["status"] == "verified"]
+        assert [fate_of(task) for task in left] == ["conflict"], left
+        assert "conflicts with main in work.txt" in lab.burnish("inbox").out
+        lab.burnish("merge", left[0]["id"], "--resolve")
+        assert not [task for task in tasks(lab) if task["status"] == "verified"]
+        assert len(lab.repo.git("show", "main:work.txt").splitlines()) == 4
+    assert sum(fate_of(task) == "conflict" for lab in labs for task in tasks(lab)) == 4
