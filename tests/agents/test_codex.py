@@ -73,6 +73,21 @@ def test_what_it_tried_again_by_itself_is_no_failure() -> None:
     assert isinstance(read(STARTED, again, said("Done."), DONE), AgentReply)
 
 
+def test_its_own_retries_end_at_the_third_one() -> None:
+    """Printed by codex 0.166.0: with `retry-after: 20` it would wait for 443 seconds."""
+    words = "exceeded retry limit, last status: 429 Too Many Requests"
+    again = [{"type": "error", "message": f"Reconnecting... {n}/5 ({words})"} for n in (1, 2, 3)]
+    lines = [json.dumps(event) + "\n" for event in (STARTED, *again)]
+    assert CodexAgent().abort_reason("".join(lines[:-1]), "") is None
+    found = CodexAgent().abort_reason("".join(lines), "")
+    assert found and found.retryable and found.what == f"codex failed: {words}."
+    wrong_key = lines[-1].replace("429 Too Many Requests", "401 Unauthorized")
+    refused = CodexAgent().abort_reason("".join([*lines[:2], wrong_key, wrong_key]), "")
+    assert refused and not refused.retryable and "codex login" in refused.hint
+    # it came through in between
+    assert CodexAgent().abort_reason("".join([*lines[:3], json.dumps(said("Hello")) + "\n", lines[3]]), "") is None
+
+
 def test_a_server_that_cannot_be_reached_is_not_waited_for_without_end() -> None:
     waiting = {"type": "error", "message": "Reconnecting... waiting for network (Connection failed)"}
 

@@ -35,6 +35,8 @@ _QUIET = (
     *("-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", "feedback.enabled=false"),
 )
 _MAX_WAITS = 3
+_COUNTED = re.compile(r"^Reconnecting\.\.\. \d+/\d+ \((.*)\)$")
+_WAITING = re.compile(r"waiting for network|^Reconnecting\.\.\. \d+/\d+")
 # `account/read` can renew the token; `codex login status` cannot
 _REFRESH = "".join(
     json.dumps(message) + "\n"
@@ -175,12 +177,21 @@ class CodexAgent:
         return _steps(event)
 
     def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
-        """It waits without end for a server that it cannot reach, and no setting limits that."""
+        """It waits without end for a server that it cannot reach, and for minutes after 429 with `retry-after`.
+
+        Its settings for that (`request_max_retries`, `stream_max_retries`) belong to a provider of the user's own: the
+        built-in one has none.
+        """
         waits, message = 0, ""
         for event in json_lines(stdout):
             message = text_or_empty(event.get("message"))
-            waits = waits + 1 if event.get("type") == "error" and "waiting for network" in message else 0
-        return failure("codex", message, cut=True) if waits >= _MAX_WAITS else None
+            waits = waits + 1 if event.get("type") == "error" and _WAITING.search(message) else 0
+        if waits < _MAX_WAITS:
+            return None
+        status = re.search(r"status:? (\d{3})", message)
+        code = int(status[1]) if status else None
+        reason = _COUNTED.sub(r"\1", message)
+        return failure("codex", reason, status=code, cut=code is None, login=_LOGIN, is_program_error=True)
 
 
 def _steps(event: Json) -> Iterator[Step]:
@@ -224,7 +235,7 @@ def _failed(problem: str, call: FinishedCall) -> AgentFailure:
     if not problem:
         return missing_answer("codex", call, login=_LOGIN)
     # after several attempts, the message contains the HTTP status of the attempts
-    status = re.search(r"status (\d{3})", problem)
+    status = re.search(r"status:? (\d{3})", problem)
     code = int(status[1]) if status else None
     return failure("codex", problem, status=code, login=_LOGIN, is_program_error=True)
 
