@@ -46,11 +46,19 @@ def page(results: Mapping[str, Any], written: Cells = MappingProxyType({})) -> s
     }
     known = {column for column, _ in written}
     programs = {name: text for name, text in headings.items() if _ran(results, name) or text in known}
+    newest = {
+        f"newest {name}": f"{name} {results[f'newest {name}']['version']}"
+        for name in PROGRAMS
+        if _ran(results, f"newest {name}")
+    }
     apis = {f"llm {name}": name for name in APIS if _ran(results, f"llm {name}") or name in known}
     lines = table("trial", programs, tuple(TRIALS), results, written)
     for name in PROGRAMS:
         if why := results.get(name, {}).get("unable") or PROGRAMS[name].unable:
             lines.append(f"\n**{name}** was not run: {why}.")
+    if newest:
+        lines += ["", "The newest versions, as far as they were tried:", ""]
+        lines += table("trial of the newest", newest, tuple(TRIALS), results, written)
     if apis:
         lines += ["", "`llm`, which asks a model without a program in between, by whose wire:", ""]
         lines += table("trial of `llm`", apis, API_TRIALS, results, written)

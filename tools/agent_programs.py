@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,24 @@ class Program:
     @property
     def bin(self) -> Path:
         return self.folder / ("bin" if self.python else "node_modules/.bin")
+
+    def newest(self) -> Program:
+        """The same program in the newest version that its package index has; `unable` if that cannot be found out."""
+        if self.unable or self.only_reviews:
+            return self
+        if self.python:
+            argv = [sys.executable, "-m", "pip", "index", "versions", self.package, "--json"]
+        else:
+            argv = ["npm", "view", self.package, "version", "--json"]
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+            answer = json.loads(done.stdout)
+            version = answer["latest"] if isinstance(answer, dict) else answer
+        except (OSError, ValueError, KeyError, subprocess.TimeoutExpired):
+            version = ""
+        if not re.fullmatch(r"\d+(?:\.\d+)+", str(version)):
+            return replace(self, unable="its newest version cannot be found out")
+        return replace(self, version=str(version))
 
     def install(self) -> str:
         """Empty, or why it is not there."""

@@ -1,6 +1,9 @@
 """`make agents`: the real agent programs, each in its own folder and home, against a model on loopback.
 
-python -m tools.agents [NAME…] [--only TRIAL…] [--record]     results go to docs/agent-trials.md
+python -m tools.agents [NAME…] [--only TRIAL…] [--newest] [--record]     results go to docs/agent-trials.md
+
+`--newest` tries the newest version of each program after the one that its adapter names; their results are a table of
+their own.
 
 Two programs are tried at a time, each by a process of its own; start-up is measured at the end, alone.
 """
@@ -25,6 +28,7 @@ from tools.agent_programs import APIS, PROGRAMS, Program, place
 from tools.agent_trials import API_TRIALS, TRIALS
 
 ALONE = "start-up"
+NEWEST = "newest "
 EVERY = {**PROGRAMS, **{f"llm {name}": api for name, api in APIS.items()}}
 
 
@@ -52,15 +56,21 @@ def tried(label: str, program: Program, wanted: Sequence[str]) -> dict[str, Any]
     return {"version": program.version, "unable": "", "trials": found}
 
 
+def program_of(label: str) -> Program:
+    """The program of a column; of `newest NAME` the newest version, which is found out once more by each process."""
+    return EVERY[label.removeprefix(NEWEST)].newest() if label.startswith(NEWEST) else EVERY[label]
+
+
 def trials_of(label: str, only: Sequence[str]) -> list[str]:
-    whole = API_TRIALS if EVERY[label].only_reviews else tuple(TRIALS)
+    whole = API_TRIALS if EVERY[label.removeprefix(NEWEST)].only_reviews else tuple(TRIALS)
     return [name for name in whole if not only or name in only]
 
 
 def in_a_process(label: str, wanted: Sequence[str]) -> dict[str, Any]:
     """The environment is a process's own, and every trial sets it."""
     if not wanted:
-        return {"version": EVERY[label].version, "unable": EVERY[label].unable, "trials": {}}
+        program = EVERY[label.removeprefix(NEWEST)]
+        return {"version": program.version, "unable": program.unable, "trials": {}}
     with tempfile.NamedTemporaryFile() as file:
         argv = [sys.executable, "-m", "tools.agents", label, "--to", file.name, "--only", *wanted]
         subprocess.run(argv, cwd=Path(__file__).parents[1], check=True)
@@ -99,15 +109,19 @@ def all_of_them(labels: Sequence[str], only: Sequence[str]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make agents", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*EVERY, []], help="which programs; all if left out")
+    labels = [*EVERY, *(f"{NEWEST}{name}" for name in PROGRAMS)]
+    parser.add_argument("names", nargs="*", choices=[*labels, []], help="which programs; all if left out")
+    parser.add_argument("--newest", action="store_true", help="also try the newest version of each program")
     parser.add_argument("--only", nargs="+", default=[], choices=list(TRIALS), help="which trials")
     parser.add_argument("--record", action="store_true", help="write tests/agents/samples again instead")
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     place().mkdir(parents=True, exist_ok=True)
     labels = given.names or list(EVERY)
+    if given.newest:
+        labels += [f"{NEWEST}{name}" for name in labels if name in PROGRAMS and not PROGRAMS[name].unable]
     if given.to:
-        given.to.write_text(json.dumps(tried(labels[0], EVERY[labels[0]], given.only)))
+        given.to.write_text(json.dumps(tried(labels[0], program_of(labels[0]), given.only)))
         return 0
     if given.record:
         from tools.agent_samples import record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from burnish.agents.base import AgentSettings
@@ -68,6 +70,32 @@ def test_the_page_has_a_column_for_each_program_that_ran_and_a_word_for_each_tha
     assert "| trial | claude 1.2 |" in text and "| 401 | yes, 1.0 s |" in text
     assert "**amp** was not run: it talks to its own service only." in text
     assert "| trial of `llm` | Gemini |" in text
+
+
+def test_the_newest_versions_have_a_table_of_their_own() -> None:
+    trial = {"good": True, "told": "", "seconds": 1.0, "lacks": ""}
+    results = {
+        "claude": {"version": "1.2", "unable": "", "trials": {"401": trial}},
+        "newest claude": {"version": "9.9.1", "unable": "", "trials": {"404": trial}},
+    }
+    text = page(results)
+    assert "| trial | claude 1.2 |" in text and "| trial of the newest | claude 9.9.1 |" in text
+    # and is found again on the page
+    assert written_cells(text)["claude 9.9.1", "404"] == "yes, 1.0 s"
+    assert trials_of("newest claude", ["401"]) == ["401"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "version"), [('"2.1.400"', "2.1.400"), ('{"latest": "1.0.2"}', "1.0.2"), ("oops", ""), ('"-rf"', "")]
+)
+def test_the_newest_version_is_what_the_package_index_says(
+    monkeypatch: pytest.MonkeyPatch, printed: str, version: str
+) -> None:
+    done = subprocess.CompletedProcess((), 0, printed, "")
+    monkeypatch.setattr("tools.agent_programs.subprocess.run", lambda *args, **options: done)
+    newest = PROGRAMS["claude"].newest()
+    assert (newest.version if not newest.unable else "") == version
+    assert PROGRAMS["amp"].newest() is PROGRAMS["amp"]
 
 
 def test_a_result_of_another_machine_stays_on_the_page_until_the_trial_is_run_here() -> None:
