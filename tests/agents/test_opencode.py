@@ -6,6 +6,7 @@ import json
 
 from burnish.agents.base import AgentFailure, AgentSettings
 from burnish.agents.opencode import OpencodeAgent
+from burnish.agents.steps import Said
 from burnish.core.agent import AgentReply
 from testing.agent_samples import request, spoken
 
@@ -94,3 +95,12 @@ def test_an_answer_that_breaks_off_again_and_again_ends_it() -> None:
     assert found and found.retryable
     # a server that gives no reasons, but whose model works
     assert abort_reason(*[begun, {"type": "tool_use"}, step("unknown")] * 5) is None
+
+
+def test_thoughts_are_asked_for_and_are_not_an_answer() -> None:
+    """As opencode 1.18.33 prints them with `--thinking`."""
+    assert "--thinking" in OpencodeAgent().call(request(), SETTINGS).argv
+    thought = {"type": "reasoning", "part": {"type": "reasoning", "text": "I would reject it."}}
+    assert OpencodeAgent().steps(thought) == (Said("I would reject it.", is_thought=True),)
+    reply = read({"type": "step_start"}, thought, said("All done."), step("stop"))
+    assert isinstance(reply, AgentReply) and reply.text == "All done."

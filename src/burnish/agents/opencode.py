@@ -102,7 +102,7 @@ class OpencodeAgent:
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # not `--auto`: what is neither allowed nor denied is refused, because there is no one to ask
-        argv = [self.program, "run", "--pure", "--format", "json", "--print-logs", "--log-level", "ERROR"]
+        argv = [self.program, "run", "--pure", "--format", "json", "--thinking", "--print-logs", "--log-level", "ERROR"]
         if request.model:
             argv += ["-m", request.model]
         argv += settings.effort_option(request, "--variant", "{}")
