@@ -109,7 +109,8 @@ class Bench:
             done = subprocess.run(
                 argv,
                 cwd=self.repo.path,
-                env=env,
+                # as a shell sets it: opencode works there, and not in its working directory
+                env={**env, "PWD": str(self.repo.path)},
                 input=prompt.encode(),
                 stdout=said,
                 stderr=said,

@@ -259,6 +259,9 @@ PROGRAMS = {
         model=f"scripted/{MODEL}",
         acp=("acp",),
         control=("opencode", "run", "-m", f"scripted/{MODEL}"),
+        at_work=("opencode", "run", "-m", f"scripted/{MODEL}"),
+        # else it would fetch plugins from the network
+        control_env=dict.fromkeys(("OPENCODE_DISABLE_DEFAULT_PLUGINS", "OPENCODE_DISABLE_MODELS_FETCH"), "1"),
         generous=lambda url: _opencode_home(url, allow=True),
         hostile={
             "opencode.json": json.dumps({"mcp": {"x": {"type": "local", "command": ["touch", "{mark}"]}}}),

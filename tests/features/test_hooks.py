@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -29,7 +31,10 @@ OWN = {
     "gemini": ".gemini/settings.json",
     "qwen": ".qwen/settings.json",
     "copilot": ".copilot/hooks/burnish.json",
+    "opencode": ".config/opencode/plugin/burnish.js",
 }
+# the others have an entry in a JSON file
+ENTRIES_IN_JSON = tuple(name for name, hook in STOP_HOOKS.items() if not hook.script)
 TEXT = st.text(max_size=8)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
@@ -69,7 +74,7 @@ def hook_in(path: Path, name: str) -> dict[str, Any]:
     return dict(entry if hook.flat else entry["hooks"][0])
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", ENTRIES_IN_JSON)
 def test_each_agent_is_told_in_its_own_file_and_way(user_repo: UserRepo, hermetic: Path, name: str) -> None:
     done = put(user_repo, name, everywhere=True)
     path = hermetic / OWN[name]
@@ -82,6 +87,68 @@ def test_each_agent_is_told_in_its_own_file_and_way(user_repo: UserRepo, hermeti
     assert seconds > GIVE_UP and seconds * 1000 < 2**31
     assert said["type"] == "command"
     assert name != "copilot" or json.loads(path.read_text())["version"] == 1
+
+
+def test_opencode_gets_a_plugin_and_another_file_of_that_name_is_left_alone(
+    user_repo: UserRepo, hermetic: Path
+) -> None:
+    before = everything(user_repo.path)
+    done = put(user_repo, "opencode")
+    path = user_repo.path / ".opencode/plugin/burnish.js"
+    assert done.edits[0].path == path and any("start it again" in note for note in done.notes)
+    text = path.read_text()
+    command = json.loads(next(line for line in text.splitlines() if line.startswith("const COMMAND"))[16:])
+    assert command.endswith("hook run opencode || true") and "{seconds}" not in text and "{command}" not in text
+    assert not user_repo.git("status", "--porcelain", "-uall")
+    assert not put(user_repo, "opencode").changes
+    take(user_repo, "opencode")
+    assert not path.exists()
+    put(user_repo, "opencode", everywhere=True)
+    assert (hermetic / OWN["opencode"]).exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("export const Mine = async () => ({})\n")
+    with pytest.raises(Refused, match="is not burnish's"):
+        put(user_repo, "opencode")
+    take(user_repo, "opencode")
+    assert path.exists() and set(before) <= set(everything(user_repo.path))
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+@pytest.mark.parametrize("arguments", [(), ("run",)])
+@pytest.mark.parametrize(("answer", "count"), [('{"decision": "block", "reason": "Fix it."}', 1), ("", 0), ("{", 0)])
+def test_the_plugin_sends_the_findings_as_another_message(
+    tmp_path: Path, arguments: tuple[str, ...], answer: str, count: int
+) -> None:
+    """With events as opencode 1.18.33 sends them: of a helper's session, of a step, and of the end, twice."""
+    command = f"cat >> {tmp_path / 'asked'}; printf '%s' '{answer}'"
+    (tmp_path / "plugin.mjs").write_text(STOP_HOOKS["opencode"].script_with(command, 30))
+    events = [
+        {"type": "session.created", "properties": {"info": {"id": "helper", "parentID": "s1"}}},
+        *(
+            {"type": "message.updated", "properties": {"info": info}}
+            for info in (
+                {"id": "m1", "sessionID": "helper", "role": "assistant", "finish": "stop"},
+                {"id": "m2", "sessionID": "s1", "role": "assistant", "finish": "tool-calls"},
+                {"id": "m3", "sessionID": "s1", "role": "user", "finish": "stop"},
+                {"id": "m4", "sessionID": "s1", "role": "assistant", "finish": "stop"},
+                {"id": "m4", "sessionID": "s1", "role": "assistant", "finish": "stop"},
+            )
+        ),
+    ]
+    main = (
+        'import { Burnish } from "./plugin.mjs"\nconst sent = []\n'
+        "const client = { session: { promptAsync: async (one) => sent.push(one) } }\n"
+        'const { event } = await Burnish({ client, directory: "/w" })\n'
+        f"for (const one of {json.dumps(events)}) await event({{ event: one }})\n"
+        "console.log(JSON.stringify(sent))\n"
+    )
+    (tmp_path / "main.mjs").write_text(main)
+    done = subprocess.run(
+        ["node", "main.mjs", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (tmp_path / "asked").read_text() == '{"session_id":"s1","cwd":"/w"}'
+    body = {"path": {"id": "s1"}, "body": {"parts": [{"type": "text", "text": "Fix it."}]}}
+    assert json.loads(done.stdout) == [body] * count
 
 
 def test_a_project_has_files_of_its_own_where_the_program_knows_such(user_repo: UserRepo, hermetic: Path) -> None:
@@ -144,7 +211,7 @@ def test_hooks_of_several_agents_come_out_one_by_one(user_repo: UserRepo, hermet
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=SETTINGS, indent=INDENTS, end=st.sampled_from(["", "\n", " \n\n"]), plain=st.booleans())
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", ENTRIES_IN_JSON)
 def test_any_settings_come_back_byte_for_byte(
     user_repo: UserRepo, monkeypatch: pytest.MonkeyPatch, name: str, value: Any, indent: Any, end: str, plain: bool
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -379,6 +380,8 @@ class StopHook:
     note: str = ""
     # the program removes API keys from the environment of its hooks
     strips_keys: bool = False
+    # the hook is a file of its own, with this text; `{command}` and `{seconds}` are filled in
+    script: str = ""
 
     def file(self, root: Path | None, env: Mapping[str, str] = os.environ) -> Path:
         """The settings file in the checkout `root`, or the user's own."""
@@ -392,6 +395,12 @@ class StopHook:
         key = "bash" if self.flat else "command"
         hook = {"type": "command", key: command, self.timeout_key: seconds * self.per_second}
         return hook if self.flat else {"hooks": [hook]}
+
+    def script_with(self, command: str, seconds: int) -> str:
+        return self.script.replace("{command}", json.dumps(command)).replace("{seconds}", str(seconds))
+
+    def is_our_script(self, text: str) -> bool:
+        return "burnish" in text and f"hook run {self.name}" in text
 
     def is_ours(self, hook: object) -> bool:
         """Whether burnish installed this entry."""

@@ -68,6 +68,71 @@ _USAGE_REPORT = UsageReport(
     omits_over_acp="opencode reports the tokens of its last call only over acp",
 )
 
+# A plugin, since opencode has no settings for commands. `opencode run` ends as soon as its session is idle, so the
+# review has to end before that: nothing else happens meanwhile. At a terminal it goes on, and gets another message.
+_PLUGIN = """\
+// Written by `burnish hook install opencode`; `burnish hook uninstall opencode` removes it.
+import { spawn, spawnSync } from "node:child_process"
+
+const COMMAND = {command}
+const LIMIT = {seconds} * 1000
+const NO_TERMINAL = process.argv.includes("run")
+
+function decision(output) {
+  try {
+    return JSON.parse(output)
+  } catch {
+    return {}
+  }
+}
+
+function reviewLater(input) {
+  return new Promise((resolve) => {
+    const child = spawn("/bin/sh", ["-c", COMMAND], { stdio: ["pipe", "pipe", "ignore"], timeout: LIMIT })
+    let output = ""
+    child.stdout.on("data", (piece) => (output += piece))
+    child.on("error", () => resolve(""))
+    child.on("close", () => resolve(output))
+    child.stdin.on("error", () => {})
+    child.stdin.end(input)
+  })
+}
+
+export const Burnish = async ({ client, directory }) => {
+  const helpers = new Set()
+  const finished = new Set()
+  return {
+    event: async ({ event }) => {
+      const info = event.properties?.info
+      if (event.type === "session.created" || event.type === "session.updated") {
+        if (info?.parentID) helpers.add(info.id)
+        return
+      }
+      const isEnd = event.type === "message.updated" && info?.role === "assistant" && info.finish === "stop"
+      if (!isEnd || info.summary || finished.has(info.id) || helpers.has(info.sessionID)) return
+      finished.add(info.id)
+      const input = JSON.stringify({ session_id: info.sessionID, cwd: directory })
+      const output = NO_TERMINAL
+        ? spawnSync("/bin/sh", ["-c", COMMAND], { input, stdio: ["pipe", "pipe", "ignore"], timeout: LIMIT }).stdout
+        : await reviewLater(input)
+      const answer = decision(String(output ?? ""))
+      if (answer.decision !== "block") return
+      const body = { parts: [{ type: "text", text: answer.reason }] }
+      await client.session.promptAsync({ path: { id: info.sessionID }, body })
+    },
+  }
+}
+"""
+_STOP_HOOK = StopHook(
+    "opencode",
+    "message.updated",
+    user_file="plugin/burnish.js",
+    local_file=".opencode/plugin/burnish.js",
+    home_folder=".config/opencode",
+    script=_PLUGIN,
+    note="opencode loads plugins when it starts: start it again. It does not load them with --pure.",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class OpencodeAgent:
@@ -98,7 +163,7 @@ class OpencodeAgent:
     required_settings: tuple[str, ...] = ()
     reads_files: bool = True
     usage: UsageReport = _USAGE_REPORT
-    stop_hook: StopHook | None = None
+    stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # not `--auto`: what is neither allowed nor denied is refused, because there is no one to ask

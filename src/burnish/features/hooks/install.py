@@ -11,7 +11,7 @@ from pathlib import Path
 from burnish.agents.base import StopHook
 from burnish.agents.registry import STOP_HOOKS
 from burnish.errors import BadInput, Refused
-from burnish.features.hooks.programs import GIT, NAMES, command_for, program
+from burnish.features.hooks.programs import GIT, NAMES, PATIENCE, command_for, program
 from burnish.features.hooks.user_files import (
     Backups,
     Edit,
@@ -123,10 +123,30 @@ def _targets(start: Path, name: str, everywhere: bool) -> tuple[FoundRepository 
 
 
 def _settings(hook: StopHook, path: Path) -> _Target:
+    if hook.script:
+        return _script(hook, path)
+
     def put(data: bytes | None) -> Edit:
         return Edit(path, data, put_entry(data, hook, command_for(hook.name), path), mode_of(path, 0o600))
 
     return _Target(path, put, lambda data: take_entry(data, hook, path))
+
+
+def _script(hook: StopHook, path: Path) -> _Target:
+    """A file that is the hook alone: another one in its place is left as it is."""
+
+    def refuse_foreign(data: bytes | None) -> None:
+        if data is not None and not hook.is_our_script(data.decode(errors="replace")):
+            raise Refused(f"{path} is not burnish's, so burnish does not change it.", hint="Rename it, then try again.")
+
+    def put(data: bytes | None) -> Edit:
+        refuse_foreign(data)
+        return Edit(path, data, hook.script_with(command_for(hook.name), PATIENCE).encode(), mode_of(path, 0o600))
+
+    def without(data: bytes) -> bytes:
+        return b"" if hook.is_our_script(data.decode(errors="replace")) else data
+
+    return _Target(path, put, without)
 
 
 def _unseen(found: FoundRepository, hook: StopHook) -> _Target:
