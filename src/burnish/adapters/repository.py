@@ -19,7 +19,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.engine import ports_git
 from burnish.errors import Refused
-from burnish.git.artifacts import commit_artifacts, remove_if_damaged
+from burnish.git.artifacts import commit_artifacts, confirm_events, remove_if_damaged
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import TaskTree, throwaway
 from burnish.git.checkout_watch import changed_checkouts, read_checkouts
@@ -195,6 +195,8 @@ class GitRepository:
     def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
         if self.artifacts == "home":
             return None
+        if events := files.get("events.jsonl"):
+            confirm_events(self.project, task.name, events)
         if self.artifacts == "branch":
             return self._keep_on_branch(task, files, message)
         stored_files = {f"{task.name}/{name}": data for name, data in files.items()}

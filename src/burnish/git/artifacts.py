@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -10,6 +11,7 @@ from itertools import count
 
 from burnish.core.commit import Commit
 from burnish.errors import BadInput, PhaseFailed
+from burnish.git.files import write_whole
 from burnish.git.integrity import BrokenRef, find_unreadable, forget_check, is_whole, remove_broken_ref
 from burnish.git.kept_packs import list_packs
 from burnish.git.objects import (
@@ -26,6 +28,7 @@ from burnish.git.objects import write_tree as write_tree_object
 from burnish.git.project import Project
 from burnish.git.publishing import publish
 from burnish.git.refs import StaleRef, read_ref, update_ref
+from burnish.proc.birth import identity_of
 
 Entries = dict[bytes, tuple[str, str]]
 _TRIES = 500
@@ -114,6 +117,42 @@ def commit_on_top(project: Project, ref: str, make: Callable[[Commit | None], st
 def read_artifact(project: Project, ref: str, path: str) -> bytes | None:
     tip = read_ref(project, ref)
     return read_files(project, tip, [path])[path] if tip else None
+
+
+# -- confirmation ---------------------------------------------------------------------------------
+# Everyone who can write to a repository can write a file of events that approves. What burnish itself wrote here is
+# therefore noted in the git folder, in a file that git never sends or fetches. The identity of the folder is part of
+# the note, so that it counts neither in a copy nor in an archive.
+
+
+def confirm_events(project: Project, name: str, data: bytes) -> None:
+    """Note the events of a task that are about to be committed. If it fails, the task is reviewed again."""
+    file = project.common_dir / "burnish" / "events" / name
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        note = _note(project, data)
+        # the one before counts until the ref is updated
+        notes = [one for one in _notes(project, name)[-1:] if one != note]
+        write_whole(file, "".join(f"{one}\n" for one in (*notes, note)).encode(), durable=False)
+
+
+def is_confirmed(project: Project, name: str, data: bytes) -> bool:
+    """Whether burnish wrote these events of the task in this repository, on this machine."""
+    with suppress(OSError):
+        return _note(project, data) in _notes(project, name)
+    return False
+
+
+def _notes(project: Project, name: str) -> list[str]:
+    file = project.common_dir / "burnish" / "events" / name
+    if not file.is_file() or file.is_symlink():
+        return []
+    with file.open("rb") as handle:
+        return handle.read(1024).decode("ascii", "replace").split()
+
+
+def _note(project: Project, data: bytes) -> str:
+    return hashlib.sha256(identity_of(project.common_dir).encode() + b"\n" + data).hexdigest()
 
 
 def path_parts(path: str) -> tuple[bytes, ...]:

@@ -27,7 +27,7 @@ from burnish.core.task import Spec, TaskType
 from burnish.engine.commands import lifecycle as actions
 from burnish.engine.transitions import work_by_hand
 from burnish.errors import BurnishError
-from burnish.git.artifacts import read_artifact
+from burnish.git.artifacts import is_confirmed, read_artifact
 from burnish.git.base import resolve_base
 from burnish.git.objects import read_commit
 from burnish.git.owned_files import PHASE, has_folder, learn, plain_tree, read_owned_file
@@ -162,7 +162,7 @@ TaskEvents = tuple[list[RecordedEvent], str, str]
 
 
 def _read_events(app: App, name: str, report: RebuildReport, *, from_ref: bool) -> TaskEvents | None:
-    """The best copy of the task's events: git's copy cannot be altered unnoticed, the home may have more events."""
+    """The best copy of the task's events. Others may write to git: decisions there count only if burnish made them."""
     place = app.home / "projects" / app.key / "tasks" / name / "artifacts" / "events.jsonl"
     ref, git_copy = _in_git(app, name)
     here = place.read_bytes() if place.is_file() and not place.is_symlink() and not from_ref else None
@@ -174,12 +174,13 @@ def _read_events(app: App, name: str, report: RebuildReport, *, from_ref: bool) 
     copies += [(ref, git_copy)] if git_copy is not None else []
     for source, data in copies:
         try:
-            events, note = verified_events(
-                read_event_file(data, _number(name)), lambda approval: _is_valid_approval(app, approval)
-            )
+            events = read_event_file(data, _number(name))
         except DamagedEventFile as error:
             report.damaged.append((source, str(error)))
             continue
+        if source == ref and not is_confirmed(app.repo, name, data) and not _is_finished(events):
+            return without_decisions(events), source, UNCONFIRMED
+        events, note = verified_events(events, lambda approval: _is_valid_approval(app, approval))
         return events, source, note or ""
     return None
 
@@ -187,10 +188,10 @@ def _read_events(app: App, name: str, report: RebuildReport, *, from_ref: bool) 
 def _in_git(app: App, name: str) -> tuple[str, bytes | None]:
     """The event file on the artifact ref or on the task's branch, whichever is longer, and its location."""
     own, branch = f"{ARTIFACTS}{name}", f"{BRANCHES}{name}"
-    if has_folder(app.repo, branch):
+    path = f".burnish/tasks/{name}/events.jsonl"
+    if has_folder(app.repo, branch) and is_confirmed(app.repo, name, read_artifact(app.repo, branch, path) or b""):
         learn(app.repo, _commits(app, name))
     on_ref = read_artifact(app.repo, own, f"{name}/events.jsonl")
-    path = f".burnish/tasks/{name}/events.jsonl"
     on_branch = read_owned_file(app.repo, branch, path)
     if on_branch is not None and len(on_branch) > len(on_ref or b""):
         return f"{branch}:{path}", on_branch
@@ -283,6 +284,9 @@ def _events_from(app: App, name: str, base: str, commits: list[Commit]) -> list[
 
 EVENT_KEYS = {"id": int, "ts": str, "project": str, "task": str, "run": int, "cycle": int, "type": str, "data": dict}
 NOT_VERIFIED = "its approval could not be verified, so it must be reviewed again"
+UNCONFIRMED = "its record was not written in this repository on this machine, so it must be reviewed again"
+# what a person or a reviewer decided
+_DECIDING = ("review.approved", "override.recorded", "finding.waived")
 
 
 class DamagedEventFile(Exception):
@@ -340,24 +344,31 @@ def verified_events(
     return events, None
 
 
+def _is_finished(events: list[RecordedEvent]) -> bool:
+    changes = [read(TaskStatus, event.data).to for event in events if event.type == "task.status"]
+    return bool(changes) and changes[-1] in (Status.COMPLETED, Status.CANCELLED)
+
+
+def without_decisions(events: list[RecordedEvent]) -> list[RecordedEvent]:
+    """The events up to the first decision of a reviewer or a person, and a decision to review again."""
+    return _cut(events, next((index for index, event in enumerate(events) if _decides(event)), len(events)))
+
+
+def _decides(event: RecordedEvent) -> bool:
+    if event.type == "task.status":
+        return read(TaskStatus, event.data).to in (Status.VERIFIED, Status.WAITING_APPROVAL)
+    return event.type in _DECIDING
+
+
 def _may_complete(event: RecordedEvent, kind: str) -> bool:
     return read(TaskStatus, event.data).before == Status.VERIFIED or kind in (TaskType.PLAN, TaskType.REVIEW)
 
 
 def _cut(events: list[RecordedEvent], index: int) -> list[RecordedEvent]:
     """The events before `index`, and a decision to review again."""
-    cut_event = events[index]
+    after = events[index] if index < len(events) else replace(events[-1], id=events[-1].id + 1)
     data = {"action": "again", "by": "burnish", "why": NOT_VERIFIED, "supersede": ["check", "review"]}
-    decision = RecordedEvent(
-        cut_event.id,
-        cut_event.ts,
-        cut_event.project,
-        cut_event.task,
-        cut_event.run,
-        cut_event.cycle,
-        "decision.made",
-        data,
-    )
+    decision = replace(after, type="decision.made", data=data)
     # A removed task stays removed, even if its event file is damaged.
     removals = [event for event in events[index + 1 :] if event.type == "task.removed"]
     return [*events[:index], decision, *removals[-1:]]
