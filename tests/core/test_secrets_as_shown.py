@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -47,6 +48,20 @@ def test_generated_sequences_do_not_hide_a_secret(seed: int, count_attacks: Coun
     shown = [text for text in tries if VALUE in clean_text(SECRETS.redact(text))]
     count_attacks("show a secret by what is left out of a text", len(tries), len(shown))
     assert len(tries) > 500 and shown == []
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_generated_sequences_in_json_do_not_hide_a_secret(
+    seed: int, ascii_only: bool, count_attacks: CountAttacks
+) -> None:
+    chance = random.Random(seed)
+    cuts = [*CUTS.values(), *("".join(chance.choices(PIECES, k=chance.randint(1, 7))) for _ in range(2000))]
+    texts = [f"see {VALUE[:at]}{cut}{VALUE[at:]} end" for cut in cuts for at in (3, 12)]
+    tries = [json.dumps([text], ensure_ascii=ascii_only) for text in texts if VALUE in clean_text(text)]
+    shown = [text for text in tries if "[secret: " not in SECRETS.redact(text)]
+    count_attacks("show a secret by what is left out of a text", len(tries), len(shown))
+    assert len(tries) > 200 and shown == []
 
 
 @pytest.mark.parametrize("cut", CUTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -13,7 +13,7 @@ from burnish.sanitize import LEFT_OUT
 # As the terminal gets it, and as JSON, Python, C and shells write it down.
 _ESC = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e(?=\[)))"
 _CODES = re.compile(
-    rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*[@-~]"
+    rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?!\\+[ux]0)[@-~]"
     rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}\\+|\\+(?:u0007|x07|a))"
     # strings for the terminal itself: DCS, SOS, PM, APC
     rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}\\+)"
@@ -46,6 +46,11 @@ _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
 
 _ESCAPES = re.compile(rf"{_ESC}|\x9b|\\+u009[bB]")
 _BEGINS_SEQUENCE = re.compile("[\x1b\x90\x98\x9b\x9d-\x9f]")
+# What `clean_text` leaves out, and characters without a shape.
+_UNSEEN = re.compile(f"{LEFT_OUT.pattern}|{_JOINED.pattern}")
+_BEGINS_WRITTEN = re.compile(r"\\u00[0189][0-9a-fA-F]")
+_JSON_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|([\\\"/]))")
+_SHORT_NAMES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _BARE = re.compile(rf"{_CONTROLS}|{_ESCAPED_CONTROLS}")
 _RARE = re.compile(
     rf"{_CONTROLS}|u00[01789][0-9a-fA-F]|{_ESCAPED_SHAPELESS}"
@@ -78,16 +83,16 @@ class PlainText:
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The part of the original that holds text[start:end], with the codes inside it."""
         if end <= start:
-            return self._origin(start), self._origin(start)
-        last = self._origin(end - 1)
+            return self.origin(start), self.origin(start)
+        last = self.origin(end - 1)
         escape = _ASCII_ESCAPE.match(self.original, last)
-        return self._origin(start), escape.end() if escape else last + 1
+        return self.origin(start), escape.end() if escape else last + 1
 
     def codes(self, start: int, end: int) -> str:
         """The colour codes alone in a part of the original: what a backspace takes back may be the secret itself."""
         return "".join(_CODES.findall(self.original[start:end]))
 
-    def _origin(self, at: int) -> int:
+    def origin(self, at: int) -> int:
         piece = bisect_right(self.starts, at) - 1
         return self.origins[piece] + at - self.starts[piece]
 
@@ -131,10 +136,15 @@ def _without(text: str, codes: re.Pattern[str]) -> PlainText | None:
 
 def with_ascii_unescaped(text: str) -> PlainText | None:
     """With `%2F` and `\\u002f` as the signs that they stand for; None where there are none."""
+    return _replaced(text, _ASCII_ESCAPE, _character)
+
+
+def _replaced(text: str, escapes: re.Pattern[str], character: Callable[[re.Match[str]], str]) -> PlainText | None:
+    """With each escape as the character that it stands for; None where there are none."""
     pieces: list[str] = []
     starts, origins, length, at = [], [], 0, 0
-    for escape in _ASCII_ESCAPE.finditer(text):
-        for origin, piece in ((at, text[at : escape.start()]), (escape.start(), _character(escape))):
+    for escape in escapes.finditer(text):
+        for origin, piece in ((at, text[at : escape.start()]), (escape.start(), character(escape))):
             starts.append(length)
             origins.append(origin)
             pieces.append(piece)
@@ -166,7 +176,32 @@ def _without_controls(text: str) -> PlainText | None:
 
 def _as_cleaned(text: str) -> PlainText | None:
     """As `clean_text` shows it, which also leaves out sequences without an end and those of any length."""
-    return _without(text, LEFT_OUT) if _BEGINS_SEQUENCE.search(text) else None
+    return _without(text, _UNSEEN) if _BEGINS_SEQUENCE.search(text) else None
+
+
+def _as_cleaned_when_read(text: str) -> PlainText | None:
+    """As `clean_text` shows what this JSON stands for."""
+    if "\\" not in text or not (_BEGINS_WRITTEN.search(text) or _BEGINS_SEQUENCE.search(text)):
+        return None
+    read_text = _replaced(text, _JSON_ESCAPE, _json_character)
+    shown = _without(read_text.text, _UNSEEN) if read_text else None
+    return _composed(read_text, shown) if read_text and shown else None
+
+
+def _json_character(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)) if escape[1] else _SHORT_NAMES[escape[2]] if escape[2] else escape[3]
+
+
+def _composed(first: PlainText, second: PlainText) -> PlainText:
+    """`second` is a reading of the text of `first`; the result refers to the original of `first`."""
+    starts, origins = [], []
+    for start, origin, end in zip(second.starts, second.origins, (*second.starts[1:], len(second.text)), strict=True):
+        starts.append(start)
+        origins.append(first.origin(origin))
+        for piece in range(bisect_right(first.starts, origin), bisect_left(first.starts, origin + end - start)):
+            starts.append(start + first.starts[piece] - origin)
+            origins.append(first.origins[piece])
+    return PlainText(first.original, second.text, tuple(starts), tuple(origins), second.edges)
 
 
 # The ways in which a text may be shown; a caller that changes the text between two of them reads it again.
@@ -175,4 +210,5 @@ READINGS: tuple[Callable[[str], PlainText | None], ...] = (
     _with_letters_erased,
     _without_controls,
     _as_cleaned,
+    _as_cleaned_when_read,
 )
