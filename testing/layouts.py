@@ -326,7 +326,11 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "go": ({"go.mod": "", "a.go": ""}, {"checks.test": "go test ./...", "checks.lint": "go vet ./..."}),
     "go with build tags in its Makefile": (
         {"go.mod": "", "Makefile": "build:\n\tgo build -tags x\n\ntest: build\n\tgo test -v -tags=slow,db ./...\n"},
-        {"checks.test": "go test -tags slow,db ./...", "checks.lint": "go vet ./..."},
+        {
+            "checks.test": "go test -tags slow,db ./...",
+            "checks.lint": "go vet ./...",
+            "checks.build": "make build",
+        },
     ),
     "go with golangci": (
         {"go.mod": "", ".golangci.yml": ""},
@@ -437,6 +441,22 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "checks.extra.tools-gen-test": in_folder("tools/gen", "cargo test"),
             "checks.extra.tools-gen-lint": in_folder("tools/gen", RUST["checks.lint"]),
         },
+    ),
+    "go with sources that make test generates": (
+        {
+            "go.mod": "",
+            "Makefile": "BIN := x\ngenerate:\n\tgo generate ./...\nnative/lib.a: native/a.c\n\tcc -c native/a.c\n"
+            "lint:\n\tvet\ntest: lint generate \\\n  native/lib.a $(BIN) deps # x\n\tgo test ./...\n.PHONY: test\n",
+        },
+        {
+            "checks.test": "go test ./...",
+            "checks.lint": "go vet ./...",
+            "checks.build": "make generate native/lib.a",
+        },
+    ),
+    "go with services that make test starts": (
+        {"go.mod": "", "Makefile": "test: database\n\tgo test ./...\ndatabase:\n\tdocker compose up -d\n"},
+        {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
     ),
     "maven": ({"pom.xml": "", "core/pom.xml": ""}, {"checks.test": "mvn -q -B test"}),
     "maven wrapper": ({"pom.xml": "", "mvnw": ""}, {"checks.test": "./mvnw -q -B test"}),

@@ -22,7 +22,7 @@ def go_tools(place: ProjectFolder) -> Tools | None:
         lint = ToolChoice("golangci-lint run", config_file)
     elif config_file:
         notes = (_not_installed("golangci-lint", config_file, instead="go vet"),)
-    return Tools(place.folder, "Go", _go_test(place), lint, None, place.count(".go"), notes)
+    return Tools(place.folder, "Go", _go_test(place), lint, None, place.count(".go"), notes, build=_go_build(place))
 
 
 def _go_test(place: ProjectFolder) -> ToolChoice:
@@ -33,6 +33,41 @@ def _go_test(place: ProjectFolder) -> ToolChoice:
     if len(tags) != 1:
         return ToolChoice("go test ./...", "go.mod")
     return ToolChoice(f"go test -tags {tags[0]} ./...", f"go.mod, and the tags of `make test` in {name}")
+
+
+# Targets that other checks and set-up replace, and services that a check cannot start.
+_NOT_BUILT = re.compile(
+    r"(?:.*[-_])?(?:lint|fmt|format|vet|deps?|dependencies|tools?|install|setup|tidy|mod|vendor|download|clean|check|"
+    r"verify|test|help|all|docker|up|start)(?:[-_].*)?"
+)
+_RULE = re.compile(r"([\w./-]{1,200})[ \t]{0,20}:(?![:=])")
+_SERVICES = re.compile(r"\b(?:docker|podman|kubectl|compose|sudo|minikube|kind)\b")
+
+
+def _go_build(place: ProjectFolder) -> ToolChoice | None:
+    """What the project's own `make test` makes before `go test`: generated sources, libraries, programs."""
+    name = place.first("GNUmakefile", "Makefile", "makefile")
+    rules = _make_rules(place.read(name)) if name else {}
+    needed, recipe = rules.get("test", ([], ""))
+    targets = [one for one in needed if one in rules and not _NOT_BUILT.fullmatch(one)]
+    starts_services = any(_SERVICES.search(rules[one][1]) for one in targets)
+    if not targets or starts_services or not re.search(r"\bgo test\b", recipe):
+        return None
+    return ToolChoice(f"make {' '.join(targets)}", f"what `make test` in {name} needs")
+
+
+def _make_rules(text: str) -> dict[str, tuple[list[str], str]]:
+    """The rules with one target: what it needs, and its recipe."""
+    rules: dict[str, tuple[list[str], str]] = {}
+    target = ""
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.startswith("\t"):
+            needed, recipe = rules.get(target, ([], ""))
+            rules[target] = needed, f"{recipe}{line}\n"
+        elif match := _RULE.match(line):
+            target = match[1]
+            rules[target] = line[match.end() :].partition("#")[0].split(), ""
+    return rules
 
 
 def rust_tools(place: ProjectFolder) -> Tools | None:
