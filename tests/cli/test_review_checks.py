@@ -109,6 +109,22 @@ def test_documentation_alone_runs_no_tests_and_says_so(
     assert "Check test: passed 1" in review(user_repo, capsys, "--tests")
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"pytest.ini": "[pytest]\naddopts = --doctest-glob=*.md\n"},
+        {"test_app.py": "import doctest\n\n\ndef test_it():\n    assert not doctest.testfile('README.md').failed\n"},
+    ],
+    ids=["settings", "a test that names it"],
+)
+def test_documentation_that_tests_read_is_tested(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str], files: dict[str, str]
+) -> None:
+    user_repo.commit({"test_other.py": TESTS, "conftest.py": "", "README.md": ">>> 1 + 2\n3\n", **files})
+    user_repo.write({"README.md": ">>> 1 + 2\n4\n"})
+    assert "Check test: 1 new failure" in review(user_repo, capsys, code=1)
+
+
 @pytest.mark.long
 def test_a_text_among_the_sources_is_tested_and_tests_that_are_all_skipped_are_none(
     user_repo: UserRepo, capsys: pytest.CaptureFixture[str]

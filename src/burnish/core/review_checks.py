@@ -151,6 +151,30 @@ def is_documentation(change: Change) -> bool:
     return bool(paths) and all(_is_document(PurePosixPath(path)) for path in paths)
 
 
+# Files that may make documentation part of the tests, and what does so in them.
+_SETTINGS_OF_TESTS = re.compile(
+    r"(?:^|/)(?:pyproject\.toml|\.?pytest\.(?:ini|toml)|tox\.ini|setup\.cfg|conftest\.py|noxfile\.py|[Mm]akefile)$"
+)
+_DOCTESTS = re.compile(
+    r"doctest[-_](?:glob|plus)|markdown-docs|\bsybil\b|\bmktestdocs\b|\bphmdoctest\b|\btestfile\(|DocFileSuite", re.I
+)
+
+
+def may_read_documents(path: str) -> bool:
+    """True for settings of tests, and for Rust sources, which include documentation with its examples."""
+    return _SETTINGS_OF_TESTS.search(path) is not None or path.endswith(".rs")
+
+
+def reads_documents(change: Change, path: str, text: str) -> bool:
+    """Whether this file, a test or one that `may_read_documents`, makes the changed documentation part of the tests."""
+    if _DOCTESTS.search(text):
+        return True
+    # Settings name a README as part of the package's description.
+    if _SETTINGS_OF_TESTS.search(path) and not path.endswith(".py"):
+        return False
+    return any(file.path.rpartition("/")[2] in text for file in change.files)
+
+
 def _is_document(path: PurePosixPath) -> bool:
     # fixtures of tests are often texts and pictures
     if any(part in ("test", "tests", "testdata", "fixtures", "samples", "spec", "__tests__") for part in path.parts):

@@ -36,7 +36,14 @@ from burnish.core.check import MAX_RERUN, CheckReport, CheckStatus, Comparison, 
 from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, Policy, fill_isolation_env, is_test
 from burnish.core.review import Review
-from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, reviewed_check
+from burnish.core.review_checks import (
+    CheckState,
+    ReviewedCheck,
+    is_documentation,
+    may_read_documents,
+    reads_documents,
+    reviewed_check,
+)
 from burnish.core.status import ErrorCode
 from burnish.engine.panel_review import PanelSlot
 from burnish.engine.ports import CheckedCommit
@@ -51,6 +58,8 @@ from burnish.proc.slots import slot
 
 # Unasked, tests may take this long: somebody waits for the review.
 PATIENCE = 60.0
+# At most this many files are searched for tests of the documentation.
+MAX_READ = 500
 ONLY_TESTS = "a review runs the tests alone; its static reviewer runs linters of its own"
 
 
@@ -164,9 +173,18 @@ def _why_not(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> st
         return "this repository is not trusted (burnish trust)"
     if ground.tests:
         return ""
-    if is_documentation(change):
+    if is_documentation(change) and not _is_tested(ground, pair, change):
         return "the change touches documentation only"
     return "" if pair.checked_out else "this is not what is checked out; --tests runs it all the same"
+
+
+def _is_tested(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> bool:
+    """True if tests read the changed documentation, e.g. as doctests. Looks at a limited number of files."""
+    paths = [
+        path for path in list_files(ground.project, pair.new.sha) if may_read_documents(path) or is_test_path(path)
+    ]
+    texts = read_files(ground.project, pair.new.sha, paths[:MAX_READ])
+    return any(reads_documents(change, path, decode_text(data) or "") for path, data in texts.items())
 
 
 def _took_too_long(report: CheckReport) -> bool:
