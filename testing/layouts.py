@@ -28,6 +28,20 @@ TEST = "def test_add():\n    assert True\n"
 UNIT = "import unittest\n\n\nclass Test(unittest.TestCase):\n    def test_a(self): ...\n"
 
 PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "meson-python": (
+        {
+            "pyproject.toml": '[project]\nname = "calc"\n[build-system]\nrequires = ["meson-python>=0.15", "cython"]\n'
+            'build-backend = "mesonpy"\n',
+            "src/calc/__init__.py": "",
+            "tests/test_calc.py": "def test_it(): pass\n",
+        },
+        {
+            "checks.test": ("python", "-m", "pytest", "-q"),
+            "workspace.setup": "python3 -m venv .venv && echo '*' > .venv/.gitignore"
+            " && .venv/bin/python -m pip install -q"
+            " 'meson-python>=0.15' cython ninja && .venv/bin/python -m pip install -q --no-build-isolation -e . pytest",
+        },
+    ),
     "plain pytest": ({"app.py": "", "test_app.py": TEST}, {"checks.test": PYTEST}),
     "conftest": ({"tests/conftest.py": ""}, {"checks.test": PYTEST}),
     "unittest": (

@@ -150,7 +150,19 @@ class _Project:
         hide = "" if self.place.ignores(".venv/") else "echo '*' > .venv/.gitignore && "
         pip = ".venv/bin/python -m pip install -q"
         newer = f"{pip} {shlex.quote(_PIP_WITH_GROUPS)} && " if "--group" in packages else ""
+        if build_packages := self._build_packages():
+            newer += f"{pip} {shlex.join(build_packages)} && "
+            packages = ["--no-build-isolation", *packages]
         return ToolChoice(f"python3 -m venv .venv && {hide}{newer}{pip} {shlex.join(packages)}", self._why_packages())
+
+    def _build_packages(self) -> list[str]:
+        """The packages that must stay installed: an editable package of meson-python is built again when imported."""
+        system = self.table.get("build-system")
+        if not isinstance(system, dict) or system.get("build-backend") != "mesonpy" or not self._is_package():
+            return []
+        required = system.get("requires")
+        names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+        return names if "ninja" in requirement_names(names) else [*names, "ninja"]
 
     def _managed_setup(self) -> str:
         if self.manager == "uv":
