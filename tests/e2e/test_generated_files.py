@@ -158,7 +158,7 @@ def test_what_an_install_script_generates_in_node_modules_is_that_of_the_change(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", [".cache", ".tmp"])
+@pytest.mark.parametrize("folder", [".cache", ".tmp", ".vite"])
 def test_a_cache_in_node_modules_of_the_checkout_does_not_say_that_a_change_is_built(
     tmp_path: Path, folder: str
 ) -> None:

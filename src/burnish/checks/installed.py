@@ -17,7 +17,7 @@ _TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _NODE_LOCKS = ("package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock")
 _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;,#]+)", re.M)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_PYTHON, _NODE = "python", "node"
+_PYTHON, _NODE, _CACHES = "python", "node", (".cache", ".tmp", ".vite", ".vitest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class EnvironmentFolder:
     @property
     def caches(self) -> tuple[str, ...]:
         """Folders in it that tools use for what they know of the sources, e.g. that their output is up to date."""
-        return (f"{self.path}/.cache", f"{self.path}/.tmp") if self.kind == _NODE else ()
+        return tuple(f"{self.path}/{name}" for name in _CACHES) if self.kind == _NODE else ()
 
 
 def environment_folders(root: Path, paths: Iterable[str]) -> tuple[EnvironmentFolder, ...]:

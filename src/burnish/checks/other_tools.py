@@ -48,8 +48,8 @@ def _go_build(place: ProjectFolder) -> ToolChoice | None:
     """What the project's own `make test` makes before `go test`: generated sources, libraries, programs."""
     name = place.first("GNUmakefile", "Makefile", "makefile")
     rules = _make_rules(place.read(name)) if name else {}
-    needed, recipe = rules.get("test", ([], ""))
-    targets = [one for one in needed if one in rules and not _NOT_BUILT.fullmatch(one)]
+    sources, recipe = rules.get("test", ([], ""))
+    targets = [one for one in sources if one in rules and not _NOT_BUILT.fullmatch(one)]
     starts_services = any(_SERVICES.search(rules[one][1]) for one in targets)
     if not targets or starts_services or not re.search(r"\bgo test\b", recipe):
         return None
@@ -62,8 +62,8 @@ def _make_rules(text: str) -> dict[str, tuple[list[str], str]]:
     target = ""
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("\t"):
-            needed, recipe = rules.get(target, ([], ""))
-            rules[target] = needed, f"{recipe}{line}\n"
+            sources, recipe = rules.get(target, ([], ""))
+            rules[target] = sources, f"{recipe}{line}\n"
         elif match := _RULE.match(line):
             target = match[1]
             rules[target] = line[match.end() :].partition("#")[0].split(), ""

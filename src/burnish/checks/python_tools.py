@@ -160,8 +160,8 @@ class _Project:
         system = self.table.get("build-system")
         if not isinstance(system, dict) or system.get("build-backend") != "mesonpy" or not self._is_package():
             return []
-        required = system.get("requires")
-        names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+        requirements = system.get("requires")
+        names = [name for name in requirements if isinstance(name, str)] if isinstance(requirements, list) else []
         return names if "ninja" in requirement_names(names) else [*names, "ninja"]
 
     def _managed_setup(self) -> str:
