@@ -508,6 +508,36 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 }
 
 MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "npm workspace whose own tests leave out those of a package": (
+        {
+            "package.json": package({"test": "node --test test/*.js packages/b"}, workspaces=["packages/*"]),
+            "packages/a/package.json": package({"test": "node --test"}),
+            "packages/b/package.json": package({"test": "node --test"}),
+        },
+        {
+            "checks.test": "npm test",
+            "checks.extra.packages-a-test": in_folder("packages/a", "npm test"),
+            "workspace.setup": "npm install",
+        },
+    ),
+    "npm workspace with mocha, which runs the tests of the root": (
+        {
+            "package.json": package({"test": "nyc mocha"}, workspaces=["packages/*"]),
+            "packages/a/package.json": package({"test": "mocha"}),
+        },
+        {
+            "checks.test": "npm test",
+            "checks.extra.packages-a-test": in_folder("packages/a", "npm test"),
+            "workspace.setup": "npm install",
+        },
+    ),
+    "npm workspace whose runner finds the tests of the packages": (
+        {
+            "package.json": package({"test": "node --test"}, workspaces=["packages/*"]),
+            "packages/a/package.json": package({"test": "node --test"}),
+        },
+        {"checks.test": "npm test", "workspace.setup": "npm install"},
+    ),
     "Maven projects that use others of the repository": (
         {
             "base/pom.xml": _pom("base"),

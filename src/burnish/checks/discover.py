@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -180,8 +181,10 @@ def _without_workspace(tools: Tools, found: list[Tools], paths: list[str], read:
     for other in found:
         if other.language != tools.language or not _is_above(other.folder, tools.folder):
             continue
-        if node_tools.covers_below(_place(other.folder, paths, read, without=set())):
-            test = None if other.test else tools.test
+        place = _place(other.folder, paths, read, without=set())
+        if node_tools.covers_below(place):
+            member = posixpath.relpath(tools.folder, other.folder or ".")
+            test = None if other.test and node_tools.tests_below(place, member) else tools.test
             lint = None if other.lint else tools.lint
             return replace(tools, test=test, lint=lint, setup=None, build=tools.build if test else None)
     return tools

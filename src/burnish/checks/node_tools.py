@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from burnish.checks.command_line import parse_command
 from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
 
 _LOCKS = {
@@ -82,6 +83,24 @@ def _absent_linter(place: ProjectFolder, package: dict[str, Any]) -> str:
 def covers_below(place: ProjectFolder) -> bool:
     """True if its scripts also cover the packages in its subfolders."""
     return bool(place.first(*_WORKSPACES)) or "workspaces" in _json(place.read("package.json"))
+
+
+_FILE_RUNNERS = frozenset(("node", "tsx", "mocha", "_mocha", "jest", "vitest", "ava", "tape", "tap", "uvu"))
+
+
+def tests_below(place: ProjectFolder, member: str) -> bool:
+    """False if the test script runs only files outside of this folder of a package, e.g. `node --test test/`."""
+    package = _json(place.read("package.json"))
+    line = parse_command(_script(package, "test") or "", None)
+    is_script = line is not None and line.name in ("node", "tsx") and "--test" not in line.arguments
+    if line is None or is_script or line.name not in _FILE_RUNNERS:
+        return True  # other scripts start those of the packages, or are not understood
+    patterns = [word.removeprefix("./") for word in line.arguments if re.search(r"^[^-].*[/.*]", word)]
+    if not patterns and line.name in ("mocha", "_mocha"):
+        # its default is the folder `test`
+        return "mocha" in package or any(name.startswith(".mocharc") for name in place.names)
+    starts = [re.split(r"[*{?\[]", pattern, maxsplit=1)[0].rstrip(".") for pattern in patterns]
+    return not starts or any(f"{member}/".startswith(start) or start.startswith(f"{member}/") for start in starts)
 
 
 def _manager(place: ProjectFolder, package: dict[str, Any]) -> tuple[str, str]:
