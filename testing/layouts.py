@@ -472,6 +472,24 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"go.mod": "", "Makefile": "test: database\n\tgo test ./...\ndatabase:\n\tdocker compose up -d\n"},
         {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
     ),
+    "cmake with tests in Python beside its own": (
+        {
+            "CMakeLists.txt": "project(calc C)\nenable_testing()\n",
+            "tests/test_cli.py": TEST,
+            "requirements.txt": "pytest\n",
+        },
+        {
+            "checks.test": PYTEST,
+            "checks.extra.cmake-test": "ctest --test-dir build --output-on-failure --no-tests=error",
+            "checks.build": "cmake -S . -B build && cmake --build build",
+            "workspace.setup": "python3 -m venv .venv && echo '*' > .venv/.gitignore"
+            " && .venv/bin/python -m pip install -q -r requirements.txt",
+        },
+    ),
+    "cmake that builds a Python package": (
+        {"CMakeLists.txt": "find_package(pybind11)\nenable_testing()\n", "tests/test_cli.py": TEST},
+        {"checks.test": PYTEST},
+    ),
     "maven": ({"pom.xml": "", "core/pom.xml": ""}, {"checks.test": "mvn -q -B test"}),
     "maven wrapper": ({"pom.xml": "", "mvnw": ""}, {"checks.test": "./mvnw -q -B test"}),
     "gradle": ({"build.gradle.kts": "", "gradlew": "", "app/build.gradle.kts": ""}, {"checks.test": "./gradlew test"}),

@@ -96,7 +96,7 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
     found = with_installed_projects(_without_empty_suites(found, paths), paths, read)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
     parts = tuple(with_paths(found, paths, read)[:MAX_FOLDERS])
-    return _with_make(parts, _place("", paths, read, without=set()))
+    return _with_make(parts, _place("", paths, read, without=set(), around=around))
 
 
 def _python_tools(
@@ -197,9 +197,16 @@ def _is_above(folder: str, other: str) -> bool:
 def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ...]:
     """Adds make targets, CMake or Meson where no language tool was found, which report failures in more detail."""
     make = other_tools.make_tools(root)
+    builder = other_tools.cmake_tools(root) or other_tools.meson_tools(root)
+    if builder and any(tools.test for tools in found if tools.folder == "") and other_tools.is_built_apart(root):
+        # Tests of another language at the root, e.g. in Python, do not start those of CMake.
+        return (*_with_targets(found, make), builder)
     if make is None or make.test is None:
-        builder = other_tools.cmake_tools(root) or other_tools.meson_tools(root)
         make = replace(builder, lint=make.lint if make else None) if builder else make
+    return _with_targets(found, make)
+
+
+def _with_targets(found: tuple[Tools, ...], make: Tools | None) -> tuple[Tools, ...]:
     if make is None:
         return found
     top = [tools for tools in found if tools.folder == ""]

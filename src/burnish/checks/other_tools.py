@@ -196,6 +196,16 @@ def meson_tools(place: ProjectFolder) -> Tools | None:
     return Tools(place.folder, "Meson", test, build=ToolChoice(f"meson setup {folder}", "meson.build"))
 
 
+def is_built_apart(place: ProjectFolder) -> bool:
+    """True if CMake or Meson can build it here, and no package of another language is built with its files."""
+    program = "cmake" if "CMakeLists.txt" in place.names else "meson"
+    text = place.read("CMakeLists.txt") + place.read("meson.build") + place.read("pyproject.toml")
+    binding = re.search(
+        r"scikit.build|SKBUILD|mesonpy|pybind11|nanobind|\bPython3?_|import\('python'\)|napi|emscripten", text
+    )
+    return place.around.has_program(program) and not binding and "setup.py" not in place.names
+
+
 def _build_folder(place: ProjectFolder) -> str:
     """`build`, unless the repository has files there."""
     return "_build" if any(path.startswith("build/") for path in place.paths) else "build"
