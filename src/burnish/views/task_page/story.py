@@ -267,6 +267,8 @@ def _note(event: RecordedEvent) -> Moment | None:
         case "decision.made":
             title, tone = _ACTIONS.get(str(data.get("action")), (str(data.get("action")), ""))
             title = _CHOSEN.get(str(data.get("choice") or ""), title)
+            if data.get("target_commit"):
+                title, tone = "Merge with the target", "warn" if data.get("conflicts") else ""
             return Moment(at, title, why, tone, "decision", "" if who == "burnish" else who)
         case "override.recorded":
             return Moment(at, "Overridden", in_words(data), "warn", "decision", who)
