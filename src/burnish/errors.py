@@ -75,16 +75,20 @@ class FileTooLarge(NotCommitted):
 
 
 class ConflictsLeft(PhaseFailed):
-    """The author of a merge left conflict markers in `paths`, so the merge was not committed."""
+    """The author of a merge did not resolve it, or undid changes of the target, so it was not committed."""
 
-    def __init__(self, paths: list[str]) -> None:
-        names = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if paths[5:] else "")
+    def __init__(self, unresolved: list[str], undone: list[str]) -> None:
+        parts = [f"left conflicts unresolved in {_names(unresolved)}"] if unresolved else []
+        parts += [f"undid changes of the target that do not conflict, in {_names(undone)}"] if undone else []
         super().__init__(
             "CONFLICTS",
-            f"The agent left conflicts unresolved in {names}.",
+            f"The agent {' and '.join(parts)}.",
             hint="`burnish retry` asks it again; or merge the target into the branch by hand, then `burnish retry`.",
         )
-        self.paths = tuple(paths)
+
+
+def _names(paths: list[str]) -> str:
+    return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if paths[5:] else "")
 
 
 class OverBudget(PhaseFailed):

@@ -316,3 +316,37 @@ def test_a_task_that_is_run_by_hand_is_reviewed_after_the_merge(tmp_path: Path) 
     lab.repo.commit({"work.txt": "one\nmain\nthree\n"})
     lab.burnish("rebase", "1")
     assert lab.task()["status"] == "verified"
+
+
+@pytest.mark.slow
+def test_an_author_who_puts_everything_back_is_refused(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    two_tasks(lab)
+    lab.repo.commit({"other.txt": "of the target\n"})
+    lab.agent("robot", "import subprocess\nsubprocess.run(['git', 'stash', '-qu'], check=True)\n")
+    lab.burnish("rebase", "2", code=1)
+    task = lab.task("2")
+    assert (task["status"], task["reason"]) == ("blocked", "conflict")
+    assert "undid changes of the target that do not conflict, in other.txt" in lab.show("2")["note"]
+
+
+TAKES_ITS_OWN_SIDE = SAME_LINE.replace('if "<<<<<<<" in', 'if "<<<<<<< never" in')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("judge", ["judge", "static"])
+def test_a_file_without_the_change_of_the_target_is_reported_and_needs_a_judge(tmp_path: Path, judge: str) -> None:
+    lab = lab_of(tmp_path, extra=f"review: {{agents: [{judge}]}}\n")
+    two_tasks(lab)
+    lab.agent("robot", TAKES_ITS_OWN_SIDE)
+    lab.burnish("rebase", "2", code=0 if judge == "judge" else 1)
+    task = lab.task("2")
+    (finding,) = lab.show("2")["findings"]
+    assert finding["title"] == "The merge dropped what main changed in work.txt"
+    if judge == "judge":
+        assert (task["status"], finding["severity"]) == ("verified", "warning")
+    else:
+        assert (task["status"], task["reason"], finding["severity"]) == ("blocked", "guard", "error")
+        lab.burnish("waive", "2", "F1", "--reason", "it replaces that line")
+        lab.burnish("run", "2")
+        assert lab.task("2")["status"] == "verified"

@@ -17,11 +17,13 @@ from burnish.core.task import Task
 from burnish.engine.ports import Deps
 from burnish.engine.task_setup import TaskSetup
 from burnish.errors import PhaseFailed
+from burnish.review.target_text import TargetChanges
 
 SOURCE = "check:guard"
 # what reviewers do; not one with what authors do, or the next look at the change would settle it
 BREACH = "check:snapshot"
 CHECKOUT = "check:checkout"
+MERGE = "check:merge"
 
 
 def absorb_guard(
@@ -113,4 +115,36 @@ def absorb_breach(
         rule="breach",
     )
     ledger = absorb_source(update.findings, source=BREACH, remarks=(remark,) if breaches else (), cycle=cycle)
+    return diff_ledgers(findings, ledger.findings, notes=(*update.notes, *ledger.notes), raised_ids=update.given)
+
+
+def absorb_dropped(
+    findings: tuple[Finding, ...],
+    update: LedgerDiff,
+    changes: TargetChanges | None,
+    cycle: int,
+    block_on: Severity,
+    *,
+    is_judged: bool,
+) -> LedgerDiff:
+    """Report files with a conflict that are as before the merge: nothing of the target's change to them is left.
+
+    That may be right, and reviewers are told. `is_judged`: by more than a program; else a person has to accept it.
+    """
+    paths = changes.unchanged if changes else ()
+    if not paths and not any(finding.remark.source == MERGE for finding in update.findings):
+        return update
+    mild = Severity.WARNING if block_on is Severity.ERROR else Severity.INFO
+    remarks = tuple(
+        Remark(
+            category=Category.GUARD,
+            severity=mild if is_judged else Severity.ERROR,
+            title=f"The merge dropped what {(changes and changes.name) or 'the target'} changed in {path}",
+            description="The file had a conflict, and is exactly as it was before the merge.",
+            file=path,
+            rule="dropped",
+        )
+        for path in paths
+    )
+    ledger = absorb_source(update.findings, source=MERGE, remarks=remarks, cycle=cycle)
     return diff_ledgers(findings, ledger.findings, notes=(*update.notes, *ledger.notes), raised_ids=update.given)

@@ -23,7 +23,7 @@ from burnish.core.review import PanelResult, Review, ReviewerResult, Unreadable
 from burnish.core.task import Task
 from burnish.engine.archive import with_earlier, write_review_files, write_reviewer_files
 from burnish.engine.checking import since_waiver
-from burnish.engine.guard_phase import absorb_breach, absorb_touched, touched_event, watched
+from burnish.engine.guard_phase import absorb_breach, absorb_dropped, absorb_touched, touched_event, watched
 from burnish.engine.metering import metered_call
 from burnish.engine.panel_review import (
     PanelSlot,
@@ -122,6 +122,10 @@ def _conclude(
     panel = replace(panel, not_ruled=_not_ruled(history, panel, update))
     update = absorb_breach(history.findings, update, breaches, step.cycle, setup.policy.block_on)
     update = absorb_touched(history.findings, update, touched_paths, step.cycle, setup.policy.block_on)
+    if not step.step:
+        changes, block_on = inputs.target_changes, setup.policy.block_on
+        is_judged = not panel.mechanical
+        update = absorb_dropped(history.findings, update, changes, step.cycle, block_on, is_judged=is_judged)
     _write_down(deps, setup, history, inputs, step, attempt, replies, panel, update, breaches, before)
 
 

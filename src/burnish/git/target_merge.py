@@ -44,7 +44,10 @@ def merged_files(project: Project, merge: TargetMerge, head: str) -> Commit:
 
 
 def refuse_unresolved(project: Project, merge: TargetMerge, head: str, tree: str) -> None:
-    """Raise if a file of the tree has conflict markers, or if one is there that git had to lay beside its place."""
+    """Raise unless every conflict is resolved in the tree, and what merged without a conflict is still there.
+
+    Not resolved: a file with conflict markers, or one that git had to lay beside its place.
+    """
     files = set(list_files(project, tree))
     suspects = sorted(({*merge.paths} | touched(project, merge.tree, tree)) & files)
     now, ours, theirs = (read_files(project, side, suspects) for side in (tree, head, merge.target))
@@ -52,8 +55,10 @@ def refuse_unresolved(project: Project, merge: TargetMerge, head: str, tree: str
         path for path in suspects if _markers(now.get(path)) - _markers(ours.get(path)) - _markers(theirs.get(path))
     ]
     paths += [path for path in merge.paths if path in files and _BESIDE.search(path)]
-    if paths:
-        raise ConflictsLeft(paths)
+    before = plain_tree(project, read_commit(project, head).tree)
+    undone = touched(project, before, merge.tree) - touched(project, before, tree) - {*merge.paths}
+    if paths or undone:
+        raise ConflictsLeft(paths, sorted(undone))
 
 
 def _markers(data: bytes | None) -> set[bytes]:
