@@ -165,6 +165,8 @@ def test_a_task_on_the_branch_of_another_waits_for_it_and_counts_its_own_change_
     lab.burnish("run", "--all")
     lab.repo.commit({"other.txt": "x\n"})
     assert "is built on task 1" in lab.burnish("rebase", "2", code=4).err
+    kinds = {entry["id"]: entry["kind"] for entry in lab.burnish("inbox", "--json").json["inbox"]}
+    assert kinds == {"1": "ready", "2": "ready"}, "what it is built on does not conflict with it"
     lab.burnish("merge", "1", "--squash", code=None)
     lab.repo.commit({"work.txt": "one\nmain\n"}, "another word")
     assert conflicts(lab) == ["work.txt"]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from testing.at_hand import AtHand, at_hand
+from testing.browser import browser, logged_in
+from testing.serving import serving
 from tests.engine.test_conflicts import lab_of, two_tasks
 
 
@@ -42,3 +44,16 @@ def test_the_inbox_and_the_task_page_show_a_conflict_and_resolve_it(server: AtHa
     # nothing is left to merge into the branch, so nothing is started
     assert server.of_project("POST", "/tasks/2/rebase").json()["status"] == "verified"
     assert server.of_project("POST", "/tasks/1/rebase").status_code == 409, "it is completed"
+
+
+@pytest.mark.slow
+def test_a_conflict_is_resolved_by_clicking(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path / "lab")
+    two_tasks(lab)
+    with serving(lab) as served, browser() as opened, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/t/2")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.get_by_role("button", name="Resolve conflicts").click()
+        page.locator("dialog[open] .primary").click()
+        page.wait_for_selector('#part-head[data-status="verified"]:has-text("ready to be merged")', timeout=30_000)
+    assert lab.task("2")["cycle"] == 2

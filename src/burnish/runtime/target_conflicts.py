@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Conflicts = Mapping[tuple[str, int], TargetConflict]
 # Seconds that one command may spend on merges that are not in the cache. The next command continues.
 MAX_SECONDS = 2.0
+MAX_PATHS = 200
 _CACHE = "conflicts.json"
 
 
@@ -36,14 +37,20 @@ def find_conflicts(home: Path, store: Store, rows: Iterable[ProjectRow], *, is_h
     deadline = time.monotonic() + MAX_SECONDS
     for row in rows:
         with suppress(BurnishError, OSError, ValueError):
-            tasks = [task for task in store.tasks(row.key, statuses=[Status.VERIFIED], brief=True) if _has_target(task)]
+            tasks = _mergeable(store, row.key)
             for number, conflict in _of_project(home, row, tasks, deadline, is_here=is_here) if tasks else ():
                 found[row.key, number] = conflict
     return found
 
 
-def _has_target(task: Task) -> bool:
-    return bool(task.branch and task.base and task.commit and task.target)
+def _mergeable(store: Store, project: str) -> list[Task]:
+    """Approved tasks with a target. One that is built on another is merged after that, and is compared then."""
+    tasks = store.tasks(project, statuses=[Status.VERIFIED], brief=True)
+    tasks = [task for task in tasks if task.branch and task.base and task.commit and task.target]
+    needs = {task.id: {*task.spec.depends_on, *([task.spec.of] if task.spec.of else [])} for task in tasks}
+    others = store.tasks(project, ids=set().union(*needs.values()), brief=True) if any(needs.values()) else []
+    waiting = {other.id for other in others if other.branch and other.status is not Status.COMPLETED}
+    return [task for task in tasks if not needs[task.id] & waiting]
 
 
 def _of_project(
@@ -77,7 +84,7 @@ def _conflicting_paths(project: Project, task: Task, target: str) -> list[str] |
     from burnish.git.target_merge import merge_target
 
     try:
-        return list(merge_target(project, str(task.commit), str(task.base), target).paths)
+        return list(merge_target(project, str(task.commit), str(task.base), target).paths)[:MAX_PATHS]
     except BurnishError:
         return None
 

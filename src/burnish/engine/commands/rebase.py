@@ -18,6 +18,9 @@ from burnish.errors import Refused
 # The statuses in which the branch has work that is at rest.
 AT_REST = (Status.VERIFIED, Status.WAITING_APPROVAL, Status.CODE_REVIEW, Status.BLOCKED)
 
+# Paths with a conflict that an event lists.
+MAX_PATHS = 200
+
 
 def check_rebase(history: History) -> None:
     """Refuse unless the branch has work of this cycle that nothing else is to be done with first."""
@@ -53,7 +56,7 @@ def rebase(
         blockers=tuple(history.open_finding_ids()),
         commit=head,
         target_commit=merge.target,
-        conflicts=merge.paths,
+        conflicts=merge.paths[:MAX_PATHS],
         step="" if is_automatic else REVIEW_TOO,
     )
     events = gate_closed(history, GateChoice.FIX)

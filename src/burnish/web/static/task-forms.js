@@ -73,7 +73,8 @@ function groundsOf(form) {
 async function submit(event) {
   const form = event.target;
   const box = form.closest("dialog");
-  if (!form.matches("[data-gate]") && !box) return;
+  // a question (`sure`) is a dialog without an id, and closes by itself
+  if (!form.matches("[data-gate]") && !(box && box.id in REQUESTS)) return;
   event.preventDefault();
   const message = form.querySelector(".error");
   if (message) message.hidden = true;
