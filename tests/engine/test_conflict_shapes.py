@@ -352,3 +352,44 @@ def test_a_file_without_the_change_of_the_target_is_reported_and_needs_a_judge(t
         lab.burnish("waive", "2", "F1", "--reason", "it replaces that line")
         lab.burnish("run", "2")
         assert lab.task("2")["status"] == "verified"
+
+
+@pytest.mark.slow
+def test_the_author_compares_with_the_commit_that_is_merged(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    two_tasks(lab)
+    looks = (
+        "import subprocess\nprint(subprocess.run(['git', 'rev-parse', 'main'], capture_output=True, text=True).stdout)"
+    )
+    lab.agent("robot", f"{SAME_LINE}\n{looks}")
+    main = lab.repo.git("rev-parse", "main")
+    lab.burnish("rebase", "2")
+    assert main in lab.burnish("log", "2", "--phase", "improve", "--raw").out
+
+
+@pytest.mark.slow
+def test_a_paused_task_is_not_rebased(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    two_tasks(lab)
+    lab.burnish("comment", "2", "Use another word")
+    lab.burnish("pause", "2")
+    before = lab.events(task=2)
+    assert "Task 2 is paused." in lab.burnish("rebase", "2", code=4).err
+    assert lab.events(task=2) == before
+
+
+@pytest.mark.long
+def test_a_dropped_change_is_not_an_old_matter_if_the_checks_sent_the_merge_back_first(tmp_path: Path) -> None:
+    """The file is as it was in the last review, so that a warning about it would be kept as info."""
+    flaw = "{**flaw, 'severity': 'warning', 'title': 'dropped', 'file': 'work.txt', 'line': 2}"
+    judge = f"print(verdict('approved', 'x', [{flaw}] if cycle > 1 else [], inspected=['work.txt', 'ok.txt']))"
+    lab = lab_of(tmp_path, judge=judge, extra="checks: {test: 'test ! -f broken.txt', lint: null}\n")
+    two_tasks(lab)
+    breaks = "pathlib.Path('broken.txt').write_text('x\\n') if cycle == 2 else pathlib.Path('broken.txt').unlink(True)"
+    own_side = "pathlib.Path('work.txt').write_text('one\\ntask 2\\nthree\\n')"
+    lab.agent("robot", f"{own_side}\n{breaks}")
+    lab.burnish("rebase", "2", code=None)
+    phases = [(call["phase"], call["cycle"]) for call in lab.calls() if call["task"] == "2" and call["cycle"] > 1]
+    assert phases[:3] == [("improve", 2), ("improve", 3), ("review", 3)]
+    severities = {finding["title"]: finding["severity"] for finding in lab.show("2")["findings"]}
+    assert severities["dropped"] == "warning"

@@ -12,7 +12,7 @@ from burnish.core.cost import joint_source
 from burnish.core.decision import effective_verdict
 from burnish.core.event import Event
 from burnish.core.finding import Remark, Severity
-from burnish.core.flow import ReviewStep, target_to_merge
+from burnish.core.flow import ReviewStep, last_target_merge
 from burnish.core.history import History
 from burnish.core.journal import RecordedRemark, ReviewerRecord, ReviewResult
 from burnish.core.journal_events import GuardBreach, PhaseStarted, ReviewCompleted, ReviewStarted, new_event
@@ -176,8 +176,14 @@ def _new_to_them(history: History, step: ReviewStep, policy: Policy) -> bool:
     spec_hash = asked_for(history.task.spec)
     by_others = any(not policy.judges_as(review.criteria_hash or "") for review in reviews)
     for_another_spec = any(review.spec_hash not in (None, spec_hash) for review in reviews)
-    is_merged = target_to_merge(history, step.cycle) is not None
-    return by_others or for_another_spec or is_merged or bool(work and work.result.by_hand)
+    is_first = _is_first_after_merge(history, step)
+    return by_others or for_another_spec or is_first or bool(work and work.result.by_hand)
+
+
+def _is_first_after_merge(history: History, step: ReviewStep) -> bool:
+    """Whether no review has looked at the change since the target was merged: checks may have sent it back before."""
+    merge_cycle = last_target_merge(history, step.cycle)
+    return merge_cycle > 0 and not any(history.finished(n, step.phase) for n in range(merge_cycle, step.cycle))
 
 
 def _review_session(

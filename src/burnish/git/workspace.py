@@ -251,8 +251,13 @@ class GitWorkspace:
         return merge_target(self.project, head or str(self.tip()), base, target)
 
     def lay_merge(self, merge: TargetMerge) -> None:
-        """Write the files of the merge, with conflict markers, as uncommitted changes."""
+        """Write the files of the merge, with conflict markers, as uncommitted changes.
+
+        The target in the agent's `.git` is the commit that is merged, so that it compares with that.
+        """
+        self._save_state(base=merge.target)
         self.restore_files(merged_files(self.project, merge, self.plain(str(self.tip()))))
+        self._write_gitdir()
 
     def commit_merge(
         self, merge: TargetMerge, message: str, trailers: Mapping[str, str], *, author: Author, expect: str

@@ -9,6 +9,7 @@ from burnish.core.commit import TargetMerge
 from burnish.core.gate import Actor
 from burnish.core.task import Task
 from burnish.engine.commands import rebase as orders
+from burnish.engine.commands.lifecycle import refuse_paused
 from burnish.engine.loop import run_task
 from burnish.engine.ports import Progress
 from burnish.engine.shared_branch import refuse_if_branch_held
@@ -56,6 +57,7 @@ def order_rebase(app: App, task_id: int, *, via: str = "cli") -> RebaseOrder:
     sandbox_policy_of(app).require()
     task = settle_task(app, task_id)
     history = app.event_log.history(task.id)
+    refuse_paused(task)
     orders.check_rebase(history)
     refuse_if_branch_held(app.event_log, task)
     target = target_of(app, task, None)
