@@ -195,3 +195,30 @@ def test_a_conflict_is_looked_for_once_for_the_same_commits(tmp_path: Path, monk
     cache.write_text("[1")
     monkeypatch.undo()
     assert "conflicts with main" in lab.burnish("inbox").out, "a damaged cache is made again"
+
+
+@pytest.mark.long
+def test_all_approved_tasks_are_merged_one_after_another(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    for title in ("First", "Second", "Third"):
+        lab.add(title)
+    lab.burnish("run", "--all")
+    report = lab.burnish("merge", "--all-verified", "--resolve", "--json").json
+    assert [one["id"] for one in report["merged"]] == ["1", "2", "3"] and report["left"] == []
+    assert lab.repo.git("show", "main:work.txt").split("\n") == ["one", "task 3", "task 2", "task 1", "three"]
+    # one review of each change, one of each resolution
+    assert max(lab.paid().values()) == 1 and len(lab.paid()) == 3 * 2 + 2 * 2
+
+
+@pytest.mark.long
+def test_a_merge_that_is_killed_while_it_resolves_is_continued_by_run_and_merge(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    two_tasks(lab)
+    lab.env["BURNISH_FAILPOINT"] = "work-committed"
+    lab.apart("merge", "2", "--resolve", code=None)
+    del lab.env["BURNISH_FAILPOINT"]
+    assert "only a verified task can be merged" in lab.burnish("merge", "2", "--resolve", code=4).err
+    lab.burnish("run", "2")
+    lab.burnish("merge", "2")
+    assert lab.repo.git("show", "main:work.txt") == "one\ntask 2\ntask 1\nthree"
+    assert max(lab.paid().values()) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,3 +58,31 @@ def test_a_conflict_is_resolved_by_clicking(tmp_path: Path) -> None:
         page.locator("dialog[open] .primary").click()
         page.wait_for_selector('#part-head[data-status="verified"]:has-text("ready to be merged")', timeout=30_000)
     assert lab.task("2")["cycle"] == 2
+
+
+# a name that is not UTF-8, with a sequence that colours a terminal and markup
+ODD = b"w\xff\x1b[31m\n<b>.txt"
+WRITES_ODD = f"open({ODD!r}, 'w').write('task ' + task + chr(10))"
+
+
+@pytest.mark.slow
+def test_an_odd_name_of_a_file_is_shown_as_text_everywhere(tmp_path: Path, hermetic: object) -> None:
+    lab = lab_of(tmp_path / "lab", WRITES_ODD, "print(verdict('approved', inspected=[]))")
+    (Path(os.fsdecode(os.fsencode(lab.repo.path) + b"/" + ODD))).write_text("one\n")
+    lab.repo.commit({})
+    lab.add("Change it")
+    lab.burnish("run", "1")
+    (Path(os.fsdecode(os.fsencode(lab.repo.path) + b"/" + ODD))).write_text("main\n")
+    lab.repo.commit({})
+    for command in (["status"], ["inbox"], ["show", "1"], ["list"]):
+        out = lab.burnish(*command).out
+        assert "conflicts with main in w" in out and "\x1b[31m" not in out
+    assert lab.burnish("inbox", "--json").json["inbox"][0]["conflicts"] == [ODD.decode(errors="replace")]
+    with at_hand(lab) as server:
+        assert server.of_project("GET", "/inbox").json()["inbox"][0]["kind"] == "conflict"
+        for path in ("/inbox", f"/p/{server.project}/t/1"):
+            text = page(server, path)
+            assert "conflicts with main in w" in text and "<b>.txt" not in text
+    lab.agent("robot", f"open({ODD!r}, 'w').write('both' + chr(10))")
+    lab.burnish("rebase", "1")
+    assert lab.repo.git("show", "-s", "--format=%s", lab.task()["branch"]) == "Merge main into burnish/1-change-it"

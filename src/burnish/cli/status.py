@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -149,7 +150,10 @@ def _with_conflicts(reader: Reader, view: StatusView) -> StatusView:
     from burnish.runtime.target_conflicts import find_conflicts
     from burnish.views.status import with_conflicts
 
-    return with_conflicts(view, find_conflicts(reader.home, reader.store, [reader.project], is_here=True))
+    view = with_conflicts(view, find_conflicts(reader.home, reader.store, [reader.project], is_here=True))
+    # names of files are text of the repository
+    lines = (replace(line, conflict=one_line(line.conflict)) if line.conflict else line for line in view.lines)
+    return replace(view, lines=tuple(lines))
 
 
 def _say_board(view: StatusView) -> None:
