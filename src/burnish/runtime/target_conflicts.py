@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.core.commit import TargetConflict
-from burnish.core.status import Status
+from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task
-from burnish.errors import BurnishError
+from burnish.errors import BurnishError, PhaseFailed
 from burnish.runtime.lost_branches import repository_of
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
@@ -85,6 +85,9 @@ def _conflicting_paths(project: Project, task: Task, target: str) -> list[str] |
 
     try:
         return list(merge_target(project, str(task.commit), str(task.base), target).paths)[:MAX_PATHS]
+    except PhaseFailed as error:
+        # what cannot be merged (an object is missing) is not tried again by every command
+        return None if error.code == ErrorCode.DISK_FULL else []
     except BurnishError:
         return None
 
