@@ -10,6 +10,7 @@ import pytest
 
 from testing.at_hand import AtHand, at_hand
 from testing.lab import AUTHOR, Lab
+from testing.program import PROGRAM, put_on_path
 
 # works until it is let go
 SLOW = f"""
@@ -129,3 +130,28 @@ def test_auto_takes_up_what_is_added_and_switched_off_lets_running_tasks_end(ser
 def test_auto_refuses_what_it_does_not_understand(server: AtHand, body: dict[str, object]) -> None:
     assert server.of_project("POST", "/auto", body).status_code in (400, 422)
     assert server.of_project("GET", "/auto").json()["on"] is False
+
+
+# says what it does as Claude Code does, and works until it is let go
+TALKER = """
+import json, os, pathlib, time
+words = {"type": "text", "text": "Reading <b>app.py</b> first"}
+print(json.dumps({"type": "assistant", "message": {"id": "m1", "content": [words]}}), flush=True)
+while not (pathlib.Path(os.path.dirname(os.environ["HOME"])) / "go").exists():
+    time.sleep(0.05)
+"""
+
+
+def test_the_card_and_the_story_show_what_the_agent_does_while_it_works(tmp_path: Path, hermetic: object) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    put_on_path(lab, "agent: claude\nreview: {agents: [claude]}", TALKER + PROGRAM)
+    lab.add("Add division")
+    with at_hand(lab) as server:
+        server.of_project("POST", "/tasks/1/run")
+        lab.until(lambda: "Reading &lt;b&gt;app.py&lt;/b&gt; first" in card(server, 1))
+        _, headers = server.browser()
+        page = server.client.get(f"/p/{server.project}/t/1", headers=headers).text
+        assert '<ul class="steps' in page and "Reading &lt;b&gt;app.py&lt;/b&gt; first</li>" in page
+        (lab.root / "go").touch()
+        over(server)
+        assert 'class="step ' not in card(server, 1)

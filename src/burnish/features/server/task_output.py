@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.adapters.redaction import secrets_from_environment
+from burnish.agents.transcript import read_rows
 from burnish.core.task import Task
 from burnish.errors import NotFound
 from burnish.features.tasks.logs import (
@@ -81,6 +82,19 @@ def piece(one: Output, offset: int) -> Chunk:
 
 def transcript(home: Path, task: Task, since: int) -> list[TranscriptRow]:
     return transcript_rows(folder_of(home, task), since)
+
+
+def last_steps(home: Path, task: Task, most: int) -> list[str]:
+    """What the agent that works on the task did last, one line each; empty before it has done anything."""
+    transcripts = [file for file in find_logs(folder_of(home, task)) if file.is_transcript]
+    if not transcripts or (transcripts[-1].run, transcripts[-1].cycle, transcripts[-1].phase) != (
+        task.run,
+        task.cycle,
+        task.phase,
+    ):
+        return []
+    rows, _ = read_rows(transcripts[-1].path)
+    return [line for row in rows[-most:] if (line := row.line())]
 
 
 def list_artifacts(home: Path, task: Task) -> list[ArtifactFile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -11,7 +12,8 @@ from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput, BurnishError
 from burnish.features.server.registry import ProjectRegistry
-from burnish.views.board import board, cards_of, head_of, near
+from burnish.features.server.task_output import last_steps
+from burnish.views.board import TaskCard, board, cards_of, head_of, near
 from burnish.views.board_moves import ACTS, refuse_move
 from burnish.views.filters import mentioning, unmet_among
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
@@ -38,6 +40,7 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
         view=view,
         since=since,
         acts=_ACTS,
+        steps=_steps(registry, project.key, [card for column in view.columns for card in column.cards]),
         **_runs(registry, project.key),
     )
 
@@ -49,10 +52,12 @@ def cards(registry: RegistryDep, project: ProjectDep, ids: Ids = "", around: boo
     tasks, holders = registry.store.tasks(project.key, brief=True), registry.holders()
     waiting = registry.waiting([project])
     shown_ids = near(tasks, numbers) if around else numbers
+    cards = cards_of(tasks, holders, sorted(shown_ids), waiting)
     return fragment(
         "board_cards.html.j2",
         head=head_of(tasks, holders, waiting),
-        cards=cards_of(tasks, holders, sorted(shown_ids), waiting),
+        cards=cards,
+        steps=_steps(registry, project.key, cards),
         project=project,
         **_runs(registry, project.key),
         notices=[notice for notice in registry.notices() if notice.project in (project.key, "")][-5:],
@@ -103,6 +108,12 @@ def _runs(registry: ProjectRegistry, key: str) -> dict[str, Any]:
         "auto": registry.runs.auto(key) is not None,
         "limits": [(limit.words(datetime.now(UTC).astimezone()), limit.message) for limit in registry.limits()],
     }
+
+
+def _steps(registry: ProjectRegistry, key: str, cards: Sequence[TaskCard]) -> dict[int, str]:
+    """What the agents of running tasks did last."""
+    running = [registry.store.task(key, card.id) for card in cards if card.doing]
+    return {task.id: steps[0] for task in running if (steps := last_steps(registry.home, task, 1))}
 
 
 def _agents(registry: ProjectRegistry, key: str) -> list[str]:

@@ -20,7 +20,15 @@ from burnish.core.task import Task, TaskType
 from burnish.errors import BurnishError, NotFound
 from burnish.features.decide.decisions import decision_view
 from burnish.features.server.registry import ProjectRegistry
-from burnish.features.server.task_output import Output, list_artifacts, output, outputs, piece, read_artifact_text
+from burnish.features.server.task_output import (
+    Output,
+    last_steps,
+    list_artifacts,
+    output,
+    outputs,
+    piece,
+    read_artifact_text,
+)
 from burnish.features.tasks.inspect import artifact as artifact_bytes
 from burnish.features.tasks.inspect import base_tree
 from burnish.runtime.app import App
@@ -195,7 +203,11 @@ def _plan(context: PageContext) -> Read | None:
 
 
 def _story(context: PageContext) -> dict[str, Any]:
-    return {"story": story(context.registry.store, context.project.key, context.task.id, running=context.head.running)}
+    registry, task = context.registry, context.task
+    return {
+        "story": story(registry.store, context.project.key, task.id, running=context.head.running),
+        "steps": last_steps(registry.home, task, 6) if context.head.running else [],
+    }
 
 
 def _findings(context: PageContext) -> dict[str, Any]:

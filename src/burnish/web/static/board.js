@@ -180,5 +180,5 @@ listen(
   },
   runningAgain,
 );
-// there is no event when a runner is killed
-setInterval(runningAgain, 10000);
+// there is no event when a runner is killed, or when an agent does the next thing
+setInterval(runningAgain, 5000);

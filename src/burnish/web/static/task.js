@@ -147,6 +147,10 @@ listen(project, Number(since), (event) => {
   for (const name of ALWAYS) refresh(name);
   for (const [kind, names] of ALSO) if (kind.test(event.type)) names.forEach((name) => refresh(name));
 }, refreshAll);
+// no event tells what an agent does meanwhile
+setInterval(() => {
+  if (document.querySelector("#part-story .dot.pulse") && !document.hidden) refresh("story");
+}, 3000);
 
 startForms();
 startChanges();
