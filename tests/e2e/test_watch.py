@@ -6,13 +6,18 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from burnish.adapters.agents import StopTokens
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Spec, Task
 from burnish.engine.pool import RETRY_AFTER, Watch
 from burnish.errors import BadInput
+from burnish.features.run.run import _StopRequests
+from burnish.runtime.app import App
 from burnish.runtime.requests import next_time
 from burnish.store.store import Store
 from testing.attack_counts import CountAttacks
@@ -210,3 +215,15 @@ def test_a_transient_failure_is_tried_again_three_times_with_longer_pauses() -> 
     assert watch.take_due() == []
     watch.ended(failed(ErrorCode.SETUP_FAILED), "")
     assert not watch.due
+
+
+def test_a_request_to_stop_a_task_counts_before_the_next_task_is_claimed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "stop").mkdir(parents=True)
+    stops = StopTokens()
+    requests = _StopRequests(cast(App, SimpleNamespace(home=home)), stops, "me")
+    assert requests.stopped_ids() == frozenset()
+    for name in ("task-me-3", "task-other-4"):
+        (home / "stop" / name).touch()
+    assert requests.stopped_ids() == {3} and stops.of(3).requested and not stops.of(4).requested
+    assert [path.name for path in (home / "stop").iterdir()] == ["task-other-4"]

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -104,7 +104,13 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     request = _at_gate(app, request, deps, stops)
     # without ids and without --all: the next ready task, one
     most = None if request.everything or request.ids or request.watch else 1
-    pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.is_closed, out=stops.stopped)
+    pool = Pool(
+        deps,
+        list(request.ids) or None,
+        most=most,
+        stopping=lambda: stops.is_closed,
+        out=_StopRequests(app, stops, deps.runner).stopped_ids,
+    )
     if request.watch:
         is_trusted = _StandingTrust(app, deps.progress.note).holds
         pool.watch = Watch(partial(_retry, app, deps), is_trusted, readmit=stops.forget)
@@ -258,6 +264,23 @@ def _retry(app: App, deps: Deps, task: Task) -> None:
         deps.progress.note(f"Trying task {task.id} again after {task.error}.")
 
 
+@dataclass(frozen=True, slots=True)
+class _StopRequests:
+    """What other terminals asked this run to stop, as it is known at the moment of the question."""
+
+    app: App
+    stops: StopTokens
+    runner: str
+    # from taking a request until it counts
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def stopped_ids(self) -> frozenset[int]:
+        with self._lock:
+            for task_id in take_task_requests(self.app.home, self.runner):
+                self.stops.of(task_id).request()
+        return self.stops.stopped()
+
+
 @contextmanager
 def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runner: str) -> Iterator[list[str]]:
     """Stop what another process cancels or stops, within a second, and everything at the time `until`.
@@ -275,8 +298,8 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
                 if not stops.asked:
                     requests.append("until" if is_late else "stop")
                 stops.request()
-            for task_id in take_task_requests(app.home, runner):
-                stops.of(task_id).request()
+            # takes requests, which end running tasks
+            pool.out()
             # a paused task that waits for a usage limit is in no phase that has to end
             idle_ids = set(pool.deps.worker_slots.waiting)
             try:

@@ -34,8 +34,9 @@ def stop(app: App, task_id: int | None = None) -> StopReport:
         task = app.store.task(app.key, task_id)
         if not task.runner or app.event_log.is_dead(task.runner):
             raise NotFound(f"Task {task_id} is not being run.", hint="`burnish status` shows what runs.")
-        # to all runs: another one would continue the task at once
-        for runner in dict.fromkeys([task.runner, *(str(card["id"]) for card in _live_runs(app))]):
+        # to all runs, since another one would continue the task at once; to the one that has it last, since it lets go
+        others = {str(card["id"]) for card in _live_runs(app)} - {task.runner}
+        for runner in [*sorted(others), task.runner]:
             _write(_task_request(app.home, runner, task_id))
         return StopReport(task=task)
     alive = _live_runs(app)
