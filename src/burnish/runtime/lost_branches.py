@@ -133,7 +133,10 @@ def settle_lost(app: App, damaged_refs: Sequence[str], known_tips: Mapping[str, 
 
     rows = app.store.task_branches(app.key, OPEN)
     tips = read_refs(app.repo, list(dict.fromkeys(f"refs/heads/{row.branch}" for row in rows)), known_tips)
-    found = find_damage(app.repo, list(tips), tips) if tips else {}
+    # a server has read those of approved tasks before, unless they have moved since
+    readable_tips = app.known_refs.readable_tips if app.known_refs else {}
+    unread_tips = {ref: sha for ref, sha in tips.items() if sha is None or readable_tips.get(ref) != sha}
+    found = find_damage(app.repo, list(unread_tips), unread_tips) if unread_tips else {}
     lost_refs = {*found, *damaged_refs}
     # Only these few are read as tasks.
     task_ids = [row.id for row in rows if f"refs/heads/{row.branch}" in lost_refs or row.reason == Reason.BRANCH_GONE]
@@ -146,8 +149,8 @@ def settle_lost(app: App, damaged_refs: Sequence[str], known_tips: Mapping[str, 
         except BurnishError as error:
             note = f"{error.what} {error.hint}".rstrip()
         notes += [f"Task {task.id}: {note}"] if note else []
-    readable_tips = {ref.removeprefix("refs/heads/"): sha for ref, sha in tips.items() if sha and ref not in lost_refs}
-    return SettledBranches(notes, readable_tips, any(one.damage is Damage.UNREADABLE for one in found.values()))
+    sound_tips = {ref.removeprefix("refs/heads/"): sha for ref, sha in tips.items() if sha and ref not in lost_refs}
+    return SettledBranches(notes, sound_tips, any(one.damage is Damage.UNREADABLE for one in found.values()))
 
 
 def _settle(app: App, task: Task, *, is_lost: bool) -> str | None:
