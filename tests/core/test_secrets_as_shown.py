@@ -65,6 +65,14 @@ def test_generated_sequences_in_json_do_not_hide_a_secret(
 
 
 @pytest.mark.parametrize("cut", CUTS)
+def test_json_inside_of_json_does_not_hide_a_secret(cut: str) -> None:
+    text = json.dumps({"summary": f"ok {VALUE[:5]}{CUTS[cut]}{VALUE[5:]}"})
+    for line in (json.dumps({"result": f"text\n{text}"}), json.dumps({"result": f"\x1b[1m{text}\x1b[0m"})):
+        redacted = SECRETS.redact(line)
+        assert VALUE[5:] not in redacted and "[secret: " in redacted, redacted
+
+
+@pytest.mark.parametrize("cut", CUTS)
 def test_lines_of_a_private_key_are_not_shown_one_by_one(cut: str) -> None:
     lines = [f"{line[:9]}{CUTS[cut]}{line[9:]}" for line in KEY.splitlines()]
     keep = LineFilter(Secrets())

@@ -181,9 +181,23 @@ def _as_cleaned(text: str) -> PlainText | None:
 
 def _as_cleaned_when_read(text: str) -> PlainText | None:
     """As `clean_text` shows what this JSON stands for."""
+    return _cleaned(_json_read(text))
+
+
+def _as_cleaned_when_read_twice(text: str) -> PlainText | None:
+    """The same for JSON inside of JSON, as in the answer of an agent that prints events."""
+    first = _json_read(text)
+    second = _json_read(first.text) if first else None
+    return _cleaned(_composed(first, second)) if first and second else None
+
+
+def _json_read(text: str) -> PlainText | None:
     if "\\" not in text or not (_BEGINS_WRITTEN.search(text) or _BEGINS_SEQUENCE.search(text)):
         return None
-    read_text = _replaced(text, _JSON_ESCAPE, _json_character)
+    return _replaced(text, _JSON_ESCAPE, _json_character)
+
+
+def _cleaned(read_text: PlainText | None) -> PlainText | None:
     shown = _without(read_text.text, _UNSEEN) if read_text else None
     return _composed(read_text, shown) if read_text and shown else None
 
@@ -211,4 +225,5 @@ READINGS: tuple[Callable[[str], PlainText | None], ...] = (
     _without_controls,
     _as_cleaned,
     _as_cleaned_when_read,
+    _as_cleaned_when_read_twice,
 )
