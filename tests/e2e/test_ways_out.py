@@ -101,6 +101,19 @@ def full_disk(lab: Lab) -> Iterator[None]:
 
 
 @contextmanager
+def moved_target(lab: Lab) -> Iterator[None]:
+    """After the first run, the target gets another line in the same place."""
+    if lab.task()["branch"] and "pow" not in (lab.repo.path / "app.py").read_text():
+        text = (lab.repo.path / "app.py").read_text()
+        lab.repo.commit({"app.py": f"{text}def pow(a, b):\n    return a ** b\n"})
+    yield
+
+
+# keeps the lines of both sides
+RESOLVES = "app.write_text(''.join(f'{line}\\n' for line in app.read_text().splitlines() if line[:1] not in '<=>'))"
+
+
+@contextmanager
 def deleted_branch(lab: Lab) -> Iterator[None]:
     yield
     lab.repo.git("update-ref", "-d", "refs/heads/burnish/1-add-division")
@@ -223,6 +236,13 @@ STATES = {
         author=WAITS_FOR_LOCK + AUTHOR,
         trouble=locked_database,
         repair=lambda lab: None,
+    ),
+    "conflict": State(
+        "blocked",
+        Reason.CONFLICT,
+        then=(("run", "1"), ("rebase", "1")),
+        trouble=moved_target,
+        repair=lambda lab: lab.agent("robot", RESOLVES),
     ),
 }
 # a task that is completed needs nothing more
