@@ -55,7 +55,7 @@ def test_a_task_that_waits_for_another_cannot_be_started_and_says_for_which() ->
 def test_nothing_that_needs_rest_is_offered_while_somebody_works_on_it() -> None:
     one = task(Status.CODE_REVIEW, base="b" * 40)
     assert moves(one, unmet=(), standing="here") == {Status.CANCELLED: "cancel"}
-    assert others(one, standing="here") == ("stop", "pause")
+    assert others(one, standing="here") == ("stop", "pause", "comment")
     assert set(moves(one, unmet=(), standing="")) == {Status.IN_PROGRESS, Status.VERIFIED, Status.CANCELLED}
 
 

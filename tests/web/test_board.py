@@ -73,7 +73,8 @@ def page(window: Page, place: Place) -> Page:
 
 
 def column_of(page: Page, number: int | str) -> str:
-    return str(page.eval_on_selector(f"#t{number}", "card => card.closest('.column').dataset.status"))
+    # in one step: the page may replace the card between finding it and looking at it
+    return str(page.evaluate(f"document.getElementById('t{number}').closest('.column').dataset.status"))
 
 
 def drag(page: Page, number: int, to: str) -> None:

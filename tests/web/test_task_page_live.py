@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -237,3 +238,19 @@ def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: 
             for tab in ("story", "changes", "findings", "checks", "log", "artifacts"):
                 page.locator(f"#tab-{tab}").click()
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, tab)
+
+
+@pytest.mark.slow
+def test_a_comment_on_the_page_opens_an_approved_task_again(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    lab.add("Add division")
+    lab.burnish("run", "1")
+    with serving(lab) as served, logged_in(opened, served) as page:
+        goto(page, served, 1)
+        page.locator(".next summary").click()
+        page.get_by_role("button", name="Comment", exact=True).click()
+        page.locator("dialog[open] textarea").fill("Name it <b>divide</b>.")
+        page.locator("dialog[open]").get_by_role("button", name="Comment").click()
+        page.wait_for_selector('#part-head:not([data-status="verified"])')
+        (finding,) = [f for f in lab.show(1)["findings"] if f["state"] == "open"]
+        assert "Name it <b>divide</b>." in finding["title"] + finding["description"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burnish.core.status import MOVES, Reason, Status, check_move
-from burnish.core.task import Task
+from burnish.core.task import Task, TaskType
 from burnish.errors import Refused
 
 
@@ -19,7 +19,7 @@ class Act:
     method: str = "POST"
     path: str = ""
     body: Mapping[str, Any] = field(default_factory=dict)
-    # what is asked before: nothing, `sure`, `note`, `merge`; or `page#part`, which is where it is done
+    # what is asked before: nothing, `sure`, `note`, `text`, `merge`; or `page#part`, which is where it is done
     ask: str = ""
     words: str = ""
 
@@ -41,6 +41,12 @@ ACTS: Mapping[str, Act] = {
     "unpause": Act("Unpause", path="/unpause", words="Runs may take it up again."),
     "improve": Act(
         "Improve", path="/improve", body={"review": True}, ask="note", words="Runs one more cycle with your note."
+    ),
+    "comment": Act(
+        "Comment",
+        path="/comments",
+        ask="text",
+        words="A finding that the agent settles next. An approval becomes void.",
     ),
     "ask": Act("Review", path="/review", words="Runs checks and review on the branch."),
     "review": Act("Review again", path="/review", words="Runs checks and review again on the branch."),
@@ -88,6 +94,7 @@ _NEEDS_WORK = ("review", "override", "improve")
 _NEEDS_REST = ("ask", "review", "override", "improve", "run", "goon", "merge")
 # actions that start a run
 _STARTS_RUN = ("ask", "review", "improve", "run", "goon", "retry")
+_COMMENTED = frozenset({*_S} - {_S.BACKLOG, _S.COMPLETED, _S.CANCELLED})
 # who holds a task while it is worked on
 RUNNING = ("here", "elsewhere")
 # not run, and not to be started by hand
@@ -114,6 +121,8 @@ def others(task: Task, *, standing: str) -> tuple[str, ...]:
         found.append("review" if task.waits_for == "improve" else "ask")
     elif standing == "interrupted" or (task.status is Status.CODE_REVIEW and not running):
         found.append("goon")
+    if task.base and task.status in _COMMENTED and task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
+        found.append("comment")
     if not running and task.base and task.status in (Status.BLOCKED, Status.FAILED, Status.VERIFIED):
         found.append("restart")
     if not running:

@@ -52,8 +52,8 @@ _BLOCKED: Mapping[Reason, str] = {
 }
 # the acts in the order of the buttons; the first that is possible is the one that stands out
 _ORDER = (
-    "run", "ask", "goon", "rebase", "merge", "improve", "retry", "review", "override", "stop", "unqueue", "back",
-    "restart", "cancel",
+    "unpause", "run", "ask", "goon", "rebase", "merge", "improve", "retry", "review", "override", "stop", "pause",
+    "unqueue", "comment", "back", "restart", "cancel",
 )  # fmt: skip
 _STANDS_OUT: Mapping[Reason, str] = {
     Reason.BUDGET: "retry",
@@ -153,7 +153,10 @@ def _buttons(
     preference = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
     editing = needs_description(task.reason, task.note)
     first = preference if preference in names else next(iter(names), "")
-    harmless = first not in ("cancel", "stop", "unqueue", "back", "restart") or task.status is Status.CANCELLED
+    harmless = (
+        first not in ("cancel", "stop", "pause", "unqueue", "comment", "back", "restart")
+        or task.status is Status.CANCELLED
+    )
     order = sorted(names, key=lambda name: name != first)
     return tuple(
         Button(name, ACTS[name], first=name == first and harmless and not editing, danger=name == "cancel")
@@ -167,6 +170,8 @@ def what_next(task: Task, standing: str = "", unmet: Sequence[int] = (), conflic
         return _running(task, standing)
     if standing == "queued":
         return "It is queued: this server starts it when a slot is free."
+    if standing == "paused":
+        return "It is paused: no run takes it up until you unpause it."
     match task.status:
         case Status.BACKLOG:
             if unmet:

@@ -109,6 +109,9 @@ async function perform(card, which) {
 
 const body = (act, more) => (act.method === "DELETE" ? undefined : { ...act.body, ...more });
 
+// the text that each question asks for, by its name in the request
+const NOTES = { note: "What should change? (optional)", text: "What should the agent settle?" };
+
 async function confirmed(act, id, title, card) {
   if (act.ask === "merge") return howToMerge(id, title, card);
   if (!act.ask) return {};
@@ -116,10 +119,10 @@ async function confirmed(act, id, title, card) {
   const words = await sure(`${act.label} task ${id}?`, `${title}. ${act.words}`, {
     yes: act.label,
     danger,
-    note: act.ask === "note" ? "What should change? (optional)" : null,
+    note: NOTES[act.ask] ?? null,
   });
   if (words === null) return null;
-  return act.ask === "note" ? { note: words } : {};
+  return act.ask in NOTES ? { [act.ask]: words } : {};
 }
 
 function howToMerge(id, title, card) {

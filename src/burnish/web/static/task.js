@@ -111,14 +111,17 @@ document.addEventListener("click", async (event) => {
   if (event.target.closest("[data-reload]")) location.reload();
   if (!button) return;
   const { act, ask, words, method, body } = button.dataset;
-  if (ask && ask !== "sure") {
+  if (ask && ask !== "sure" && ask !== "text") {
     const dialog = ask.replace("page#", "").replace("note", "improve");
     return document.dispatchEvent(new CustomEvent("ask", { detail: dialog }));
   }
   const label = button.textContent.trim();
-  if (ask === "sure" && (await sure(`${label}?`, words, { yes: label, danger: act === "cancel" })) === null) return;
+  const note = ask === "text" ? "What should the agent settle?" : null;
+  const answer = ask ? await sure(`${label}?`, words, { yes: label, danger: act === "cancel", note }) : "";
+  if (answer === null) return;
   button.disabled = true;
-  const succeeded = await attempt(() => api(method, path + button.dataset.path, JSON.parse(body)));
+  const fields = { ...JSON.parse(body), ...(note === null ? {} : { text: answer }) };
+  const succeeded = await attempt(() => api(method, path + button.dataset.path, fields));
   button.disabled = false;
   if (succeeded) for (const name of ["head", "gate", "story"]) refresh(name);
 });
