@@ -33,7 +33,7 @@ print(json.dumps(result))
 """
 
 
-# The same, but it writes half of the work and then spends a quarter of a dollar, and 10,000 tokens, ten times a second.
+# The same, but it writes half of the work and then spends a quarter of a dollar, and 10,000 tokens, three times a second.
 # Only in the phase that is named; it says what it spends as Claude Code does, message by message.
 SPENDER = """
 import json, os, pathlib, time
@@ -44,7 +44,7 @@ if os.environ["BURNISH_PHASE"] == SPENDS_IN:
         said = {"id": f"m{number}", "model": "claude-opus-4-5", "content": [], "usage": {"output_tokens": 10_000}}
         for _ in range(2):
             print(json.dumps({"type": "assistant", "message": said}), flush=True)
-        time.sleep(0.1)
+        time.sleep(0.3)
 """
 
 

@@ -104,10 +104,21 @@ def test_a_run_ends_at_the_time_that_was_set(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     soon = datetime.now(UTC).astimezone() + timedelta(seconds=2)
     assert abs((next_time(f"{soon:%H:%M}") - soon).total_seconds()) < 86400
-    for text in ("7", "25:00", "07:60", "noon"):
+    for text in ("", "7", "25:00", "07:60", "noon"):
         with pytest.raises(BadInput, match="not a time of day"):
             next_time(text)
     assert "Omit TASK" in lab.burnish("run", "1", "--watch", code=2).err
+    # a variable that is not set, in a script
+    assert "not a time of day" in lab.burnish("run", "--watch", "--until", "", code=2).err
+    for amount in ("inf", "1e400", "nan", "-1"):
+        lab.burnish("run", "--watch", "--budget", amount, code=2)
+
+
+def test_a_run_that_stands_without_a_budget_begins_nothing(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division")
+    assert "No further task is started." in lab.burnish("run", "--watch", "--budget", "0", code=1).err
+    assert (status(lab, 1), lab.calls()) == ("backlog", [])
 
 
 def test_a_run_that_ends_at_the_time_of_until_has_the_exit_code_of_its_results(

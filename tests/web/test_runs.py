@@ -126,7 +126,9 @@ def test_auto_takes_up_what_is_added_and_switched_off_lets_running_tasks_end(ser
     assert server.registry.store.task(server.project, int(later)).status.value == "backlog"
 
 
-@pytest.mark.parametrize("body", [{}, {"on": "maybe"}, {"on": True, "jobs": 0}, {"on": True, "until": "25:00"}])
+@pytest.mark.parametrize(
+    "body", [{}, {"on": "maybe"}, {"on": True, "jobs": 0}, {"on": True, "until": "25:00"}, {"on": True, "until": ""}]
+)
 def test_auto_refuses_what_it_does_not_understand(server: AtHand, body: dict[str, object]) -> None:
     assert server.of_project("POST", "/auto", body).status_code in (400, 422)
     assert server.of_project("GET", "/auto").json()["on"] is False

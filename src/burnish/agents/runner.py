@@ -280,12 +280,18 @@ class AgentRunner:
             )
         if record.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")
-        return question.read(folder, record, spending.meter)
+        reply = question.read(folder, record, spending.meter)
+        if transcript and isinstance(reply, AgentReply):
+            transcript.add_answer(reply.text)
+        return reply
 
     def _transcript(
         self, question: AgentCall, folder: Path, spending: Spending, watch: _Watch
     ) -> TranscriptWriter | None:
-        roots = {str(path) for path in (question.request.cwd, question.request.cwd.resolve(), self._checkout)}
+        request = question.request
+        sees_workspace_there = self._sandbox is not None and self._author_view is not None and not request.read_only
+        checkout = {str(self._checkout)} if sees_workspace_there else set[str]()
+        roots = {str(request.cwd), str(request.cwd.resolve()), *checkout}
         return writer_for(
             question.agent,
             folder,

@@ -61,6 +61,11 @@ class TranscriptWriter:
             self.look()
         self._take(self._builder.end())
 
+    def add_answer(self, text: str) -> None:
+        """A program may print nothing but its answer."""
+        if not self._rows:
+            self._take(iter([Row(RowKind.SAID, text)]))
+
     def _new_rows(self) -> Iterator[Row]:
         for line in self._lines.read():
             event = parse_event(line) if line.lstrip().startswith(b"{") else None

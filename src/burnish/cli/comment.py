@@ -62,5 +62,7 @@ def _outlook(before: Task, after: Task, finding_id: str) -> str:
     if after.status in RUNNING and after.runner:
         return f"Task {after.id} is being run. Its next improve phase settles {finding_id}."
     verb = "run" if after.status is Status.IN_PROGRESS else "improve"
-    verb = "retry" if after.status is Status.FAILED else verb
+    has_work = after.commit not in (None, after.base)
+    verb = "retry" if after.status is Status.FAILED or not has_work else verb
+    verb = "unpause" if after.is_paused else verb
     return f"Task {after.id} is {after.status}. Settle {finding_id}: burnish {verb} {after.id}"

@@ -23,7 +23,7 @@ from burnish.cli.output import (
 )
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
-from burnish.core.cost import UNKNOWN_COST, CostSource, dollars
+from burnish.core.cost import MAX_BUDGET, UNKNOWN_COST, CostSource, dollars
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -55,7 +55,8 @@ def run(
     no_review: Annotated[bool, Option("--no-review", help="Skip the review, if settings allow.")] = False,
     tui: Annotated[bool, Option("--tui", hidden=True)] = False,
     budget: Annotated[
-        float | None, Option("--budget", min=0, metavar="USD", help="Stop before more than USD is spent.")
+        float | None,
+        Option("--budget", min=0, max=MAX_BUDGET, metavar="USD", help="Stop before more than USD is spent."),
     ] = None,
     watch: Annotated[
         bool, Option("--watch", help="Keep running: take up tasks that are added, unblocked or answered.")
@@ -89,7 +90,7 @@ def run(
         runtime.refuse_inside_phase()
     request = RunRequest(
         watch=watch,
-        until=next_time(until).timestamp() if until else None,
+        until=next_time(until).timestamp() if until is not None else None,
         ids=numbers,
         everything=everything,
         jobs=jobs,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from burnish.cli.output import clean, say, say_json, tell
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, open_app
+from burnish.core.cost import MAX_BUDGET
 from burnish.errors import BadInput
 
 
@@ -16,7 +17,8 @@ def service(
     do_remove: Annotated[bool, Option("--remove", help="Remove the file; print the command that ends it.")] = False,
     jobs: Annotated[int, Option("-j", "--parallel", min=1, metavar="N", help="Run up to N tasks in parallel.")] = 1,
     budget: Annotated[
-        float | None, Option("--budget", min=0, metavar="USD", help="Stop before more than USD is spent in one run.")
+        float | None,
+        Option("--budget", min=0, max=MAX_BUDGET, metavar="USD", help="Stop before more than USD is spent in one run."),
     ] = None,
     kind: Annotated[
         str | None,

@@ -29,6 +29,8 @@ def joint_source(sources: Iterable[str | None]) -> CostSource | None:
     return CostSource.PARTIAL if distinct_sources & {CostSource.PARTIAL, CostSource.UNKNOWN} else CostSource.MIXED
 
 
+# of a run, in dollars: a larger amount is a mistake
+MAX_BUDGET = 1e9
 UNKNOWN_COST = "cost unknown"
 _SOURCES = {
     CostSource.PROGRAM: "reported by the agent",

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from fastapi import Body as FromBody
 from pydantic import Field
 
+from burnish.core.cost import MAX_BUDGET
 from burnish.errors import BadInput, Refused
 from burnish.features.decide import decisions as people
 from burnish.features.merge.rebase import order_rebase
@@ -23,7 +24,7 @@ from burnish.web.problems import PROBLEMS
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["runs"], responses=PROBLEMS)
 
-Dollars = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Dollars = Annotated[float, Field(ge=0, le=MAX_BUDGET, allow_inf_nan=False)]
 
 
 class RunBody(Body):
@@ -119,7 +120,7 @@ def switch_auto(registry: RegistryDep, app: AppDep, body: AutoBody) -> dict[str,
     Off: no further task starts; running tasks continue to their end.
     """
     if body.on:
-        until = next_time(body.until).timestamp() if body.until else None
+        until = next_time(body.until).timestamp() if body.until is not None else None
         registry.begin(app, RunRequest(watch=True, jobs=body.jobs, until=until, budget=body.budget))
     else:
         registry.runs.end_auto(app.key)
