@@ -9,7 +9,19 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from burnish.cli.output import BY_STATUS, clean, coloured, count, is_plain, mark, one_line, paint, short_title, tell
+from burnish.cli.output import (
+    BY_STATUS,
+    clean,
+    coloured,
+    count,
+    fitted,
+    is_plain,
+    mark,
+    one_line,
+    paint,
+    short_title,
+    tell,
+)
 from burnish.core.agent import Use
 from burnish.core.check import INDISTINGUISHABLE
 from burnish.core.commit import left_out_words
@@ -53,7 +65,7 @@ class PlainProgress:
     def output(self, task_id: int, line: str) -> None:
         if self.verbose:
             with self.lock:
-                self.write(f"{self._whose(task_id)}  │ {clean(line.rstrip())}")
+                self.write(fitted(f"{self._whose(task_id)}  │ {clean(line.rstrip())}", sys.stderr, by=4))
 
     def spent(self, task_id: int, use: Use) -> None:
         """Shown in live lines only."""
