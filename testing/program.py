@@ -33,7 +33,7 @@ print(json.dumps(result))
 """
 
 
-# The same, but it writes half of the work and then spends a quarter of a dollar, and 10,000 tokens, three times a second.
+# The same, but it writes half of the work and then spends a quarter of a dollar and 10,000 tokens, again and again.
 # Only in the phase that is named; it says what it spends as Claude Code does, message by message.
 SPENDER = """
 import json, os, pathlib, time
