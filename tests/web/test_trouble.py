@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
 
+from burnish.adapters.agents import StopTokens
+from burnish.engine.ports import Progress
 from burnish.errors import BurnishError
 from burnish.features.server.registry import ProjectRegistry
+from burnish.runtime.app import App
+from burnish.runtime.ports import deps_for
 from burnish.runtime.requests import RunRequest
 from burnish.store import Store
 from burnish.web.sessions import Sessions
 from burnish.web.socket import ChangeNotifier
+from testing.approved import Silent
 from testing.lab import Lab
 
 
@@ -44,6 +50,36 @@ def test_a_run_that_a_restart_would_forget_is_not_begun(tmp_path: Path, monkeypa
     assert registry.runs.running(key) == 0
     registry.close()  # and there is nothing to wait for
     assert lab.calls() == []
+
+
+def test_a_run_that_a_restart_continues_counts_its_budget_from_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    for name, value in lab.env.items():
+        monkeypatch.setenv(name, value)
+    requests: list[RunRequest] = []
+
+    def run_tasks(app: App, request: RunRequest, progress: Progress, *, stops: StopTokens) -> None:
+        requests.append(request)
+        while not stops.asked:
+            time.sleep(0.01)
+
+    monkeypatch.setattr("burnish.features.run.run.run_tasks", run_tasks)
+    monkeypatch.setattr("burnish.store.store.Store.spent", lambda store, project: (7.0, 700))
+    first = ProjectRegistry.here()
+    key = first.projects()[0].key
+    first.begin(first.open(key), RunRequest(watch=True, budget=1.0))
+    lab.until(lambda: len(requests) == 1)
+    first.close()
+    # spent before the restart
+    monkeypatch.setattr("burnish.store.store.Store.spent", lambda store, project: (7.75, 800))
+    second = ProjectRegistry.here()
+    assert second.runs.resume() == 1
+    lab.until(lambda: len(requests) == 2)
+    deps = deps_for(second.open(key), requests[1], Silent(), StopTokens(), "runner")
+    assert [(limit.spent, limit.most) for limit in deps.budget_tracker.limits(())] == [(0.75, 1.0)]
+    second.close()
 
 
 def test_news_come_again_when_the_store_can_be_read_again() -> None:

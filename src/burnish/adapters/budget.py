@@ -43,10 +43,10 @@ class BudgetTracker:
     _calls: dict[tuple[int, str], _OpenCall] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def opened(self) -> BudgetTracker:
-        """Start counting from here."""
+    def opened(self, before: tuple[float, int] | None = None) -> BudgetTracker:
+        """Start counting from here, or from the total `before` a run that is continued."""
         if self.most_usd is not None or self.most_tokens is not None:
-            self._before.append(self.total())
+            self._before.append(before or self.total())
         return self
 
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:

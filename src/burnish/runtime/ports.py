@@ -160,7 +160,8 @@ def _budget_tracker(app: App, request: RunRequest, agents: Mapping[str, AgentSet
         usd, tokens = budget.without_reserve()
     most = request.budget if request.budget is not None else usd
     has_reserve = (most, tokens) != (budget.session_usd, budget.session_tokens) and request.budget is None
-    return BudgetTracker(agents, lambda: app.store.spent(app.key), most, tokens, has_reserve=has_reserve).opened()
+    tracker = BudgetTracker(agents, lambda: app.store.spent(app.key), most, tokens, has_reserve=has_reserve)
+    return tracker.opened(request.spent_before)
 
 
 def sandbox_policy_of(app: App) -> SandboxPolicy:

@@ -53,6 +53,8 @@ class RunRequest:
     watch: bool = False
     # stop then, in seconds since the epoch
     until: float | None = None
+    # USD and tokens of the project when a run began that a server continues: its budget counts from there
+    spent_before: tuple[float, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class BackgroundRuns:
         with self._starting:
             self._refuse_twice(app, request)
             running.check(app, request)
+            request = replace(request, spent_before=app.store.spent(app.key))
             self._begin(BackgroundRun(uuid.uuid4().hex, app, request))
 
     def stop(self, task: Task) -> bool:
@@ -260,7 +261,10 @@ class BackgroundRuns:
             found: dict[str, dict[str, Any]] = json.loads(self._file.read_text("utf-8"))
             for name, entry in found.items():
                 key, out = str(entry.pop("project")), [int(i) for i in entry.pop("out", ())]
-                yield name, key, RunRequest(**{**entry, "ids": tuple(int(i) for i in entry.get("ids", ()))}), out
+                usd, tokens = entry.get("spent_before") or (None, 0)
+                before = None if usd is None else (float(usd), int(tokens))
+                ids = tuple(int(i) for i in entry.get("ids", ()))
+                yield name, key, RunRequest(**{**entry, "ids": ids, "spent_before": before}), out
         except FileNotFoundError:
             return
         except (ValueError, TypeError, KeyError, AttributeError):
