@@ -71,6 +71,14 @@ def _content_of(fence: Token, tokens: Sequence[Token], lines: list[str], word: s
     return fence.content
 
 
+def hidden_by(text: str, number: int) -> str:
+    """The markup that may hide, strike out or fold this line of the text; "" if there is none."""
+    lines, tokens = text.split("\n"), _tokens(text)
+    if wrapper := wrapper_before(tokens, number):
+        return wrapper
+    return delimiter_around(_without_code(tokens, lines)[:number], lines[number:])
+
+
 def _is_closed(fence: Token, lines: list[str]) -> bool:
     """Whether the fence has an end line: the parser closes an open fence at the end of its container."""
     start, end = fence.map or [0, 0]

@@ -83,6 +83,29 @@ _TAKEN_BACK = re.compile(
     r"(?=\W*$|[.!,;:]| (?:because|until))",
     re.IGNORECASE,
 )
+# text that refuses the change without a word of the lists for replies
+_REFUSED = re.compile(
+    r"""
+    \bapproval[ ](?:is[ ]|was[ ]|has[ ]been[ ]|hereby[ ]){0,2}
+      (?:withdrawn|revoked|rescinded|retracted|conditional|denied|refused|withheld)\b
+    | \bI(?:[ ]am|'m|[ ]must|[ ]have[ ]to)[ ](?:block|veto)(?:ing)?[ ]th(?:is|e)\b
+    | \bI[ ](?:block|veto|vote[ ]against)(?:[ ]th|\W*$)
+    | \bth(?:is|e)[ ](?:change|diff|patch|pull[ ]request|PR|MR|branch)[ ](?:is|remains|stays)[ ](?:still[ ])?
+      (?:blocked|vetoed)\b
+    | (?:^|[.!?:][ ])(?:
+        (?:I[ ]will[ ])?approved?[ ](?:this[ ])?(?:only[ ])?(?:once|after|when|as[ ]soon[ ]as|if|pending|subject[ ]to)\b
+        | not[ ](?:yet[ ])?lgtm\b | NAC?K(?:ed)?(?=\W*$)
+        | th(?:is|e[ ](?:change|patch|PR))[ ](?:(?:must|should|may)[ ]not|cannot|can't)[ ]
+          (?:ship|merge|land|go[ ]in)\b
+        | (?:must[- ]fix|needs?[ ](?:more[ ])?(?:work|changes|fixes))[ ]before[ ](?:it|merg|ship|land|releas|approv)
+        | needs[ ](?:another[ ]round|more[ ]work|rework)(?=\W*$)
+        | (?:please[ ])?hold[ ](?:off[ ](?:on[ ])?)?(?:this|the)[ ]merg(?:e|ing)\b
+        | [1-9]\d{0,2}[ ](?:open[ ]|unresolved[ ])?(?:blocking|critical)[ ](?:issue|finding|problem|bug)s?(?=\W*$)
+        | (?:the[ ])?acceptance[ ]criteria[ ](?:are[ ]|were[ ])?not[ ](?:all[ ])?(?:met|fulfilled)\b
+      )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 _HEADING = re.compile(r"#{1,6}[ \t]+(?P<text>.+?)[ \t#]*")
 _UNDERLINE = re.compile(r"(?:={2,}|-{2,})[ \t]*")
 _DECIDING_HEADING = re.compile(rf"(?:\d+[.)]?[ ]+)?(?:\w+[ ]+){{0,2}}{LABEL}[\W_]*", re.IGNORECASE)
@@ -117,7 +140,7 @@ def rejecting_text(body: str) -> str:
     # by lines as well: the one before may be the verdict, which ends without a full stop
     for paragraph in (*paragraphs(lines), *lines):
         text = plain_line(paragraph)
-        if refuses(text) or _TAKEN_BACK.search(text):
+        if refuses(text) or _TAKEN_BACK.search(text) or _REFUSED.search(text):
             return " ".join(paragraph.split())[:80]
     deciding = grave = False
     for number, raw in enumerate(lines):

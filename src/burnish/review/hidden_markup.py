@@ -72,7 +72,9 @@ def wrapper_before(tokens: Sequence[Token], line: int) -> str:
     try:
         for token in tokens:
             if token.type in ("inline", "html_block") and token.map and token.map[0] < line:
-                for piece in _pieces(token.content, raw=token.type == "html_block"):
+                # of a paragraph that goes on behind this line, only what is before it
+                content = "\n".join(token.content.split("\n")[: line - token.map[0]])
+                for piece in _pieces(content, raw=token.type == "html_block"):
                     if isinstance(piece, str):
                         strikes += len(_STRIKE.findall(piece))
                         containers += sum(1 if found["name"] else -1 for found in _CONTAINER.finditer(piece))

@@ -348,7 +348,8 @@ _OTHER_VERDICTS = frozenset(
 # names that models use instead of `findings`
 _PROBLEM_LISTS = frozenset(
     "issues|problems|bugs|defects|vulnerabilities|blockers|errors|blocking issues|must fix|required changes"
-    "|security issues|critical issues|blocking findings|critical".split("|")
+    "|security issues|critical issues|blocking findings|critical|open issues|open findings|unresolved|regressions"
+    "|conditions|rejection reason".split("|")
 )
 _GRAVE = frozenset("error critical high blocker blocking major severe fatal p0 p1".split())
 _VERDICT_NAMES = frozenset("decision status result outcome recommendation conclusion assessment".split())
@@ -390,7 +391,10 @@ def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
         return excerpt
     approves = re.search(r"approv|mergeable|merge|lgtm|pass|accept|safe|^ready|^ok$", name)
     if isinstance(value, bool):
-        rejects = re.search(r"reject|block|veto|fail|unsafe|malicious", name)
+        rejects = re.search(
+            r"reject|block|veto|fail|unsafe|malicious|needs (?:changes|work|revision|fix)|retract|withdrawn|revoked",
+            name,
+        )
         return excerpt if (approves and not value) or (rejects and value) else ""
     if isinstance(value, str):
         words = re.sub(r"[\W_]+", " ", visible(value).casefold()).strip()
@@ -399,6 +403,8 @@ def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
         is_problem = name in _PROBLEM_LISTS and words not in _NONE
         is_verdict = words in _OTHER_VERDICTS or is_rejecting_line(f"{key}: {value[:200]}")
         return excerpt if is_grave or is_denial or is_problem or is_verdict else ""
+    if name in _PROBLEM_LISTS and isinstance(value, int | float) and value > 0:
+        return excerpt
     if name == "vote" and isinstance(value, int | float) and value < 0:
         return excerpt
     if approves and isinstance(value, int | float) and not value and not name.startswith(("merge c", "pass")):

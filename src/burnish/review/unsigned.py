@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from burnish.core.finding import Remark
 from burnish.core.review import Review, RulingState, Verdict
-from burnish.review.blocks import MAX_REPLY_LENGTH, own_lines, prose_lines
+from burnish.review.blocks import MAX_REPLY_LENGTH, hidden_by, own_lines, prose_lines
 from burnish.review.contradiction import rejecting_text
 from burnish.review.external.findings import listed_findings, unread_grave
 from burnish.review.external.lines import (
@@ -34,7 +34,8 @@ def read_unsigned(text: str, *, expect: Expect | None = None, may_fix: bool = Fa
     if "\0" in text or len(text) > MAX_REPLY_LENGTH:
         return _unclear(text, "the reply cannot be read as text")
     lines, body = prose_lines(text), without_ids(text)
-    verdicts = [verdict for line in own_lines(text) if (verdict := verdict_of(line, may_fix)) is not None]
+    places = {n: verdict for n, line in enumerate(own_lines(text)) if (verdict := verdict_of(line, may_fix))}
+    verdicts = list(places.values())
     hints = sum(HINT.search(line) is not None for line in lines)
     clear = len(verdicts) == 1 and hints <= 1
     approving = clear and verdicts[0] is Verdict.APPROVED
@@ -44,6 +45,8 @@ def read_unsigned(text: str, *, expect: Expect | None = None, may_fix: bool = Fa
         return replace(_unclear(text, why), remarks=remarks)
     if approving and (line := rejecting_text(text)):
         return replace(_unclear(text, f"it approves, but this text does not: {clean(line)}"), remarks=remarks)
+    if approving and (markup := hidden_by(text, next(iter(places)))):
+        return replace(_unclear(text, f"its verdict is inside {markup}"), remarks=remarks)
     if approving and (title := unread_grave(body, remarks)):
         why = f"it approves, but this serious finding could not be read: {clean(title)}"
         return replace(_unclear(text, why), remarks=remarks)

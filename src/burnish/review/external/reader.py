@@ -14,7 +14,7 @@ from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreada
 from burnish.review import contract
 from burnish.review import legacy_markers as strict
 from burnish.review.artifact import load
-from burnish.review.blocks import MAX_REPLY_LENGTH, own_lines, prose_lines
+from burnish.review.blocks import MAX_REPLY_LENGTH, hidden_by, own_lines, prose_lines
 from burnish.review.contradiction import rejecting_text
 from burnish.review.external.findings import unread_grave
 from burnish.review.external.lines import (
@@ -103,6 +103,8 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
         return Unreadable(f"it approves, but its front matter does not: {clean(field)}", text)
     if final_verdict is Verdict.APPROVED and (line := rejecting_text(page.body)):
         return Unreadable(f"it approves, but this text does not: {clean(line)}", text)
+    if final_verdict is Verdict.APPROVED and (markup := _hidden_verdict(page.body)):
+        return Unreadable(f"its verdict is inside {markup}", text)
     page = replace(page, body=without_ids(page.body))
     if final_verdict is Verdict.APPROVED and (line := unread_alarm(page.body)):
         return Unreadable(f"this line looks like a finding and could not be read: {clean(line)}", text)
@@ -110,6 +112,11 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     if final_verdict is Verdict.APPROVED and (title := unread_grave(page.body, review.remarks)):
         return Unreadable(f"it approves, but this serious finding could not be read: {title}", text)
     return review
+
+
+def _hidden_verdict(body: str) -> str:
+    """The markup around a verdict line that a renderer may not show; "" if all of them are shown."""
+    return next((markup for line in verdict_lines(body) if (markup := hidden_by(body, line.number))), "")
 
 
 def _front(facts: dict[str, Any]) -> Verdict | None:
