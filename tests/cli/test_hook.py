@@ -489,7 +489,20 @@ def test_a_failed_background_review_says_why(person: Person) -> None:
     person.agent("judge", "raise SystemExit('no key')")
     person.types("hook", "install", "git")
     assert last(commit(person, "x = 1\n"))["state"] == "failed"
-    assert "no key" in person.types("hook", "last")
+    assert "no key" in person.types("hook", "last", code=3)
+
+
+@pytest.mark.slow
+def test_an_approval_is_not_that_of_a_commit_which_was_made_without_the_hook(person: Person) -> None:
+    person.agent("judge", APPROVES)
+    person.types("hook", "install", "git")
+    sha = commit(person, "x = 1\n")
+    assert last(sha)["passed"]
+    assert person.asks("hook", "last")["is_checked_out"] is True
+    person.repo.git("-c", "core.hooksPath=/dev/null", "commit", "-q", "--allow-empty", "-m", "past the hook")
+    assert "was not reviewed" in person.types("hook", "last", code=1)
+    said = person.asks("hook", "last", code=1)
+    assert (said["commit"], said["is_checked_out"]) == (sha, False)
 
 
 @pytest.mark.slow

@@ -168,19 +168,31 @@ def _rendered(result: AdhocResult) -> str:
 def _last(as_json: bool) -> int:
     from burnish.features.hooks.commits import failed_stop_reviews, last_review
 
-    review, failed_stops = last_review(start_dir()), failed_stop_reviews(start_dir())
+    (review, head), failed_stops = last_review(start_dir()), failed_stop_reviews(start_dir())
+    is_head = review is not None and review.commit == head
     if as_json:
-        answer = _as_json(review)
+        answer = _as_json(review, is_head)
         stops = [{"agent": one.agent, "error": one.why, "since": one.since} for one in failed_stops]
         say_json({**answer, "failed_stops": stops} if answer else {"failed_stops": stops} if stops else None)
     elif review is not None:
         _show_review(review)
+        if not is_head and head:
+            say(f"The checked-out commit {head[:10]} was not reviewed. Review it: burnish review {head[:10]}")
     elif not failed_stops:
         say("No commit has been reviewed yet. To review each commit: burnish hook install git")
     for one in [] if as_json else failed_stops:
         say(paint(f"The review of the last stop of {one.agent} failed ({one.since}):", "red", on=coloured(sys.stdout)))
         say(clean(one.why))
-    return 1 if review and review.state == "done" and not review.passed else 3 if failed_stops else 0
+    if failed_stops and (review is None or review.state != "done" or review.passed):
+        return 3
+    return _exit_code(review, is_head) if review else 0
+
+
+def _exit_code(review: CommitReview, is_head: bool) -> int:
+    """0 only if the commit that is checked out was reviewed and approved."""
+    if review.state == "failed":
+        return 3
+    return 0 if review.state == "done" and review.passed and is_head else 1
 
 
 def _show_review(review: CommitReview) -> None:
@@ -194,8 +206,8 @@ def _show_review(review: CommitReview) -> None:
         say(f"Commit {short} is {'being reviewed' if review.state == 'running' else 'waiting for its review'}.")
 
 
-def _as_json(review: CommitReview | None) -> dict[str, Any] | None:
+def _as_json(review: CommitReview | None, is_head: bool) -> dict[str, Any] | None:
     if review is None:
         return None
     names = ("commit", "state", "verdict", "passed", "summary", "findings", "error")
-    return {name: getattr(review, name) for name in names}
+    return {**{name: getattr(review, name) for name in names}, "is_checked_out": is_head}

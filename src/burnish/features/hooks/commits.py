@@ -120,10 +120,11 @@ def head_of(found: FoundRepository) -> str | None:
     return git(*args, cwd=found.git_dir, env=env, ok=(0, 1, 128)).stdout.decode().strip() or None
 
 
-def last_review(start: Path) -> CommitReview | None:
-    """What came of the last commit, for `burnish hook last` and the inbox."""
+def last_review(start: Path) -> tuple[CommitReview | None, str | None]:
+    """What came of the last commit, and the commit that is checked out: it may have been made without the hook."""
     found = discover(start)
-    return CommitReviews.of(found).latest(head_of(found))
+    head = head_of(found)
+    return CommitReviews.of(found).latest(head), head
 
 
 def failed_stop_reviews(start: Path) -> list[CommitNews]:
