@@ -161,6 +161,36 @@ def test_work_that_was_committed_between_two_stops_is_still_reviewed(agent: Agen
     assert "Zero is not handled" in agent.stops()["reason"] and asked() == 2
 
 
+def test_a_commit_that_the_working_tree_takes_back_does_not_become_what_later_work_is_compared_with(
+    agent: Agent, tmp_path: Path
+) -> None:
+    asked = counting(agent, tmp_path, APPROVES)
+    agent.works("x = 1\n")
+    assert agent.stops() is None and asked() == 1
+    path = agent.person.repo.path / "app.py"
+    approved = path.read_text()
+    agent.works("evil = 1\n")
+    agent.person.repo.commit({}, "evil")
+    path.write_text(approved)
+    assert agent.stops() is None and asked() == 1
+    assert "The commits have other content than the working tree in app.py" in agent.person.err
+    agent.person.agent("judge", REJECTS)
+    agent.person.repo.git("checkout", "-q", "app.py")
+    assert agent.stops() is not None
+
+
+def test_an_approval_reports_commits_that_the_working_tree_takes_back(agent: Agent) -> None:
+    agent.person.agent("judge", APPROVES)
+    agent.works("x = 1\n")
+    assert agent.stops() is None
+    agent.works("evil = 1\n")
+    agent.person.repo.commit({}, "evil")
+    path = agent.person.repo.path / "app.py"
+    path.write_text(path.read_text().replace("evil", "good"))
+    assert agent.stops() is None
+    assert "The commits have other content" in agent.person.types("hook", "last", code=3)
+
+
 @pytest.mark.long
 def test_an_approved_change_that_is_then_committed_is_not_reviewed_again(agent: Agent, tmp_path: Path) -> None:
     seen = tmp_path / "prompt"

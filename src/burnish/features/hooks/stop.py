@@ -27,6 +27,7 @@ from burnish.features.review.adhoc_review import AdhocResult, review_change
 from burnish.git.base import resolve_base
 from burnish.git.discovery import FoundRepository, discover
 from burnish.git.files import remove_tree, write_whole
+from burnish.git.merge import touched
 from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, choose
 from burnish.git.working_tree import private_project
@@ -77,14 +78,17 @@ def _review(hook: StopHook, stopping: StopEvent, found: FoundRepository, stops: 
         if memory.rounds >= most:
             say(f"This session was held up {most} times, which is as often as hook.max_rounds allows.")
             return ""
-        base = _worth_a_review(found, memory, say)
+        look = _look(found, memory.base)
+        base = _worth_a_review(look, memory, say)
         if base is None:
             return ""
         with limited(stops, seconds=GIVE_UP) as stop:
             review = review_change(found.root, base, flags={}, tests=None, stop=stop, say=say)
-        record_review(hook, found, review)
+        record_review(hook, found, review, look.unseen)
         memory.tree, memory.passed = review.pair.new.tree, review.passed
         if not _holds_up(review, say):
+            if look.unseen:
+                say(f"{_unseen_words(look.unseen)}: a person should look.")
             return ""
         memory.rounds += 1
         answer = {"decision": hook.refusal, "reason": reason(review, memory.rounds, most)}
@@ -115,13 +119,26 @@ def known(start: Path) -> FoundRepository:
     raise BadInput(f"burnish does not know {found.root}: no review.", hint="`burnish init` makes it known.")
 
 
-def _worth_a_review(found: FoundRepository, memory: HookSession, say: Say) -> ReviewTarget | None:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What would be reviewed, the commit checked out, and the base that is still there."""
+
+    pair: CommitRange
+    head: str | None
+    base: str | None
+    # paths whose committed content since the base is not that of the working tree, which is what reviewers see
+    unseen: tuple[str, ...]
+
+
+def _worth_a_review(look: _Look, memory: HookSession, say: Say) -> ReviewTarget | None:
     """The change since the session began; None if there is nothing that was not reviewed."""
-    pair, head, base = _look(found, memory.base)
+    pair, head, base = look.pair, look.head, look.base
     if pair.new.tree == memory.tree:
         # Committed meanwhile? Then what follows is compared with that.
-        memory.base = head if memory.passed else base
+        memory.base = head if memory.passed and not look.unseen else base
         say("Nothing has changed since the last review.")
+        if look.unseen:
+            say(f"{_unseen_words(look.unseen)}: a person should look.")
         return None
     memory.base = base or head
     if pair.new.tree == pair.old.tree:
@@ -130,8 +147,11 @@ def _worth_a_review(found: FoundRepository, memory: HookSession, say: Say) -> Re
     return ReviewTarget("dirty", base=base if base != head else None)
 
 
-def _look(found: FoundRepository, base: str | None) -> tuple[CommitRange, str | None, str | None]:
-    """What would be reviewed, the commit checked out, and the base that is still there."""
+def _unseen_words(paths: tuple[str, ...]) -> str:
+    return clean_text(f"The commits have other content than the working tree in {', '.join(paths[:5])}")
+
+
+def _look(found: FoundRepository, base: str | None) -> _Look:
     root = home_of() / "reviews"
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(prefix="r-", dir=root)).resolve()
@@ -139,7 +159,11 @@ def _look(found: FoundRepository, base: str | None) -> tuple[CommitRange, str | 
         project = private_project(found, place / "git")
         head = _commit(project, "HEAD")
         base = _commit(project, base) if base else None
-        return choose(project, ReviewTarget("dirty", base=base)), head, base
+        pair = choose(project, ReviewTarget("dirty", base=base))
+        unseen: frozenset[str] = frozenset()
+        if head and base and head != base:
+            unseen = touched(project, base, head) & touched(project, head, pair.new.tree)
+        return _Look(pair, head, base, tuple(sorted(unseen)))
     finally:
         remove_tree(place)
 
@@ -216,7 +240,7 @@ STRIPPED = (
 )
 
 
-def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult) -> None:
+def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult, unseen: tuple[str, ...]) -> None:
     """A review that could not be read, or that did not see everything, is one that a person should know of."""
     if review.panel is not None and review.verdict is None:
         _record(hook, found, f"the review could not be read: {review.panel.why or review.panel.summary}")
@@ -225,6 +249,8 @@ def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult) -
     elif review.verdict is Verdict.APPROVED and not review.passed:
         missing = ", ".join(review.not_shown[:5])
         _record(hook, found, "approved, but not everything was seen" + (f": {missing}" if missing else ""))
+    elif review.verdict is Verdict.APPROVED and unseen:
+        _record(hook, found, f"approved, but not everything was seen. {_unseen_words(unseen)}.")
     else:
         _record(hook, found, "")
 
