@@ -291,7 +291,7 @@ _NOTE_ALONE = _any(
     r"reopened|regressed|pending|todo|won't fix|wontfix|ignored",
     r"(?:it |this |the code )?did(?: not|n't) change|(?:the )?same as before\b.{0,40}|(?:it )?fails(?: as before)?",
     r"partial(?:ly)?|partly|only part(?:ly|ially)|half(?: done)?|incomplete|insufficient(?: fix)?|broken|doubtful",
-    r"(?:it )?remains|(?:I )?disagree|rejected|not (?:yet|really|quite|entirely|fully|completely)",
+    r"(?:it )?remains|(?:I )?disagree|rejected|not (?:yet|really|actually|quite|entirely|fully|completely)",
     rf"(?:I |claimed by the author[,;] )?{_UNCHECKED}(?: this| it)?",
 )
 _BEGINS = _any(
