@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.checks.discover import decide, discover
+from burnish.checks.discover import decide, discover, find_checks
 from testing.layouts import MONO, NODE, OTHERS, PYTHON, in_folder, package
 
 
@@ -253,6 +253,50 @@ CASE = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\
 def test_unittest_finds_the_tests_where_they_are(files: dict[str, str], command: str) -> None:
     (one,) = [one for one in decide(discover(files, files.get)) if one.key == ("checks", "test")]
     assert " ".join(one.value) == f"python -m unittest discover {command}".strip()
+
+
+@pytest.mark.parametrize(
+    ("files", "commands"),
+    [
+        # unittest enters only packages below the folder that it starts in
+        ({"tests/test_a.py": CASE, "tests/unit/test_b.py": CASE}, ["-s tests", "-s tests/unit"]),
+        ({"tests/api/test_a.py": CASE, "tests/unit/test_b.py": CASE}, ["-s tests/api", "-s tests/unit"]),
+        ({"tests/test_a.py": CASE, "tests/unit/__init__.py": "", "tests/unit/test_b.py": CASE}, ["-s tests"]),
+        ({"test_a.py": CASE, "test_b.py": CASE, "tests/test_c.py": CASE}, ["", "-s tests"]),
+        ({"src/a/__init__.py": "", "src/a/test_a.py": CASE, "tests/test_b.py": CASE}, ["-s src", "-s tests"]),
+        # and only files of one pattern
+        ({"test_a.py": CASE, "test_b.py": CASE, "c_test.py": CASE}, ["", "-p *_test.py"]),
+        # scripts and data of tests
+        ({"tests/test_a.py": CASE, "tools/test_it.py": "print(1)\n", "tests/data/test_b.py": CASE}, ["-s tests"]),
+    ],
+)
+def test_unittest_is_run_in_each_folder_that_it_does_not_enter_by_itself(
+    files: dict[str, str], commands: list[str]
+) -> None:
+    found = [one.value for one in decide(discover(files, files.get)) if one.key[-1].endswith("test")]
+    assert [" ".join(value) for value in found] == [f"python -m unittest discover {one}".strip() for one in commands]
+
+
+@pytest.mark.parametrize(("requirements", "runs_both"), [("django", True), ("django\npytest-django", False)])
+def test_a_script_with_a_test_function_does_not_replace_django_s_runner(requirements: str, runs_both: bool) -> None:
+    files = {
+        "manage.py": "",
+        "requirements.txt": requirements,
+        "shop/__init__.py": "",
+        "shop/tests.py": CASE,
+        "scripts/test_login.py": "def test_login():\n    pass\n",
+    }
+    found = {one.key[-1]: one.value for one in decide(discover(files, files.get)) if one.key[0] == "checks"}
+    assert found["test"] == ("python", "-m", "pytest", "-q")
+    assert found.get("python-test") == (("python", "manage.py", "test") if runs_both else None)
+
+
+def test_further_runs_of_unittest_have_names_of_their_own_and_too_many_are_noted() -> None:
+    files = {f"task{number:02}/test_a.py": CASE for number in range(12)}
+    found = find_checks(files, files.get)
+    assert [spec.name for spec in found.specs][:3] == ["test", "python-test", "python-2-test"]
+    assert len({spec.name for spec in found.specs}) == len(found.specs) == 10
+    assert found.notes == ("unittest would need 12 runs: task11/test_a.py and others are left out.",)
 
 
 def test_a_runner_of_the_project_s_own_is_preferred_to_unittest() -> None:

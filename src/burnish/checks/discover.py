@@ -227,10 +227,7 @@ def decide(found: tuple[Tools, ...]) -> tuple[DiscoveredChecks, ...]:
     settings: list[DiscoveredChecks] = []
     used_names: set[str] = set()
     for kind in ("test", "lint"):
-        for tools in found:
-            choice: ToolChoice | None = getattr(tools, kind)
-            if choice is None:
-                continue
+        for tools, choice in _choices(found, kind):
             key: tuple[str, ...] = ("checks", kind)
             if any(one.key == key for one in settings):
                 key = ("checks", "extra", _name(tools, kind, used_names))
@@ -239,6 +236,15 @@ def decide(found: tuple[Tools, ...]) -> tuple[DiscoveredChecks, ...]:
     settings += _joined(BUILD, [(tools, tools.build) for tools in found if tools.build])
     settings += _joined(SETUP, [(tools, tools.setup) for tools in found if tools.setup])
     return tuple(settings)
+
+
+def _choices(found: tuple[Tools, ...], kind: str) -> list[tuple[Tools, ToolChoice]]:
+    return [
+        (tools, choice)
+        for tools in found
+        for choice in ((tools.test, *tools.more_tests) if kind == "test" else (tools.lint,))
+        if choice
+    ]
 
 
 def _joined(key: tuple[str, ...], choices: list[tuple[Tools, ToolChoice]]) -> list[DiscoveredChecks]:
@@ -256,6 +262,9 @@ def _name(tools: Tools, kind: str, used_names: set[str]) -> str:
     name = f"{base}-{kind}"
     if name in used_names:
         name = f"{base}-{tools.language.lower()}-{kind}"
+    if name in used_names or base == tools.language.lower():
+        numbers = (f"{base}-{kind}", *(f"{base}-{number}-{kind}" for number in range(2, len(used_names) + 3)))
+        name = next(one for one in numbers if one not in used_names)
     used_names.add(name)
     return name
 

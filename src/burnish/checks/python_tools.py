@@ -19,6 +19,9 @@ from burnish.regular_files import parse_toml
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "Pipfile", "manage.py")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|tests)\.py$")
+# Folders with test files that are data of tests or examples.
+_SAMPLES = re.compile(r"(?:^|/)(?:examples?|samples?|[\w-]*fixtures?|testdata|data|templates?|resources?)/", re.I)
+_MAX_RUNS = 10  # of unittest in one project
 # manager → the prefix that starts a program in its environment, and the command that installs a package there
 MANAGERS = {
     "uv": ("uv run --no-sync", "uv pip install"),
@@ -42,8 +45,10 @@ def python_tools(
     project = _Project(place, root if root and root.manager == "uv" else None)
     project.members = [_Project(member, project) for member in uv_members] if project.manager == "uv" else []
     lint, note = project.lint()
-    notes = tuple(filter(None, (note, project.replaced)))
-    return Tools(place.folder, "Python", project.test(), lint, project.setup(), weight, notes)
+    tests = project.tests_to_run()
+    notes = tuple(filter(None, (note, project.replaced, project.left_out)))
+    first = tests[0] if tests else None
+    return Tools(place.folder, "Python", first, lint, project.setup(), weight, notes, more_tests=tuple(tests[1:]))
 
 
 class _Project:
@@ -60,6 +65,8 @@ class _Project:
         self.manager, self.managed_by = self._manager()
         # A note if the project's manager is not installed and pip replaces it.
         self.replaced = ""
+        # A note if tests are not run.
+        self.left_out = ""
         if self.manager in ("uv", "poetry") and not place.around.has_program(self.manager):
             self.replaced = f"{self.manager} is not installed here ({self.managed_by}): pip is used instead."
             self.manager = ""
@@ -78,29 +85,51 @@ class _Project:
             return "", ""  # settings for uv in a folder that uv cannot sync
         return manager_name, f"[tool.{manager_name}] in pyproject.toml" if manager_name else ""
 
-    def test(self) -> ToolChoice | None:
+    def tests_to_run(self) -> list[ToolChoice]:
+        """The test commands: several if one does not run all tests."""
+        django = [ToolChoice(self._python("manage.py", "test"), "manage.py and tests: Django's own runner")]
         if why := self._why_pytest():
             # With `python -m` the root is importable, as tests in a package `tests` expect.
-            return ToolChoice(self._python(*PYTEST[1:], *doctest_options(self.place)), why)
+            pytest = ToolChoice(self._python(*PYTEST[1:], *doctest_options(self.place)), why)
+            return [pytest, *(django if self._needs_django_runner() else ())]
         if "manage.py" in self.place.names and self.tests:
-            return ToolChoice(self._python("manage.py", "test"), "manage.py and tests: Django's own runner")
+            return django
         if name := self.place.first("runtests.py", "run_tests.py"):
-            return ToolChoice(self._python(name), name)
+            return [ToolChoice(self._python(name), name)]
         if self._have("TestCase"):
-            words = self._python("-m", "unittest", "discover", *self._unittest_options())
-            return ToolChoice(words, "tests for unittest, and no pytest")
+            why = "tests for unittest, and no pytest"
+            runs = self._unittest_options()
+            return [ToolChoice(self._python("-m", "unittest", "discover", *options), why) for options in runs]
         if "tox.ini" in self.place.names:
-            return ToolChoice("tox -q", "tox.ini")
-        return ToolChoice("nox", "noxfile.py") if "noxfile.py" in self.place.names else None
+            return [ToolChoice("tox -q", "tox.ini")]
+        return [ToolChoice("nox", "noxfile.py")] if "noxfile.py" in self.place.names else []
 
-    def _unittest_options(self) -> tuple[str, ...]:
-        """Options for the folder and the file names of the tests, unless unittest's defaults fit."""
-        top = {path.partition("/")[0] for path in self.tests}
-        folder = top.pop() if len(top) == 1 and "/" in self.tests[0] else ""
-        # Started from the root, a package keeps its name, which relative imports need.
-        where = ("-s", folder) if folder and f"{folder}/__init__.py" not in self.place.paths else ()
-        usual = [path for path in self.tests if path.rpartition("/")[2].startswith("test")]
-        return where if usual else (*where, "-p", "*_test.py")
+    def _needs_django_runner(self) -> bool:
+        """True if there are tests in Django's `tests.py`, which pytest does not collect unless its settings name it."""
+        names = [path for path in self.tests if path.rpartition("/")[2] == "tests.py"]
+        is_set_up = "pytest-django" in self.dependencies.all_names or self.place.first("pytest.ini", ".pytest.ini")
+        return "manage.py" in self.place.names and not is_set_up and self._have("TestCase", names)
+
+    def _unittest_options(self) -> list[tuple[str, ...]]:
+        """Options for each folder and file pattern with tests: unittest enters only packages, and has one pattern."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for path in self.tests:
+            folder, _, name = path.rpartition("/")
+            # Started above it, a package keeps its name, which relative imports need.
+            while folder and f"{folder}/__init__.py" in self.place.paths:
+                folder = folder.rpartition("/")[0]
+            options = ("-s", folder) if folder else ()
+            pattern = () if name.startswith("test") else ("-p", "*_test.py")
+            groups.setdefault((*options, *pattern), []).append(path)
+        runs = sorted(groups, key=lambda options: -len(groups[options]))
+        if runs[_MAX_RUNS:]:
+            self.left_out = f"unittest would need {len(runs)} runs: {groups[runs[-1]][0]} and others are left out."
+        with_tests = [
+            options
+            for options in runs[:_MAX_RUNS]
+            if not _SAMPLES.search(groups[options][0]) and self._have(r"^\s+(?:async )?def test", groups[options])
+        ]
+        return with_tests or runs[:1]
 
     def _why_pytest(self) -> str:
         """The reason for pytest, "" if there is none."""
@@ -118,8 +147,9 @@ class _Project:
         plain = self._have(r"^(?:async )?def test|^\s*(?:import|from) pytest\b|^class Test\w*(?:\(object\))?:")
         return f"tests written for pytest, e.g. {self.tests[0]}" if plain else ""
 
-    def _have(self, pattern: str) -> bool:
-        return any(re.search(pattern, self.place.read(path), re.M) for path in self.tests[:MAX_OPENED])
+    def _have(self, pattern: str, tests: list[str] | None = None) -> bool:
+        tests = self.tests if tests is None else tests
+        return any(re.search(pattern, self.place.read(path), re.M) for path in tests[:MAX_OPENED])
 
     def lint(self) -> tuple[ToolChoice | None, str]:
         """The linter, and a note if a configured linter is not installed."""

@@ -39,6 +39,8 @@ class Tools:
     paths: tuple[str, ...] = ()
     # What the tests need on each tree before they run.
     build: ToolChoice | None = None
+    # Further tests in the same folder that `test` does not run.
+    more_tests: tuple[ToolChoice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
