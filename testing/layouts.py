@@ -326,7 +326,7 @@ RUST = {"checks.test": "cargo test", "checks.lint": "cargo clippy --all-targets 
 
 
 def _pom(artifact: str, *, uses: str = "", group: str = "org.example", more: str = "") -> str:
-    """A POM whose parent is no project of the repository."""
+    """A POM whose parent is not in the repository."""
     used = f"<dependency><groupId>{group}</groupId><artifactId>{uses}</artifactId></dependency>" if uses else ""
     parent = "<parent><groupId>org.example</groupId><artifactId>company</artifactId><version>1</version></parent>"
     return (

@@ -188,13 +188,22 @@ def test_a_night_of_forty_tasks_ends_with_an_inbox_and_a_bill_that_are_right(tmp
         for task in found:
             _, status, why = FATES[fate_of(task)]
             assert (task["status"], task["reason"] or task["error"]) == (status, why), task
-        # the inbox has a line for each task, and each says what to do
-        lines = lab.burnish("inbox", "--json").json["inbox"]
-        assert {one["id"] for one in lines} == {task["id"] for task in found}
+        # the inbox has a line for each task, with its reason and a command
+        lines = {one["id"]: one for one in lab.burnish("inbox", "--json").json["inbox"]}
+        assert lines.keys() == {task["id"] for task in found}
+        for task in found:
+            _, status, why = FATES[fate_of(task)]
+            line = lines[task["id"]]
+            assert (line["kind"], line["reason"] if status == "blocked" else None) == (
+                "ready" if status == "verified" else status,
+                why if status == "blocked" else None,
+            ), line
+            assert status == "verified" or str(why) in line["why"], line
+            assert line["command"].startswith("burnish ") and f" {task['id']}" in line["command"], line
     # nothing was paid that is not on the bill, and nothing twice; the limits cost nothing
-    spent = sum(task["cost_usd"] or 0 for lab in labs for task in tasks(lab))
-    assert round(spent, 2) == round(sum(entry["usd"] for entry in bill()), 2)
-    assert labs[0].burnish("cost", "--json").json
+    billed = round(sum(entry["usd"] for entry in bill()), 2)
+    assert round(sum(task["cost_usd"] or 0 for lab in labs for task in tasks(lab)), 2) == billed
+    assert round(sum(lab.burnish("cost", "--json").json["total"]["cost_usd"] for lab in labs), 2) == billed
 
     # what conflicts is resolved by its author, and everything that was approved is merged
     for lab in labs:

@@ -289,8 +289,7 @@ class AgentRunner:
         self, question: AgentCall, folder: Path, spending: Spending, watch: _Watch
     ) -> TranscriptWriter | None:
         request = question.request
-        sees_workspace_there = self._sandbox is not None and self._author_view is not None and not request.read_only
-        checkout = {str(self._checkout)} if sees_workspace_there else set[str]()
+        checkout = {str(self._checkout)} if self._author_view_for(request) else set[str]()
         roots = {str(request.cwd), str(request.cwd.resolve()), *checkout}
         return writer_for(
             question.agent,
@@ -301,15 +300,19 @@ class AgentRunner:
             meter=spending.meter,
         )
 
+    def _author_view_for(self, request: AgentRequest) -> Callable[[Path, Path], TreeView] | None:
+        """Authors see their workspace at the checkout's path, too. Reviewers never do: they see the checkout itself."""
+        return self._author_view if self._sandbox is not None and not request.read_only else None
+
     @contextmanager
     def _view(self, request: AgentRequest, folder: Path) -> Iterator[TreeView]:
-        """Authors see their workspace at the checkout's path, too. Reviewers never do: they see the checkout itself."""
-        if self._sandbox is None or self._author_view is None or request.read_only:
+        author_view = self._author_view_for(request)
+        if author_view is None:
             yield TreeView()
             return
         # not in the folder of the call: what the kernel keeps there is removed outside of the sandbox
         scratch = folder.with_name(f"{folder.name}-overlay")
-        view = self._author_view(request.cwd, scratch)
+        view = author_view(request.cwd, scratch)
         try:
             yield view
         finally:

@@ -164,8 +164,7 @@ class Pool:
     def _is_spent(self) -> bool:
         """Report once that a budget of the run is reached. Tasks that run are blocked before their next phase."""
         # a task that was asked for is started in any case, so that it is on record why it did not go on
-        may_be_empty = self.taken or self.watch
-        if not self.spent and may_be_empty and (why := overspent(self.deps.budget_tracker.limits(()))):
+        if not self.spent and (self.taken or self.watch) and (why := overspent(self.deps.budget_tracker.limits(()))):
             self.spent = why
             self.deps.progress.note(f"{why[0].upper()}{why[1:]}. No further task is started.")
         return bool(self.spent)

@@ -85,48 +85,34 @@ def conclude(
     touched_paths: Sequence[str] = (),
 ) -> None:
     """Combine the replies and record the result, after the events in `before`."""
-    with current_ledger(deps, history) as now:
-        _conclude(deps, setup, now, step, attempt, session, replies, breaches, before, touched_paths)
-
-
-def _conclude(
-    deps: Deps,
-    setup: TaskSetup,
-    history: History,
-    step: ReviewStep,
-    attempt: int,
-    session: ReviewSession,
-    replies: tuple[ReviewerReply, ...],
-    breaches: list[str],
-    before: Sequence[Event],
-    touched_paths: Sequence[str],
-) -> None:
-    inputs = session.review_input
-    panel, repeats = split_criterion_remarks(panel_of(session, replies), history.findings, inputs.text_of)
-    absorb = partial(
-        absorb_review,
-        history.findings,
-        rulings=panel.rulings,
-        cycle=step.cycle,
-        delta=inputs.delta,
-        files=inputs.text_of,
-        # other reviewers for the same code: all of it is new to them
-        narrow=not _new_to_them(history, step, setup.policy) and not stands_for_more(history.findings),
-        mechanical=mechanical(replies),
-        since=since_waiver(setup, history),
-    )
-    find_known = partial(_known_remarks, history, panel, absorb)
-    panel = replace(panel, remarks=limit_remarks(panel.remarks, _full_lists(history.task, replies), find_known))
-    update = absorb(remarks=panel.remarks)
-    update = absorb_criteria(history.findings, update, panel, step.cycle, repeats)
-    panel = replace(panel, not_ruled=_not_ruled(history, panel, update))
-    update = absorb_breach(history.findings, update, breaches, step.cycle, setup.policy.block_on)
-    update = absorb_touched(history.findings, update, touched_paths, step.cycle, setup.policy.block_on)
-    if not step.step:
-        changes, block_on = inputs.target_changes, setup.policy.block_on
-        is_judged = not panel.mechanical
-        update = absorb_dropped(history.findings, update, changes, step.cycle, block_on, is_judged=is_judged)
-    _write_down(deps, setup, history, inputs, step, attempt, replies, panel, update, breaches, before)
+    # a person may have commented meanwhile
+    with current_ledger(deps, history) as history:
+        inputs = session.review_input
+        panel, repeats = split_criterion_remarks(panel_of(session, replies), history.findings, inputs.text_of)
+        absorb = partial(
+            absorb_review,
+            history.findings,
+            rulings=panel.rulings,
+            cycle=step.cycle,
+            delta=inputs.delta,
+            files=inputs.text_of,
+            # other reviewers for the same code: all of it is new to them
+            narrow=not _new_to_them(history, step, setup.policy) and not stands_for_more(history.findings),
+            mechanical=mechanical(replies),
+            since=since_waiver(setup, history),
+        )
+        find_known = partial(_known_remarks, history, panel, absorb)
+        panel = replace(panel, remarks=limit_remarks(panel.remarks, _full_lists(history.task, replies), find_known))
+        update = absorb(remarks=panel.remarks)
+        update = absorb_criteria(history.findings, update, panel, step.cycle, repeats)
+        panel = replace(panel, not_ruled=_not_ruled(history, panel, update))
+        update = absorb_breach(history.findings, update, breaches, step.cycle, setup.policy.block_on)
+        update = absorb_touched(history.findings, update, touched_paths, step.cycle, setup.policy.block_on)
+        if not step.step:
+            changes, block_on = inputs.target_changes, setup.policy.block_on
+            is_judged = not panel.mechanical
+            update = absorb_dropped(history.findings, update, changes, step.cycle, block_on, is_judged=is_judged)
+        _write_down(deps, setup, history, inputs, step, attempt, replies, panel, update, breaches, before)
 
 
 def _full_lists(task: Task, replies: tuple[ReviewerReply, ...]) -> dict[str, str]:
