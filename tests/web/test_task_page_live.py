@@ -14,7 +14,7 @@ from testing.lab import AUTHOR, CRITIC, Lab
 from testing.serving import Served, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 HOSTILE = "</textarea></script><img src=x onerror=\"hurt='%s'\"><script>hurt='%s'</script> {{ 7 * 7 }}"
 NAME = "odd<img src=x onerror=hurt()>.py"
@@ -194,6 +194,22 @@ def test_what_an_agent_prints_is_there_while_it_prints_on_a_page_that_was_open_b
         until(page, "document.getElementById('output').textContent.includes('last words')")
         page.get_by_role("button", name="Stop", exact=True).click()
         page.wait_for_selector("#act-goon")
+
+
+@pytest.mark.slow
+def test_an_output_chosen_while_another_one_is_fetched_is_shown(served: Served, opened: Browser) -> None:
+    with logged_in(opened, served) as page:
+        held: list[Route] = []
+        page.route("**/output/*?offset=*", lambda route: route.continue_() if held else held.append(route))
+        goto(page, served, 2)
+        page.locator("#tab-log").click()
+        page.wait_for_selector("#output-choice")
+        until(page, "!document.querySelector('#output').hidden")
+        option = page.locator("#output-choice option", has_text=re.compile("implement.*stdout"))
+        page.locator("#output-choice").select_option(option.get_attribute("value"))
+        held[0].continue_()
+        until(page, "document.querySelector('#output').textContent.includes('printed')", seconds=20)
+        assert "summary" not in page.locator("#output").inner_text()
 
 
 @pytest.mark.slow

@@ -17,6 +17,8 @@ from burnish.agents.other_verdicts import conflicting_verdict, torn_output, unfi
 from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.cost import CostSource
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
 from burnish.proc.run import ExitRecord, finished_call, read_text
 from burnish.proc.shim_files import exit_record, read_outcome
 from burnish.regular_files import read_regular
@@ -135,6 +137,25 @@ class AgentCall:
             files={name: _text(folder / name, errors="replace") for name in self.agent.output_files},
         )
 
+    def refuse_cut(self, record: ExitRecord, *, is_stopped: bool) -> None:
+        """Raise `PhaseFailed` if a limit of time or memory ended the program; a person may have stopped it, too."""
+        if record.ended == "timeout":
+            limit = _minutes(self.request.timeout_seconds)
+            raise PhaseFailed(
+                ErrorCode.TIMEOUT,
+                f"{self.entry.name} was still working after {limit}.",
+                hint=f"Raise {self.request.timeout_setting} in the settings, or make the task smaller.",
+                retryable=True,
+                output=last_output(self.redact(read_text(record.stderr))),
+            )
+        if record.out_of_memory and not is_stopped:
+            raise PhaseFailed(
+                ErrorCode.AGENT_FAILED,
+                f"{self.entry.name} was killed: it used more memory than machine.memory_gb allows.",
+                hint="Raise machine.memory_gb in your config.yaml, or make the task smaller.",
+                output=last_output(self.redact(read_text(record.stderr))),
+            )
+
     def read(self, folder: Path, record: ExitRecord, meter: Meter | None = None) -> AgentReply | AgentFailure:
         """`meter`: the one that has counted while the program worked."""
         call = self._spoken(folder, record)
@@ -245,3 +266,7 @@ def write_private(path: Path, text: str) -> None:
 def _text(path: Path, *, errors: str = "surrogateescape") -> str:
     """Of a regular file. A link could lead to a private file, and a pipe would never end."""
     return (read_regular(path, follow=False) or b"").decode("utf-8", errors)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:g} minutes" if seconds >= 120 else f"{seconds:g} seconds"

@@ -15,7 +15,7 @@ from burnish.agents.failure import in_short, is_session_gone, with_name, without
 from burnish.agents.limit_wait import LimitWait
 from burnish.agents.monitor import Beyond, Spending, Watchdog
 from burnish.agents.program import agent_environment, located, own_program
-from burnish.agents.question import RECORDS, AgentCall, agent_file, last_output, unrecorded_folders, write_private
+from burnish.agents.question import RECORDS, AgentCall, agent_file, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
 from burnish.agents.transcript import TranscriptWriter, writer_for
 from burnish.agents.usage import with_failed_attempts
@@ -32,7 +32,6 @@ from burnish.proc.run import (
     ShimLost,
     Stopped,
     StopToken,
-    read_text,
     run,
 )
 from burnish.proc.sandbox import Sandbox
@@ -262,22 +261,7 @@ class AgentRunner:
             raise OverBudget(patience.spending.why, hint=_RAISE_BUDGET)
         if record.ended == "enough" and patience.why:
             return patience.why
-        if record.ended == "timeout":
-            limit = _minutes(question.request.timeout_seconds)
-            raise PhaseFailed(
-                ErrorCode.TIMEOUT,
-                f"{question.entry.name} was still working after {limit}.",
-                hint=f"Raise {question.request.timeout_setting} in the settings, or make the task smaller.",
-                retryable=True,
-                output=last_output(question.redact(read_text(record.stderr))),
-            )
-        if record.out_of_memory and not self._stop.requested:
-            raise PhaseFailed(
-                ErrorCode.AGENT_FAILED,
-                f"{question.entry.name} was killed: it used more memory than machine.memory_gb allows.",
-                hint="Raise machine.memory_gb in your config.yaml, or make the task smaller.",
-                output=last_output(question.redact(read_text(record.stderr))),
-            )
+        question.refuse_cut(record, is_stopped=self._stop.requested)
         if record.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")
         reply = question.read(folder, record, spending.meter)
@@ -424,10 +408,6 @@ def _insist_on_budget(watch: _Watch, agent: str, failed: Sequence[FailedAttempt]
 
 def _used_by(agent: str, failed: Sequence[FailedAttempt]) -> Use:
     return sum((one.use for one in failed if one.agent == agent), Use())
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:g} minutes" if seconds >= 120 else f"{seconds:g} seconds"
 
 
 @contextmanager

@@ -90,16 +90,18 @@ function choose(which) {
   if (visible()) more();
 }
 
+/** Fetches what is new of the chosen output; starts over if another one was chosen meanwhile. */
 async function more() {
   if (loading || !name) return;
   loading = true;
   try {
-    const requested = name;
     for (let again = true; again; ) {
+      const requested = name;
       const url = `${here}/output/${encodeURIComponent(requested)}?offset=${next}`;
       const answer = await fetch(url, { headers: { Accept: "application/json" } });
-      if (!answer.ok || requested !== name) break;
-      const piece = await answer.json();
+      const piece = answer.ok ? await answer.json() : null;
+      if (requested !== name) continue;
+      if (!piece) break;
       if (next === -1 && piece.start > 0) add(`… ${piece.start.toLocaleString()} bytes before this: download it to read them\n`);
       add(piece.text);
       again = piece.next > next && piece.next < piece.size && piece.text !== "";
