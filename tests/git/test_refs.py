@@ -11,7 +11,7 @@ from burnish.errors import BadInput, BurnishError, PhaseFailed, Refused
 from burnish.git import refs
 from burnish.git.artifacts import commit_artifacts, read_artifact
 from burnish.git.base import identity, merged_base, resolve_base, uncommitted
-from burnish.git.refs import KnownRefs, StaleRef, delete_ref, list_refs, read_own_refs, read_ref, update_ref
+from burnish.git.refs import KnownRefs, StaleRef, delete_ref, list_refs, read_branches, read_ref, update_ref
 from testing.gitworld import ME, GitWorld, commit
 
 ARTIFACTS = "refs/burnish/artifacts/1-task"
@@ -59,41 +59,21 @@ def test_a_known_ref_file_is_read_again_after_any_change(world: GitWorld, monkey
     file = world.project.common_dir / ref
     for commit_hash in (first, first, second, first):
         world.repo.git("update-ref", ref, commit_hash)
-        assert read_own_refs(world.project, known).tips == {ref: commit_hash, symbolic: commit_hash}
+        assert read_branches(world.project, known).tips == {ref: commit_hash, symbolic: commit_hash}
     before = file.stat()
     file.write_text(f"{second}\n")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert read_own_refs(world.project, known).tips[ref] == second
+    assert read_branches(world.project, known).tips[ref] == second
     file.write_text("")
-    assert ref in read_own_refs(world.project, known).torn
+    assert ref in read_branches(world.project, known).torn
     file.unlink()
-    assert ref not in read_own_refs(world.project, known).tips
-
-
-def test_a_known_ref_that_is_not_a_branch_is_looked_at_again_if_its_file_was_replaced(
-    world: GitWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(refs, "SETTLED_NANOSECONDS", 0)
-    looks: list[os.stat_result] = []
-    look = refs.file_state
-    monkeypatch.setattr(refs, "file_state", lambda found: looks.append(found) or look(found))
-    known, names = KnownRefs(), [f"refs/burnish/artifacts/{number}" for number in range(5)]
-    for ref in names:
-        update_ref(world.project, ref, world.base.commit, world.project.zero)
-    assert read_own_refs(world.project, known).torn == [] and len(looks) == 5
-    read_own_refs(world.project, known)
-    assert len(looks) == 5
-    world.repo.git("update-ref", names[0], world.repo.commit({"b": "b"}))
-    torn = world.project.common_dir / "torn"
-    torn.write_text("")
-    torn.rename(world.project.common_dir / names[1])
-    assert read_own_refs(world.project, known).torn == [names[1]] and len(looks) == 7
+    assert ref not in read_branches(world.project, known).tips
 
 
 def test_a_ref_file_that_was_changed_just_now_is_not_taken_as_known(world: GitWorld) -> None:
-    known, ref = KnownRefs(), "refs/burnish/x"
+    known, ref = KnownRefs(), "refs/heads/burnish/x"
     update_ref(world.project, ref, world.base.commit, world.project.zero)
-    read_own_refs(world.project, known)
+    read_branches(world.project, known)
     state = refs.file_state((world.project.common_dir / ref).stat())
     assert known.commit(ref, state) is None
 

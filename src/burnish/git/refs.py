@@ -87,11 +87,6 @@ class KnownRefs:
         entry = self._commits.get(ref)
         return entry[1] if entry and entry[0] == state else None
 
-    def is_same_file(self, ref: str, inode: int) -> bool:
-        """Whether the file was read and not replaced since. git never writes into a ref file, it replaces the file."""
-        entry = self._commits.get(ref)
-        return entry is not None and entry[0][1] == inode
-
     def remember(self, ref: str, state: FileState, commit: str) -> None:
         if is_settled(state):
             self._commits[ref] = state, commit
@@ -101,34 +96,29 @@ class KnownRefs:
 class OwnRefFiles:
     """Files of burnish's refs, which may be thousands: each is read once."""
 
-    # of all branches; of other refs only if they were read
     tips: dict[str, str] = field(default_factory=dict)
     torn: list[str] = field(default_factory=list)  # files without a commit hash
     locks: list[str] = field(default_factory=list)
 
 
-def read_own_refs(project: Project, known_refs: KnownRefs | None = None) -> OwnRefFiles:
-    """All loose refs of burnish; none with reftables. `known_refs`: a cache for long-running processes.
+def read_own_refs(project: Project) -> OwnRefFiles:
+    """All loose refs of burnish; none with reftables."""
+    return _read_files(project, OURS, None)
 
-    With the cache, refs that are not branches (artifacts, rescues) are read again only if their file was replaced. The
-    listing of the folder shows that, while a look at a thousand files takes milliseconds. An inode may be used again,
-    so this is not enough for branches, whose tips must be right.
-    """
+
+def read_branches(project: Project, known_refs: KnownRefs | None = None) -> OwnRefFiles:
+    """The loose branches of burnish. `known_refs`: a cache for long-running processes."""
+    return _read_files(project, OURS[:1], known_refs)
+
+
+def _read_files(project: Project, prefixes: Sequence[str], known_refs: KnownRefs | None) -> OwnRefFiles:
     found = OwnRefFiles()
     if _by_files(project):
-        for prefix in OURS:
+        for prefix in prefixes:
             _read_below(project, prefix.rstrip("/"), found, known_refs)
     found.torn.sort()
     found.locks.sort()
     return found
-
-
-def read_branches(project: Project, known_refs: KnownRefs) -> Mapping[str, str]:
-    """The tips of burnish's loose branches."""
-    found = OwnRefFiles()
-    if _by_files(project):
-        _read_below(project, OURS[0].rstrip("/"), found, known_refs)
-    return found.tips
 
 
 def _read_below(project: Project, folder: str, found: OwnRefFiles, known_refs: KnownRefs | None) -> None:
@@ -140,11 +130,8 @@ def _read_below(project: Project, folder: str, found: OwnRefFiles, known_refs: K
     try:
         with os.scandir(descriptor) as listing:
             entries = list(listing)
-        replaced_only = None if folder.startswith("refs/heads/") else known_refs
         for entry in entries:
             name = f"{folder}/{entry.name}"
-            if replaced_only is not None and replaced_only.is_same_file(name, entry.inode()):
-                continue
             if entry.is_file(follow_symlinks=False):
                 _read_file(project, entry, name, found, known_refs)
             elif entry.is_dir(follow_symlinks=False):

@@ -64,7 +64,7 @@ def _void(
     project = repository_of(home, row, max(len(task.commit) for task in tasks), is_here=is_here)
     if project is None:
         return  # moved, or replaced by another repository: its branches are unknown
-    known_tips = read_branches(project, known_refs) if known_refs else {}
+    known_tips = read_branches(project, known_refs).tips if known_refs else {}
     tips = read_refs(project, list(dict.fromkeys(f"refs/heads/{task.branch}" for task in tasks)), known_tips)
     old_tips = known_refs.readable_tips if known_refs else {}
     changed_tips = {ref: sha for ref, sha in tips.items() if sha is None or old_tips.get(ref) != sha}

@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from burnish.core.approval import Approval, optional_fields
 from burnish.core.status import Status
@@ -42,61 +41,52 @@ class RecordedApproval:
 
 
 @dataclass(frozen=True, slots=True)
-class _ComparedApproval:
-    # what the tables of tasks and approvals contain
-    columns: tuple[Any, ...]
-    approval: RecordedApproval
-
-
-@dataclass(frozen=True, slots=True)
 class _LastReading:
     # the number of the newest event then
     last_event: int
-    approvals: Mapping[int, _ComparedApproval]
+    approvals: Mapping[int, RecordedApproval]
 
 
 class ApprovalReader:
     """Reads the approvals of all tasks, as each run does at its start, and a server many times.
 
-    An approval is compared with the event that gave it only once, unless its row was changed or its task has new
-    events: events never change.
+    A process compares an approval with the event that gave it only once, unless its task has new events: events never
+    change, and the tables change only with an event.
     """
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._last: dict[str, _LastReading] = {}
+        self._last: dict[tuple[str, tuple[Status, ...]], _LastReading] = {}
 
     def read(self, project: str, statuses: Sequence[Status]) -> list[RecordedApproval]:
         where: Params = {"project": project, "statuses": statuses}
+        key = project, tuple(statuses)
         with self._db.reading():
             counter = self._db.one("project_last_event", {"project": project})
-            last = self._last.get(project)
+            last = self._last.get(key)
             approvals = self._compared(where) if last is None else self._changed_since(last, where)
-        self._last[project] = _LastReading(int(counter["last"]) if counter else 0, approvals)
-        return [one.approval for one in approvals.values()]
+        self._last[key] = _LastReading(int(counter["last"]) if counter else 0, approvals)
+        return list(approvals.values())
 
-    def _changed_since(self, last: _LastReading, where: Params) -> dict[int, _ComparedApproval]:
-        rows = {row[0]: tuple(row) for row in self._db.all("approval_columns", where)}
+    def _changed_since(self, last: _LastReading, where: Params) -> Mapping[int, RecordedApproval]:
         events = self._db.all("tasks_with_events_since", {"project": where["project"], "since": last.last_event})
-        changed_ids = {row["id"] for row in events} & rows.keys()
-        for id, columns in rows.items():
-            entry = last.approvals.get(id)
-            if entry is None or entry.columns != columns:
-                changed_ids.add(id)
+        changed_ids = {row["id"] for row in events}
+        if not changed_ids:
+            return last.approvals
         if len(changed_ids) > MAX_IDS:
             return self._compared(where)
-        changes = self._compared(where, changed_ids) if changed_ids else {}
-        return {id: changes[id] if id in changed_ids else last.approvals[id] for id in rows}
+        kept = {id: one for id, one in last.approvals.items() if id not in changed_ids}
+        return dict(sorted((kept | self._compared(where, changed_ids)).items()))
 
-    def _compared(self, where: Params, ids: Collection[int] | None = None) -> dict[int, _ComparedApproval]:
+    def _compared(self, where: Params, ids: Collection[int] | None = None) -> dict[int, RecordedApproval]:
         """Approvals compared with their events; without `ids`, all of them."""
         params: Params = {**where, "every": int(ids is None), "ids": sorted(ids or ())}
-        return {row["id"]: _compared_approval(tuple(row)) for row in self._db.all("recorded_approvals", params)}
-
-
-def _compared_approval(row: tuple[Any, ...]) -> _ComparedApproval:
-    id, branch, base, commit, judge, *_, kind, is_unchanged = row
-    return _ComparedApproval(row[:-2], RecordedApproval(id, branch, base, commit, judge, kind, bool(is_unchanged)))
+        rows = self._db.all("recorded_approvals", params)
+        # by position: there may be thousands
+        return {
+            id: RecordedApproval(id, branch, base, commit, judge, kind, bool(is_unchanged))
+            for id, branch, base, commit, judge, kind, is_unchanged in rows
+        }
 
 
 @reports_damage

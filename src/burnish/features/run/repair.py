@@ -18,7 +18,7 @@ from burnish.git.integrity import (
     remove_broken_ref,
 )
 from burnish.git.project import Project
-from burnish.git.refs import PACKED_REFS_LOCK, read_own_refs, remove_stale_locks
+from burnish.git.refs import PACKED_REFS_LOCK, read_branches, read_own_refs, remove_stale_locks
 from burnish.git.repair import ReadableRescue, publish_again, write_readable
 from burnish.git.rescue import ARTIFACTS, keep
 from burnish.git.rescue import PREFIX as RESCUES
@@ -44,14 +44,13 @@ class RepairReport:
 def heal(app: App, *, thorough: bool = False) -> RepairReport:
     """At the start of a run: repair or remove broken refs and objects of burnish, which would disturb the user's git.
 
-    Objects are read only once after each start of the machine, for that takes time: files are torn by a loss of power;
-    and once more after `burnish doctor` has found damage.
+    Objects, and refs other than branches, are read only once after each start of the machine, for that takes time:
+    files are torn by a loss of power; and once more after `burnish doctor` has found damage.
     `thorough`: read them in any case, because one was found to be unreadable.
     """
     is_restarted = not is_checked(app.repo.own) and app.store.has_begun_tasks(app.key)
     is_restarted = is_restarted or thorough
-    # the cache does not show that a file of artifacts or of a rescue was written in place
-    files = read_own_refs(app.repo, None if is_restarted else app.known_refs)
+    files = read_own_refs(app.repo) if is_restarted else read_branches(app.repo, app.known_refs)
     report, stale = RepairReport(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
     report.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
     torn_objects = move_torn_objects_aside(app.repo) if is_restarted else []

@@ -33,14 +33,9 @@ FROM tasks t JOIN approvals a ON a.project = t.project AND a.task = t.id
 LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id
 WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) ORDER BY a.task;
 
--- name: approval_columns
-SELECT t.id, t.branch, t.base, a.commit_sha, a.judge, a.base, a.tree, a.valid, a.event_id
-FROM tasks t LEFT JOIN approvals a ON a.project = t.project AND a.task = t.id
-WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.id;
-
 -- name: recorded_approvals
--- the same columns first; compared here, so that the data of a thousand events is not read into Python
-SELECT t.id, t.branch, t.base, a.commit_sha, a.judge, a.base, a.tree, a.valid, a.event_id,
+-- compared here, so that the data of a thousand events is not read into Python
+SELECT t.id, t.branch, t.base, a.commit_sha, a.judge,
     json_remove(t.head, '$.title', '$.depends_on', '$.priority', '$.of', '$.follows') AS kind,
     coalesce(
         a.valid = 1 AND t.base = a.base AND e.type = 'review.approved' AND e.task = t.id
