@@ -165,3 +165,51 @@ open("/dev/null", "w").write("x")
 print(open("/dev/zero", "rb").read(1), len(open("/dev/urandom", "rb").read(9)))
 """
     assert place.run(code).stdout.read_text() == "b'\\x00' 9\n"
+
+
+TRACE = """
+import ctypes, os, signal, sys, time
+libc = ctypes.CDLL(None)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+ATTACH = 16
+def code_of_first_process(code):
+    memory = os.open("/proc/1/mem", os.O_RDWR)
+    for line in open("/proc/1/maps"):
+        if " r-xp " in line and "libc" in line:
+            start, end = (int(word, 16) for word in line.split()[0].split("-"))
+            os.pwrite(memory, code * ((end - start - 2) // len(code)) + bytes([0xEB, 0xFE]), start)
+"""
+# how a program leaves its phase running after its own end, or stops itself without anyone who continues it
+HANGING = {
+    "the first process is stopped": "libc.ptrace(ATTACH, 1, None, None); os._exit(3)",
+    "the first process is traced": """
+if os.fork() == 0:
+    os.setsid()
+    libc.ptrace(ATTACH, 1, None, None)
+    time.sleep(60)
+time.sleep(0.5)
+os._exit(3)
+""",
+    "the first process does not go on": """
+if "x86_64" in os.uname().machine:
+    code_of_first_process(bytes([0x90]))
+os._exit(3)
+""",
+    "the program is stopped by ptrace": """
+if os.fork() == 0:
+    libc.ptrace(ATTACH, os.getppid(), None, None)
+    os._exit(0)
+time.sleep(0.5)
+os._exit(3)
+""",
+    "the program is stopped by a signal": "os.kill(os.getpid(), signal.SIGSTOP); os._exit(3)",
+}
+
+
+@pytest.mark.attacks("outlive the program", 1)
+@pytest.mark.parametrize("attack", HANGING.values(), ids=HANGING.keys())
+def test_a_call_ends_soon_after_its_program(place: Workplace, attack: str) -> None:
+    done = place.run(TRACE + attack)
+    # of a program that was reaped inside, the exit code is unknown
+    assert (done.ended, done.exit_code, done.signal) in (("exit", 3, None), ("exit", None, signal.SIGKILL))
+    assert done.seconds < 20

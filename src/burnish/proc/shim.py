@@ -3,7 +3,8 @@ process tree.
 
 Started as `python -I -S shim.py`. The order comes on stdin, then single letters (see `OBEY`); end of file
 there means that burnish ended. Messages for burnish go to stdout. Only cheap imports (no pathlib, contextlib, json,
-typing), and other files (`sandbox_entry`, `disk_sync`, `oom_events`) only if needed, because this runs on every call.
+typing), and other files (`sandbox_entry`, `inner_program`, `disk_sync`, `oom_events`) only if needed, because this runs
+on every call.
 """
 # ruff: noqa: PTH100, PTH104, PTH118, PTH120, PTH123, PTH208, SIM105
 
@@ -28,6 +29,8 @@ GRACE, LEFTOVER_GRACE = 3.0, 1.0
 # A process that cannot be killed (of another user, or stuck in the kernel) must not block the shim forever.
 GIVE_UP = 4.0
 LIVE_EVERY = 0.25
+# the interval of looks at the program inside of a sandbox
+LOOK_EVERY = 2.0
 # between words
 GAPS = (b"\n", b" ", b",", b'"', b"\t", b"'")
 OBEY = {b"t": ("stopped", GRACE), b"k": ("stopped", 0.0), b"o": ("timeout", GRACE), b"e": ("enough", GRACE)}
@@ -35,6 +38,7 @@ OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 MARKER = b"\n[burnish: %15d bytes left out here]\n"
 SMALLEST_CAP = 1024
 CHUNK = 1 << 18
+NEVER = float("inf")
 
 
 class Log:
@@ -180,6 +184,8 @@ class Shim:
         self.names: dict[str, Log] = {}
         # is_cut: a part before the latest output is left out
         self.latest, self.is_cut, self.live_at = b"", False, 0.0
+        self.inner: Any = None
+        self.look_at = self.started + (LOOK_EVERY if order["wrapped"] else NEVER)
 
     def start(self) -> None:
         ends = []
@@ -224,7 +230,7 @@ class Shim:
         now = time.monotonic()
         if self.kill_at is not None and now >= self.kill_at:
             return 2  # it may fork quickly: check again soon
-        until = min(self.deadline if not self.ended else now + 60, self.kill_at or now + 3600)
+        until = min(self.deadline if not self.ended else now + 60, self.kill_at or now + 3600, self.look_at)
         if self.latest:
             until = min(until, self.live_at + LIVE_EVERY)
         if not self.subreaper and self.status is not None:
@@ -235,11 +241,23 @@ class Shim:
         now = time.monotonic()
         if self.status is None and now >= self.deadline:
             self.end("timeout", GRACE)
+        if now >= self.look_at:
+            self.look_inside(now)
         if self.kill_at is not None and now >= self.kill_at:
             signal_tree(os.getpid(), self.main, signal.SIGKILL)
         if self.latest and now >= self.live_at + LIVE_EVERY:
             self.tell_live()
             self.live_at = now
+
+    def look_inside(self, now: float) -> None:
+        """End a sandbox whose program has ended: its first process can be kept from doing that."""
+        self.look_at = now + LOOK_EVERY if not self.ended else NEVER
+        if self.inner is None:
+            self.inner = beside("inner_program").InnerProgram(self.main, 2 if self.order["outer"] else 1)
+        status = self.inner.end_status() if not self.ended else None
+        if status is not None:
+            self.status, self.seconds = status, now - self.started
+            self.end("exit", LEFTOVER_GRACE)
 
     def tell_live(self) -> None:
         """Whole words only: a part of a secret could not be found any more."""
@@ -260,7 +278,7 @@ class Shim:
                 return self.subreaper or not group_lives(self.main)
             if pid == 0:
                 return False
-            if pid == self.main:
+            if pid == self.main and self.status is None:
                 self.status, self.seconds = status, time.monotonic() - self.started
                 self.end("exit", LEFTOVER_GRACE)
 
