@@ -436,3 +436,19 @@ def test_a_second_review_of_a_cycle_stands_beside_the_first_and_takes_nothing_aw
     assert lab.burnish("show", "review-cycle://1/review-cycle-1.attempt-1.md").out == first
     assert lab.burnish("show", "review-cycle://1/outside-review-1.md").out == REJECTION
     assert "No docstring" in lab.burnish("show", "review-cycle://1/outside-review-1.attempt-2.md").out
+
+
+def test_the_command_tells_what_it_read_and_where(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    file = write(lab, "Looks right.\n\nVerdict: changes requested\n\n- app.py:4: Zero is not handled\n")
+    printed = lab.burnish("review", "1", "--from", file, code=1)
+    assert f"Read CHANGES_REQUESTED from line 3 of {file}, 1 finding; text beside it is stored" in printed.err
+    lab.burnish("run", "1", code=None)
+    file = write(lab, "---\nreviewer: ada\n---\nLooks right now.\n\n**Verdict: APPROVED**\n")
+    printed = lab.burnish("review", "1", "--from", file, "--json")
+    assert printed.json["read"] == {
+        "file": file, "verdict": "approved", "place": "line 6", "findings": 0, "rulings": {"F1": "resolved"},
+    }  # fmt: skip
+    assert any(
+        f"Read APPROVED from line 6 of {file}, 0 findings, F1 resolved" in note for note in printed.json["notes"]
+    )

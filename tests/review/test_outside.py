@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.review import Review, RulingState, Unreadable, Verdict
+from burnish.review.contract import read as read_reply
+from burnish.review.contradiction import rejecting_words
 from burnish.review.external.lines import rulings
-from burnish.review.external.reader import complete_approval, is_without_reason, page_of, read_contract, read_markdown
+from burnish.review.external.reader import (
+    complete_approval,
+    is_without_reason,
+    page_of,
+    read_contract,
+    read_markdown,
+    verdict_origin,
+)
 from burnish.review.reading import Expect
 from burnish.review.unsigned import read_unsigned
 
@@ -402,3 +411,94 @@ def test_an_approval_beside_another_answer_is_refused_by_both_readers(approval: 
 def test_honest_words_beside_an_approval_stay_harmless(line: str) -> None:
     review = read_markdown(f"Verdict: approved\n\n{line}\n", verdict=None, number="", expect=Expect())
     assert isinstance(review, Review) and review.verdict is Verdict.APPROVED
+
+
+NUMBER = "7f3a19c2aaaa"
+APPROVING_BLOCK = (
+    f"```burnish-verdict {NUMBER}\n"
+    '{"verdict": "approved", "summary": "It is\\nfine.", "inspected": [], "findings": []}\n```\n'
+)
+# what ends a line for some program: separators, cursor movements, tags, entities, escapes of JSON
+LINE_BREAKS = (
+    "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r", "\x1b[1E", "\x1b[B", "<br>", "<BR/>",
+    "&#10;", "&NewLine;", "\\n", "\\u2028",
+)  # fmt: skip
+REFUSALS = (
+    "Verdict: REJECTED",
+    "REJECTED",
+    "[REJECTED]",
+    "REVIEW_FAILED",
+    "## REJECTED",
+    "Do not merge",
+    "Decision: no",
+)
+
+
+@pytest.mark.attacks("approve with two statements on one line", len(LINE_BREAKS) * len(REFUSALS) * 5)
+@pytest.mark.parametrize("line_break", LINE_BREAKS, ids=ascii)
+def test_a_refusal_counts_behind_every_character_that_may_end_a_line(line_break: str) -> None:
+    for refusal in REFUSALS:
+        line = f"Fine.{line_break}{refusal}"
+        for text in (
+            f"Verdict: approved\n\n{line}\n",
+            f"{line}\n\nVerdict: approved\n",
+            f"---\nverdict: approved\n---\n{line}",
+        ):
+            assert isinstance(read(text), Unreadable), (refusal, text)
+        assert isinstance(read_reply(f"{line}\n\n{APPROVING_BLOCK}", NUMBER, expect=NONE), Unreadable), refusal
+        assert rejecting_words(line, is_after=False), refusal
+
+
+def test_a_line_break_of_another_kind_hides_neither_a_finding_nor_an_open_ruling() -> None:
+    review = read("Verdict: changes requested\u2028- src/a.py:45: it crashes\n")
+    assert isinstance(review, Review) and [remark.file for remark in review.remarks] == ["src/a.py"]
+    assert isinstance(read("Verdict: approved\n\nFine.\x85- [error] src/a.py:45 it crashes\n"), Unreadable)
+    (ruling,) = rulings("Fine.<br>F1: open", ("F1",))
+    assert ruling.state is RulingState.OPEN
+
+
+def test_text_with_other_line_breaks_around_an_approving_block_is_read_as_before() -> None:
+    for text in (f"It handles C:\\new and\u2028one more.\n\n{APPROVING_BLOCK}", f"A<br>table\n\n{APPROVING_BLOCK}"):
+        review = read_reply(text, NUMBER, expect=NONE)
+        assert isinstance(review, Review) and review.verdict is Verdict.APPROVED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "So: **Verdict: REJECTED**",
+        "Fine, verdict: rejected.",
+        "ok; REVIEW_FAILED",
+        "Checked (verdict: changes requested).",
+    ],
+)
+def test_a_marker_of_another_verdict_counts_anywhere_in_a_line(line: str) -> None:
+    assert isinstance(read(f"Verdict: approved\n\n{line}\n"), Unreadable)
+    assert isinstance(read_reply(f"{line}\n\n{APPROVING_BLOCK}", NUMBER, expect=NONE), Unreadable)
+
+
+@pytest.mark.parametrize("line", ["My first verdict: rejected, now resolved.", "It reads `Verdict: REJECTED` lines."])
+def test_a_marker_in_code_or_of_an_earlier_cycle_does_not_count(line: str) -> None:
+    review = read(f"Verdict: approved\n\n{line}\n")
+    assert isinstance(review, Review) and review.verdict is Verdict.APPROVED
+
+
+def test_front_matter_that_refuses_counts_beside_a_block() -> None:
+    for front in ("verdict: rejected", "blockers: 2", "needs_changes: true"):
+        assert isinstance(read(f"---\n{front}\n---\n{APPROVING_BLOCK}", number=NUMBER), Unreadable), front
+    assert isinstance(read(f"---\nreviewer: ada\n---\n{APPROVING_BLOCK}", number=NUMBER), Review)
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("Verdict: approved\n", "line 1"),
+        ("\ufeffFine.\r\n\r\n**Verdict: APPROVED**\r\n", "line 3"),
+        ("---\nverdict: approved\n---\nFine.\n", "the front matter"),
+        ("---\nby: ada\n---\n\n[APPROVED]\n", "line 5"),
+        (f"Fine.\n\n{APPROVING_BLOCK}", "the block in line 3"),
+        ("Fine.\n", "--verdict"),
+    ],
+)
+def test_the_place_of_the_verdict_is_known(text: str, origin: str) -> None:
+    assert verdict_origin(text) == origin

@@ -93,11 +93,12 @@ def take_review(
     app = open_app()
     progress = watcher(several=False, quiet=SESSION.quiet, verbose=SESSION.verbose)
     try:
-        task = bring_review(app, number, review_file, progress)
+        import_result = bring_review(app, number, review_file, progress)
     finally:
         progress.close()
+    task = import_result.task
     if as_json:
-        say_json(review_json(app.store, app.key, number))
+        say_json({**review_json(app.store, app.key, number), "read": import_result.reading})
     else:
         say_report(RunReport(tasks=(task,)), RunRequest(ids=(number,)))
         if task.status in RUNNING and not task.waits_for and not SESSION.quiet:

@@ -42,8 +42,32 @@ class ExternalReview:
     kind: str
     # of the file, for people
     name: str
+    # where the verdict is in the file
+    origin: str = ""
     # changed paths that it cannot have seen; a person who says so has seen everything
     unseen: tuple[str, ...] = ()
+
+    def reading(self) -> dict[str, object]:
+        """What burnish took from the file."""
+        return {
+            "file": self.name,
+            "verdict": self.review.verdict.value,
+            "place": self.origin,
+            "findings": len(self.review.remarks),
+            "rulings": {ruling.id: ruling.state.value for ruling in self.review.rulings},
+        }
+
+    def reading_text(self) -> str:
+        review = self.review
+        origin = (
+            f"{self.origin} of {self.name}" if self.origin != "--verdict" else f"--verdict, and not from {self.name}"
+        )
+        count = f"{len(review.remarks)} finding{'s' * (len(review.remarks) != 1)}"
+        rulings = [f"{ruling.id} {ruling.state}" for ruling in review.rulings]
+        return (
+            f"Read {review.verdict.upper()} from {origin}, {', '.join((count, *rulings))}; "
+            "text beside it is stored with the review"
+        )
 
 
 def refuse_unreviewable(history: History, head: Commit | None, base_tree: str) -> Commit:
@@ -145,7 +169,7 @@ def take(deps: Deps, setup: TaskSetup, external_review: ExternalReview) -> None:
     result = ReviewerResult(
         agent=external_review.by,
         model=None,
-        reading=external_review.review,
+        reading=replace(external_review.review, notes=(external_review.reading_text(), *external_review.review.notes)),
         reviewed_at=deps.now(),
         raw_sha256=hashlib.sha256(external_review.raw.encode()).hexdigest(),
         raw_path=str(raw),
@@ -166,6 +190,7 @@ def take(deps: Deps, setup: TaskSetup, external_review: ExternalReview) -> None:
         _clear(task, cycle, external_review.by, f"reviewed by {external_review.by}"),
         *start_events(deps, task, policy, step, attempt),
     ]
+    deps.progress.note(f"{external_review.reading_text()}.")
     for note in external_review.review.notes:
         deps.progress.note(f"{external_review.name}: {note}.")
     conclude(

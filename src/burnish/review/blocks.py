@@ -79,6 +79,36 @@ def hidden_by(text: str, number: int) -> str:
     return delimiter_around(_without_code(tokens, lines)[:number], lines[number:])
 
 
+# Where a program may show a new line: other separators, cursor movements, entities, tags, escapes of JSON.
+_SEPARATORS = "[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
+_CURSOR_MOVES = re.compile(r"(?:\x1b\[|\x9b)[0-9;]*[A-HSTdf`]|\x1b[DEM]")
+_LINE_BREAKS = re.compile(
+    rf"\r|{_SEPARATORS}|<br[ ]{{0,9}}/?>|&#(?:1[0-3]|x0*[a-d]);|&NewLine;|\\(?:[nr]|u2028|u2029|u0085)", re.IGNORECASE
+)
+
+
+def other_separator(text: str) -> str:
+    """The first character that ends a line for some programs only; "" if there is none."""
+    found = re.search(_SEPARATORS, text)
+    return found[0] if found else ""
+
+
+def with_line_ends(text: str) -> str:
+    """The text with a line feed in place of every character that ends a line for some program."""
+    return re.sub(rf"\r\n?|{_SEPARATORS}", "\n", text)
+
+
+def with_cursor_moves(text: str) -> str:
+    """Terminal escapes that move the cursor as separators: without them, two lines would become one."""
+    return _CURSOR_MOVES.sub("\u2028", text)
+
+
+def line_pieces(lines: Sequence[str]) -> list[str]:
+    """The parts of lines that some program may show as several ones; without the other lines."""
+    parts = (_LINE_BREAKS.split(line) for line in lines)
+    return [piece for pieces in parts if len(pieces) > 1 for piece in pieces]
+
+
 def _is_closed(fence: Token, lines: list[str]) -> bool:
     """Whether the fence has an end line: the parser closes an open fence at the end of its container."""
     start, end = fence.map or [0, 0]

@@ -7,7 +7,16 @@ import re
 from collections.abc import Callable
 
 from burnish.core.review import Verdict
-from burnish.review.blocks import code_after, indented_lines, lines_after, prose_around, shown_lines, unclosed_fence
+from burnish.review.blocks import (
+    code_after,
+    indented_lines,
+    line_pieces,
+    lines_after,
+    prose_around,
+    shown_lines,
+    unclosed_fence,
+    with_cursor_moves,
+)
 from burnish.review.closing import text_beyond_closing
 from burnish.review.legacy_markers import verdict_of
 from burnish.review.refusal import LABEL, REJECTS, is_rejecting_line, plain_line, plain_text, refuses, takes_back
@@ -20,7 +29,7 @@ _NEW_SENTENCE = re.compile(r"\s*(?:$|[-*+|#]|\d+[.)])")
 
 def contradicting_text(reply: str, word: str) -> str:
     """The text around an approving block that rejects; "" if there is none. Terminal escapes are ignored."""
-    reply = without_escapes(reply)
+    reply = without_escapes(with_cursor_moves(reply))
     for content in code_after(reply, word):
         if other := other_object(content):
             return other
@@ -34,7 +43,7 @@ def contradicting_text(reply: str, word: str) -> str:
 
 def rejecting_words(text: str, *, is_after: bool) -> str:
     """The words that reject in text before or after an approval; "" if there are none."""
-    lines = shown_lines(text)
+    lines = shown_lines(without_escapes(with_cursor_moves(text)))
     return other_object(text) or (_rejection_after(lines) if is_after else _rejection(lines, refuses))
 
 
@@ -44,6 +53,7 @@ def _rejection_after(lines: list[str]) -> str:
 
 
 def _rejection(lines: list[str], is_rejection: Callable[[str], bool]) -> str:
+    lines = [*lines, "", *line_pieces(lines)]
     for line in lines:
         if verdict_of(line) not in (None, Verdict.APPROVED) or is_rejecting_line(line):
             return line.strip()[:80]
@@ -130,13 +140,14 @@ def rejecting_text(body: str) -> str:
 
     A verdict with an indent is code for Markdown and a verdict for the person who wrote it.
     """
-    body = without_escapes(body)
+    body = without_escapes(with_cursor_moves(body))
     for line in indented_lines(body):
         if line.strip() and (is_rejecting_line(line) or refuses(plain_line(line.strip()))):
             return line.strip()[:80]
     if fence := unclosed_fence(body):
         return f"{fence[:40]} (the code block is not closed)"
     lines = shown_lines(body)
+    lines += ["", *line_pieces(lines)]
     # by lines as well: the one before may be the verdict, which ends without a full stop
     for paragraph in (*paragraphs(lines), *lines):
         text = plain_line(paragraph)

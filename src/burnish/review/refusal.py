@@ -230,6 +230,14 @@ _APPROVES = re.compile(
 )
 
 
+_MAY_HAVE_MARKER = re.compile(r"verdict|rejected\]|review_failed", re.IGNORECASE)
+_MARKER = re.compile(
+    rf"\bverdict[\W_]{{0,9}}[:=][\W_]{{0,9}}(?:{REJECTS})\b|\[rejected\]|(?<![a-z])review_failed(?![a-z])",
+    re.IGNORECASE,
+)
+_CODE_SPAN = re.compile(r"(`+)[^`\n]{1,500}\1")
+
+
 def is_rejecting_line(line: str) -> bool:
     """Whether the line is a verdict other than an approval; a line about an earlier cycle is not."""
     if len(parts := _BREAK.split(line[:4000])) > 1:
@@ -237,6 +245,8 @@ def is_rejecting_line(line: str) -> bool:
     text = _FOOTNOTE.sub("", plain_text(line), count=1) if "[^" in line else plain_text(line)
     if not text or _EARLIER.search(text):
         return False
+    if _other_marker(line):
+        return True
     text = _TICKED.sub("", text, count=1) if _TICKED.match(text) else text
     text = _joined_letters(text) if _SPACED_LETTERS.search(text) else text
     bare = _BLOCK_MARKS.sub("", text, count=1)
@@ -251,6 +261,13 @@ def is_rejecting_line(line: str) -> bool:
     if value and _rejects_in_part(value["value"]):
         return True
     return bool(_REJECTS_ALONE.fullmatch(bare) or _SPOKEN.fullmatch(bare) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
+
+
+def _other_marker(line: str) -> bool:
+    """Whether a marker of another verdict is anywhere in the line, outside of code spans."""
+    if not _MAY_HAVE_MARKER.search(line):
+        return False
+    return _MARKER.search(plain_text(_CODE_SPAN.sub("", line[:4000]))) is not None
 
 
 def _joined_letters(text: str) -> str:

@@ -32,6 +32,7 @@ from burnish.review.external.reader import (
     page_of,
     read_contract,
     read_markdown,
+    verdict_origin,
 )
 from burnish.runtime.ports import deps_for, runner_card
 from burnish.runtime.reader import refuse_inside_phase
@@ -58,7 +59,15 @@ class ReviewFile:
     commit: str | None = None
 
 
-def bring_review(app: App, task_id: int, review_file: ReviewFile, progress: Progress) -> Task:
+@dataclass(frozen=True, slots=True)
+class ImportedReview:
+    """The task afterwards, and what was read from the file."""
+
+    task: Task
+    reading: dict[str, object]
+
+
+def bring_review(app: App, task_id: int, review_file: ReviewFile, progress: Progress) -> ImportedReview:
     """Record an external review. Raises before anything changes."""
     refuse_inside_phase()
     stops = StopTokens()
@@ -70,14 +79,15 @@ def bring_review(app: App, task_id: int, review_file: ReviewFile, progress: Prog
             _hand_over(app, by_hand, site, external_review, head)
             deps.failpoint("outside-handed")
             outside.check_first(by_hand, site)
-            outside.take(by_hand, site, _in_person(by_hand, site, external_review))
+            external_review = _in_person(by_hand, site, external_review)
+            outside.take(by_hand, site, external_review)
             deps.failpoint("outside-taken")
             app.store.register_runner(runner_card(lock))
             try:
                 _settle(deps, site)
             finally:
                 app.store.forget_runner(lock.runner.uuid)
-    return app.store.task(app.key, task_id)
+    return ImportedReview(app.store.task(app.key, task_id), external_review.reading())
 
 
 def _checked(
@@ -96,7 +106,19 @@ def _checked(
             f"{review_file.name} asks for changes but does not say which.",
             hint="Write what is to be changed, e.g. `- src/a.py:45: what is wrong`.",
         )
-    return site, outside.ExternalReview(review, app.person, review_file.text, kind.rstrip("l"), review_file.name), head
+    external_review = outside.ExternalReview(
+        review, app.person, review_file.text, kind.rstrip("l"), review_file.name, _origin(review_file, kind)
+    )
+    return site, external_review, head
+
+
+def _origin(review_file: ReviewFile, kind: str) -> str:
+    """Where the verdict comes from, for people."""
+    if kind == "contract":
+        return "the field `verdict`"
+    if kind == "markdown":
+        return verdict_origin(review_file.text)
+    return "--verdict" if review_file.verdict else "the errors"
 
 
 def kind_of(review_file: ReviewFile) -> str:

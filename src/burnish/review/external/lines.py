@@ -9,7 +9,7 @@ from dataclasses import replace
 from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Ruling, RulingState
-from burnish.review.blocks import prose_lines
+from burnish.review.blocks import line_pieces, prose_lines
 from burnish.review.external.findings import PLACE
 from burnish.review.legacy_markers import MAX_LINE_LENGTH, remarks_in, short_lines
 from burnish.review.reading import clean, severity
@@ -184,7 +184,8 @@ def _alarming(found: re.Match[str]) -> bool:
 def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
     """Rulings like `F1: resolved` or `- F2 still open: …`. Contradicting ones count as open."""
     found: dict[str, Ruling] = {}
-    for line in short_lines(prose_lines(body)):
+    lines = prose_lines(body)
+    for line in short_lines([*lines, *line_pieces(lines)]):
         match = _RULING.fullmatch(line)
         id_ = match["id"].upper() if match else ""
         if match and id_ in ids:

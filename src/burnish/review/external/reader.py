@@ -14,7 +14,14 @@ from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreada
 from burnish.review import contract
 from burnish.review import legacy_markers as strict
 from burnish.review.artifact import load
-from burnish.review.blocks import MAX_REPLY_LENGTH, hidden_by, own_lines, prose_lines
+from burnish.review.blocks import (
+    MAX_REPLY_LENGTH,
+    hidden_by,
+    other_separator,
+    own_lines,
+    prose_lines,
+    with_line_ends,
+)
 from burnish.review.contradiction import rejecting_text
 from burnish.review.external.findings import unread_grave
 from burnish.review.external.lines import (
@@ -38,6 +45,9 @@ _FRONT = {
     "needs_discussion": Verdict.NEEDS_DISCUSSION,
     "rejected": Verdict.REJECTED,
 }
+
+
+_BLOCK = re.compile(rf"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*{contract.WORD}\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ def page_of(text: str) -> ExternalPage:
 
 def has_block(text: str) -> bool:
     """Whether the text has a verdict block: then the contract's rules apply, and no other line counts."""
-    return re.search(rf"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*{contract.WORD}\b", text, re.MULTILINE) is not None
+    return _BLOCK.search(text) is not None
 
 
 def read_contract(text: str, *, number: str, expect: Expect) -> Review | Unreadable:
@@ -90,7 +100,10 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     if page.why or "\0" in text or len(text) > MAX_REPLY_LENGTH:
         return Unreadable(page.why or "it is not text, or it is too long", text)
     if has_block(page.body):
-        return contract.read(page.body, number, expect=expect)
+        review = contract.read(page.body, number, expect=expect)
+        is_approval = isinstance(review, Review) and review.verdict is Verdict.APPROVED
+        return _contradicted(page, text) or review if is_approval else review
+    page = replace(page, body=with_line_ends(page.body))
     conclusion = conclude(page.body, _front(page.facts))
     if conclusion.unclear:
         return Unreadable(f"it has no single clear verdict: {conclusion.unclear}", text)
@@ -99,8 +112,10 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     final_verdict = verdict or conclusion.verdict
     if final_verdict is None:
         return Unreadable("it has no verdict", text)
-    if final_verdict is Verdict.APPROVED and (field := contradicting_field(page.facts, frozenset())):
-        return Unreadable(f"it approves, but its front matter does not: {clean(field)}", text)
+    if final_verdict is Verdict.APPROVED and (separator := other_separator(text)):
+        return Unreadable(f"it approves, and has a line end that not every program shows: U+{ord(separator):04X}", text)
+    if final_verdict is Verdict.APPROVED and (contradiction := _contradicted(page, text)):
+        return contradiction
     if final_verdict is Verdict.APPROVED and (line := rejecting_text(page.body)):
         return Unreadable(f"it approves, but this text does not: {clean(line)}", text)
     if final_verdict is Verdict.APPROVED and (markup := _hidden_verdict(page.body)):
@@ -112,6 +127,26 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     if final_verdict is Verdict.APPROVED and (title := unread_grave(page.body, review.remarks)):
         return Unreadable(f"it approves, but this serious finding could not be read: {title}", text)
     return review
+
+
+def verdict_origin(text: str) -> str:
+    """Where the verdict of a readable Markdown review is, for people; `--verdict` if the file has none."""
+    page = page_of(text)
+    first = len(re.findall(r"\r\n?|\n", text)) - page.body.count("\n") + 1
+    if found := _BLOCK.search(page.body):
+        return f"the block in line {first + page.body.count(chr(10), 0, found.end())}"
+    line = next((line for line in verdict_lines(with_line_ends(page.body)) if line.certain and line.verdict), None)
+    if line:
+        return f"line {first + line.number}"
+    return "the front matter" if _front(page.facts) else "--verdict"
+
+
+def _contradicted(page: ExternalPage, text: str) -> Unreadable | None:
+    """Why the front matter refuses what the file approves; None if it agrees."""
+    front = _front(page.facts)
+    other = f"verdict: {front}" if front not in (None, Verdict.APPROVED) else ""
+    field = other or contradicting_field(page.facts, frozenset())
+    return Unreadable(f"it approves, but its front matter does not: {clean(field)}", text) if field else None
 
 
 def _hidden_verdict(body: str) -> str:

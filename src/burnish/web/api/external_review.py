@@ -72,11 +72,26 @@ def handoff(app: AppDep, task: TaskNumber, body: Annotated[HandoffBody, FromBody
     return hand_off(app, task, force=body.force).as_json()
 
 
-@router.post("/tasks/{task}/review-from", response_model=TaskOut)
+class ReadingOut(ApiModel):
+    file: str
+    verdict: str
+    place: str
+    """Where the verdict was read: a line, the front matter, a block, a field, or `--verdict`."""
+    findings: int
+    rulings: dict[str, str]
+
+
+class ImportedReviewOut(TaskOut):
+    read: ReadingOut
+    """What was read from the text. Other text is stored and decides nothing."""
+
+
+@router.post("/tasks/{task}/review-from", response_model=ImportedReviewOut)
 def review_from(app: AppDep, task: TaskNumber, body: ExternalReviewBody) -> dict[str, Any]:
     """Like `burnish review TASK --from FILE`: record the review of a person or tool as a separate cycle."""
     review = ReviewFile(body.name.strip() or "The review", body.text, body.verdict, body.commit)
-    return task_json(bring_review(app, task, review, NullProgress()))
+    import_result = bring_review(app, task, review, NullProgress())
+    return {**task_json(import_result.task), "read": import_result.reading}
 
 
 @router.get("/tasks/{task}/review-json", response_model=ReviewOut)
