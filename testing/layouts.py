@@ -318,6 +318,82 @@ NODE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"package.json": package(devDependencies={"@biomejs/biome": "1"}), "biome.json": "{}", "bun.lock": ""},
         {"checks.lint": "bun x biome check .", "workspace.setup": "bun install --frozen-lockfile"},
     ),
+    "a linter as the test script": (
+        {
+            "package.json": package(
+                {"test": "npm run lint", "lint": "eslint .", "test:unit": "mocha"}, devDependencies={"eslint": "9"}
+            )
+        },
+        {
+            "checks.test": "npm run test:unit",
+            "checks.lint": "npm run lint",
+            "checks.extra.javascript-test": "npm test",
+            "workspace.setup": "npm install",
+        },
+    ),
+    "a linter as the only script": (
+        {"package.json": package({"test": "eslint . && tsc --noEmit", "test:unit": "mocha test"})},
+        {"checks.test": "npm run test:unit", "checks.lint": "npm test"},
+    ),
+    "scripts for unit and integration tests alone": (
+        {
+            "package.json": package(
+                {"test:integration": "mocha it", "test:unit": "mocha unit", "test:watch": "mocha -w"}
+            )
+        },
+        {"checks.test": "npm run test:unit", "checks.extra.javascript-test": "npm run test:integration"},
+    ),
+    "a script of tests for continuous integration alone": (
+        {"package.json": package({"test:ci": "vitest run --coverage"})},
+        {"checks.test": "npm run test:ci"},
+    ),
+    "other forms of the same tests": (
+        {
+            "package.json": package(
+                {
+                    "test": "vitest",
+                    "test:ci": "npm test -- --run",
+                    "test:unit": "vitest run src",
+                    "test:coverage": "vitest --coverage",
+                    "test:everything": "npm run build && npm test",
+                    "build:test": "webpack",
+                    "lint:test": "eslint test",
+                }
+            )
+        },
+        {"checks.test": "npm test"},
+    ),
+    "scripts that the test script starts": (
+        {
+            "package.json": package(
+                {
+                    "test": "run-s lint test:*",
+                    "lint": "x",
+                    "test:unit": "mocha",
+                    "test:e2e": "mocha e2e",
+                    "e2e": "npm run test:e2e",
+                }
+            )
+        },
+        {"checks.test": "npm test", "checks.lint": "npm run lint"},
+    ),
+    "integration tests beside the others": (
+        {
+            "package.json": package(
+                {
+                    "test": "jest src",
+                    "test:int": "jest -c int.config.js",
+                    "test:e2e": "playwright test",
+                    "e2e:test": "wait-on x && jest",
+                }
+            )
+        },
+        {"checks.test": "npm test", "checks.extra.javascript-test": "npm run test:int"},
+    ),
+    "integration tests with a database": (
+        {"package.json": package({"test": "jest src", "test:integration": "jest it"}, dependencies={"pg": "8"})},
+        {"checks.test": "npm test", "workspace.setup": "npm install"},
+    ),
     "a broken package.json": ({"package.json": "{"}, {}),
     "a strange package.json": ({"package.json": '{"scripts": [], "dependencies": 3}'}, {}),
 }
@@ -491,6 +567,66 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"checks.test": PYTEST},
     ),
     "maven": ({"pom.xml": "", "core/pom.xml": ""}, {"checks.test": "mvn -q -B test"}),
+    "maven with failsafe in a module": (
+        {
+            "pom.xml": "<module>core</module><pluginManagement>maven-failsafe-plugin</pluginManagement>",
+            "core/pom.xml": "<plugins><plugin><artifactId>maven-failsafe-plugin</artifactId></plugin></plugins>",
+        },
+        {"checks.test": "mvn -q -B verify"},
+    ),
+    "maven with failsafe in a profile, and with containers": (
+        {
+            "pom.xml": "<profiles><profile>maven-failsafe-plugin</profile></profiles><!-- maven-failsafe-plugin -->",
+            "other/pom.xml": "<artifactId>o</artifactId><build>maven-failsafe-plugin</build><!-- x -->testcontainers",
+            "other/src/test/java/a/AIT.java": "",
+        },
+        {"checks.test": "mvn -q -B test", "checks.extra.other-test": in_folder("other", "mvn -q -B test")},
+    ),
+    "gradle with further test tasks": (
+        {
+            "build.gradle": "testing { suites { integrationTest(JvmTestSuite) {} } }\ntask apiTest(type: Test) {}\n",
+            "gradle/tests.gradle": "tasks.register('contractTest', Test) {}\ntasks.register('slowTest', Test) {}\n",
+            "app/build.gradle.kts": 'val itest by tasks.registering(Test::class) {}\nregister<Test>("e2eTest") {}\n',
+            "other/settings.gradle": "",
+            "other/build.gradle": "task foreignTest(type: Test) {}\n",
+        },
+        {"checks.test": "gradle test apiTest contractTest e2eTest integrationTest itest"},
+    ),
+    "gradle with containers": (
+        {"build.gradle": "task itest(type: Test) {}\ndependencies { testImplementation 'org.testcontainers:junit' }\n"},
+        {"checks.test": "gradle test"},
+    ),
+    "ruby with test and spec": (
+        {"Rakefile": "Rake::TestTask.new\n", "test/a_test.rb": "", "spec/a_spec.rb": ""},
+        {"checks.test": "rspec", "checks.extra.ruby-test": "rake test"},
+    ),
+    "ruby with helpers of specs in test": (
+        {"Rakefile": "RSpec::Core::RakeTask.new\n", "test/data.rb": "", "spec/a_spec.rb": ""},
+        {"checks.test": "rspec"},
+    ),
+    "ruby without a task for its tests": (
+        {"Gemfile": "", "test/unit/test_a.rb": ""},
+        {
+            "checks.test": "bundle exec ruby -Ilib -Itest -e"
+            """ 'Dir["./test/**/{test_*,*_test}.rb"].sort.each { |file| require file }'""",
+            "workspace.setup": "bundle install",
+        },
+    ),
+    "php with further scripts": (
+        {
+            "composer.json": '{"scripts": {"test": ["@phpcs", "@test:unit"], "phpcs": "phpcs", "test:unit": "phpunit'
+            ' --testsuite unit", "test:integration": "phpunit --testsuite integration"}}'
+        },
+        {"checks.test": "composer test", "checks.extra.php-test": "composer test:integration"},
+    ),
+    "go with a script of tests below make": (
+        {"go.mod": "", "Makefile": "test: unit cli\nunit:\n\tgo test ./...\ncli: build\n\t@bats test/\nbuild:\n"},
+        {"checks.test": "go test ./...", "checks.extra.make-test": "make test", "checks.lint": "go vet ./..."},
+    ),
+    "go with a script of tests below make that needs containers": (
+        {"go.mod": "", "Makefile": "test:\n\tdocker compose up -d\n\tgo test ./...\n\t./tests/cli.sh\n"},
+        {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
+    ),
     "maven wrapper": ({"pom.xml": "", "mvnw": ""}, {"checks.test": "./mvnw -q -B test"}),
     "gradle": ({"build.gradle.kts": "", "gradlew": "", "app/build.gradle.kts": ""}, {"checks.test": "./gradlew test"}),
     "gradle with settings alone at the root": (
@@ -596,6 +732,17 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "checks.extra.tools-gen-test": in_folder(
                 "tools/gen", "mvn -q -B -f ../../pom.xml install -DskipTests && mvn -q -B test"
             ),
+        },
+    ),
+    "npm workspace with integration tests in a package": (
+        {
+            "package.json": package({"test": "npm test --workspaces"}, workspaces=["packages/*"]),
+            "packages/a/package.json": package({"test": "node --test", "test:integration": "node --test it/"}),
+        },
+        {
+            "checks.test": "npm test",
+            "checks.extra.packages-a-test": in_folder("packages/a", "npm run test:integration"),
+            "workspace.setup": "npm install",
         },
     ),
     "npm workspace without other dependencies": (

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.checks.discover import decide, discover, find_checks
+from burnish.core.policy import CheckSpec
 from testing.layouts import MONO, NODE, OTHERS, PYTHON, in_folder, package
 
 
@@ -388,3 +389,30 @@ def test_a_module_of_go_without_tests_has_no_test_check_beside_one_that_has_some
     assert sorted(found) == ["lib-lint", "lint", "test"] and "lib/**" in found["test"]
     assert "lib-test" in paths({**files, "lib/lib_test.go": ""})
     assert "lib-test" in paths({path: text for path, text in files.items() if path != "app/app_test.go"})
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("maven with failsafe in a profile, and with containers", ["`tests named *IT`", "`mvn verify` in other"]),
+        ("gradle with further test tasks", ["`gradle slowTest`"]),
+        ("gradle with containers", ["`gradle itest`"]),
+        ("go with a script of tests below make that needs containers", ["`make test`"]),
+        ("integration tests beside the others", ["`npm run test:e2e`", "`npm run e2e:test`"]),
+        ("integration tests with a database", ["`npm run test:integration`"]),
+        ("scripts that the test script starts", []),
+    ],
+)
+def test_tests_that_no_check_runs_are_named_with_the_reason(name: str, words: list[str]) -> None:
+    files, _ = {**OTHERS, **NODE}[name]
+    found = find_checks(files, files.get)
+    notes = [unrun.words(folder) for folder, unrun in found.unrun_by(found.specs)]
+    assert [note.partition(": it ")[0].partition(": the ")[0].partition(": failsafe ")[0] for note in notes] == words
+
+
+def test_tests_that_a_check_of_the_settings_runs_are_not_named() -> None:
+    files = {"package.json": package({"test": "jest src", "test:e2e": "playwright test"})}
+    found = find_checks(files, files.get)
+    assert found.unrun_by(found.specs)
+    assert not found.unrun_by([CheckSpec("e2e", "npm run test:e2e")])
+    assert found.unrun_by([CheckSpec("e2e", "npm run test:e2e:debug")])

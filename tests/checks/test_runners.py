@@ -360,6 +360,19 @@ def test_reports_of_maven_and_gradle_count_only_if_this_run_wrote_them(tmp_path:
     assert several.failures and several.partial
 
 
+def test_failed_integration_tests_of_maven_count_and_may_be_hidden_by_failed_unit_tests(tmp_path: Path) -> None:
+    failure = '<testsuite><testcase classname="AIT" name="adds"><failure/></testcase></testsuite>'
+    place = "target/failsafe-reports"
+    # the goal `integration-test` without `verify`: the build succeeds
+    mvnw = f"#!/bin/sh\nmkdir -p {place}\necho '{failure}' > {place}/TEST-AIT.xml\n"
+    (tmp_path / "mvnw").touch(0o755)
+    files = {"pom.xml": "<plugin>maven-failsafe-plugin</plugin>", "mvnw": mvnw}
+    report = run_in(tmp_path, files, "./mvnw -q verify")
+    assert [one.name for one in report.failures] == ["AIT.adds"]
+    assert report.partial == "Maven skips its integration tests after a failed test"
+    assert not run_in(tmp_path, files, "./mvnw -q test").partial
+
+
 def test_a_test_that_ends_the_process_of_maven_hides_the_tests_after_it(tmp_path: Path) -> None:
     """As surefire reports `System.exit` in a test: the classes after it have no report."""
     failure = '<testsuite><testcase classname="A" name="old"><failure/></testcase></testsuite>'

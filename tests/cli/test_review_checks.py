@@ -56,6 +56,17 @@ def test_a_new_failure_and_an_old_one_are_told_apart(user_repo: UserRepo, capsys
     assert answer["verdict"] == "approved" and answer["judged_by"] == ["static"] and answer["notes"] == []
 
 
+def test_tests_that_no_check_runs_are_named(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    scripts = '{"scripts": {"test:e2e": "cypress run"}}'
+    settings = "checks: {test: 'true', lint: null}\n"
+    user_repo.commit({"package.json": scripts, "burnish.yaml": settings, "app.py": BAD})
+    user_repo.write({"app.py": GOOD})
+    notes = json.loads(review(user_repo, capsys, "--json"))["notes"]
+    assert notes[-1].startswith(
+        "Not run: `npm run test:e2e`: it may need services, a browser or other files (cypress)."
+    )
+
+
 @pytest.mark.long
 def test_a_suite_that_dies_before_and_after_is_exit_3(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
     user_repo.commit({"test_app.py": TESTS, "conftest.py": "import no_such_module_here\n"})

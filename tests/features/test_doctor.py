@@ -291,6 +291,17 @@ def test_a_linter_that_auto_leaves_out_is_told(user_repo: UserRepo, bin_folder: 
     assert "`go vet ./...`" in " ".join(told) and "golangci-lint is not installed here" in " ".join(told)
 
 
+def test_tests_that_no_check_runs_are_named(user_repo: UserRepo) -> None:
+    scripts = '{"scripts": {"test": "node --test", "test:e2e": "playwright test"}}'
+    user_repo.commit({"package.json": scripts, "burnish.yaml": "checks: {test: npm test, lint: null}\n"})
+    user_repo.trust()
+    sign = look(user_repo.path)["repository.not run"]
+    assert sign.state == "weak" and sign.what.startswith("`npm run test:e2e`: it may need services, a browser")
+    user_repo.write({"burnish.yaml": "checks: {test: npm test, lint: null, extra: {e2e: npm run test:e2e}}\n"})
+    user_repo.trust()
+    assert "repository.not run" not in look(user_repo.path)
+
+
 def test_a_python_without_pytest_is_told(tmp_path: Path) -> None:
     spec = CheckSpec("test", ("python", "-m", "pytest", "-q"))
     program(tmp_path / "bin", "python", "#!/bin/sh\nexit 1\n")

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from burnish.checks import node_tools, other_tools, python_tools
+from burnish.checks import java_tools, node_tools, other_tools, python_tools
 from burnish.checks.other_tools import is_tested_elsewhere
 from burnish.checks.parts import is_part_of_build, with_installed_projects, with_paths
 from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
-from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools
+from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools, UnrunTests
 from burnish.core.policy import CheckSpec
 
 # Folders whose projects are not parts of this one: fixtures, examples, templates, other people's code.
@@ -28,7 +28,7 @@ _DETECTORS: dict[str, Callable[[ProjectFolder], Tools | None]] = {
     "JavaScript": node_tools.node_tools,
     "Go": other_tools.go_tools,
     "Rust": other_tools.rust_tools,
-    "Java": other_tools.java_tools,
+    "Java": java_tools.java_tools,
     "Ruby": other_tools.ruby_tools,
     "PHP": other_tools.php_tools,
     "Deno": other_tools.deno_tools,
@@ -91,7 +91,8 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
             if tools and language == "JavaScript":
                 tools = _without_workspace(tools, found, paths, read)
             # In a subfolder, a set-up alone serves no check, unless it installs the members of a workspace.
-            if tools and (tools.test or tools.lint or (tools.setup and (not folder or is_uv_workspace(folder, read)))):
+            serves_checks = tools and tools.setup and (not folder or is_uv_workspace(folder, read))
+            if tools and (tools.test or tools.more_tests or tools.lint or tools.unrun_tests or serves_checks):
                 found += [tools] if not _covered(tools, found, paths, read) else []
     found = with_installed_projects(_without_empty_suites(found, paths), paths, read)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
@@ -186,7 +187,11 @@ def _without_workspace(tools: Tools, found: list[Tools], paths: list[str], read:
             member = posixpath.relpath(tools.folder, other.folder or ".")
             test = None if other.test and node_tools.tests_below(place, member) else tools.test
             lint = None if other.lint else tools.lint
-            return replace(tools, test=test, lint=lint, setup=None, build=tools.build if test else None)
+            # The root may start any script of its packages.
+            names = place.read("package.json") + place.read("turbo.json") + place.read("nx.json")
+            more = tuple(one for one in tools.more_tests if f'{str(one.command).rpartition(" ")[2]}"' not in names)
+            build = tools.build if test or more else None
+            return replace(tools, test=test, more_tests=more, lint=lint, setup=None, build=build)
     return tools
 
 
@@ -198,12 +203,22 @@ def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ..
     """Adds make targets, CMake or Meson where no language tool was found, which report failures in more detail."""
     make = other_tools.make_tools(root)
     builder = other_tools.cmake_tools(root) or other_tools.meson_tools(root)
+    if any(tools.test for tools in found if tools.folder == ""):
+        found = _with_tests_of_make(found, other_tools.tests_of_make(root))
     if builder and any(tools.test for tools in found if tools.folder == "") and other_tools.is_built_apart(root):
         # Tests of another language at the root, e.g. in Python, do not start those of CMake.
         return (*_with_targets(found, make), builder)
     if make is None or make.test is None:
         make = replace(builder, lint=make.lint if make else None) if builder else make
     return _with_targets(found, make)
+
+
+def _with_tests_of_make(found: tuple[Tools, ...], tests: ToolChoice | UnrunTests | None) -> tuple[Tools, ...]:
+    if tests is None:
+        return found
+    if isinstance(tests, UnrunTests):
+        return (*found, Tools("", "Make", unrun_tests=(tests,)))
+    return (*found, Tools("", "Make", tests))
 
 
 def _with_targets(found: tuple[Tools, ...], make: Tools | None) -> tuple[Tools, ...]:
@@ -294,6 +309,17 @@ class FoundChecks:
 
     specs: tuple[CheckSpec, ...] = ()
     notes: tuple[str, ...] = ()
+    # each with the folder of its project
+    unrun_tests: tuple[tuple[str, UnrunTests], ...] = ()
+
+    def unrun_by(self, specs: Iterable[CheckSpec]) -> list[tuple[str, UnrunTests]]:
+        """The tests that none of these checks runs either."""
+        commands = [spec.words for spec in specs]
+        return [
+            (folder, one)
+            for folder, one in self.unrun_tests
+            if not any(re.search(rf"(?<![\w:-]){re.escape(one.mark)}(?![\w:-])", words) for words in commands)
+        ]
 
 
 def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = None) -> FoundChecks:
@@ -306,7 +332,8 @@ def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = 
         if one.key[0] == "checks" and one.key != BUILD
     ]
     notes = [f"{tools.folder}: {note}" if tools.folder else note for tools in found for note in tools.notes]
-    return FoundChecks(tuple(specs), tuple(notes))
+    unrun_tests = [(tools.folder, one) for tools in found for one in tools.unrun_tests]
+    return FoundChecks(tuple(specs), tuple(notes), tuple(unrun_tests))
 
 
 def detect(files: Iterable[str], read: Read, around: Surroundings | None = None) -> tuple[CheckSpec, ...]:

@@ -199,7 +199,8 @@ def _by_title(option: str, *, with_files: bool) -> Callable[[KnownCommand, Failu
 
 def _maven(command: KnownCommand, failures: Failures, root: Path) -> Command | None:
     methods = [re.sub(r"[(\[{].*", "", failure.name).rpartition(".") for failure in failures]
-    if not all(name and method for name, _, method in methods):
+    # Other goals also run tests of failsafe, which are selected in another way.
+    if "test" not in command.line.arguments or not all(name and method for name, _, method in methods):
         return None
     selection = ",".join(f"{name}#{method}" for name, _, method in methods)
     return _append(command, (f"-Dtest={selection}", "-Dsurefire.failIfNoSpecifiedTests=false", "-DfailIfNoTests=false"))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from burnish.checks.command_line import parse_command
-from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
+from burnish.checks.project_scripts import TestScripts, find_test_scripts, is_lint_only
+from burnish.checks.tools import ProjectFolder, ToolChoice, Tools, UnrunTests
 
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm",
@@ -48,6 +49,7 @@ _TESTS_IN_SETTINGS = re.compile(
 )
 # Folders that no build makes.
 _FOREIGN = re.compile(r"(?:^|/)(?:\.\.|node_modules|coverage)(?:/|$)")
+_COMPOSE = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
 MAX_FILES = 40
 
 
@@ -57,17 +59,41 @@ def node_tools(place: ProjectFolder) -> Tools | None:
         return None
     manager, why = _manager(place, package)
     weight = place.count(".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".vue", ".svelte")
-    test, lint = _test(package, manager), _lint(place, package, manager)
+    scripts = _test_scripts(place, package)
+    test, lint = _test(package, scripts.first, manager), _lint(place, package, manager)
     notes: tuple[str, ...] = ()
     if lint and (absent := _absent_linter(place, package)):
         note = f"Script `lint` in package.json needs {absent}, which is not among the dependencies"
         lint, notes = None, (f"{note}: not added as a check.",)
+    more_tests = [_run_script(package, name, manager) for name in scripts.more]
+    if is_lint_only(_script(package, "test")) and _script(package, "test") != _script(package, "lint"):
+        choice = _run_script(package, "test", manager)
+        lint, more_tests = (lint, [*more_tests, choice]) if lint else (choice, more_tests)
     setup, build = _setup(place, package, manager, why), _build(place, package, manager) if test else None
-    return Tools(place.folder, "JavaScript", test, lint, setup, weight, notes, build=build)
+    return Tools(
+        place.folder,
+        "JavaScript",
+        test,
+        lint,
+        setup,
+        weight,
+        notes,
+        build=build,
+        more_tests=tuple(more_tests),
+        unrun_tests=tuple(UnrunTests(f"{manager} run {name}", name, why) for name, why in scripts.unrun),
+    )
+
+
+def _test_scripts(place: ProjectFolder, package: dict[str, Any]) -> TestScripts:
+    scripts = package.get("scripts")
+    texts = {str(name): str(text) for name, text in scripts.items()} if isinstance(scripts, dict) else {}
+    has_services = any(_COMPOSE.fullmatch(name) for name in place.names)
+    return find_test_scripts(texts, _dependencies(package), has_services=has_services)
 
 
 def _build(place: ProjectFolder, package: dict[str, Any], manager: str) -> ToolChoice | None:
-    folder, is_committed = _needs_build(place, package)
+    scripts = _test_scripts(place, package)
+    folder, is_committed = _needs_build(place, package, [name for name in (scripts.first, *scripts.more) if name])
     why = "is built from src" if is_committed else "git ignores"
     return ToolChoice(f"{manager} run build", f"the tests use {folder}, which {why}") if folder else None
 
@@ -113,18 +139,20 @@ def _manager(place: ProjectFolder, package: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _test(package: dict[str, Any], manager: str) -> ToolChoice | None:
-    script = _script(package, "test")
-    if script and "no test specified" not in script:
-        # Without a terminal most runners run once; react-scripts needs CI=true.
-        prefix = "CI=true " if "react-scripts" in script else ""
-        return ToolChoice(
-            f"{prefix}{manager} {'run ' if manager == 'bun' else ''}test", "script `test` in package.json"
-        )
+def _test(package: dict[str, Any], script: str | None, manager: str) -> ToolChoice | None:
+    if script:
+        return _run_script(package, script, manager)
     for name, words in (("vitest", "vitest run"), ("jest", "jest")):
         if name in _dependencies(package):
             return ToolChoice(f"{_runner(manager)} {words}", f"{name} among the dependencies")
     return None
+
+
+def _run_script(package: dict[str, Any], name: str, manager: str) -> ToolChoice:
+    # Without a terminal most runners run once; react-scripts needs CI=true.
+    prefix = "CI=true " if "react-scripts" in _script(package, name) else ""
+    run = "" if name == "test" and manager != "bun" else "run "
+    return ToolChoice(f"{prefix}{manager} {run}{name}", f"script `{name}` in package.json")
 
 
 def _lint(place: ProjectFolder, package: dict[str, Any], manager: str) -> ToolChoice | None:
@@ -162,21 +190,23 @@ def _dependencies(package: dict[str, Any]) -> set[str]:
     return {name for group in groups if isinstance(group, dict) for name in group}
 
 
-def _needs_build(place: ProjectFolder, package: Mapping[str, Any]) -> tuple[str, bool]:
+def _needs_build(place: ProjectFolder, package: Mapping[str, Any], names: Sequence[str]) -> tuple[str, bool]:
     """The folder that the tests use and only the script `build` makes, e.g. `dist`; "" if there is none.
 
     Also whether it is committed: tests of the committed files would not test a change to the sources.
     """
     scripts = package.get("scripts")
-    if not isinstance(scripts, dict) or not scripts.get("build") or not scripts.get("test"):
+    if not isinstance(scripts, dict) or not scripts.get("build") or not names:
         return "", False
-    if any(_COMPILERS.search(str(scripts.get(name) or "")) for name in ("test", *_BEFORE_TESTS)):
+    first, before = names[0], tuple(f"pre{name}" for name in names)
+    if any(_COMPILERS.search(str(scripts.get(name) or "")) for name in (first, *before, *_BEFORE_TESTS)):
         return "", False
+    commands = " ".join(str(scripts[name]) for name in names)
     has_sources = any(path.startswith("src/") for path in place.paths)
     # `init` does not list the files of such a folder, even if they are committed.
     sources = {path for path in place.paths if not (has_sources and _BUILD_FOLDER.match(path))}
     source_folders = {path[:end] for path in sources for end in _slashes(path)}
-    for path in dict.fromkeys(_paths_of_tests(place, package, str(scripts["test"]))):
+    for path in dict.fromkeys(_paths_of_tests(place, package, commands)):
         folder = next((path[:end] for end in _slashes(f"{path}/") if path[:end] not in source_folders), "")
         if not folder or folder in sources or _FOREIGN.search(folder):
             continue

@@ -1,4 +1,4 @@
-"""Finds the tools of Go, Rust, Java, Ruby, PHP, Deno, CMake, Meson and Make projects: one conventional command each."""
+"""Finds the tools of Go, Rust, Ruby, PHP, Deno, CMake, Meson and Make projects: one conventional command each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from burnish.checks.tools import MAX_OPENED, ProjectFolder, Read, ToolChoice, Tools
+from burnish.checks.project_scripts import TestScripts, find_test_scripts
+from burnish.checks.tools import MAX_OPENED, ProjectFolder, Read, ToolChoice, Tools, UnrunTests
 from burnish.regular_files import parse_toml
 
 
@@ -39,6 +40,9 @@ def _go_test(place: ProjectFolder) -> ToolChoice:
 _NOT_BUILT = re.compile(
     r"(?:.*[-_])?(?:lint|fmt|format|vet|deps?|dependencies|tools?|install|setup|tidy|mod|vendor|download|clean|check|"
     r"verify|test|help|all|docker|up|start)(?:[-_].*)?"
+)
+_NOT_TESTS = re.compile(
+    r"(?:.*[-_])?(?:lint|fmt|format|vet|deps?|tools?|install|setup|clean|help|build|docker|check)(?:[-_].*)?"
 )
 _RULE = re.compile(r"([\w./-]{1,200})[ \t]{0,20}:(?![:=])")
 _SERVICES = re.compile(r"\b(?:docker|podman|kubectl|compose|sudo|minikube|kind)\b")
@@ -82,26 +86,25 @@ def rust_tools(place: ProjectFolder) -> Tools | None:
     return Tools(place.folder, "Rust", test, lint, None, place.count(".rs"), notes)
 
 
-def java_tools(place: ProjectFolder) -> Tools | None:
-    weight = place.count(".java", ".kt", ".groovy", ".scala")
-    if "pom.xml" in place.names:
-        program = "./mvnw" if "mvnw" in place.names else "mvn"
-        return Tools(place.folder, "Java", ToolChoice(f"{program} -q -B test", "pom.xml"), weight=weight)
-    if name := place.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
-        program = "./gradlew" if "gradlew" in place.names else "gradle"
-        return Tools(place.folder, "Java", ToolChoice(f"{program} test", name), weight=weight)
-    return None
-
-
 def ruby_tools(place: ProjectFolder) -> Tools | None:
     if not place.first("Gemfile", "Rakefile", ".rspec"):
         return None
     has_gemfile = "Gemfile" in place.names
     prefix = "bundle exec " if has_gemfile else ""
-    test = _ruby_test(place, prefix)
+    tests = _ruby_tests(place, prefix)
     lint, notes = _ruby_lint(place, prefix, has_gemfile=has_gemfile)
     setup = ToolChoice("bundle install", "Gemfile") if has_gemfile else None
-    return Tools(place.folder, "Ruby", test, lint, setup, place.count(".rb"), notes)
+    return Tools(
+        place.folder,
+        "Ruby",
+        tests[0] if tests else None,
+        lint,
+        setup,
+        place.count(".rb"),
+        notes,
+        more_tests=tuple(tests[1:]),
+        unrun_tests=_unrun_ruby_tests(place),
+    )
 
 
 def _ruby_lint(place: ProjectFolder, prefix: str, *, has_gemfile: bool) -> tuple[ToolChoice | None, tuple[str, ...]]:
@@ -114,18 +117,41 @@ def _ruby_lint(place: ProjectFolder, prefix: str, *, has_gemfile: bool) -> tuple
     return None, (_not_installed("rubocop", ".rubocop.yml"),)
 
 
+# A Rakefile that defines a task `test`; those of Rails and of Hoe do so by their own code.
+_RAKE_TEST = re.compile(r"\b(?:TestTask|Minitest::\w+|load_tasks|Hoe)\b|\btask[ (]+[:'\"]?test\b")
+_RUBY_TEST_FILE = re.compile(r"test/(?:.*/)?(?:test_[^/]*|[^/]*_test)\.rb")
+_RUN_RUBY_TESTS = 'Dir["./test/**/{test_*,*_test}.rb"].sort.each { |file| require file }'
+
+
 def _not_installed(program: str, config_file: str, *, instead: str = "") -> str:
     """A note about a missing linter, which is left out because it would stop every task at the start."""
     consequence = f"{instead} is used instead" if instead else "not added as a check"
     return f"{program} is not installed here ({config_file}): {consequence}."
 
 
-def _ruby_test(place: ProjectFolder, prefix: str) -> ToolChoice | None:
+def _ruby_tests(place: ProjectFolder, prefix: str) -> list[ToolChoice]:
+    """rspec for `spec`, and the task `test` of rake, or ruby itself, for `test`."""
+    tests: list[ToolChoice] = []
     if ".rspec" in place.names or any(path.startswith("spec/") and path.endswith("_spec.rb") for path in place.paths):
-        return ToolChoice(f"{prefix}rspec", ".rspec" if ".rspec" in place.names else "specs in spec/")
-    if "Rakefile" in place.names and any(path.startswith("test/") for path in place.paths):
-        return ToolChoice(f"{prefix}rake test", "Rakefile and test/")
-    return None
+        tests.append(ToolChoice(f"{prefix}rspec", ".rspec" if ".rspec" in place.names else "specs in spec/"))
+    is_helped = "Rakefile" in place.names and (not tests or _RAKE_TEST.search(place.read("Rakefile")))
+    has_files = any(_RUBY_TEST_FILE.fullmatch(path) for path in place.paths)
+    if is_helped and (has_files or (not tests and any(path.startswith("test/") for path in place.paths))):
+        tests.append(ToolChoice(f"{prefix}rake test", "Rakefile and test/"))
+    elif has_files:
+        tests.append(
+            ToolChoice(f"{prefix}ruby -Ilib -Itest -e '{_RUN_RUBY_TESTS}'", "tests in test/, and no rake task")
+        )
+    return tests
+
+
+def _unrun_ruby_tests(place: ProjectFolder) -> tuple[UnrunTests, ...]:
+    found = []
+    if any(path.startswith("test/system/") and path.endswith("_test.rb") for path in place.paths):
+        found.append(UnrunTests("rails test:system", "test:system", "system tests need a browser"))
+    if any(path.startswith("features/") and path.endswith(".feature") for path in place.paths):
+        found.append(UnrunTests("cucumber", "cucumber", "features may need a browser or services"))
+    return tuple(found)
 
 
 def php_tools(place: ProjectFolder) -> Tools | None:
@@ -134,9 +160,11 @@ def php_tools(place: ProjectFolder) -> Tools | None:
     if package is None and settings is None:
         return None
     scripts, required = (package or {}).get("scripts"), (package or {}).get("require-dev")
+    test_scripts = _scripts(scripts, required if isinstance(required, dict) else {})
+    more_tests, unrun_tests = _further_scripts(test_scripts, "composer", "composer.json")
     test: ToolChoice | None = None
-    if isinstance(scripts, dict) and "test" in scripts:
-        test = ToolChoice("composer test", "script `test` in composer.json")
+    if test_scripts.first:
+        test = ToolChoice(f"composer {test_scripts.first}", f"script `{test_scripts.first}` in composer.json")
     elif isinstance(required, dict) and "phpunit/phpunit" in required:
         test = ToolChoice("vendor/bin/phpunit", "phpunit in composer.json")
     elif settings and place.around.has_program("phpunit"):
@@ -145,7 +173,26 @@ def php_tools(place: ProjectFolder) -> Tools | None:
     setup = ToolChoice("composer install --no-interaction", "composer.json") if has_packages else None
     if setup and test and test.command == "phpunit" and not place.around.has_program("composer"):
         setup = None
-    return Tools(place.folder, "PHP", test, None, setup, place.count(".php")) if test else None
+    if test is None:
+        return None
+    weight = place.count(".php")
+    return Tools(place.folder, "PHP", test, None, setup, weight, more_tests=more_tests, unrun_tests=unrun_tests)
+
+
+def _scripts(scripts: object, dependencies: Iterable[str]) -> TestScripts:
+    """The test scripts of composer.json or deno.json, whose values may be lists and tables."""
+    texts = {}
+    for name, value in scripts.items() if isinstance(scripts, dict) else ():
+        commands = value.get("command", "") if isinstance(value, dict) else value
+        texts[str(name)] = "\n".join(map(str, commands)) if isinstance(commands, list) else str(commands)
+    return find_test_scripts(texts, list(dependencies), has_services=False)
+
+
+def _further_scripts(
+    scripts: TestScripts, start: str, file: str
+) -> tuple[tuple[ToolChoice, ...], tuple[UnrunTests, ...]]:
+    more = tuple(ToolChoice(f"{start} {name}", f"script `{name}` in {file}") for name in scripts.more)
+    return more, tuple(UnrunTests(f"{start} {name}", name, why) for name, why in scripts.unrun)
 
 
 def deno_tools(place: ProjectFolder) -> Tools | None:
@@ -153,14 +200,16 @@ def deno_tools(place: ProjectFolder) -> Tools | None:
     # a package.json names the tests of a project that has both
     if name is None or "package.json" in place.names:
         return None
-    tasks = (_json_table(place.read(name)) or {}).get("tasks")
+    scripts = _scripts((_json_table(place.read(name)) or {}).get("tasks"), ())
+    more_tests, unrun_tests = _further_scripts(scripts, "deno task", name)
     test: ToolChoice | None = None
-    if isinstance(tasks, dict) and "test" in tasks:
-        test = ToolChoice("deno task test", f"task `test` in {name}")
+    if scripts.first:
+        test = ToolChoice(f"deno task {scripts.first}", f"task `{scripts.first}` in {name}")
     elif any(re.search(r"(?:^|[._/])test\.[cm]?[jt]sx?$", path) for path in place.paths):
         # names each test, unlike the usual output
         test = ToolChoice("deno test --reporter=tap", name)
-    return Tools(place.folder, "Deno", test, None, None, place.count(".ts", ".tsx", ".js", ".jsx", ".mjs"))
+    weight = place.count(".ts", ".tsx", ".js", ".jsx", ".mjs")
+    return Tools(place.folder, "Deno", test, weight=weight, more_tests=more_tests, unrun_tests=unrun_tests)
 
 
 def _json_table(text: str) -> dict[str, Any] | None:
@@ -224,6 +273,54 @@ def make_tools(place: ProjectFolder) -> Tools | None:
         ToolChoice(f"make {test}", f"target `{test}` in {name}") if test else None,
         ToolChoice("make lint", f"target `lint` in {name}") if "lint" in targets else None,
     )
+
+
+# Programs that tests of other languages are started with: other checks run these tests, or they are no tests.
+_NOT_MORE_TESTS = re.compile(
+    r"(?:.*/)?(?:(?:python|pypy)[\d.]*|pytest|py\.test|coverage|tox|nox|uv|poetry|pdm|pipenv|hatch|go|gotestsum|cargo|npm|npx|pnpm|yarn"
+    r"|bun|deno|node|mvnw?|gradlew?|bundle|rspec|rake|ruby|php|phpunit|composer|cmake|ctest|meson|ninja|ruff|mypy|flake8|black|isort"
+    r"|golangci-lint|gofmt|eslint|prettier|shellcheck|echo|printf|cd|mkdir|rm|cp|mv|touch|set|export|true|exit|test|\[|if|fi|then|else|for|do"
+    r"|done|pip|pip3|git|command|which|cat|chmod|source|\.|date|time|sleep|\$\(MAKE\)|make)"
+)
+_SCRIPT_OF_TESTS = re.compile(
+    r"(?:(?:ba|z|da)?sh\s+(?:-\w+\s+)*)?(?:\./)?[\w./-]*(?:tests?|spec|check|e2e|integration|smoke)[\w./-]*(?:\s|$)|(?:bats|prove|shellspec)\s"
+)
+
+
+def tests_of_make(place: ProjectFolder) -> ToolChoice | UnrunTests | None:
+    """`make test` if it also starts scripts of tests or the like, which the tools of a language do not run."""
+    name = place.first("GNUmakefile", "Makefile", "makefile")
+    rules = _make_rules(place.read(name)) if name else {}
+    commands = list(_recipe_lines("test", rules))
+    more = next((one for one in commands if not _is_known(one) and _SCRIPT_OF_TESTS.match(one)), None)
+    if more is None or not place.around.has_program("make"):
+        return None
+    why = f"it also runs `{more.strip()[:60]}`"
+    if _SERVICES.search("\n".join(commands)):
+        return UnrunTests("make test", "make test", f"{why} and may need services")
+    return ToolChoice("make test", f"target `test` in {name}: {why}")
+
+
+def _is_known(command: str) -> bool:
+    return _NOT_MORE_TESTS.fullmatch(command.split()[0]) is not None
+
+
+def _recipe_lines(target: str, rules: dict[str, tuple[list[str], str]]) -> Iterator[str]:
+    """The single commands of a target and of the targets that it needs, without what make itself reads."""
+    found: list[str] = []
+    pending = [target]
+    while pending:
+        one = pending.pop()
+        if one in found or one not in rules or (one != target and _NOT_TESTS.fullmatch(one)):
+            continue
+        found.append(one)
+        sources, recipe = rules[one]
+        pending += [*sources, *re.findall(r"\$[({]MAKE[)}]\s+([\w-]+)", recipe)]
+        for line in recipe.splitlines():
+            for command in re.split(r"&&|\|\||;", line.strip().lstrip("@-+")):
+                words = re.sub(r"^(?:[A-Za-z_]\w*=\S*\s+)+", "", command.strip())
+                if words:
+                    yield words
 
 
 # -- cargo workspaces -----------------------------------------------------------------------------

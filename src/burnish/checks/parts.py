@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from burnish.checks.java_tools import module_folders, read_pom
 from burnish.checks.tools import Read, ToolChoice, Tools
 
 # Longer lists are hard to read; the checks of such a part run for every change.
@@ -263,14 +264,11 @@ def _is_of(name: str, other: str, modules: set[str]) -> bool:
 # A Maven project takes projects that are not its modules from the local repository, where the user's checkout may
 # have installed them. So the test command of a project installs those that it uses from the tree.
 
-_COMMENT = re.compile(r"<!--.*?-->", re.S)
-_MODULE = re.compile(r"<module>\s*([^<]+?)\s*</module>")
 _PARENT_ELEMENT = re.compile(r"<parent>((?:(?!<parent>).)*?)</parent>", re.S)
 _USED = re.compile(r"<(dependency|plugin|extension|parent)>((?:(?!<\1>).)*?)</\1>", re.S)
 _NAME_FIELDS = re.compile(r"<(groupId|artifactId)>\s*([^<]+?)\s*</\1>")
 # The project's own name is not in these.
 _NESTED = re.compile(r"<(dependencies|dependencyManagement|build|profiles|modules|reporting)>.*</\1>", re.S)
-_POM_CHARACTERS = 256 * 1024
 
 
 def is_part_of_build(folder: str, root: str, paths: Sequence[str], read: Read) -> bool:
@@ -278,7 +276,7 @@ def is_part_of_build(folder: str, root: str, paths: Sequence[str], read: Read) -
     if not _has_java_tests(folder, paths):
         return True
     if f"{folder}/pom.xml" in set(paths):
-        return folder in _modules(root, read)
+        return folder in module_folders(root, read)
     settings = {f"{folder}/settings.gradle", f"{folder}/settings.gradle.kts"}
     return folder.endswith("buildSrc") or settings.isdisjoint(paths)
 
@@ -287,31 +285,15 @@ def _has_java_tests(folder: str, paths: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/" if folder else "") and "/src/test/" in f"/{path}" for path in paths)
 
 
-def _modules(root: str, read: Read) -> set[str]:
-    """The folders of the modules of a Maven project, and of their modules."""
-    found: set[str] = set()
-    pending = [root]
-    while pending:
-        folder = pending.pop()
-        for name in _MODULE.findall(_pom(folder, read)):
-            module = posixpath.normpath(posixpath.join(folder, name.removesuffix("/pom.xml")))
-            if module not in found:
-                found.add(module)
-                pending.append(module)
-    return found
-
-
-def _pom(folder: str, read: Read) -> str:
-    return _COMMENT.sub("", (read(posixpath.join(folder, "pom.xml")) or "")[:_POM_CHARACTERS])
-
-
 def with_installed_projects(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list[Tools]:
     """The tools with commands that install the other Maven projects of the repository that a project uses.
 
     A project without tests that is installed for another one gets no command of its own.
     """
-    folders = [tools.folder for tools in found if tools.language == "Java" and _pom(tools.folder, read)]
-    poms = {folder: [_pom(one, read) for one in sorted({folder, *_modules(folder, read)})] for folder in folders}
+    folders = [tools.folder for tools in found if tools.language == "Java" and read_pom(tools.folder, read)]
+    poms = {
+        folder: [read_pom(one, read) for one in sorted({folder, *module_folders(folder, read)})] for folder in folders
+    }
     names = {folder: {_own_name(pom) for pom in poms[folder]} for folder in folders}
     uses = {
         folder: [one for one in folders if one != folder and _is_used(names[one], poms[folder])] for folder in folders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -129,10 +129,10 @@ def _read_go(data: bytes, root: Path | None) -> Reading:
     return reader.reading() or Reading(error="there are no events of `go test -json` in the report")
 
 
-def report_file_stats(root: Path, folder: str, start: str) -> FileStats:
+def report_file_stats(root: Path, report_folders: Sequence[str], start: str) -> FileStats:
     """Report files that a build tool writes into the tree (`**/folder/start*.xml`), with inode, time and size."""
     found: FileStats = {}
-    for path in _report_files(root, folder, start):
+    for path in _report_files(root, report_folders, start):
         try:
             info = path.lstat()
         except OSError:
@@ -143,20 +143,22 @@ def report_file_stats(root: Path, folder: str, start: str) -> FileStats:
     return found
 
 
-def _report_files(root: Path, folder: str, start: str) -> Iterator[Path]:
+def _report_files(root: Path, report_folders: Sequence[str], start: str) -> Iterator[Path]:
     for folder_path, folders, files in walk_folders(root):
         here = Path(folder_path)
         if len(here.relative_to(root).parts) >= MAX_DEPTH:
             folders.clear()
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
         relative = f"/{here.relative_to(root).as_posix()}/"
-        if f"/{folder}/" in relative:
+        if any(f"/{name}/" in relative for name in report_folders):
             yield from (here / name for name in sorted(files) if name.startswith(start) and name.endswith(".xml"))
 
 
-def read_new_reports(place: Placement, check: str, folder: str, start: str, *, before: FileStats) -> Reading | None:
+def read_new_reports(
+    place: Placement, check: str, report_folders: Sequence[str], start: str, *, before: FileStats
+) -> Reading | None:
     """Reads the JUnit files that are new or changed since `before`."""
-    now = report_file_stats(place.written_by(check), folder, start)
+    now = report_file_stats(place.written_by(check), report_folders, start)
     new_paths = [path for path, stats in now.items() if before.get(path) != stats]
     readings = []
     for path in new_paths:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from xml.parsers import expat
@@ -180,7 +180,7 @@ def _from_root(report: CheckReport, place: Placement, cwd: str) -> CheckReport:
 # A module outside of the reactor (`mvn -pl app test`, `cd app && mvn test`) comes from the local repository, where
 # `mvn install` in the user's checkout left a copy. Reports of surefire and failsafe name the class path of the tests.
 
-_MAVEN_REPORTS = (("target/surefire-reports", "TEST-"), ("target/failsafe-reports", "TEST-"))
+_MAVEN_REPORTS = (("target/surefire-reports", "target/failsafe-reports"), "TEST-")
 _NO_POMS = frozenset(("node_modules", "target", "src"))
 _CLASS_PATH = re.compile(rb"<property name=\"(?:surefire\.test|java)\.class\.path\" value=\"([^\"]*)\"")
 _POM_BYTES = 1024 * 1024
@@ -199,7 +199,7 @@ class _MavenModules:
     """The modules of a tree as (group, artifact, version), and the reports that were there before the check."""
 
     modules: frozenset[tuple[str, str, str]] = frozenset()
-    before: tuple[FileStats, ...] = ()
+    before: FileStats = field(default_factory=dict)
     started_at: float = 0.0
 
 
@@ -207,11 +207,11 @@ def _maven_modules(spec: CheckSpec, place: Placement) -> _MavenModules:
     if place.checkout is None or spec.name == "origins" or not runs_tests(spec):
         return _MavenModules()
     modules = frozenset(_poms(place.files))
-    return _MavenModules(modules, _maven_reports(spec, place) if modules else (), time.time())
+    return _MavenModules(modules, _maven_reports(spec, place) if modules else {}, time.time())
 
 
-def _maven_reports(spec: CheckSpec, place: Placement) -> tuple[FileStats, ...]:
-    return tuple(report_file_stats(place.written_by(spec.name), *reports) for reports in _MAVEN_REPORTS)
+def _maven_reports(spec: CheckSpec, place: Placement) -> FileStats:
+    return report_file_stats(place.written_by(spec.name), *_MAVEN_REPORTS)
 
 
 def _poms(tree: Path) -> Iterator[tuple[str, str, str]]:
@@ -256,13 +256,13 @@ def _installed_copy(spec: CheckSpec, place: Placement, maven: _MavenModules) -> 
     """The copy of a module of the tree on the class path of the tests, as a problem; "" if there is none."""
     if not maven.modules:
         return ""
-    for before, now in zip(maven.before, _maven_reports(spec, place), strict=True):
-        for report in (path for path, stats in now.items() if before.get(path) != stats):
-            for jar in _class_path(report):
-                module = next((one for one in maven.modules if _is_of(jar, one)), None)
-                if module and _is_foreign_copy(Path(jar), spec.name, place, maven.started_at):
-                    group, artifact, _ = module
-                    return f"they use the installed copy of {group}:{artifact}, {jar}, instead of its sources"
+    now = _maven_reports(spec, place)
+    for report in (path for path, stats in now.items() if maven.before.get(path) != stats):
+        for jar in _class_path(report):
+            module = next((one for one in maven.modules if _is_of(jar, one)), None)
+            if module and _is_foreign_copy(Path(jar), spec.name, place, maven.started_at):
+                group, artifact, _ = module
+                return f"they use the installed copy of {group}:{artifact}, {jar}, instead of its sources"
     return ""
 
 

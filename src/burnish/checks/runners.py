@@ -35,8 +35,8 @@ class TestRunner:
     # Names of files with its settings, and what makes it stop there.
     settings_files: str = ""
     stopping_settings: bytes = b""
-    # Folder and name prefix of the JUnit files that it writes into the tree by default.
-    tree_reports: tuple[str, str] | None = None
+    # Folders and name prefix of the JUnit files that it writes into the tree by default.
+    tree_reports: tuple[tuple[str, ...], str] | None = None
 
 
 # `bail: true` or `"bail": 1` in settings of JavaScript, JSON or YAML
@@ -100,7 +100,7 @@ MAVEN = TestRunner(
     stops_early="-ff|--fail-fast",
     settings_files=r"pom\.xml",
     stopping_settings=rb"<skipAfterFailureCount>\s*[1-9]",
-    tree_reports=("target/surefire-reports", "TEST-"),
+    tree_reports=(("target/surefire-reports", "target/failsafe-reports"), "TEST-"),
 )
 GRADLE = TestRunner(
     "Gradle",
@@ -109,10 +109,14 @@ GRADLE = TestRunner(
     stops_early="--fail-fast",
     settings_files=r"build\.gradle(?:\.kts)?",
     stopping_settings=rb"\bfailFast\s*=\s*true",
-    tree_reports=("build/test-results", "TEST-"),
+    tree_reports=(("build/test-results",), "TEST-"),
 )
 
 _MAVEN_GOALS = frozenset({"test", "verify", "package", "install"})
+# Goals that run the tests of failsafe, after those of surefire.
+_MAVEN_INTEGRATION = frozenset({"verify", "install"})
+SKIPS_MODULES = "Maven skips the modules after a failed one"
+SKIPS_INTEGRATION_TESTS = "Maven skips its integration tests after a failed test"
 _GRADLE_TASKS = frozenset({"test", "check", "build"})
 
 
@@ -124,8 +128,8 @@ class KnownCommand:
     line: CommandLine
     # Options are added after this word; None if they cannot be added.
     position: int | None
-    # Maven skips the modules after a failed one.
-    skips_modules: bool = False
+    # What Maven skips after a failure; "" for nothing.
+    skips_rest: str = ""
     # Its settings make it stop at the first failure.
     has_stopping_settings: bool = False
 
@@ -165,8 +169,8 @@ def known_command(command: Command, root: Path | None) -> KnownCommand | None:
     if found is None:
         return None
     runner, position = found
-    has_modules = runner is MAVEN and _has_modules(root, line.folder)
-    return KnownCommand(runner, line, position, has_modules, _has_stopping_settings(runner, root, line))
+    skips_rest = _skipped_after_failure(root, line) if runner is MAVEN else ""
+    return KnownCommand(runner, line, position, skips_rest, _has_stopping_settings(runner, root, line))
 
 
 def _match(line: CommandLine) -> tuple[TestRunner, int] | None:
@@ -227,9 +231,13 @@ def _has_stopping_settings(runner: TestRunner, root: Path | None, line: CommandL
     return any(text is not None and re.search(runner.stopping_settings, text) for text in texts)
 
 
-def _has_modules(root: Path | None, folder: str) -> bool:
-    data = read_regular(root / folder / "pom.xml", longest=1024 * 1024) if root else None
-    return data is None or bool(re.search(rb"<modules\b", data))
+def _skipped_after_failure(root: Path | None, line: CommandLine) -> str:
+    """What Maven does not run after a failed test; "" if it runs everything."""
+    data = read_regular(root / line.folder / "pom.xml", longest=1024 * 1024) if root else None
+    if data is None or re.search(rb"<modules\b", data):
+        return SKIPS_MODULES
+    runs_integration_tests = _MAVEN_INTEGRATION & set(line.arguments) and b"maven-failsafe-plugin" in data
+    return SKIPS_INTEGRATION_TESTS if runs_integration_tests else ""
 
 
 # -- prepare --------------------------------------------------------------------------------------
@@ -252,7 +260,6 @@ _OWN_REPORT = {
 }
 MAY_RUN_MORE = "its command may run more tests than it reports"
 STOPS_EARLY = "its command stops at the first failure"
-SKIPS_MODULES = "Maven skips the modules after a failed one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +284,8 @@ class PreparedCheck:
             return ""
         if self.known is None:
             return MAY_RUN_MORE
-        if self.known.skips_modules:
-            return SKIPS_MODULES
+        if self.known.skips_rest:
+            return self.known.skips_rest
         return STOPS_EARLY if self.known.stops_early else ""
 
 

@@ -24,6 +24,23 @@ class ToolChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class UnrunTests:
+    """Tests of the project that no check runs: they may need services, or are not part of its usual build."""
+
+    # what a person would type or look for
+    what: str
+    # a word that is in each command that runs them
+    mark: str
+    why: str
+
+    def words(self, folder: str) -> str:
+        return f"`{self.what}`{f' in {folder}' if folder else ''}: {self.why}"
+
+    def note(self, folder: str) -> str:
+        return f"Not run: {self.words(folder)}. To run it, add it to checks.extra."
+
+
+@dataclass(frozen=True, slots=True)
 class Tools:
     """One language in one folder; `weight` counts its source files."""
 
@@ -41,6 +58,7 @@ class Tools:
     build: ToolChoice | None = None
     # Further tests in the same folder that `test` does not run.
     more_tests: tuple[ToolChoice, ...] = ()
+    unrun_tests: tuple[UnrunTests, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,8 @@ class App:
             prompts=self.prompts,
         )
         # The values at the start of the run count, unless a person edited the task since.
-        notes = (*policy.notes, *found.notes)
+        unrun_notes = (unrun.note(folder) for folder, unrun in found.unrun_by(policy.checks))
+        notes = (*policy.notes, *found.notes, *unrun_notes)
         setup = self.setup_at(self._base_commit(task)) if policy.checks else policy.setup
         return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles, notes=notes, setup=setup)
 

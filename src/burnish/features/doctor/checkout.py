@@ -182,6 +182,8 @@ def _check_signs(
         off = config.checks.test is None
         what = "switched off: changes are not tested" if off else "no test command found: changes are not tested"
         yield REPO.weak("test", what, "`burnish init` looks for one; or set `checks.test`.")
+    for folder, unrun in found.unrun_by(specs):
+        yield REPO.weak("not run", unrun.words(folder), "To run it, add it to `checks.extra`.")
     if config.checks.lint is not None and config.checks.lint.command == "auto":
         for note in found.notes:
             yield REPO.weak("lint", note.rstrip("."), "Install it, or set `checks.lint`.")

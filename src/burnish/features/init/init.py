@@ -156,6 +156,7 @@ def _notes(
 ) -> list[str]:
     """What a person should know beside the settings."""
     notes = [f"{one.folder}: {note}" if one.folder else note for one in tools for note in one.notes]
+    notes += [unrun.note(one.folder) for one in tools for unrun in one.unrun_tests]
     by_key = {".".join(one.key): one for one in choices}
     setup = str(by_key["workspace.setup"].value) if "workspace.setup" in by_key else ""
     if "checks.test" not in by_key:

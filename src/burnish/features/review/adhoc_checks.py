@@ -21,7 +21,7 @@ from burnish.adapters.checks.tree_checks import (
 from burnish.adapters.configured_agents import agent_settings
 from burnish.adapters.redaction import redact_folder, secrets_from_environment
 from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
-from burnish.checks.discover import BUILD, SETUP, detect
+from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import flaky_failures
 from burnish.checks.guard.test_counts import is_skip, is_test_path
@@ -101,6 +101,8 @@ class ReviewEnvironment:
 class TestOutcome:
     comparisons: tuple[Comparison, ...] = ()
     checks: tuple[ReviewedCheck, ...] = ()
+    # on tests of the project that no check runs
+    notes: tuple[str, ...] = ()
 
 
 def run_tests(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> TestOutcome:
@@ -111,7 +113,8 @@ def run_tests(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> T
     configured_specs = checks_for(ground.config, (), skip_tests=False)
     others = tuple(_not_run(spec.name, spec, ONLY_TESTS) for spec in configured_specs if not is_test(spec.name))
     why = _why_not(ground, pair, change)
-    specs = () if why else test_specs(ground, pair)
+    found = FoundChecks() if why or not ground.may_run(pair) else _found_checks(ground, pair)
+    specs = () if why else _test_specs(ground, pair, found)
     if not specs:
         parts = [
             _not_run(spec.name, spec, why) for spec in configured_specs if is_test(spec.name) and spec.name != "test"
@@ -120,7 +123,9 @@ def run_tests(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> T
         return TestOutcome(checks=(first, *(parts if why else ()), *others))
     outcomes = [_run_test(ground, pair, change, spec) for spec in specs]
     comparisons = tuple(comparison for one in outcomes for comparison in one.comparisons)
-    return TestOutcome(comparisons, (*(check for one in outcomes for check in one.checks), *others))
+    checks = (*(check for one in outcomes for check in one.checks), *others)
+    notes = (unrun.note(folder) for folder, unrun in found.unrun_by((*specs, *configured_specs)))
+    return TestOutcome(comparisons, checks, tuple(notes))
 
 
 def _run_test(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> TestOutcome:
@@ -285,18 +290,20 @@ def _isolation_env(ground: ReviewEnvironment) -> dict[str, str]:
     return fill_isolation_env(ground.config.isolation.env.items(), task="review", agent="review", cycle=0)
 
 
-def _checks_of(ground: ReviewEnvironment, pair: CommitRange) -> tuple[CheckSpec, ...]:
-    """What is configured, or found in the reviewed tree."""
+def _found_checks(ground: ReviewEnvironment, pair: CommitRange) -> FoundChecks:
+    """What is found in the reviewed tree."""
     files = list_files(ground.project, pair.new.sha)
     around = detection_context(ground.project.root)
-    found = detect(files, lambda path: decode_text(read_files(ground.project, pair.new.sha, [path]).get(path)), around)
-    return checks_for(ground.config, found, skip_tests=False)
+    return find_checks(
+        files, lambda path: decode_text(read_files(ground.project, pair.new.sha, [path]).get(path)), around
+    )
 
 
-def test_specs(ground: ReviewEnvironment, pair: CommitRange) -> tuple[CheckSpec, ...]:
+def _test_specs(ground: ReviewEnvironment, pair: CommitRange, found: FoundChecks) -> tuple[CheckSpec, ...]:
+    """What is configured, or found in the reviewed tree."""
     if not ground.may_run(pair):
         return ()
-    specs = tuple(spec for spec in _checks_of(ground, pair) if is_test(spec.name))
+    specs = tuple(spec for spec in checks_for(ground.config, found.specs, skip_tests=False) if is_test(spec.name))
     if ground.tests:
         return specs
     return tuple(replace(spec, timeout_seconds=min(spec.timeout_seconds, PATIENCE)) for spec in specs)
@@ -383,7 +390,10 @@ def by_program(
 
 
 def _measured_test(ground: ReviewEnvironment, pair: CommitRange) -> CheckSpec | None:
-    return next((spec for spec in test_specs(ground, pair) if spec.name == "test"), None)
+    if not ground.may_run(pair):
+        return None
+    specs = _test_specs(ground, pair, _found_checks(ground, pair))
+    return next((spec for spec in specs if spec.name == "test"), None)
 
 
 def _environment(ground: ReviewEnvironment, pair: CommitRange, files: Path) -> dict[str, str]:

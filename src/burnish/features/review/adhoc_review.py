@@ -289,7 +289,7 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
         replies, breaches = run_reviewers(session), []
     panel = panel_of(session, replies)
     write_notes = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
-    result = _put_together(ground, pair, subject, panel, replies, write_notes)
+    result = _put_together(ground, pair, subject, panel, replies, [*test_outcome.notes, *write_notes])
     accepts = ground.config.checks.uncountable == "accept"
     return replace(result, checks=test_outcome.checks, accepts_uncountable=accepts)
 

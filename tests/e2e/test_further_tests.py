@@ -1,0 +1,126 @@
+"""Projects whose usual test command leaves tests out: a change that breaks these tests is not verified."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from testing.lab import Lab
+
+# Stand-ins that behave as the real programs do in these projects, which take seconds to start.
+NPM = """
+import json, subprocess
+names = [word for word in sys.argv[1:] if word != "run" and not word.startswith("-")]
+script = json.loads(pathlib.Path("package.json").read_text())["scripts"][names[0]]
+sys.exit(subprocess.call(script, shell=True))
+"""
+MAVEN = """
+def report(kind, name, passes):
+    folder = pathlib.Path("target", kind)
+    folder.mkdir(parents=True, exist_ok=True)
+    failure = "" if passes else '<failure message="wrong"/>'
+    (folder / f"TEST-{name}.xml").write_text(f'<testsuite name="{name}" tests="1" failures="{int(not passes)}">'
+        f'<testcase name="adds" classname="{name}">{failure}</testcase></testsuite>')
+report("surefire-reports", "CalcTest", True)
+if "verify" in sys.argv:
+    # As with the goal `integration-test` alone: failures do not change the exit code.
+    report("failsafe-reports", "CalcIT", eval(pathlib.Path("Calc.java").read_text()) == 3)
+"""
+GRADLE = """
+for task in sys.argv[1:]:
+    if not task.startswith("-"):
+        folder = pathlib.Path("build/test-results", task)
+        folder.mkdir(parents=True, exist_ok=True)
+        passes = task == "test" or eval(pathlib.Path("Calc.java").read_text()) == 3
+        failure = "" if passes else '<failure message="wrong"/>'
+        (folder / "TEST-C.xml").write_text(f'<testsuite name="C" tests="1" failures="{int(not passes)}">'
+            f'<testcase name="{task}" classname="C">{failure}</testcase></testsuite>')
+        sys.exit(1) if not passes else None
+"""
+RUBY = """
+passes = "rspec" in sys.argv[0] or eval(pathlib.Path("lib/calc.rb").read_text()) == 3
+print("1 runs, 1 assertions, %d failures, 0 errors, 0 skips" % (not passes))
+sys.exit(not passes)
+"""
+FAILSAFE = "<build><plugins><plugin><artifactId>maven-failsafe-plugin</artifactId></plugin></plugins></build>"
+SUITE = "plugins { id 'java' }\ntesting {\n    suites {\n        integrationTest(JvmTestSuite) { }\n    }\n}\n"
+TEST = "def test_it():\n    assert True\n"
+CHECKS_SUM = 'test "$(cat calc.txt)" = "1 + 2"\n'
+
+# programs, files, and the file with the bug
+PROJECTS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
+    "Maven with failsafe": (
+        {"mvn": MAVEN},
+        {"pom.xml": f"<project>{FAILSAFE}</project>\n", "Calc.java": "1 + 2\n", "src/test/java/a/CalcIT.java": ""},
+        "Calc.java",
+    ),
+    "Gradle with a test suite": (
+        {"gradle": GRADLE},
+        {"build.gradle": SUITE, "Calc.java": "1 + 2\n", "src/integrationTest/java/CalcTest.java": ""},
+        "Calc.java",
+    ),
+    "Ruby with test and spec": (
+        {"rspec": RUBY, "rake": RUBY},
+        {
+            "Rakefile": 'require "rake/testtask"\nRake::TestTask.new\n',
+            "lib/calc.rb": "1 + 2\n",
+            "test/calc_test.rb": "",
+            "spec/other_spec.rb": "",
+        },
+        "lib/calc.rb",
+    ),
+    "a linter as npm test": (
+        {"npm": NPM, "eslint": ""},
+        {
+            "package.json": json.dumps({"scripts": {"test": "eslint .", "test:unit": "sh unit.sh"}}),
+            "unit.sh": CHECKS_SUM,
+            "calc.txt": "1 + 2\n",
+        },
+        "calc.txt",
+    ),
+    "integration tests beside npm test": (
+        {"npm": NPM},
+        {
+            "package.json": json.dumps({"scripts": {"test": "sh unit.sh", "test:integration": "sh whole.sh"}}),
+            "unit.sh": "exit 0\n",
+            "whole.sh": CHECKS_SUM,
+            "calc.txt": "1 + 2\n",
+        },
+        "calc.txt",
+    ),
+    "a script of tests below make": (
+        {},
+        {
+            "test_other.py": TEST,
+            "Makefile": "test: unit cli\nunit:\n\tpython3 -m pytest -q\ncli:\n\t@sh tests/cli.sh\n",
+            "tests/cli.sh": CHECKS_SUM,
+            "calc.txt": "1 + 2\n",
+        },
+        "calc.txt",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_change_that_breaks_tests_beside_the_usual_ones_is_not_verified(name: str, tmp_path: Path) -> None:
+    programs, files, broken_file = PROJECTS[name]
+    judge = f'print(verdict("approved", "good", inspected=["{broken_file}"]))'
+    lab = Lab.make(tmp_path, judge=judge, extra="checks: {}\nreview: {agents: [judge], max_cycles: 1}\n")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for program, text in programs.items():
+        (folder / program).write_text(f"#!{sys.executable} -I\nimport pathlib, sys\n{text}")
+        (folder / program).chmod(0o755)
+    lab.env["PATH"] = f"{folder}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    lab.repo.commit({**files, ".gitignore": "target\nbuild\n"}, "a project")
+    for operator, status in (("-", "blocked"), ("+", "verified")):
+        lab.agent("robot", f'pathlib.Path("{broken_file}").write_text("1 {operator} 2\\n# or so\\n")\n')
+        if operator == "+":
+            lab.agent("robot", 'pathlib.Path("NOTES").write_text("new")\n')
+            lab.agent("judge", 'print(verdict("approved", "good", inspected=["NOTES"]))')
+        number = lab.add()
+        lab.burnish("run", number, code=None)
+        assert lab.task(number)["status"] == status, lab.show(number)
