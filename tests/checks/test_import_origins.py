@@ -148,6 +148,20 @@ def test_a_check_in_a_folder_is_asked_there_and_may_import_the_rest_of_the_tree(
     assert project.problem("pytest -q", cwd="api") == ""
 
 
+def test_an_install_that_was_broken_off_does_not_hide_a_copy(tmp_path: Path) -> None:
+    project = Project(tmp_path, "calc/__init__.py")
+    project.install(project.tree, editable=False)
+    (project.packages / "~dna-3.dist-info").mkdir()
+    assert "site-packages" in project.problem("pytest -q")
+
+
+def test_a_command_of_python_tests_without_an_answer_proves_nothing() -> None:
+    tests, script = CheckSpec("test", "pytest -q"), CheckSpec("test", "make test")
+    assert "does not tell where it imports" in read_origins("Traceback\n", tests, [], error="it crashed").problem
+    assert not read_origins("", tests, []).problem
+    assert not read_origins("Traceback\n", script, [], error="it crashed").problem
+
+
 def test_the_interpreter_of_these_tests_can_be_asked_without_anything_installed(tmp_path: Path) -> None:
     project = Project(tmp_path, "calc.py")
     assert project.problem(f"{sys.executable} -m pytest") == ""

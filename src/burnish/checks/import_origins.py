@@ -53,9 +53,9 @@ _ENVIRONMENTS = re.compile(r"(?:^|/)(?:\.venv|venv|env|site-packages|dist-packag
 MAX_PACKAGES = 20
 # These may set pytest's import path; a stored answer is valid only for the same settings.
 PYTEST_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-_ASK_SECONDS = 60.0
+_ASK_SECONDS = 180.0
 # The version of the query; stored answers to older versions are not used.
-QUESTION_FORM = 5
+QUESTION_FORM = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +142,18 @@ def _program(spec: CheckSpec) -> str:
     return first if _PYTHON_PROGRAM.fullmatch(first) else "python"
 
 
-def read_origins(stdout: str, spec: CheckSpec, paths: Iterable[str]) -> Origins:
-    """Evaluates the answer for one test command. Ignores output around the JSON."""
+def read_origins(stdout: str, spec: CheckSpec, paths: Iterable[str], *, error: str = "") -> Origins:
+    """Evaluates the answer for one test command. Ignores output around the JSON.
+
+    `error`: why the query has no answer. Without one, a command that names a runner of Python tests proves nothing.
+    """
     line = next((line for line in reversed(stdout.split("\n")) if line.startswith('{"here"')), "")
     try:
         answer = json.loads(line)
     except ValueError:
-        return Origins()
+        is_python = _PYTHON_TESTS.search(spec.words) is not None
+        problem = f"the interpreter of `{spec.words}` does not tell where it imports packages from: {error}"
+        return Origins(problem=problem) if error and is_python else Origins()
     here, cwd_first = str(answer["here"]), _cwd_first(spec, paths, importlib=bool(answer.get("importlib")))
     usual = answer.get("pytest") if _PYTEST.search(spec.words) else None
     found: list[tuple[str, str]] = []

@@ -61,9 +61,12 @@ def installed_projects(root: str, projects: set[str]) -> dict[str, dict[str, Any
     """The installed distributions of this project, for any layout."""
     found: dict[str, dict[str, Any]] = {}
     for dist in metadata.distributions():
-        name = normal(dist.metadata["Name"])
+        # An uninstall that was stopped leaves folders without metadata.
         try:
+            name = normal(dist.metadata["Name"])
             direct = json.loads(dist.read_text("direct_url.json") or "{}")
+        except (TypeError, KeyError, AttributeError, UnicodeDecodeError, OSError):
+            continue
         except ValueError:
             direct = {}
         url = urlsplit(str(direct.get("url", "")))

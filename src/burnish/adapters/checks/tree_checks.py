@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ from burnish.checks.import_origins import (
     read_origins,
     runs_tests,
 )
+from burnish.checks.outcome import TIMED_OUT
 from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
 from burnish.config.settings import Config
@@ -366,7 +368,7 @@ class TreeChecks:
                 env, out_dir = self._variables(tested_tree, self._shared_variables()), tested_tree.scratch / "out"
                 (report,) = run_checks([spec], place=tested_tree.placement(env), out_dir=out_dir, env=env, stop=stop)
                 output = output_of(report)
-            origins = read_origins(output, test, paths)
+            origins = read_origins(output, test, paths, error=no_answer(report))
             if report.status is CheckStatus.PASSED:
                 proof_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 write_whole(proof_file, json.dumps([origins.packages, origins.problem]).encode())
@@ -388,6 +390,21 @@ class TreeChecks:
         facts = [environment.fingerprint, test.words, packages, projects, sorted(texts.items()), links, QUESTION_FORM]
         words = json.dumps([*facts, sorted(self._shared_variables().items())])
         return hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+# What Python before 3.8 prints, for which the query is not written.
+_OLD_PYTHON = re.compile(r"SyntaxError|No module named '?importlib\.metadata|future feature annotations")
+_NOT_STARTED = (126, 127)
+
+
+def no_answer(report: CheckReport) -> str:
+    """Why an interpreter that was started did not answer the query; "" if it did, or could not be started."""
+    if report.error.startswith(TIMED_OUT):
+        return "it did not answer in time"
+    has_crashed = report.status is CheckStatus.FAILED and report.exit_code not in _NOT_STARTED
+    if not has_crashed or _OLD_PYTHON.search(report.tail):
+        return ""
+    return next(iter(report.tail.strip().splitlines()[-1:]), f"exit code {report.exit_code}")
 
 
 def output_of(report: CheckReport) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.adapters.checks.tree_checks import output_of
+from burnish.adapters.checks.tree_checks import no_answer, output_of
 from burnish.adapters.checks.trees import author_view, enclose
 from burnish.checks.dependency_files import dependency_paths
 from burnish.checks.environment import check_environment
@@ -101,7 +101,7 @@ class WorkspaceTree:
             (report,) = run_checks([query], place=place, out_dir=self.scratch / "origins", env=variables, stop=stop)
             # Both paths are the same folder.
             output = output_of(report).replace(f"{self.files.resolve()}/", f"{self.path.resolve()}/")
-            origins = read_origins(output, test, paths)
+            origins = read_origins(output, test, paths, error=no_answer(report))
             found |= dict(origins.packages)
             if origins.problem:
                 return Origins(tuple(found.items()), origins.problem)
