@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from burnish.adapters.configured_agents import agent_settings
 from burnish.agents.registry import AGENTS
 from burnish.config.kinds import effort_problem
 from burnish.config.loading import load
-from burnish.config.policy import RoleResolver, effort_of
+from burnish.config.policy import RoleResolver, effort_of, policy_for
 from burnish.config.settings import Config
 from burnish.core.task import Spec
 from burnish.errors import BadInput
@@ -89,7 +90,45 @@ def test_a_reviewer_with_another_effort_is_another_reviewer(tmp_path: Path) -> N
     for effort in ("{}", "{claude: {effort: low}}", "{claude: {effort: high}}"):
         config = loaded(tmp_path, f"agents: {effort}\nreview: {{agents: [claude]}}\n")
         panels.append(RoleResolver(config, Spec("One"), lambda name: True).panel(config.review.agents))
-    assert len({panel[0].program for panel in panels}) == 3 and panels[0][0].program == ()
+    assert [panel[0].effort for panel in panels] == [None, "low", "high"]
+
+
+def test_a_single_reviewer_has_an_effort_of_its_own(tmp_path: Path) -> None:
+    text = "agents: {claude: {effort: low}}\nroles: {review: {effort: medium}}\n"
+    entries = "[{agent: claude, effort: max}, claude, {agent: codex, effort: high}]"
+    steps = "[{name: last, agents: [{agent: claude, effort: xhigh}]}]"
+    config = loaded(tmp_path, f"{text}review: {{agents: {entries}}}\npipeline: {steps}\n")
+    policy = policy_for(config, Spec("One"), installed=lambda name: True, detected=())
+    assert [one.effort for one in policy.reviewers] == ["max", "medium", "high"]
+    assert policy.pipeline[0].reviewers[0].effort == "xhigh"
+
+    settings = agent_settings(config)["claude"]
+    for one, words in zip(policy.reviewers[:2], ("max", "medium"), strict=True):
+        argv = AGENTS["claude"].call(request(role="review", read_only=True, effort=one.effort), settings).argv
+        assert ("--effort", words) in list(pairwise(argv))
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ("[claude, {agent: gemini, effort: high}]", "review.agents[1].effort cannot be used: gemini has no option"),
+        ("[{agent: claude, effort: hihg}]", "review.agents[0].effort cannot be used: the effort of claude is one of"),
+        ("[{agent: static, effort: high}]", "review.agents[0].effort cannot be used: static has no option"),
+    ],
+)
+def test_an_effort_that_a_reviewer_cannot_be_given_is_refused(tmp_path: Path, entries: str, message: str) -> None:
+    config = loaded(tmp_path, f"review: {{agents: {entries}}}\n")
+    with pytest.raises(BadInput, match=re.escape(message)):
+        RoleResolver(config, Spec("One"), lambda name: True).panel(config.review.agents)
+
+
+def test_an_approval_without_an_effort_does_not_count_for_one(tmp_path: Path) -> None:
+    """Also not as an approval of an earlier version, which did not hash the programs of reviewers."""
+    plain, high = (
+        policy_for(loaded(tmp_path, text), Spec("One"), installed=lambda name: True, detected=())
+        for text in ("review: {agents: [claude]}", "review: {agents: [{agent: claude, effort: high}]}")
+    )
+    assert not high.judges_as(plain.judge) and not plain.judges_as(high.judge)
 
 
 @pytest.mark.parametrize("kind", ["gemini", "qwen", "cursor", "amp", "scripted", "static"])

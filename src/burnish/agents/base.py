@@ -42,9 +42,13 @@ class AgentSettings:
     # files and folders of its user that a confined call gets a copy of, besides those that its adapter states
     login: tuple[str, ...] = ()
 
+    def effort(self, request: AgentRequest) -> str:
+        """How hard the model should think in this call; "" if no effort is set."""
+        return request.effort or self.efforts.get(request.role, "")
+
     def effort_option(self, request: AgentRequest, *words: str) -> tuple[str, ...]:
         """The option of a program for reasoning effort, `{}` in it filled in; nothing if no effort is set."""
-        effort = self.efforts.get(request.role)
+        effort = self.effort(request)
         return tuple(word.replace("{}", effort) for word in words) if effort else ()
 
     def placed(self, checkout: Path) -> AgentSettings:

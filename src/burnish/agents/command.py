@@ -71,7 +71,7 @@ class CommandAgent:
             "cycle": str(request.cycle),
             "phase": request.phase,
             "model": request.model or "",
-            "effort": settings.efforts.get(request.role, ""),
+            "effort": settings.effort(request),
         }
         # In one pass, so that braces inside a value are not replaced.
         argv = tuple(_NAMES.sub(lambda found: values[found[1]], word) for word in settings.argv)

@@ -82,7 +82,7 @@ class LlmAgent:
                 f"{settings.name} needs pydantic-ai, which is not installed.", hint="pip install 'burnish[llm]'"
             )
         argv = [*own_program("llm_main"), request.model, f"{request.timeout_seconds:g}"]
-        argv.append(settings.efforts.get(request.role, ""))
+        argv.append(settings.effort(request))
         if not request.schema:
             return Call(tuple(argv), stdin=request.prompt)
         argv.append(str(request.call_dir / "schema.json"))

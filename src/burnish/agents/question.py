@@ -79,7 +79,8 @@ class AgentCall:
         return folder / ("prompt.md" if call.stdin == self.request.prompt else "stdin")
 
     def _mark(self) -> str:
-        return json.dumps([self.entry.name, self.request.model, self.request.role])
+        effort = self.entry.effort(self.request)
+        return json.dumps([self.entry.name, self.request.model, self.request.role, *([effort] if effort else ())])
 
     def answered(self) -> AgentReply | None:
         """The reply of an attempt that had ended when burnish was killed: it is paid for already."""

@@ -137,7 +137,7 @@ class AgentRunner:
                 _insist_on_budget(watch, entry.name, failed)
                 what = without_name(entry.name, failure.what)
                 on_setback(Setback(entry.name, what, "gave up", fallback=entry.fallback))
-                request = replace(request, agent=entry.fallback, model=None, session=None)
+                request = replace(request, agent=entry.fallback, model=None, effort=None, session=None)
 
     def answered(self, request: AgentRequest) -> AgentReply | None:
         """The reply to this very request, if it was given before burnish was cut off. Starts nothing."""
@@ -147,7 +147,7 @@ class AgentRunner:
             if entry.kind in self._agents and (reply := self._question(request, entry).answered()):
                 return reply
             # The fallback may be the one who answered; the first would only fail again.
-            request = replace(request, agent=entry.fallback or "", model=None)
+            request = replace(request, agent=entry.fallback or "", model=None, effort=None)
         return None
 
     def _question(self, request: AgentRequest, entry: AgentSettings) -> AgentCall:

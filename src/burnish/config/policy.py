@@ -68,7 +68,10 @@ def _pipeline(config: Config, cast: RoleResolver) -> tuple[StepSpec, ...]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise BadInput(f"Two steps of the pipeline are called {twice}.", hint="Give each a name of its own.")
-    return tuple(StepSpec(step.name, cast.panel(step.agents), step.prompt, step.quorum) for step in config.pipeline)
+    return tuple(
+        StepSpec(step.name, cast.panel(step.agents, f"pipeline.{step.name}.agents"), step.prompt, step.quorum)
+        for step in config.pipeline
+    )
 
 
 def _review_values(config: Config) -> dict[str, Any]:
@@ -210,7 +213,7 @@ def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping
 
 
 def _without_programs(policy: Policy) -> Policy:
-    """As earlier versions saw it: they did not hash the programs of reviewers."""
+    """As earlier versions saw it: they did not hash the programs of reviewers. They had no efforts, which stay."""
 
     def plain(reviewers: tuple[ReviewerSpec, ...]) -> tuple[ReviewerSpec, ...]:
         return tuple(replace(reviewer, program=()) for reviewer in reviewers)
@@ -282,8 +285,9 @@ def _if_set(value: str | None) -> list[str]:
 
 
 def _reviewer(one: ReviewerSpec) -> list[Any]:
-    program = [list(one.program)] if one.program else []
-    return [one.agent, one.model, one.prompt, one.categories, *program]
+    # a reviewer that thinks less is another reviewer
+    program = [*one.program, *([f"effort {one.effort}"] if one.effort else ())]
+    return [one.agent, one.model, one.prompt, one.categories, *([program] if program else ())]
 
 
 # -- roles ----------------------------------------------------------------------------------------
@@ -322,18 +326,22 @@ class RoleResolver:
         of_role = part.model if part and not self.spec.agent else None
         return agent, of_role or self._kind.model or self._own_model(agent)
 
-    def panel(self, entries: Iterable[ReviewerEntry]) -> tuple[ReviewerSpec, ...]:
-        return tuple(self._reviewer(entry) for entry in entries)
+    def panel(self, entries: Iterable[ReviewerEntry], setting: str = "review.agents") -> tuple[ReviewerSpec, ...]:
+        return tuple(self._reviewer(entry, f"{setting}[{index}]") for index, entry in enumerate(entries))
 
-    def _reviewer(self, entry: ReviewerEntry) -> ReviewerSpec:
+    def _reviewer(self, entry: ReviewerEntry, setting: str) -> ReviewerSpec:
         agent = self._reviewing() if entry.agent == AUTO else self._known(entry.agent)
-        self._insist_on_effort(agent, "review")
+        if entry.effort:
+            self._refuse_effort(agent, entry.effort, f"{setting}.effort", f"Remove {setting}.effort")
+        else:
+            self._insist_on_effort(agent, "review")
         minutes = entry.timeout_minutes or self._kind.review_timeout_minutes
         return ReviewerSpec(
             agent=agent,
             model=None if self.kind_of(agent) == "static" else entry.model or self._review_model(agent),
             prompt=entry.prompt,
             categories=entry.categories,
+            effort=entry.effort or effort_of(self.config, agent, "review"),
             timeout_seconds=minutes * 60,
             reads_files=self._reads_files(agent),
             program=self._program(agent),
@@ -341,12 +349,7 @@ class RoleResolver:
 
     def _program(self, agent: str) -> tuple[str, ...]:
         entry = self.config.agents.get(agent)
-        # a reviewer that thinks less is another reviewer
-        effort = effort_of(self.config, agent, "review")
-        words = (f"effort {effort}",) if effort else ()
-        if entry is None or (entry.kind == agent and not entry.argv):
-            return words
-        return (entry.kind, *(entry.argv or ()), *words)
+        return () if entry is None or (entry.kind == agent and not entry.argv) else (entry.kind, *entry.argv)
 
     def _reviewing(self) -> str:
         """`auto`: who plays the role, else the agent CLI that does the work, else the first installed."""
@@ -379,11 +382,14 @@ class RoleResolver:
         part = self._role(role)
         if not agent or part is None or not part.effort or part.agent not in (None, agent):
             return
+        if self.kind_of(agent) != "static":
+            hint = f"Remove roles.{role}.effort, or name an agent that has one in roles.{role}.agent"
+            self._refuse_effort(agent, part.effort, f"roles.{role}.effort", hint)
+
+    def _refuse_effort(self, agent: str, effort: str, setting: str, hint: str) -> None:
         entry = self.config.agents.get(agent)
-        kind = self.kind_of(agent)
-        if kind != "static" and (problem := effort_problem(kind, entry.argv if entry else (), part.effort)):
-            hint = f"Remove roles.{role}.effort, or name an agent that has one in roles.{role}.agent."
-            raise BadInput(f"roles.{role}.effort cannot be used: {problem}.", hint=hint)
+        if problem := effort_problem(self.kind_of(agent), entry.argv if entry else (), effort):
+            raise BadInput(f"{setting} cannot be used: {problem}.", hint=f"{hint}.")
 
     def _reads_files(self, agent: str) -> bool:
         entry = self.config.agents.get(agent)

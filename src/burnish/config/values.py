@@ -239,6 +239,7 @@ class ReviewerEntry(Section):
 
     agent: Name = Field(description="name under `agents`, or `auto`")
     model: Text | None = Field(default=None, description="instead of `review.model`")
+    effort: Effort | None = Field(default=None, description="instead of the effort of its agent and of `roles.review`")
     prompt: Text | None = Field(default=None, description="file with its own prompt, from the project's checkout")
     categories: tuple[CategoryName, ...] = Field(default=(), description="what it looks at; empty = everything")
     timeout_minutes: Amount | None = Field(default=None, description="instead of the task type's own")

@@ -25,6 +25,8 @@ class AgentRequest:
     cycle: int
     phase: str
     model: str | None = None
+    # how hard the model should think; None: as the settings have it for the agent and its role
+    effort: str | None = None
     timeout_seconds: float = 3600.0
     # the setting that the time comes from, for people
     timeout_setting: str = "timeout_minutes"

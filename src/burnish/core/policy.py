@@ -66,6 +66,8 @@ class ReviewerSpec:
     model: str | None = None
     prompt: str | None = None
     categories: tuple[str, ...] = ()
+    # how hard its model should think; None: as its program decides
+    effort: str | None = None
     timeout_seconds: float = 600.0
     reads_files: bool = True
     # kind and argv of an agent that the settings define: another program under the same name is another reviewer

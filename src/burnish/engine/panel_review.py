@@ -285,6 +285,7 @@ def _ask(session: ReviewSession, slot: PanelSlot, call: CallDir, prompt: str) ->
             cycle=session.review_input.cycle,
             phase="review",
             model=slot.spec.model,
+            effort=slot.spec.effort,
             timeout_seconds=slot.spec.timeout_seconds,
             timeout_setting=f"task_types.{session.review_input.spec.type}.review_timeout_minutes",
             read_only=session.read_only,
