@@ -128,3 +128,13 @@ def test_init_in_a_repository_that_brings_something_is_no_trust(lab: Lab, there:
     assert "is not trusted" in lab.burnish("init").out
     lab.burnish("init", "--force")
     assert lab.burnish("trust", "--show", "--json").json["trusted"] is False
+
+
+def test_a_task_for_an_agent_of_settings_that_do_not_count_is_told_why(lab: Lab) -> None:
+    err = lab.burnish("add", "A task", "--agent", "robot", code=4).err
+    assert "The agent robot is described in settings that are not trusted." in err and "trust --show" in err
+    assert "There is no agent called rob." in lab.burnish("add", "A task", "--agent", "rob", code=2).err
+    settings = lab.repo.path / "burnish.yaml"
+    settings.write_text(settings.read_text() + "budget: {task_dollars: 2}\n")
+    err = lab.burnish("add", "A task", "--agent", "robot", code=2).err
+    assert "unknown setting budget.task_dollars" in err and "no agent called" not in err

@@ -83,5 +83,8 @@ def test_a_task_that_waits_for_a_usage_limit_is_paused_at_once(tmp_path: Path) -
     with lab.start("run", "1") as run:
         lab.until(lambda: bool(limits(lab)))
         lab.burnish("pause", "1")
-        run.communicate(timeout=30)
+        _, err = run.communicate(timeout=30)
     assert lab.task()["status"] == "in_progress" and not (lab.root / "program.jsonl").exists()
+    # nothing failed: the person asked for it
+    assert "Implement interrupted: The task was waiting: claude's limit resets at" in err
+    assert "Task 1 is paused. Let it be run again: burnish unpause 1" in err and "failed" not in err

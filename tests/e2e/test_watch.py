@@ -149,6 +149,17 @@ def test_a_detached_run_goes_on_and_writes_its_output_to_a_file(tmp_path: Path) 
     assert log.stat().st_mode & 0o777 == 0o600
 
 
+def test_the_file_of_a_detached_run_has_each_result_once(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    lab.add("Add division")
+    log = Path(lab.burnish("run", "--watch", "--detach").out.split("Output: ")[1].strip())
+    lab.until(lambda: "Task 1 verified" in log.read_text())
+    lab.burnish("stop")
+    lab.until(lambda: "task was run" in log.read_text())
+    assert log.read_text().count("Task 1 verified") == 1
+    assert "1 task was run, cost unknown: 1 verified.\n" in log.read_text()
+
+
 @pytest.mark.slow
 def test_a_request_that_a_killed_run_did_not_take_stops_no_later_run(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=SLOW)

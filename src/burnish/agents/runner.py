@@ -212,7 +212,7 @@ class AgentRunner:
             watch.on_setback(Setback(entry.name, answer.what, kind, pause, attempt + 1, attempts))
             if self._stop.wait(pause):
                 break
-        raise Stopped(f"Stopped while waiting to ask {entry.name} again.")
+        raise Stopped(f"It was waiting to ask {entry.name} again.")
 
     def _wait_for_limit(self, entry: AgentSettings, watch: _Watch) -> None:
         """Wait until the plan may be used again; another agent takes over if there is one."""

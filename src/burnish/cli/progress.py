@@ -27,7 +27,7 @@ from burnish.core.check import INDISTINGUISHABLE
 from burnish.core.commit import left_out_words
 from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
-from burnish.core.journal import CheckRecord, CheckResult, RecordedCounts, read
+from burnish.core.journal import CheckRecord, CheckResult, Failure, RecordedCounts, read
 from burnish.core.journal_events import ReviewCompleted, TaskStatus
 from burnish.core.recorded_reviews import tests_ran
 from burnish.core.status import Status
@@ -175,7 +175,8 @@ def _words(event: RecordedEvent) -> str | None:
             return f"Note: {_short(notes[0])}" if phase == "check" and notes else ENDS.get(phase)
         case "phase.failed":
             why = data.get("what") or data.get("error")
-            return f"{phase.capitalize()} failed: {_short(why)}"
+            ending = "interrupted" if read(Failure, data).is_interrupted else "failed"
+            return f"{phase.capitalize()} {ending}: {_short(why)}"
         case "phase.progress":
             return _short(data.get("message"))
         case "phase.rescued":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -266,11 +267,11 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool,
     if as_json:
         say_json(_report_json(report, request, notes))
     else:
-        # with several tasks on one screen, each result was already printed
-        is_printed = several and not SESSION.quiet and sys.stdout.isatty() and sys.stderr.isatty()
+        # with several tasks on one screen or in one file, each result was already printed
+        is_printed = several and not SESSION.quiet and _is_one_output()
         say_report(report, request, is_printed=is_printed)
         if request.watch:
-            _say_summary(report)
+            _say_summary(report, with_results=is_printed)
     return report_code(report, exit_zero=exit_zero)
 
 
@@ -280,14 +281,24 @@ def report_code(report: RunReport, *, exit_zero: bool) -> int:
     return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=interrupted, exit_zero=exit_zero)
 
 
-def _say_summary(report: RunReport) -> None:
+def _is_one_output() -> bool:
+    """Whether stdout and stderr go to the same place: a screen, or the file of a run in the background."""
+    if sys.stdout.isatty() and sys.stderr.isatty():
+        return True
+    try:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except (OSError, ValueError):
+        return False
+
+
+def _say_summary(report: RunReport, *, with_results: bool) -> None:
     """The end of a run that stood: what it cost, and what waits for the person."""
     total = sum(task.cost_usd or 0.0 for task in report.tasks)
     is_partial = any(task.cost_source in (CostSource.UNKNOWN, CostSource.PARTIAL) for task in report.tasks)
     cost = UNKNOWN_COST if is_partial and not total else f"{dollars(total)}{'+' * is_partial} in all"
     needs_person = [task for task in report.tasks if task.status in _NEEDS_PERSON]
     words = f"{count(len(report.tasks), 'task')} were run" if len(report.tasks) != 1 else "1 task was run"
-    say(f"{words}, {cost}.")
+    say(f"{words}, {cost}{f': {_counted(report.tasks)}' if with_results and report.tasks else ''}.")
     if needs_person:
         say(f"{count(len(needs_person), 'task')} need{'s' * (len(needs_person) == 1)} you: burnish inbox")
 
@@ -328,8 +339,8 @@ def say_report(report: RunReport, request: RunRequest, *, is_printed: bool = Fal
     if request.dry_run:
         for task in report.planned:
             say(titled(f"Would run task {task.id}: ", task.spec.title))
-    if is_printed and report.tasks:
-        say(_counted(report.tasks))
+    if is_printed and report.tasks and not request.watch:
+        say(f"{count(len(report.tasks), 'task')}: {_counted(report.tasks)}. `burnish status` shows them.")
     for task in report.tasks if not is_printed else ():
         say(
             paint(
@@ -352,10 +363,10 @@ def say_report(report: RunReport, request: RunRequest, *, is_printed: bool = Fal
 
 
 def _counted(tasks: Iterable[Task]) -> str:
-    """`3 tasks: 2 verified, 1 blocked.`"""
+    """`2 verified, 1 blocked`"""
     states = [task.status for task in tasks]
     parts = [f"{states.count(status)} {status.replace('_', ' ')}" for status in Status if status in states]
-    return f"{count(len(states), 'task')}: {', '.join(parts)}. `burnish status` shows them."
+    return ", ".join(parts)
 
 
 def _report_json(report: RunReport, request: RunRequest, notes: Sequence[str]) -> dict[str, Any]:

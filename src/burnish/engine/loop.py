@@ -89,7 +89,7 @@ def _steps(deps: Deps, task: Task) -> Task:
         if deps.stopping(task.id) or (isinstance(step, StopStep) and not ask_person(deps, task.id)):
             return deps.event_log.task(task.id)
         if history.task.is_paused:
-            deps.progress.note(f"Task {task.id} is paused. Let it be run again: burnish unpause {task.id}")
+            _note_pause(deps, history.task)
             return history.task
         if isinstance(step, StopStep):
             continue
@@ -110,9 +110,15 @@ def _steps(deps: Deps, task: Task) -> Task:
             task = _cut(deps, setup, step, error)
             if isinstance(error, ConflictsLeft) and task.status in RUNNING:
                 continue  # it is asked once more
+            if error.code == ErrorCode.INTERRUPTED and task.is_paused:
+                _note_pause(deps, task)
             return _archived(deps, setup, task)
         except BurnishError as error:
             return _archived(deps, setup, _fail(deps, deps.event_log.task(task.id), error))
+
+
+def _note_pause(deps: Deps, task: Task) -> None:
+    deps.progress.note(f"Task {task.id} is paused. Let it be run again: burnish unpause {task.id}")
 
 
 def _archived(deps: Deps, setup: TaskSetup, task: Task) -> Task:

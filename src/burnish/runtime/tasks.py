@@ -12,9 +12,10 @@ from burnish.config.policy import policy_for
 from burnish.core.finding import Severity
 from burnish.core.task import Item, Spec, Task, TaskType
 from burnish.engine.commands import waive
-from burnish.errors import BadInput
+from burnish.errors import BadInput, Untrusted
 from burnish.git.base import resolve_base
 from burnish.runtime.app import App
+from burnish.runtime.trust import check_settings
 
 
 def add_task(app: App, spec: Spec) -> Task:
@@ -23,10 +24,24 @@ def add_task(app: App, spec: Spec) -> Task:
         resolve_base(app.repo, spec.base_ref)  # a typo fails here, before a run
     if spec.of is not None:
         app.store.task(app.key, spec.of)
-    defaults = policy_for(app.config, spec, installed=lambda name: True, detected=())
+    try:
+        defaults = policy_for(app.config, spec, installed=lambda name: True, detected=())
+    except BadInput:
+        _refuse_for_settings(app, spec)
+        raise
     task = app.store.add_task(app.key, spec, max_cycles=defaults.max_cycles, auto_review=defaults.auto_review)
     app.event_log.write_event_file(task.id)
     return task
+
+
+def _refuse_for_settings(app: App, spec: Spec) -> None:
+    """The agent may be described in settings that are invalid, or that do not count yet: report that instead."""
+    if app.trust.is_trusted:
+        return
+    check_settings(app.trust)
+    if spec.agent in (app.trust.content.settings.get("agents") or {}):
+        what = f"The agent {spec.agent} is described in settings that are not trusted."
+        raise Untrusted(what, hint=app.trust.remedy, root=str(app.trust.found.root))
 
 
 def expire_waivers(app: App) -> list[str]:
