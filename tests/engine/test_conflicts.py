@@ -210,15 +210,36 @@ def test_all_approved_tasks_are_merged_one_after_another(tmp_path: Path) -> None
     assert max(lab.paid().values()) == 1 and len(lab.paid()) == 3 * 2 + 2 * 2
 
 
-@pytest.mark.long
-def test_a_merge_that_is_killed_while_it_resolves_is_continued_by_run_and_merge(tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["2"], ["--all-verified"]])
+def test_a_merge_that_is_killed_while_it_resolves_is_continued_by_merge(tmp_path: Path, arguments: list[str]) -> None:
     lab = lab_of(tmp_path)
     two_tasks(lab)
     lab.env["BURNISH_FAILPOINT"] = "work-committed"
     lab.apart("merge", "2", "--resolve", code=None)
     del lab.env["BURNISH_FAILPOINT"]
-    assert "only a verified task can be merged" in lab.burnish("merge", "2", "--resolve", code=4).err
-    lab.burnish("run", "2")
-    lab.burnish("merge", "2")
+    if arguments == ["2"]:
+        assert "only a verified task can be merged" in lab.burnish("merge", "2", code=4).err
+    said = lab.burnish("merge", *arguments, "--resolve")
+    assert "Task 2: the merge of its target was interrupted and continues." in said.err
+    assert lab.task("2")["status"] == "completed"
     assert lab.repo.git("show", "main:work.txt") == "one\ntask 2\ntask 1\nthree"
     assert max(lab.paid().values()) == 1
+
+
+@pytest.mark.slow
+def test_the_commit_that_is_being_merged_survives_a_gc_of_the_user(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    lab.add("Change the line")
+    lab.burnish("run", "1")
+    target = lab.repo.commit({"work.txt": "one\ntask of the user\nthree\n"})
+    lab.env["BURNISH_FAILPOINT"] = "work-put-right"
+    lab.apart("rebase", "1", code=None)
+    del lab.env["BURNISH_FAILPOINT"]
+    # the user takes the commit back, and cleans the repository up
+    lab.repo.git("reset", "-q", "--hard", "main~1")
+    lab.repo.git("reflog", "expire", "--expire=now", "--all")
+    lab.repo.git("gc", "--prune=now", "-q")
+    lab.burnish("run", "1")
+    assert (lab.task()["status"], lab.task()["base"]) == ("verified", target)
+    assert lab.refs("refs/burnish/merging/") == {}, "the branch has the commit now"

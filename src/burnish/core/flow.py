@@ -191,6 +191,14 @@ def last_target_merge(history: History, cycle: int) -> int:
     return next((number for number in range(cycle, 1, -1) if target_to_merge(history, number)), 0)
 
 
+def is_merging_target(history: History) -> bool:
+    """Whether the target was to be merged into the branch, and the result has not been accepted since."""
+    for record in reversed(history.decisions):
+        if record.action == "accept" or record.data.target_commit:
+            return record.action != "accept"
+    return False
+
+
 def decision_after_work(history: History, policy: Policy, cycle: int) -> Decision | None:
     """None = there is something to judge, or a person has settled what there was."""
     return None if settled_by_waiver(history, cycle) else after_work(convergence_state(history, policy, cycle))

@@ -77,6 +77,9 @@ class TaskWorkspace(Protocol):
     def keep_tip(self, label: str) -> str:
         """Keep the newest commit of the branch under a rescue ref, and return that."""
 
+    def keep_target(self, sha: str) -> None:
+        """Keep a commit of the target under a ref until it is merged."""
+
     def changes(self, old: str, new: str) -> Change: ...
     def files(self, commit: str) -> list[str]: ...
     def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]: ...

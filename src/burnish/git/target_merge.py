@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from burnish.core.commit import Commit, TargetCommit, TargetMerge
 from burnish.errors import ConflictsLeft
@@ -12,11 +13,14 @@ from burnish.git.merge import MergeOutcome, merge_commits, merge_trees, touched
 from burnish.git.objects import BURNISH_AUTHOR, list_files, read_commit, read_files, write_commit
 from burnish.git.owned_files import plain_tree
 from burnish.git.project import Project
+from burnish.git.refs import StaleRef, delete_ref, read_ref, update_ref
 
 # The lines that begin and end a conflict. A line of equal signs alone may be a heading.
 _MARKER = re.compile(rb"^(?:<{7,}|>{7,}|\|{7,})(?: .*)?\r?$", re.MULTILINE)
 # The name that git gives a file if a folder, or a file of another type, is in its place.
 _BESIDE = re.compile(r"~[0-9a-f]{40,64}(?:_\d+)?$")
+# the commit of the target that each task is about to merge
+MERGING = "refs/burnish/merging/"
 # of the target, in a prompt
 MAX_COMMITS = 50
 
@@ -36,6 +40,20 @@ def _merged(project: Project, head: str, base: str, target: str) -> MergeOutcome
     # What the branch was built on is in the target under other names (squashed, rebased): its own change counts.
     trees = (read_commit(project, sha).tree for sha in (base, head, target))
     return merge_trees(project, *trees)
+
+
+def keep_target(project: Project, name: str, sha: str) -> None:
+    """Keep the commit for the task `name`: the target may be moved, and git removes commits without a ref."""
+    ref = MERGING + name
+    if (now := read_ref(project, ref)) != sha:
+        update_ref(project, ref, sha, now or project.zero)
+
+
+def forget_target(project: Project, name: str) -> None:
+    """Remove the ref of `keep_target`; the branch has the commit now."""
+    with suppress(StaleRef):
+        if now := read_ref(project, MERGING + name):
+            delete_ref(project, MERGING + name, now)
 
 
 def merged_files(project: Project, merge: TargetMerge, head: str) -> Commit:

@@ -28,7 +28,14 @@ from burnish.git.objects import BURNISH_AUTHOR, Author, list_files, read_commit,
 from burnish.git.project import Project
 from burnish.git.refs import StaleRef, read_ref, update_ref
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
-from burnish.git.target_merge import merge_target, merged_files, refuse_unresolved, target_commits
+from burnish.git.target_merge import (
+    forget_target,
+    keep_target,
+    merge_target,
+    merged_files,
+    refuse_unresolved,
+    target_commits,
+)
 from burnish.proc.folders import private_folder
 
 
@@ -242,6 +249,8 @@ class GitWorkspace:
             tree = owned_files.with_owned_files(self.project, tree, read_commit(self.project, parent).tree)
         sha = write_commit(self.project, tree, parents, message, author)
         update_ref(self.project, self.ref, sha, below)
+        if merge:
+            forget_target(self.project, self.name)
         return sha
 
     # -- the target ------------------------------------------------------------------------------
@@ -272,6 +281,10 @@ class GitWorkspace:
     def keep_tip(self, label: str) -> str:
         """Keep the newest commit of the branch under a rescue ref."""
         return rescue.keep(self.project, f"{self.name}-{label}", str(self.tip()))
+
+    def keep_target(self, sha: str) -> None:
+        """Keep the commit that is to be merged under a ref, until the merge is committed."""
+        keep_target(self.project, self.name, sha)
 
     def remove_junk(self) -> list[str]:
         """Reset tracked files and remove untracked ones that checks left; returns a description of each change."""

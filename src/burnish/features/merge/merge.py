@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from burnish.adapters.agents import StopTokens
+from burnish.core.flow import RUNNING
 from burnish.core.journal_events import TaskMerged, new_event
 from burnish.core.recorded_reviews import uncountable_checks, untested_note
 from burnish.core.status import Status
@@ -26,7 +27,7 @@ from burnish.features.merge.plan import (
     plan,
     target_of,
 )
-from burnish.features.merge.rebase import bring_up_to_date
+from burnish.features.merge.rebase import bring_up_to_date, continue_interrupted, is_interrupted
 from burnish.features.merge.recheck import review_together, why_not_clear, working
 from burnish.git.base import is_ancestor
 from burnish.git.refs import StaleRef, delete_ref, read_ref
@@ -126,6 +127,9 @@ def _in_order(app: App, request: MergeRequest) -> list[int]:
     statuses = [Status.VERIFIED] if request.all_verified else None
     ids = None if request.all_verified else request.ids
     tasks = {task.id: task for task in app.store.tasks(app.key, statuses=statuses, ids=ids)}
+    if request.all_verified and _may_resolve(app, request):
+        # approved before a process was killed that resolved their conflicts
+        tasks |= {task.id: task for task in app.store.tasks(app.key, statuses=RUNNING) if is_interrupted(app, task)}
     missing = [number for number in request.ids if number not in tasks]
     if missing:
         app.store.task(app.key, missing[0])
@@ -147,8 +151,9 @@ def _resolved(app: App, number: int, request: MergeRequest, progress: Progress) 
 
     The target is not locked meanwhile, so it may move, and the merge may conflict again.
     """
-    # commits that are rebased one by one conflict again, whatever a merge commit after them resolves
-    is_allowed = (request.resolve or app.config.merge.on_conflict == "agent") and request.how != "rebase"
+    is_allowed = _may_resolve(app, request)
+    if is_allowed and is_interrupted(app, app.store.task(app.key, number)):
+        request = _approved_again(continue_interrupted(app, number, progress), request)
     for _ in range(TRIES - 1):
         try:
             return _one(app, number, request, progress)
@@ -157,12 +162,20 @@ def _resolved(app: App, number: int, request: MergeRequest, progress: Progress) 
             if not is_allowed or request.into not in (None, task.target):
                 raise
             progress.note(conflict.what)
-        task = bring_up_to_date(app, number, progress)
-        if task.status is not Status.VERIFIED:
-            raise _not_approved(task, task.target or "its target")
-        # the person saw the commit that conflicts, and asked for its resolution to be merged
-        request = replace(request, seen="")
+        request = _approved_again(bring_up_to_date(app, number, progress), request)
     return _one(app, number, request, progress)
+
+
+def _may_resolve(app: App, request: MergeRequest) -> bool:
+    # commits that are rebased one by one conflict again, whatever a merge commit after them resolves
+    return (request.resolve or app.config.merge.on_conflict == "agent") and request.how != "rebase"
+
+
+def _approved_again(task: Task, request: MergeRequest) -> MergeRequest:
+    """The request for the resolved task: the person saw the commit that conflicts, and asked to resolve and merge."""
+    if task.status is not Status.VERIFIED:
+        raise _not_approved(task, task.target or "its target")
+    return replace(request, seen="")
 
 
 def _not_approved(task: Task, target: str) -> NotApproved:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from burnish.core.commit import TargetMerge
+from burnish.core.flow import RUNNING, is_merging_target
 from burnish.core.gate import Actor
 from burnish.core.task import Task
 from burnish.engine.commands import rebase as orders
@@ -72,6 +73,8 @@ def order_rebase(app: App, task_id: int, *, via: str = "cli") -> RebaseOrder:
     app.repository.check_movable(str(task.branch))
     _refuse_submodules(task, target.name, merge)
     why = merge_note(target.name, merge)
+    # the target may be moved away from it before the merge is committed
+    workspace.keep_target(merge.target)
     policy, person = app.policy(task), Actor(app.person, via)
     return RebaseOrder(orders.rebase(app.event_log, history, merge, head.sha, why, policy, person), target.name, merge)
 
@@ -93,8 +96,24 @@ def bring_up_to_date(app: App, task_id: int, progress: Progress) -> Task:
     """
     order = order_rebase(app, task_id)
     progress.note(f"Task {task_id}: {order.words}.")
-    if order.merge is None:
-        return order.task
+    return order.task if order.merge is None else _run(app, task_id, progress)
+
+
+def is_interrupted(app: App, task: Task) -> bool:
+    """Whether a process that merged the target into the branch has ended before the result was accepted."""
+    is_held = bool(task.runner) and not app.event_log.is_dead(str(task.runner))
+    if task.status not in RUNNING or task.is_paused or is_held:
+        return False
+    return is_merging_target(app.event_log.history(task.id))
+
+
+def continue_interrupted(app: App, task_id: int, progress: Progress) -> Task:
+    """Go on where it was interrupted; nothing that was paid for is done again."""
+    progress.note(f"Task {task_id}: the merge of its target was interrupted and continues.")
+    return _run(app, task_id, progress)
+
+
+def _run(app: App, task_id: int, progress: Progress) -> Task:
     with working(app, progress) as deps:
         if deps.event_log.claim([task_id]) is None:
             raise Refused(f"Another process runs task {task_id}.", hint="Wait until it ends: `burnish status`.")
