@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from testing.lab import AUTHOR, CRITIC, Lab
+from testing.program import put_on_path
 from testing.serving import Served, serving
 
 FIXED = "a-token-that-the-user-has-set"
@@ -76,6 +77,23 @@ def test_auto_is_on_from_the_command_line_and_after_a_restart(tmp_path: Path) ->
         assert again.of_project("GET", "/auto").json()["on"] is True
         lab.until(lambda: lab.task(2)["status"] == "verified", 90)
     assert set(lab.paid().values()) == {1}
+
+
+@pytest.mark.slow
+def test_the_budget_of_an_agent_counts_from_the_beginning_of_a_run_that_is_continued(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    settings = "agent: claude\nagents: {claude: {budget_usd: 1}}\nreview: {agents: [claude]}\n"
+    put_on_path(lab, settings)
+    with serving(lab, "--auto") as served:
+        lab.add("Add division")
+        lab.until(lambda: lab.task(1)["status"] == "verified", 90)
+        served.kill()
+    assert lab.task(1)["cost_usd"] == 1.0
+    lab.add("Add a root")
+    with serving(lab):
+        lab.until(lambda: lab.task(2)["status"] in ("blocked", "verified"), 90)
+    assert (lab.task(2)["status"], lab.task(2)["reason"], lab.task(2)["cost_usd"]) == ("blocked", "budget", None)
+    assert "agents.claude.budget_usd" in lab.burnish("show", "2").out
 
 
 def test_auto_is_refused_at_once_outside_of_a_repository_and_without_trust(tmp_path: Path) -> None:

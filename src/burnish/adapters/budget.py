@@ -49,6 +49,11 @@ class BudgetTracker:
             self._before.append(before or self.total())
         return self
 
+    def continue_agent(self, name: str, usd: float) -> None:
+        """Count what the agent has cost in this run before the run was interrupted."""
+        with self._lock:
+            self._by_agent[name] += max(0.0, usd)
+
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:
         """Record what an agent has used in a call so far; returns the unrecorded use of the task."""
         with self._lock:

@@ -42,6 +42,7 @@ from burnish.proc.sandbox import Sandbox
 from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest
 from burnish.runtime.tasks import add_task
+from burnish.views.cost import usd_by_agent
 
 
 class NullProgress:
@@ -161,7 +162,18 @@ def _budget_tracker(app: App, request: RunRequest, agents: Mapping[str, AgentSet
     most = request.budget if request.budget is not None else usd
     has_reserve = (most, tokens) != (budget.session_usd, budget.session_tokens) and request.budget is None
     tracker = BudgetTracker(agents, lambda: app.store.spent(app.key), most, tokens, has_reserve=has_reserve)
+    now = agent_costs(app) if request.agents_before else {}
+    for name, before in (request.agents_before or {}).items():
+        tracker.continue_agent(name, now.get(name, before) - before)
     return tracker.opened(request.spent_before)
+
+
+def agent_costs(app: App) -> dict[str, float]:
+    """What agents with a budget have cost in this project so far, in USD."""
+    if not any(entry.budget_usd is not None for entry in app.agent_settings().values()):
+        return {}
+    costs = usd_by_agent(app.store.tally([app.key]))
+    return {name: costs.get(name, 0.0) for name, entry in app.agent_settings().items() if entry.budget_usd is not None}
 
 
 def sandbox_policy_of(app: App) -> SandboxPolicy:

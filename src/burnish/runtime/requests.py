@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -55,6 +56,8 @@ class RunRequest:
     until: float | None = None
     # USD and tokens of the project when a run began that a server continues: its budget counts from there
     spent_before: tuple[float, int] | None = None
+    # the same for agents that have a budget, in USD
+    agents_before: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,14 @@ def by_agent(phases: Iterable[Paid], tally: Tally) -> tuple[CostLine, ...]:
     return _lines(CostLine(*key, total(efforts)) for key, efforts in groups.items())
 
 
+def usd_by_agent(tally: Tally) -> dict[str, float]:
+    """The known cost of each agent, by its name in the settings."""
+    found: dict[str, float] = {}
+    for line in by_agent(paid(tally, ""), tally):
+        found[line.name] = found.get(line.name, 0.0) + (line.effort.cost_usd or 0.0)
+    return found
+
+
 def by_phase(phases: Iterable[Paid]) -> tuple[CostLine, ...]:
     groups: dict[str, list[CostView]] = {}
     for phase, effort in phases:

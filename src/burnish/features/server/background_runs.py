@@ -23,6 +23,7 @@ from burnish.features.run import run as running
 from burnish.git.files import write_whole
 from burnish.proc.folders import private_folder
 from burnish.runtime.app import App
+from burnish.runtime.ports import agent_costs
 from burnish.runtime.requests import RunRequest
 from burnish.views.status import UNDER_WAY, was_cut
 
@@ -109,7 +110,7 @@ class BackgroundRuns:
         with self._starting:
             self._refuse_twice(app, request)
             running.check(app, request)
-            request = replace(request, spent_before=app.store.spent(app.key))
+            request = replace(request, spent_before=app.store.spent(app.key), agents_before=agent_costs(app))
             self._begin(BackgroundRun(uuid.uuid4().hex, app, request))
 
     def stop(self, task: Task) -> bool:
@@ -264,7 +265,9 @@ class BackgroundRuns:
                 usd, tokens = entry.get("spent_before") or (None, 0)
                 before = None if usd is None else (float(usd), int(tokens))
                 ids = tuple(int(i) for i in entry.get("ids", ()))
-                yield name, key, RunRequest(**{**entry, "ids": ids, "spent_before": before}), out
+                agents = {str(agent): float(usd) for agent, usd in (entry.get("agents_before") or {}).items()}
+                facts = {"ids": ids, "spent_before": before, "agents_before": agents}
+                yield name, key, RunRequest(**{**entry, **facts}), out
         except FileNotFoundError:
             return
         except (ValueError, TypeError, KeyError, AttributeError):
