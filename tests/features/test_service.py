@@ -99,3 +99,25 @@ def test_no_service_is_installed_for_a_checkout_that_is_not_trusted(tmp_path: Pa
     lab.burnish("untrust")
     assert "is not trusted" in lab.burnish("service", "--install", "--kind", "systemd", code=4).err
     assert "not a kind" in lab.burnish("service", "--kind", "cron", code=2).err
+
+
+def test_a_service_for_the_board_has_its_token_in_a_file_and_in_no_log(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("a1" * 20 + "\n")
+    token.chmod(0o600)
+    argv = ["service", "--board", "--token-file", str(token), "-j", "2", "--budget", "3"]
+    unit = lab.burnish(*argv, "--kind", "systemd").out
+    assert f'"serve" "--auto" "-j" "2" "--budget" "3" "--port" "4270" "--token-file" "{token}"' in unit
+    assert "StandardOutput=null\n" in unit and "a1a1" not in unit
+    content = plistlib.loads(lab.burnish(*argv, "--port", "4271", "--kind", "launchd").out.encode())
+    assert content["StandardOutPath"] == "/dev/null" and "4271" in content["ProgramArguments"]
+    assert "--board needs --token-file" in lab.burnish("service", "--board", code=2).err
+    assert "need --board" in lab.burnish("service", "--port", "4271", code=2).err
+    token.chmod(0o644)
+    assert "can be read by other users" in lab.burnish(*argv, code=2).err
+
+
+def test_serve_has_a_budget_only_for_auto(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    assert "--budget needs --auto" in lab.burnish("serve", "--budget", "3", code=2).err

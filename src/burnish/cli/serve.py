@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 from burnish.cli.output import say, say_json, tell
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson
-from burnish.errors import BurnishError
+from burnish.core.cost import MAX_BUDGET
+from burnish.errors import BadInput, BurnishError
 from burnish.proc.own_programs import own_path
 
 if TYPE_CHECKING:
     from burnish.features.server.registry import ProjectRegistry
+    from burnish.runtime.requests import RunRequest
     from burnish.web.server import Address
     from burnish.web.sessions import LoginCodes
 
@@ -36,6 +38,12 @@ def serve(
     jobs: Annotated[
         int, Option("-j", "--jobs", min=1, max=64, metavar="N", help="With --auto: N tasks in parallel.")
     ] = 1,
+    budget: Annotated[
+        float | None,
+        Option(
+            "--budget", min=0, max=MAX_BUDGET, metavar="USD", help="With --auto: stop before more than USD is spent."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve the web board and the API for every project.
@@ -46,11 +54,15 @@ def serve(
     """
     from burnish.features.server.registry import ProjectRegistry
     from burnish.runtime import refuse_inside_phase
+    from burnish.runtime.requests import RunRequest
     from burnish.web.server import serve as serve_until_stopped
     from burnish.web.server import token_files
 
     refuse_inside_phase()
-    key = _checked_project(jobs) if auto else ""
+    if budget is not None and not auto:
+        raise BadInput("--budget needs --auto.", hint="Runs that you start on the board have their own budget.")
+    auto_run = RunRequest(watch=True, jobs=jobs, budget=budget)
+    key = _checked_project(auto_run) if auto else ""
     registry = ProjectRegistry.here()
 
     def ready(address: Address, codes: LoginCodes) -> None:
@@ -62,7 +74,7 @@ def serve(
         if not as_json:
             tell("Anyone with this URL has full access. Ctrl-C stops the server.")
         if key:
-            _switch_auto_on(registry, key, jobs)
+            _switch_auto_on(registry, key, auto_run)
         if open_browser:
             _open(address.with_code(codes.issue()))
 
@@ -71,29 +83,26 @@ def serve(
     tell("Stopped. Interrupted tasks continue with the next `burnish serve` or `burnish run`.")
 
 
-def _checked_project(jobs: int) -> str:
+def _checked_project(request: RunRequest) -> str:
     """The project of the current directory; refuses now what Auto would refuse."""
     from burnish.cli.session import open_app
     from burnish.features.run.run import check
-    from burnish.runtime.requests import RunRequest
 
     app = open_app()
     try:
-        check(app, RunRequest(watch=True, jobs=jobs))
+        check(app, request)
         return app.key
     finally:
         app.store.close()
 
 
-def _switch_auto_on(registry: ProjectRegistry, key: str, jobs: int) -> None:
+def _switch_auto_on(registry: ProjectRegistry, key: str, request: RunRequest) -> None:
     """Auto may be on since the last start, with options of its own."""
-    from burnish.runtime.requests import RunRequest
-
     if registry.runs.auto(key):
         tell("Auto is on since the last start, with the options from then.")
         return
     try:
-        registry.begin(registry.open(key), RunRequest(watch=True, jobs=jobs))
+        registry.begin(registry.open(key), request)
     except BurnishError as error:
         tell(f"Auto could not be switched on: {error.what} {error.hint}".rstrip())
 

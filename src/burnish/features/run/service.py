@@ -1,4 +1,4 @@
-"""`burnish service`: a systemd user unit or a launchd agent that keeps `burnish run --watch` of a project running."""
+"""`burnish service`: a systemd user unit or a launchd agent that keeps a run of a project, or the board, running."""
 
 from __future__ import annotations
 
@@ -38,20 +38,32 @@ class Service:
     disable: str
 
 
-def project_service(app: App, *, kind: str | None, jobs: int, budget: float | None) -> Service:
+@dataclass(frozen=True, slots=True)
+class BoardOptions:
+    """The server with Auto on, instead of `run --watch`. Its token is in a file, so that no log has it."""
+
+    port: int
+    token_file: Path
+
+
+def project_service(
+    app: App, *, kind: str | None, jobs: int, budget: float | None, board: BoardOptions | None = None
+) -> Service:
     """The service for the project of this checkout."""
     refuse_inside_phase()
     kind = kind or (LAUNCHD if sys.platform == "darwin" else SYSTEMD)
-    argv = [sys.executable, "-P", "-m", "burnish.cli", "-C", str(app.repo.root), "run", "--watch", "-j", str(jobs)]
+    command = ["serve", "--auto"] if board else ["run", "--watch"]
+    argv = [sys.executable, "-P", "-m", "burnish.cli", "-C", str(app.repo.root), *command, "-j", str(jobs)]
     argv += ["--budget", f"{budget:g}"] if budget is not None else []
+    argv += ["--port", str(board.port), "--token-file", str(board.token_file)] if board else []
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", app.key)
     env = {key: os.environ[key] for key in _VARIABLES if os.environ.get(key)}
     env["PATH"] = os.pathsep.join(part for part in env.get("PATH", "").split(os.pathsep) if part.startswith("/"))
     if kind == LAUNCHD:
         log = app.home / "projects" / app.key / "runs" / "service.log"
-        return launchd_agent(name, argv, env, home=Path.home(), log=log)
+        return launchd_agent(name, argv, env, home=Path.home(), log=log, is_board=board is not None)
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "systemd" / "user"
-    return systemd_unit(name, argv, env, folder=folder, title=app.repo.root.name)
+    return systemd_unit(name, argv, env, folder=folder, title=app.repo.root.name, is_board=board is not None)
 
 
 def install(app: App, service: Service) -> None:
@@ -99,20 +111,24 @@ def _refuse_foreign(path: Path) -> None:
 # -- systemd --------------------------------------------------------------------------------------
 
 
-def systemd_unit(name: str, argv: list[str], env: Mapping[str, str], *, folder: Path, title: str) -> Service:
+def systemd_unit(
+    name: str, argv: list[str], env: Mapping[str, str], *, folder: Path, title: str, is_board: bool = False
+) -> Service:
     """A unit of the user's own manager. It ends gently, and starts again only after a crash."""
     _refuse_unprintable(*argv, *env.values())
     # `:` keeps `$` as it is. env: systemd accepts no quotes and backslashes in the name of the executable itself.
     command = " ".join([":/usr/bin/env", *map(_systemd_word, argv)])
     variables = "".join(f"Environment={_systemd_word(f'{key}={value}')}\n" for key, value in env.items())
+    # the server prints its URL with the token there, and other users may be able to read the journal
+    output = "StandardOutput=null\n" if is_board else ""
     text = f"""# {MARK}
 [Unit]
-Description={_systemd_text(f"burnish run --watch of {title}")}
+Description={_systemd_text(f"burnish {'serve --auto' if is_board else 'run --watch'} of {title}")}
 
 [Service]
 Type=exec
 ExecStart={command}
-{variables}# burnish ends its agents itself and keeps their work
+{variables}{output}# burnish ends its agents itself and keeps their work
 KillMode=mixed
 TimeoutStopSec=60
 # 1: a task was not approved; 130: ended by a signal
@@ -142,7 +158,9 @@ def _systemd_text(text: str) -> str:
 # -- launchd --------------------------------------------------------------------------------------
 
 
-def launchd_agent(name: str, argv: list[str], env: Mapping[str, str], *, home: Path, log: Path) -> Service:
+def launchd_agent(
+    name: str, argv: list[str], env: Mapping[str, str], *, home: Path, log: Path, is_board: bool = False
+) -> Service:
     _refuse_unprintable(*argv, *env.values(), str(log))
     label = f"burnish.{name}"
     content = {
@@ -155,7 +173,7 @@ def launchd_agent(name: str, argv: list[str], env: Mapping[str, str], *, home: P
         "ThrottleInterval": 60,
         "ExitTimeOut": 60,
         "ProcessType": "Background",
-        "StandardOutPath": str(log),
+        "StandardOutPath": os.devnull if is_board else str(log),
         "StandardErrorPath": str(log),
     }
     path = home / "Library" / "LaunchAgents" / f"{label}.plist"
