@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
 from burnish.agents.copilot import CopilotAgent
 from burnish.agents.failure import failure, missing_answer
-from burnish.agents.limit_wait import LimitWait
+from burnish.agents.limit_wait import LimitWait, login_of
 from burnish.agents.usage_limits import MAX_WAIT, is_usage_limit, reset_time
 from burnish.core.agent import UsageLimit
 
@@ -197,3 +198,26 @@ def test_copilot_is_ended_at_the_first_report_of_a_limit_of_the_plan() -> None:
     found = CopilotAgent().abort_reason(events("You have exceeded your premium request allowance. Resets Dec 1"), "")
     assert found and found.limit == "You have exceeded your premium request allowance. Resets Dec 1"
     assert CopilotAgent().abort_reason(events("slow down"), "") is None
+
+
+@pytest.mark.parametrize(
+    ("env", "want"),
+    [
+        ({}, "claude"),
+        ({"CLAUDE_CONFIG_DIR": "/home/me/.claude"}, "claude"),
+        ({"CLAUDE_CONFIG_DIR": "/home/me/.claude-work"}, "claude (~/.claude-work)"),
+        ({"CLAUDE_CONFIG_DIR": "/opt/login"}, "claude (/opt/login)"),
+        ({"ANTHROPIC_API_KEY": "sk-one"}, r"claude \(ANTHROPIC_API_KEY [0-9a-f]{6}\)"),
+        ({"ANTHROPIC_BASE_URL": "http://gateway"}, r"claude \(ANTHROPIC_BASE_URL [0-9a-f]{6}\)"),
+    ],
+)
+def test_each_login_of_a_program_has_its_own_name(env: dict[str, str], want: str) -> None:
+    found = login_of(AgentSettings("author", "claude"), {"HOME": "/home/me", **env})
+    assert found == want or re.fullmatch(want, found), found
+    assert "sk-one" not in found
+
+
+def test_two_keys_are_two_logins() -> None:
+    entry = AgentSettings("author", "claude")
+    assert login_of(entry, {"ANTHROPIC_API_KEY": "sk-one"}) != login_of(entry, {"ANTHROPIC_API_KEY": "sk-two"})
+    assert login_of(AgentSettings("tool", "command"), {"ANTHROPIC_API_KEY": "sk-one"}) == "tool"

@@ -94,3 +94,18 @@ def test_tasks_of_other_agents_go_on_meanwhile_and_those_of_the_same_wait_in_the
     # the second one did not ask before the reset
     waits = [event["task"] for event in lab.events() if event["type"] == "phase.progress"]
     assert waits == ["1"]
+
+
+def test_a_limit_of_one_login_does_not_hold_up_another_one(tmp_path: Path) -> None:
+    lab = limited(tmp_path, 3600)
+    work = lab.root / "home" / ".claude-work"
+    with lab.start("run", "1", CLAUDE_CONFIG_DIR=str(work)) as run:
+        lab.until(lambda: bool(limits(lab)))
+        run.terminate()
+        run.communicate(timeout=30)
+    assert [one.login for one in limits(lab)] == ["claude (~/.claude-work)"]
+    assert "the limit of claude (~/.claude-work) resets at" in lab.burnish("limits").out
+    lab.burnish("run", "1")
+    assert lab.task()["status"] == "verified" and len(limits(lab)) == 1, "the plan of the other login is still used up"
+    lab.burnish("limits", "--clear", "claude")
+    assert limits(lab) == []

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import os
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Protocol
 
 from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.registry import AGENTS
 from burnish.agents.usage_limits import MAX_WAIT, reset_time
 from burnish.core.agent import Setback, UsageLimit
 from burnish.core.quiet_hours import after_quiet_hours
@@ -34,9 +38,27 @@ class UsageLimits(Protocol):
     def end_usage_limit(self, login: str) -> bool: ...
 
 
-def login_of(entry: AgentSettings) -> str:
-    """Agents of one program share its login. Of other commands burnish knows only their name."""
-    return entry.name if entry.kind in ("command", "acp", "scripted", "llm") else entry.kind
+def login_of(entry: AgentSettings, env: Mapping[str, str] = os.environ) -> str:
+    """The name of the login: `claude`, or `claude (~/.claude-work)` where the user's variables choose another one.
+
+    Agents of one program share its login. Of other commands burnish knows only their name.
+    """
+    if entry.kind in ("command", "acp", "scripted", "llm") or entry.kind not in AGENTS:
+        return entry.name
+    agent = AGENTS[entry.kind]
+    names = (*agent.login.key_variables, *(name for name in agent.keys if name.endswith(("_BASE_URL", "_API_BASE"))))
+    values = [(name, env[name]) for name in names if env.get(name)]
+    if values:
+        # by a part of a hash: a login is shown, and a key is not
+        digest = hashlib.sha256(repr(sorted(values)).encode(errors="surrogateescape")).hexdigest()[:6]
+        return f"{entry.kind} ({values[0][0]} {digest})"
+    home = Path(env.get("HOME") or Path.home())
+    for variable, folder in agent.login.folder_variables:
+        value = env.get(variable, "")
+        if folder and value.startswith("/") and Path(value) != home / folder:
+            is_below = Path(value).is_relative_to(home)
+            return f"{entry.kind} ({f'~/{Path(value).relative_to(home)}' if is_below else value})"
+    return entry.kind
 
 
 def _local_now() -> datetime:
@@ -95,6 +117,6 @@ class LimitWait:
                     on_setback(Setback(entry.name, words, "reached its limit", until=limit.until))
                 rest = (limit.end - self.clock()).total_seconds()
                 if stop.wait(max(0.1, min(_PAUSE, rest))):
-                    raise Stopped(f"Stopped while {limit.words(self.clock())}.")
+                    raise Stopped(f"The task was waiting: {limit.words(self.clock())}.")
         if stop.requested:
-            raise Stopped("Stopped while the task waited for a free place.")
+            raise Stopped("The task was waiting for a free place.")

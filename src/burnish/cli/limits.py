@@ -30,7 +30,7 @@ def limits(
     reader = open_reader()
     if clear is not None:
         with Store.open(reader.home) as store:
-            if not store.end_usage_limit(clear):
+            if not store.clear_usage_limits(clear):
                 names = ", ".join(one.login for one in store.usage_limits()) or "none"
                 raise BadInput(f"There is no usage limit of {clear!r}.", hint=f"Logins with a limit: {names}.")
     now = datetime.now(UTC).astimezone()

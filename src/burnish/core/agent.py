@@ -124,9 +124,11 @@ class UsageLimit:
         """`claude's limit resets at 03:00`; `now` has the zone of the user."""
         end = self.end.astimezone(now.tzinfo)
         time = f"{end:%H:%M}" if end - now < timedelta(hours=20) else f"{end:%H:%M} on {end:%a} {end.day} {end:%b}"
+        # a login that variables choose is named with them
+        whose = f"the limit of {self.login}" if " " in self.login else f"{self.login}'s limit"
         if self.is_known:
-            return f"{self.login}'s limit resets at {time}"
-        return f"{self.login}'s limit is reached; it is asked again at {time}"
+            return f"{whose} resets at {time}"
+        return f"{whose} is reached; it is asked again at {time}"
 
 
 @dataclass(frozen=True, slots=True)

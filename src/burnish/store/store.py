@@ -411,6 +411,11 @@ class Store:
         with self._db.writing():
             self._db.all("limit_set", {**values, "is_known": int(limit.is_known), "message": limit.message})
 
+    def clear_usage_limits(self, name: str) -> bool:
+        """End the limit of a login, or those of all logins of a program; False if there was none."""
+        names = [one.login for one in self.usage_limits() if name in (one.login, one.login.partition(" (")[0])]
+        return sum(self.end_usage_limit(login) for login in names) > 0
+
     def end_usage_limit(self, login: str) -> bool:
         """False if the login had no limit."""
         with self._db.writing():
