@@ -11,7 +11,8 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.views.task_page.page import what_next
 from burnish.web.pages import diff
-from burnish.web.pages.task import MAX_ARTIFACT_LENGTH, read
+from burnish.web.pages.markdown import MAX_ARTIFACT_LENGTH
+from burnish.web.pages.task import read
 from testing.at_hand import TOKEN, AtHand
 
 

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from burnish import __version__
 from burnish.core.cost import cost_with_source, short_cost
 from burnish.sanitize import clean_text
+from burnish.web.pages.markdown import markdown, markdown_line
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -137,4 +138,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "words": words,
     "many": many,
     "commands": commands,
+    "markdown": markdown,
+    "markdown_line": markdown_line,
 }

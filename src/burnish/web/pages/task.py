@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from burnish.core.override import QUESTIONS
 from burnish.core.status import Status
@@ -39,6 +36,7 @@ from burnish.views.task_page.page import TaskHead, findings_view, head_of
 from burnish.views.task_page.story import story
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
 from burnish.web.pages.diff import diff_of
+from burnish.web.pages.markdown import MAX_ARTIFACT_LENGTH, artifact_html
 from burnish.web.pages.rendering import fragment, page, render
 
 router = APIRouter(prefix="/p/{project}/t/{task}", include_in_schema=False)
@@ -252,11 +250,7 @@ PARTS: dict[str, Callable[[PageContext], dict[str, Any]]] = {
 AT_ONCE = ("head", "gate", "story", "findings", "checks")
 
 
-# -- task markdown --------------------------------------------------------------------------------
-# Renders artifacts: Markdown without raw HTML and without images.
-
-# longer texts take seconds to render
-MAX_ARTIFACT_LENGTH = 100_000
+# -- artifacts ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +267,7 @@ def read(name: str, text: str) -> Read:
     if not name.endswith(".md") or len(text) > MAX_ARTIFACT_LENGTH:
         return Read("", Markup(""), text)
     front, body = _split(text)
-    # Raw HTML is off and everything else is escaped by the renderer.
-    return Read(front, Markup(_reader().render(body)), text)
+    return Read(front, artifact_html(body), text)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -282,23 +275,3 @@ def _split(text: str) -> tuple[str, str]:
         return "", text
     front, found, body = text[4:].partition("\n---\n")
     return (front, body) if found else ("", text)
-
-
-@cache
-def _reader() -> MarkdownIt:
-    reader = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
-    reader.add_render_rule("image", _picture)
-    reader.add_render_rule("link_open", _link)
-    return reader
-
-
-def _picture(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-    """Show the name of an image only: loading it would reveal that the page was opened."""
-    source = str(tokens[at].attrGet("src") or "")
-    return f'<span class="picture">picture: {escape(tokens[at].content)} ({escape(source)})</span>'
-
-
-def _link(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-    tokens[at].attrSet("rel", "noreferrer noopener nofollow")
-    tokens[at].attrSet("target", "_blank")
-    return str(renderer.renderToken(tokens, at, options, env))
