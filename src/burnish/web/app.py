@@ -5,24 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.staticfiles import StaticFiles
 
 from burnish import __version__
 from burnish.features.server.registry import ProjectRegistry
 from burnish.web import api, pages, socket
 from burnish.web.asciijson import AsciiJson
-from burnish.web.auth import LOGIN, STRANGER, Asgi, RequestPolicy, SecurityMiddleware, same
+from burnish.web.auth import DOOR_HEADERS, LOGIN, STRANGER, Asgi, RequestPolicy, SecurityMiddleware, door_page, same
 from burnish.web.pages.rendering import page
 from burnish.web.problems import install
 from burnish.web.sessions import SECONDS, LoginCodes, Sessions, WebSession
 from burnish.web.socket import ChangeNotifier
-
-STATIC = Path(__file__).with_name("static")
+from burnish.web.static_files import FOLDER, ImmutableFiles, static_prefix
 
 
 def create(registry: ProjectRegistry, door: RequestPolicy, sessions: Sessions, codes: LoginCodes) -> Asgi:
@@ -58,7 +55,7 @@ def routes(registry: ProjectRegistry, door: RequestPolicy, sessions: Sessions, c
     install(app)
     for router in (login_router, socket.router, *api.routers(), *pages.routers()):
         app.include_router(router)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount(static_prefix(), ImmutableFiles(directory=FOLDER), name="static")
     return app
 
 
@@ -77,7 +74,7 @@ def login(request: Request, token: str = "", code: str = "") -> Response:
         # already logged in: the URL was opened again
         return RedirectResponse("/", 303)
     if session is None:
-        return page(request, "problem.html.j2", status=401, what=STRANGER.what, hint=STRANGER.hint, bare=True)
+        return Response(door_page(STRANGER), 401, dict(DOOR_HEADERS))
     # The page puts the key into local storage, which another port cannot read.
     answer = page(request, "login.html.j2", key=session.key, bare=True)
     # Removes storage and service workers that another program left at this address while no server ran.

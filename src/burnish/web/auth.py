@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from html import escape
 from typing import Any
 
@@ -262,9 +265,11 @@ async def _close(receive: Receive, send: Send) -> None:
 async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
     """Respond with problem+json, or with HTML to a browser."""
     kind, body = b"application/problem+json", _problem(refusal)
+    more: list[tuple[bytes, bytes]] = []
     if b"text/html" in dict(scope.get("headers", ())).get(b"accept", b""):
-        kind, body = b"text/html; charset=utf-8", _page(refusal)
-    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *_security_headers(())]
+        kind, body = b"text/html; charset=utf-8", door_page(refusal)
+        more = [(b"content-security-policy", _DOOR_POLICY.encode())]
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more, *_security_headers(more)]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
@@ -274,6 +279,37 @@ def _problem(refusal: Refusal) -> bytes:
     return json.dumps(problem).encode()
 
 
-def _page(refusal: Refusal) -> bytes:
-    words = f"<h1>{escape(refusal.what)}</h1><p>{escape(refusal.hint)}</p>"
-    return f"<!doctype html><html lang=en><meta charset=utf-8><title>burnish</title>{words}</html>".encode()
+# -- door page ------------------------------------------------------------------------------------
+# The page for a browser that is not logged in. It loads nothing: files are behind the login, too.
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { margin: 0; min-height: 90vh; display: grid; place-items: center;
+  font: 16px/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText; }
+main { max-width: 34rem; padding: 24px; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 12px; }
+code { padding: 2px 6px; border-radius: 4px; background: color-mix(in srgb, CanvasText 10%, Canvas); }
+.brand { font-weight: 700; margin: 0 0 24px; }
+a { display: inline-block; min-height: 24px; color: LinkText; }
+"""
+_DOOR_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+DOOR_HEADERS = {"content-type": "text/html; charset=utf-8", "content-security-policy": _DOOR_POLICY}
+
+
+def door_page(refusal: Refusal) -> bytes:
+    what, hint = escape(refusal.what), re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(refusal.hint))
+    ways = [hint]
+    if refusal.status == 401:
+        if refusal is STRANGER:
+            ways.append("If you no longer have it, start the server again with <code>burnish serve --open</code>.")
+        ways.append('Logged in in another tab? <a href="">Reload this page</a>.')
+    text = "".join(f"<p>{way}</p>" for way in ways)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{what} · burnish</title><style>{_STYLE}</style></head>"
+        f'<body><main><p class="brand">burnish</p><h1>{what}</h1>{text}</main></body></html>'
+    ).encode()

@@ -17,6 +17,7 @@ from burnish import __version__
 from burnish.core.cost import cost_with_source, short_cost
 from burnish.sanitize import clean_text
 from burnish.web.pages.markdown import markdown, markdown_line
+from burnish.web.static_files import static_prefix
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -40,6 +41,7 @@ def templates() -> Environment:
     )
     found.filters.update(FILTERS)
     found.globals["version"] = __version__
+    found.globals["static"] = static_prefix()
     # elapsed times are computed with the server's clock
     found.globals["now"] = lambda: datetime.now(UTC).isoformat(timespec="milliseconds")
     return found
