@@ -192,6 +192,70 @@ def test_an_approval_reports_commits_that_the_working_tree_takes_back(agent: Age
 
 
 @pytest.mark.long
+def other_places(repo: UserRepo) -> dict[str, Path]:
+    """Folders that an agent can go to, so that its stop seems to belong to another repository, or to none."""
+    places = {name: repo.path / name for name in ("nested", "deep/er", "bare.git", "broken", ".git")}
+    for name in ("nested", "deep", "deep/er"):
+        repo.git("init", "-q", str(repo.path / name))
+    repo.git("init", "-q", "--bare", str(places["bare.git"]))
+    places["broken"].mkdir()
+    (places["broken"] / ".git").write_text("gitdir: /nonexistent\n")
+    outside = repo.path.parent / "outside"
+    outside.mkdir()
+    return {**places, "outside": outside, "removed": repo.path / "removed"}
+
+
+@pytest.mark.attacks("stop without a review", 7)
+def test_an_agent_does_not_evade_the_review_by_its_working_directory(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = agent.person.repo
+    places = other_places(repo)
+    agent.works()
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(repo.path))
+    for name, place in places.items():
+        agent.session = f"at {name}"
+        assert agent.stops(cwd=str(place)) is not None, name
+
+
+def test_the_repository_of_an_earlier_stop_is_reviewed_also_without_the_folder_of_the_project(
+    agent: Agent, tmp_path: Path
+) -> None:
+    assert agent.stops() is None
+    agent.works()
+    assert agent.stops(cwd=str(tmp_path)) is not None
+    assert agent.stops(session_id="another", cwd=str(tmp_path)) is None
+
+
+@pytest.mark.attacks("stop without a review", 2)
+def test_a_session_whose_first_commit_is_gone_is_reported(agent: Agent) -> None:
+    agent.person.agent("judge", APPROVES)
+    repo = agent.person.repo
+    agent.works("x = 2\n")
+    assert agent.stops() is None
+    repo.git("add", "-A")
+    tree = repo.git("write-tree")
+    repo.git("update-ref", "HEAD", repo.git("commit-tree", tree, "-m", "other"))
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert agent.stops() is None
+    assert "is not in the repository any more" in agent.person.types("inbox")
+    agent.works("x = 3\n")
+    assert agent.stops() is None
+    assert "is not in the repository any more" in agent.person.types("hook", "last", code=3)
+
+
+def test_another_git_folder_in_its_place_is_reported(agent: Agent) -> None:
+    repo = agent.person.repo
+    agent.works()
+    (repo.path / ".git").rename(repo.path.parent / "moved")
+    repo.git("init", "-q")
+    repo.git("add", "-A")
+    repo.git("-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-qm", "all")
+    assert agent.stops() is None
+    assert "is not trusted" in agent.person.types("hook", "last", code=3)
+
+
 def test_an_approved_change_that_is_then_committed_is_not_reviewed_again(agent: Agent, tmp_path: Path) -> None:
     seen = tmp_path / "prompt"
     agent.person.agent("judge", APPROVES + f"pathlib.Path({str(seen)!r}).write_text(prompt)\n")

@@ -384,6 +384,8 @@ class StopHook:
     note: str = ""
     # the program removes API keys from the environment of its hooks
     strips_keys: bool = False
+    # the variable in which the program tells its hooks the folder that the session began in
+    project_variable: str = ""
     # the hook is a file of its own, with this text; `{command}` and `{seconds}` are filled in
     script: str = ""
 

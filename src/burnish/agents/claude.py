@@ -66,6 +66,7 @@ _STOP_HOOK = StopHook(
     local_file=".claude/settings.local.json",
     home_variable="CLAUDE_CONFIG_DIR",
     home_folder=".claude",
+    project_variable="CLAUDE_PROJECT_DIR",
 )
 
 

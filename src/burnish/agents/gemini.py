@@ -64,6 +64,7 @@ _STOP_HOOK = StopHook(
     home_folder=".gemini",
     refusal="deny",
     per_second=1000,
+    project_variable="GEMINI_PROJECT_DIR",
     note="Gemini CLI runs hooks of a project only in a folder that it trusts: answer its question when you start it "
     "there, or see /permissions.",
 )

@@ -67,7 +67,13 @@ LOGIN_FILES = Login(
 )
 _USAGE_REPORT = UsageReport(has_model=True)
 _STOP_HOOK = StopHook(
-    "qwen", "Stop", user_file="settings.json", local_file=".qwen/settings.json", home_folder=".qwen", per_second=1000
+    "qwen",
+    "Stop",
+    user_file="settings.json",
+    local_file=".qwen/settings.json",
+    home_folder=".qwen",
+    per_second=1000,
+    project_variable="QWEN_PROJECT_DIR",
 )
 
 

@@ -44,14 +44,17 @@ Say = Callable[[str], None]
 MAX_REASON_LENGTH = 9000
 # of each check, as many failed tests are named
 MAX_TESTS = 20
+# repositories of one session
+MAX_ROOTS = 10
+BASE_GONE = "The commit that this session began with is not in the repository any more"
 
 
 @dataclass(frozen=True, slots=True)
 class StopEvent:
-    """Who is about to stop, and where."""
+    """Who is about to stop, and where; an agent may have removed the folder that it was in."""
 
     session: str
-    cwd: Path
+    cwd: Path | None
 
 
 def is_nested() -> bool:
@@ -61,30 +64,79 @@ def is_nested() -> bool:
 
 def on_stop(hook: StopHook, data: bytes, *, stops: StopTokens, say: Say) -> str:
     """The answer that holds the agent up; "" lets it go. Whatever is raised here must let it go as well."""
-    stopping = read_stopping(data)
-    found = known(stopping.cwd)
+    stopping, problem = read_stopping(data), None
+    for found in _repositories(hook, stopping):
+        try:
+            if answer := _review(hook, stopping, found, stops, say):
+                return answer
+        except SessionBusy:
+            raise
+        except Exception as error:
+            record_failure(hook, found, error)
+            if stops.asked:
+                raise
+            problem = problem or error
+    if problem:
+        raise problem
+    return ""
+
+
+def _repositories(hook: StopHook, stopping: StopEvent) -> list[FoundRepository]:
+    """The repositories of the session that burnish knows.
+
+    An agent can change its working directory, also to a repository that it made itself. So the folder that the session
+    began in counts, too, and what surrounds the working directory, and the repositories of earlier stops.
+    """
+    folder = home_of() / "hooks" / "repositories"
+    first = os.environ.get(hook.project_variable, "") if hook.project_variable else ""
+    places = [*([Path(first)] if os.path.isabs(first) else []), *([stopping.cwd] if stopping.cwd else [])]  # noqa: PTH117
+    found: dict[Path, FoundRepository] = {}
+    problem = BadInput("The agent does not say where it works.")
+    with session_roots(folder, hook.name, stopping.session) as roots:
+        for place in (*places, *map(Path, roots)):
+            try:
+                one = _known_around(place)
+                found.setdefault(one.root, one)
+            except (BadInput, OSError) as error:
+                problem = error if isinstance(error, BadInput) and not found else problem
+        roots[:] = [str(root) for root in found][:MAX_ROOTS]
+    if not found:
+        raise problem
+    return list(found.values())
+
+
+def _known_around(start: Path) -> FoundRepository:
+    """The innermost repository around a folder that burnish knows."""
+    start, home = start.resolve(), Path.home().resolve()
     try:
-        return _review(hook, stopping, found, stops, say)
-    except SessionBusy:
-        raise
-    except Exception as error:
-        record_failure(hook, found, error)
-        raise
+        return known(start)
+    except BadInput as error:
+        for folder in start.parents:
+            # a repository of the home directory (dotfiles) is not that of everything in it
+            if not home.is_relative_to(folder) and os.path.lexists(folder / ".git"):
+                with suppress(BadInput):
+                    return known(folder)
+        raise error
 
 
 def _review(hook: StopHook, stopping: StopEvent, found: FoundRepository, stops: StopTokens, say: Say) -> str:
-    most = load_settings(examine(found)).hook.max_rounds
+    trust = examine(found)
+    trust.require()
+    most = load_settings(trust).hook.max_rounds
     with remembered(home_of() / "hooks" / "sessions", hook.name, stopping.session, found.root) as memory:
         if memory.rounds >= most:
             say(f"This session was held up {most} times, which is as often as hook.max_rounds allows.")
             return ""
         look = _look(found, memory.base)
         base = _worth_a_review(look, memory, say)
+        if look.is_base_gone:
+            say(f"{BASE_GONE}: a person should look.")
+            _record(hook, found, f"not everything was seen. {BASE_GONE}.")
         if base is None:
             return ""
         with limited(stops, seconds=GIVE_UP) as stop:
             review = review_change(found.root, base, flags={}, tests=None, stop=stop, say=say)
-        record_review(hook, found, review, look.unseen)
+        record_review(hook, found, review, look)
         memory.tree, memory.passed = review.pair.new.tree, review.passed
         if not _holds_up(review, say):
             if look.unseen:
@@ -106,9 +158,8 @@ def read_stopping(data: bytes) -> StopEvent:
     if not (isinstance(session, str) and session.strip()):
         raise BadInput("The agent does not say which session it is: it could be held up for ever.")
     # os.path: a name that is too long, or that no file can have, is not an error there
-    if not (isinstance(cwd, str) and os.path.isabs(cwd) and os.path.isdir(cwd)):  # noqa: PTH112, PTH117
-        raise BadInput("The agent does not say where it works.")
-    return StopEvent(session, Path(cwd))
+    is_folder = isinstance(cwd, str) and os.path.isabs(cwd) and os.path.isdir(cwd)  # noqa: PTH112, PTH117
+    return StopEvent(session, Path(cwd) if isinstance(cwd, str) and is_folder else None)
 
 
 def known(start: Path) -> FoundRepository:
@@ -128,6 +179,8 @@ class _Look:
     base: str | None
     # paths whose committed content since the base is not that of the working tree, which is what reviewers see
     unseen: tuple[str, ...]
+    # the session has a base, and the repository does not have it any more
+    is_base_gone: bool
 
 
 def _worth_a_review(look: _Look, memory: HookSession, say: Say) -> ReviewTarget | None:
@@ -135,12 +188,13 @@ def _worth_a_review(look: _Look, memory: HookSession, say: Say) -> ReviewTarget 
     pair, head, base = look.pair, look.head, look.base
     if pair.new.tree == memory.tree:
         # Committed meanwhile? Then what follows is compared with that.
-        memory.base = head if memory.passed and not look.unseen else base
+        if not look.is_base_gone:
+            memory.base = head if memory.passed and not look.unseen else base
         say("Nothing has changed since the last review.")
         if look.unseen:
             say(f"{_unseen_words(look.unseen)}: a person should look.")
         return None
-    memory.base = base or head
+    memory.base = memory.base if look.is_base_gone else base or head
     if pair.new.tree == pair.old.tree:
         say("There is nothing to review.")
         return None
@@ -157,13 +211,13 @@ def _look(found: FoundRepository, base: str | None) -> _Look:
     place = Path(tempfile.mkdtemp(prefix="r-", dir=root)).resolve()
     try:
         project = private_project(found, place / "git")
-        head = _commit(project, "HEAD")
+        head, first = _commit(project, "HEAD"), base
         base = _commit(project, base) if base else None
         pair = choose(project, ReviewTarget("dirty", base=base))
         unseen: frozenset[str] = frozenset()
         if head and base and head != base:
             unseen = touched(project, base, head) & touched(project, head, pair.new.tree)
-        return _Look(pair, head, base, tuple(sorted(unseen)))
+        return _Look(pair, head, base, tuple(sorted(unseen)), is_base_gone=bool(first) and base is None)
     finally:
         remove_tree(place)
 
@@ -240,7 +294,7 @@ STRIPPED = (
 )
 
 
-def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult, unseen: tuple[str, ...]) -> None:
+def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult, look: _Look) -> None:
     """A review that could not be read, or that did not see everything, is one that a person should know of."""
     if review.panel is not None and review.verdict is None:
         _record(hook, found, f"the review could not be read: {review.panel.why or review.panel.summary}")
@@ -249,8 +303,9 @@ def record_review(hook: StopHook, found: FoundRepository, review: AdhocResult, u
     elif review.verdict is Verdict.APPROVED and not review.passed:
         missing = ", ".join(review.not_shown[:5])
         _record(hook, found, "approved, but not everything was seen" + (f": {missing}" if missing else ""))
-    elif review.verdict is Verdict.APPROVED and unseen:
-        _record(hook, found, f"approved, but not everything was seen. {_unseen_words(unseen)}.")
+    elif review.verdict is Verdict.APPROVED and (look.unseen or look.is_base_gone):
+        words = _unseen_words(look.unseen) if look.unseen else BASE_GONE
+        _record(hook, found, f"approved, but not everything was seen. {words}.")
     else:
         _record(hook, found, "")
 
@@ -309,6 +364,23 @@ def remembered(folder: Path, agent: str, session: str, root: Path) -> Iterator[H
         file.seek(0)
         file.truncate()
         file.write(json.dumps(asdict(memory)).encode())
+
+
+@contextmanager
+def session_roots(folder: Path, agent: str, session: str) -> Iterator[list[str]]:
+    """The repositories of a session; what is changed in the list is kept."""
+    key = "\0".join((agent, session)).encode("utf-8", "surrogatepass")
+    path = folder / hashlib.sha256(key).hexdigest()[:32]
+    try:
+        roots = [str(root) for root in json.loads(path.read_bytes())["roots"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        roots = []
+    before = list(roots)
+    yield roots
+    if roots != before:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _forget_old(folder)
+        write_whole(path, json.dumps({"roots": roots}).encode())
 
 
 def _read(data: bytes) -> HookSession:

@@ -70,8 +70,8 @@ def page_of(text: str) -> ExternalPage:
     match = re.match(r"---\n(.*?)\n---[ \t]*(?:\n|\Z)", text, re.DOTALL)
     if not match:
         # a file that broke off: its first lines would count as its text
-        unclosed = re.match(r"---[ \t]*\n[ \t]*[\w-]+[ \t]*:", text)
-        return ExternalPage({}, text, "the front matter is not closed" if unclosed else "")
+        opening = re.match(r"---[ \t]*\n[ \t]*[\w-]+[ \t]*:", text)
+        return ExternalPage({}, text, "the front matter is not closed" if opening else "")
     try:
         return ExternalPage(load(match[1]), text[match.end() :])
     except ValueError as why:
