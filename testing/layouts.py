@@ -596,6 +596,44 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"build.gradle": "task itest(type: Test) {}\ndependencies { testImplementation 'org.testcontainers:junit' }\n"},
         {"checks.test": "gradle test"},
     ),
+    "rust with all features in its workflow": (
+        {
+            "Cargo.toml": "[package]\n[features]\nsums = []\n",
+            "src/lib.rs": '#[cfg(all(test, feature = "sums"))]\nmod tests {}\n',
+            ".github/workflows/ci.yml": "      - run: cargo +stable test --locked --all-features\n",
+        },
+        RUST | {"checks.extra.rust-test": "cargo test --all-features"},
+    ),
+    "rust with features": (
+        {
+            "Cargo.toml": '[package]\n[features]\ndefault = ["std"]\nstd = ["alloc"]\nalloc = []\nsums = []\n',
+            "src/lib.rs": '#[cfg(feature = "alloc")]\nuse x;\n#[cfg(feature = "sums")]\n#[test]\nfn adds() {}\n',
+        },
+        RUST,
+    ),
+    "rust with features that tests do not need": (
+        {"Cargo.toml": "[package]\n[features]\nsums = []\n", "src/lib.rs": "#[test]\nfn adds() {}\n"},
+        RUST,
+    ),
+    "go with build tags of tests": (
+        {
+            "go.mod": "",
+            "a_test.go": "//go:build linux && !race\n\npackage a\n",
+            "b_test.go": "// +build integration\n\npackage a\n",
+        },
+        {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
+    ),
+    "php with a default suite": (
+        {"phpunit.xml": '<phpunit defaultTestSuite="unit"><testsuite name="unit"/><testsuite name="api"/></phpunit>'},
+        {"checks.test": "phpunit"},
+    ),
+    "cmake with an option for tests": (
+        {"CMakeLists.txt": 'option(CALC_TESTS "Build tests" OFF)\nif(CALC_TESTS)\n  enable_testing()\nendif()\n'},
+        {
+            "checks.test": "ctest --test-dir build --output-on-failure --no-tests=error",
+            "checks.build": "cmake -S . -B build -DCALC_TESTS=ON && cmake --build build",
+        },
+    ),
     "ruby with test and spec": (
         {"Rakefile": "Rake::TestTask.new\n", "test/a_test.rb": "", "spec/a_spec.rb": ""},
         {"checks.test": "rspec", "checks.extra.ruby-test": "rake test"},

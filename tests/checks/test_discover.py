@@ -401,6 +401,14 @@ def test_a_module_of_go_without_tests_has_no_test_check_beside_one_that_has_some
         ("integration tests beside the others", ["`npm run test:e2e`", "`npm run e2e:test`"]),
         ("integration tests with a database", ["`npm run test:integration`"]),
         ("scripts that the test script starts", []),
+        ("rust with all features in its workflow", []),
+        ("rust with features", ["`cargo test --all-features`: code and tests of the features sums are not compiled"]),
+        ("rust with features that tests do not need", []),
+        (
+            "go with build tags of tests",
+            ["`go test -tags integration ./...`: tests with this build tag may need services"],
+        ),
+        ("php with a default suite", ["`phpunit --testsuite api`: `defaultTestSuite` is unit"]),
     ],
 )
 def test_tests_that_no_check_runs_are_named_with_the_reason(name: str, words: list[str]) -> None:
@@ -408,6 +416,45 @@ def test_tests_that_no_check_runs_are_named_with_the_reason(name: str, words: li
     found = find_checks(files, files.get)
     notes = [unrun.words(folder) for folder, unrun in found.unrun_by(found.specs)]
     assert [note.partition(": it ")[0].partition(": the ")[0].partition(": failsafe ")[0] for note in notes] == words
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (
+            {"pyproject.toml": '[tool.pytest.ini_options]\ntestpaths = ["tests/unit"]\naddopts = "-m \'not slow\'"\n'},
+            [
+                "`pytest tests/api`: `testpaths` does not name tests/api",
+                "`pytest -m slow`: `addopts` deselects these tests (-m 'not slow')",
+            ],
+        ),
+        (
+            {"pytest.ini": "[pytest]\naddopts =\n    --strict\n    --ignore=tests/api\n"},
+            ["`pytest tests/api`: `addopts` ignores this folder"],
+        ),
+        ({"setup.cfg": "[tool:pytest]\ntestpaths =\n    tests\n[other]\naddopts = -m 'not slow'\n"}, []),
+        (
+            {
+                "features/steps/a.py": "",
+                "pyproject.toml": '[tool.poe.tasks]\ntest = ["u", "c"]\nc = "python tests/c.py"\n',
+            },
+            [
+                "`behave`: features may need a browser or services",
+                "`poe test`: it also runs `python tests/c.py`",
+            ],
+        ),
+        (
+            {"pyproject.toml": "[tool.pdm.scripts]\ntest = {composite = ['pytest', 'sh tests/c.sh']}\n"},
+            ["`pdm run test`: it also runs `sh tests/c.sh`"],
+        ),
+    ],
+    ids=["testpaths and marks", "ignored folder", "everything", "behave and poe", "pdm"],
+)
+def test_python_tests_that_settings_leave_out_are_named(files: dict[str, str], words: list[str]) -> None:
+    tests = dict.fromkeys(("tests/unit/test_a.py", "tests/api/test_b.py", "docs/test_c.py"), "def test_it(): pass\n")
+    files = {**tests, **files}
+    found = find_checks(files, files.get)
+    assert [unrun.words(folder) for folder, unrun in found.unrun_by(found.specs)] == words
 
 
 def test_tests_that_a_check_of_the_settings_runs_are_not_named() -> None:

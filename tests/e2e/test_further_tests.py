@@ -91,6 +91,16 @@ PROJECTS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         },
         "calc.txt",
     ),
+    "committed code that make test generates": (
+        {},
+        {
+            "test_sum.py": 'def test_sum():\n    assert eval(open("calc.py").read()) == 3\n',
+            "Makefile": "test: generate\n\tpython3 -m pytest -q\ngenerate:\n\tcp template.txt calc.py\n",
+            "template.txt": "1 + 2\n",
+            "calc.py": "1 + 2\n",
+        },
+        "template.txt",
+    ),
     "a script of tests below make": (
         {},
         {

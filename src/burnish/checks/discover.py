@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from burnish.checks import java_tools, node_tools, other_tools, python_tools
+from burnish.checks import java_tools, make_tools, node_tools, other_tools, python_tools
 from burnish.checks.other_tools import is_tested_elsewhere
 from burnish.checks.parts import is_part_of_build, with_installed_projects, with_paths
 from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
@@ -88,6 +88,9 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
                 tools = _python_tools(folder, folders, foreign, paths, read, around)
             else:
                 tools = _DETECTORS[language](_place(folder, paths, read, without=set(), around=around))
+            if tools and tools.test and not tools.build:
+                place = _place(folder, paths, read, without=set(), around=around)
+                tools = replace(tools, build=make_tools.make_build(place, language))
             if tools and language == "JavaScript":
                 tools = _without_workspace(tools, found, paths, read)
             # In a subfolder, a set-up alone serves no check, unless it installs the members of a workspace.
@@ -201,10 +204,10 @@ def _is_above(folder: str, other: str) -> bool:
 
 def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ...]:
     """Adds make targets, CMake or Meson where no language tool was found, which report failures in more detail."""
-    make = other_tools.make_tools(root)
+    make = make_tools.make_tools(root)
     builder = other_tools.cmake_tools(root) or other_tools.meson_tools(root)
     if any(tools.test for tools in found if tools.folder == ""):
-        found = _with_tests_of_make(found, other_tools.tests_of_make(root))
+        found = _with_tests_of_make(found, make_tools.tests_of_make(root))
     if builder and any(tools.test for tools in found if tools.folder == "") and other_tools.is_built_apart(root):
         # Tests of another language at the root, e.g. in Python, do not start those of CMake.
         return (*_with_targets(found, make), builder)

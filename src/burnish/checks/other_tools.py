@@ -1,4 +1,4 @@
-"""Finds the tools of Go, Rust, Ruby, PHP, Deno, CMake, Meson and Make projects: one conventional command each."""
+"""Finds the tools of Go, Rust, Ruby, PHP, Deno, CMake and Meson projects: one conventional command each."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from burnish.checks.make_tools import make_rules
 from burnish.checks.project_scripts import TestScripts, find_test_scripts
 from burnish.checks.tools import MAX_OPENED, ProjectFolder, Read, ToolChoice, Tools, UnrunTests
+from burnish.checks.unrun_tests import unrun_go_tests, unrun_rust_tests, unrun_suites
 from burnish.regular_files import parse_toml
 
 
@@ -23,55 +25,18 @@ def go_tools(place: ProjectFolder) -> Tools | None:
         lint = ToolChoice("golangci-lint run", config_file)
     elif config_file:
         notes = (_not_installed("golangci-lint", config_file, instead="go vet"),)
-    return Tools(place.folder, "Go", _go_test(place), lint, None, place.count(".go"), notes, build=_go_build(place))
+    test = _go_test(place)
+    unrun_tests = unrun_go_tests(place, str(test.command))
+    return Tools(place.folder, "Go", test, lint, None, place.count(".go"), notes, unrun_tests=unrun_tests)
 
 
 def _go_test(place: ProjectFolder) -> ToolChoice:
     """`go test`, with the build tags that the project's own `make test` sets: else tests of these tags do not run."""
-    name = place.first("GNUmakefile", "Makefile", "makefile")
-    recipe = re.search(r"^test[ \t]*:.*\n((?:\t.*\n?)+)", place.read(name), re.M) if name else None
-    tags = re.findall(r"\bgo test\b.*?\s--?tags[= ]['\"]?([\w,.]+)", recipe[1]) if recipe else []
+    name, rules = make_rules(place)
+    tags = re.findall(r"\bgo test\b.*?\s--?tags[= ]['\"]?([\w,.]+)", rules.get("test", ([], ""))[1])
     if len(tags) != 1:
         return ToolChoice("go test ./...", "go.mod")
     return ToolChoice(f"go test -tags {tags[0]} ./...", f"go.mod, and the tags of `make test` in {name}")
-
-
-# Targets that other checks and set-up replace, and services that a check cannot start.
-_NOT_BUILT = re.compile(
-    r"(?:.*[-_])?(?:lint|fmt|format|vet|deps?|dependencies|tools?|install|setup|tidy|mod|vendor|download|clean|check|"
-    r"verify|test|help|all|docker|up|start)(?:[-_].*)?"
-)
-_NOT_TESTS = re.compile(
-    r"(?:.*[-_])?(?:lint|fmt|format|vet|deps?|tools?|install|setup|clean|help|build|docker|check)(?:[-_].*)?"
-)
-_RULE = re.compile(r"([\w./-]{1,200})[ \t]{0,20}:(?![:=])")
-_SERVICES = re.compile(r"\b(?:docker|podman|kubectl|compose|sudo|minikube|kind)\b")
-
-
-def _go_build(place: ProjectFolder) -> ToolChoice | None:
-    """What the project's own `make test` makes before `go test`: generated sources, libraries, programs."""
-    name = place.first("GNUmakefile", "Makefile", "makefile")
-    rules = _make_rules(place.read(name)) if name else {}
-    sources, recipe = rules.get("test", ([], ""))
-    targets = [one for one in sources if one in rules and not _NOT_BUILT.fullmatch(one)]
-    starts_services = any(_SERVICES.search(rules[one][1]) for one in targets)
-    if not targets or starts_services or not re.search(r"\bgo test\b", recipe):
-        return None
-    return ToolChoice(f"make {' '.join(targets)}", f"what `make test` in {name} needs")
-
-
-def _make_rules(text: str) -> dict[str, tuple[list[str], str]]:
-    """The rules with one target: what it needs, and its recipe."""
-    rules: dict[str, tuple[list[str], str]] = {}
-    target = ""
-    for line in text.replace("\\\n", " ").splitlines():
-        if line.startswith("\t"):
-            sources, recipe = rules.get(target, ([], ""))
-            rules[target] = sources, f"{recipe}{line}\n"
-        elif match := _RULE.match(line):
-            target = match[1]
-            rules[target] = line[match.end() :].partition("#")[0].split(), ""
-    return rules
 
 
 def rust_tools(place: ProjectFolder) -> Tools | None:
@@ -83,7 +48,28 @@ def rust_tools(place: ProjectFolder) -> Tools | None:
     if not place.around.has_program("cargo-clippy"):
         lint, notes = None, (_not_installed("cargo-clippy", "Cargo.toml"),)
     test = ToolChoice(f"cargo test{every}", "Cargo.toml")
-    return Tools(place.folder, "Rust", test, lint, None, place.count(".rs"), notes)
+    more_tests = [
+        ToolChoice(f"cargo test{every} --all-features", name) for name in _tested_with_all_features(place)[:1]
+    ]
+    unrun_tests = () if more_tests else unrun_rust_tests(place)
+    weight = place.count(".rs")
+    return Tools(
+        place.folder, "Rust", test, lint, None, weight, notes, more_tests=tuple(more_tests), unrun_tests=unrun_tests
+    )
+
+
+def _tested_with_all_features(place: ProjectFolder) -> list[str]:
+    """Files in which the project itself tests all features: those of its CI, of make and of just."""
+    names = [
+        *(path for path in place.paths if re.fullmatch(r"\.github/workflows/[^/]+\.ya?ml", path)),
+        *(
+            name
+            for name in ("Makefile", "justfile", "Justfile", ".gitlab-ci.yml", ".travis.yml")
+            if name in place.names
+        ),
+    ]
+    pattern = re.compile(r"\bcargo\s+(?:\+\S+\s+)?(?:test|nextest run)\b[^\n]*--all-features")
+    return [name for name in names[:MAX_OPENED] if pattern.search(place.read(name))]
 
 
 def ruby_tools(place: ProjectFolder) -> Tools | None:
@@ -176,6 +162,8 @@ def php_tools(place: ProjectFolder) -> Tools | None:
     if test is None:
         return None
     weight = place.count(".php")
+    if settings and "phpunit" in str(test.command):
+        unrun_tests = (*unrun_tests, *unrun_suites(place, [settings]))
     return Tools(place.folder, "PHP", test, None, setup, weight, more_tests=more_tests, unrun_tests=unrun_tests)
 
 
@@ -229,7 +217,10 @@ def cmake_tools(place: ProjectFolder) -> Tools | None:
     if not re.search(r"^\s*(?:enable_testing\s*\(|include\s*\(\s*CTest\b)", text, re.M | re.I):
         return None
     folder = _build_folder(place)
-    build = ToolChoice(f"cmake -S . -B {folder} && cmake --build {folder}", "CMakeLists.txt")
+    # An option for tests that is off by default.
+    options = re.findall(r"^\s*option\s*\(\s*(\w*TEST\w*)\s+\"[^\"]*\"\s+OFF", text, re.M | re.I)
+    switches = "".join(f" -D{name}=ON" for name in options)
+    build = ToolChoice(f"cmake -S . -B {folder}{switches} && cmake --build {folder}", "CMakeLists.txt")
     test = ToolChoice(f"ctest --test-dir {folder} --output-on-failure --no-tests=error", "tests in CMakeLists.txt")
     return Tools(place.folder, "CMake", test, build=build)
 
@@ -258,69 +249,6 @@ def is_built_apart(place: ProjectFolder) -> bool:
 def _build_folder(place: ProjectFolder) -> str:
     """`build`, unless the repository has files there."""
     return "_build" if any(path.startswith("build/") for path in place.paths) else "build"
-
-
-def make_tools(place: ProjectFolder) -> Tools | None:
-    """Targets of a Makefile; the fallback if no language tools are found."""
-    name = place.first("GNUmakefile", "Makefile", "makefile")
-    if not name:
-        return None
-    targets = set(re.findall(r"^([\w.-]+)[ \t]*::?(?![=:])", place.read(name), re.M))
-    test = next((target for target in ("test", "tests", "check") if target in targets), None)
-    return Tools(
-        place.folder,
-        "Make",
-        ToolChoice(f"make {test}", f"target `{test}` in {name}") if test else None,
-        ToolChoice("make lint", f"target `lint` in {name}") if "lint" in targets else None,
-    )
-
-
-# Programs that tests of other languages are started with: other checks run these tests, or they are no tests.
-_NOT_MORE_TESTS = re.compile(
-    r"(?:.*/)?(?:(?:python|pypy)[\d.]*|pytest|py\.test|coverage|tox|nox|uv|poetry|pdm|pipenv|hatch|go|gotestsum|cargo|npm|npx|pnpm|yarn"
-    r"|bun|deno|node|mvnw?|gradlew?|bundle|rspec|rake|ruby|php|phpunit|composer|cmake|ctest|meson|ninja|ruff|mypy|flake8|black|isort"
-    r"|golangci-lint|gofmt|eslint|prettier|shellcheck|echo|printf|cd|mkdir|rm|cp|mv|touch|set|export|true|exit|test|\[|if|fi|then|else|for|do"
-    r"|done|pip|pip3|git|command|which|cat|chmod|source|\.|date|time|sleep|\$\(MAKE\)|make)"
-)
-_SCRIPT_OF_TESTS = re.compile(
-    r"(?:(?:ba|z|da)?sh\s+(?:-\w+\s+)*)?(?:\./)?[\w./-]*(?:tests?|spec|check|e2e|integration|smoke)[\w./-]*(?:\s|$)|(?:bats|prove|shellspec)\s"
-)
-
-
-def tests_of_make(place: ProjectFolder) -> ToolChoice | UnrunTests | None:
-    """`make test` if it also starts scripts of tests or the like, which the tools of a language do not run."""
-    name = place.first("GNUmakefile", "Makefile", "makefile")
-    rules = _make_rules(place.read(name)) if name else {}
-    commands = list(_recipe_lines("test", rules))
-    more = next((one for one in commands if not _is_known(one) and _SCRIPT_OF_TESTS.match(one)), None)
-    if more is None or not place.around.has_program("make"):
-        return None
-    why = f"it also runs `{more.strip()[:60]}`"
-    if _SERVICES.search("\n".join(commands)):
-        return UnrunTests("make test", "make test", f"{why} and may need services")
-    return ToolChoice("make test", f"target `test` in {name}: {why}")
-
-
-def _is_known(command: str) -> bool:
-    return _NOT_MORE_TESTS.fullmatch(command.split()[0]) is not None
-
-
-def _recipe_lines(target: str, rules: dict[str, tuple[list[str], str]]) -> Iterator[str]:
-    """The single commands of a target and of the targets that it needs, without what make itself reads."""
-    found: list[str] = []
-    pending = [target]
-    while pending:
-        one = pending.pop()
-        if one in found or one not in rules or (one != target and _NOT_TESTS.fullmatch(one)):
-            continue
-        found.append(one)
-        sources, recipe = rules[one]
-        pending += [*sources, *re.findall(r"\$[({]MAKE[)}]\s+([\w-]+)", recipe)]
-        for line in recipe.splitlines():
-            for command in re.split(r"&&|\|\||;", line.strip().lstrip("@-+")):
-                words = re.sub(r"^(?:[A-Za-z_]\w*=\S*\s+)+", "", command.strip())
-                if words:
-                    yield words
 
 
 # -- cargo workspaces -----------------------------------------------------------------------------

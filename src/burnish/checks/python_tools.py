@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from burnish.checks.python_dependencies import (
@@ -15,6 +16,7 @@ from burnish.checks.python_dependencies import (
     sets_for_tests,
 )
 from burnish.checks.tools import MAX_OPENED, PYTEST, RUFF, Command, ProjectFolder, ToolChoice, Tools
+from burnish.checks.unrun_tests import unrun_python_tests
 from burnish.regular_files import parse_toml
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "Pipfile", "manage.py")
@@ -47,8 +49,9 @@ def python_tools(
     lint, note = project.lint()
     tests = project.tests_to_run()
     notes = tuple(filter(None, (note, project.replaced, project.left_out)))
-    first = tests[0] if tests else None
-    return Tools(place.folder, "Python", first, lint, project.setup(), weight, notes, more_tests=tuple(tests[1:]))
+    tools = Tools(place.folder, "Python", None, lint, project.setup(), weight, notes)
+    unrun_tests = unrun_python_tests(place, project.table, project.tests)
+    return replace(tools, test=tests[0], more_tests=tuple(tests[1:]), unrun_tests=unrun_tests) if tests else tools
 
 
 class _Project:
