@@ -86,6 +86,34 @@ def _pi(*texts: str) -> Events:
     return [*events, {"type": "agent_end", "messages": []}]
 
 
+def _cline(*texts: str) -> Events:
+    def event(kind: str, **more: object) -> dict[str, object]:
+        return {"ts": "2026-11-17T18:35:42.013Z", "type": "agent_event", "event": {"type": kind, **more}}
+
+    events: Events = []
+    for text in texts:
+        if events:
+            tool = {"contentType": "tool", "toolCallId": "c", "toolName": "read_files"}
+            events += [event("content_start", **tool), event("content_end", **tool, output=[])]
+        events.append(event("content_end", contentType="text", text=text))
+    events.append(event("done", reason="completed", text=texts[-1]))
+    result = {"ts": "2026-11-17T18:35:42.013Z", "type": "run_result", "finishReason": "completed"}
+    return [*events, {**result, "text": texts[-1], "usage": {}}]
+
+
+def _agy(*texts: str) -> Events:
+    """By its documentation."""
+    events: Events = [{"event": "init", "conversation_id": "s", "init": {"model": "m"}}]
+    for index, text in enumerate(texts):
+        if index:
+            tool = {"step_index": 10 + index, "step_type": "tool", "tool_name": "view_file", "state": "DONE"}
+            events.append({"event": "step_update", "step_update": tool})
+        step = {"step_index": index, "step_type": "agent_response", "state": "DONE", "text_delta": text}
+        events.append({"event": "step_update", "step_update": step})
+    usage = {"input_tokens": 10, "output_tokens": 2}
+    return [*events, {"event": "result", "result": {"status": "SUCCESS", "response": texts[-1], "usage": usage}}]
+
+
 def _object(*texts: str) -> Events:
     return [{"text": texts[-1]}]
 
@@ -100,6 +128,8 @@ STREAMS: dict[str, Callable[..., Events]] = {
     "copilot": _copilot,
     "opencode": _opencode,
     "pi": _pi,
+    "cline": _cline,
+    "agy": _agy,
     "acp": _object,
     "llm": _object,
 }

@@ -35,6 +35,16 @@ INSTRUCTIONS: dict[str, tuple[str, ...]] = {
         ".codex/skills/a/SKILL.md",
         ".codex/memories/MEMORY.md",
     ),
+    "cline": (
+        ".cline/rules/own.md",
+        ".cline/hooks/TaskStart",
+        ".cline/skills/a/SKILL.md",
+        ".cline/plugins/a.js",
+        ".cline/workflows/a.md",
+        ".cline/agents/a.md",
+        ".cline/data/settings/global-settings.json",
+        ".cline/data/settings/cline_mcp_settings.json",
+    ),
     "pi": (
         ".pi/agent/AGENTS.md",
         ".pi/agent/SYSTEM.md",
@@ -85,6 +95,7 @@ TOKENS: dict[str, str] = {
     "opencode": ".local/share/opencode/auth.json",
     "cursor-agent": ".config/cursor/auth.json",
     "pi": ".pi/agent/auth.json",
+    "cline": ".cline/data/settings/providers.json",
 }
 
 

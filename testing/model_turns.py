@@ -84,8 +84,8 @@ class Use:
 Move = Say | Answer | Write | Shell | Refuse | Hang | Cut
 Brain = Callable[[Turn], Move]
 
-WRITERS = ("Write", "write", "write_file", "create", "create_file", "apply_patch")
-SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "local_shell")
+WRITERS = ("Write", "write", "write_file", "create", "create_file", "apply_patch", "editor")
+SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "local_shell", "run_commands")
 GUESSES = {"messages": "Write", "chat": "write", "responses": "write_file", "gemini": "write_file"}
 ANSWERS = ("StructuredOutput", "structured_output")
 _VALUES: dict[str, Any] = {"string": "x", "boolean": False, "integer": 1, "number": 1, "array": [], "object": {}}
@@ -199,7 +199,7 @@ def use_of(move: Write | Shell | Answer, turn: Turn) -> Use | None:
 
 
 _PATHS = ("file_path", "filePath", "path", "absolute_path", "filename")
-_TEXTS = ("content", "contents", "file_text", "text")
+_TEXTS = ("content", "contents", "file_text", "text", "new_text")
 
 
 def _shell(command: str, turn: Turn) -> Use:
@@ -207,7 +207,9 @@ def _shell(command: str, turn: Turn) -> Use:
     if name is None:
         guess = {"messages": "Bash", "responses": "exec_command", "gemini": "run_shell_command"}
         return Use(guess.get(turn.dialect, "bash"), {"command": command, "cmd": command, "description": "try it"})
-    return Use(name, _filled(turn.tools[name], {("command", "cmd", "script"): command, ("description",): "try it"}))
+    return Use(
+        name, _filled(turn.tools[name], {("command", "cmd", "script", "commands"): command, ("description",): "try it"})
+    )
 
 
 def _patch(path: str, text: str, tool: Tool) -> Use:
@@ -225,7 +227,9 @@ def _filled(tool: Tool, known: Mapping[tuple[str, ...], str]) -> dict[str, Any]:
         value = next((value for names, value in known.items() if key in names), None)
         kind = str(told.get("type", "string")).lower()
         if value is not None:
-            found[key] = ["bash", "-c", value] if kind == "array" else value
+            # one word of an argv, or one command of several
+            words = [value] if key == "commands" else ["bash", "-c", value]
+            found[key] = words if kind == "array" else value
         elif key in tool.parameters.get("required", []):
             found[key] = next(iter(told.get("enum", [])), _VALUES.get(kind, "x"))
     return found

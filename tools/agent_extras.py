@@ -84,7 +84,8 @@ def _rounds(home: Path) -> list[int]:
 def speaks_acp(program: Program) -> str:
     """By the generic adapter: an author writes, a reviewer that tries to does not, a wrong key is told."""
     if not program.acp:
-        raise Lacks("only by another package" if program.at_work else "it does not speak it")
+        other = "only by another package" if program.at_work else "it does not speak it"
+        raise Lacks(program.acp_problem or other)
     if find_spec("acp") is None:
         raise Lacks(f"{Path(sys.executable).name} has no agent-client-protocol")
     with bench(program, script()) as it:

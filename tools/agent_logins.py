@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from testing.login_attacks import CANARY, INSTRUCTIONS, USERS_OWN, contents
 from testing.model_turns import Say, Shell
 from tools.agent_bench import Bench, Lacks, bench, script
-from tools.agent_programs import KEY, MODEL, PROGRAMS, Program
+from tools.agent_programs import KEY, MODEL, PROGRAMS, Program, cline_home
 
 # What the program tells its model from its user's home directory.
 MEMORY = {
@@ -21,6 +21,7 @@ MEMORY = {
     "copilot": ".copilot/copilot-instructions.md",
     "opencode": ".config/opencode/AGENTS.md",
     "pi": ".pi/agent/AGENTS.md",
+    "cline": ".cline/rules/own.md",
 }
 
 
@@ -73,6 +74,7 @@ IN_FILES: dict[str, Callable[[str], dict[str, str]]] = {
     "qwen": _qwen,
     "opencode": _opencode,
     "pi": _pi,
+    "cline": lambda url: cline_home(url, KEY),
 }
 
 

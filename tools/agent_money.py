@@ -14,7 +14,13 @@ from tools.agent_bench import Lacks, bench, script
 from tools.agent_programs import Program
 
 # A model with a list price that the program takes without asking anybody about it.
-MODELS = {"codex": "gpt-6-sol", "gemini": "gemini-2.5-pro", "qwen": "qwen3-coder-plus", "copilot": "gpt-5"}
+MODELS = {
+    "codex": "gpt-6-sol",
+    "gemini": "gemini-2.5-pro",
+    "qwen": "qwen3-coder-plus",
+    "copilot": "gpt-5",
+    "cline": "gpt-5",
+}
 THOUGHTS = 500
 # They leave out calls of their own: the one that finds a title; aider rounds.
 PARTIAL = ("opencode", "aider")

@@ -41,6 +41,8 @@ class Program:
     model: str = MODEL
     # files of a hostile repository; {mark} is a file that must not come to be
     hostile: dict[str, str] = field(default_factory=dict)
+    # it has no option against them, so that burnish refuses to start it there
+    refuses_hostile: bool = False
     # the program as one would start it by hand, and variables: with these the hostile settings must have their way
     control: tuple[str, ...] = ()
     control_env: dict[str, str] = field(default_factory=dict)
@@ -55,6 +57,8 @@ class Program:
     only_reviews: bool = False
     # words that make it speak the Agent Client Protocol
     acp: tuple[str, ...] = ()
+    # it speaks that, and cannot be tried
+    acp_problem: str = ""
     # why it cannot be run here
     unable: str = ""
 
@@ -155,6 +159,15 @@ def _pi_home(url: str) -> dict[str, str]:
     model = {"id": MODEL, "input": ["text"], "cost": costs, "contextWindow": 200_000, "maxTokens": 8_000}
     provider = {"baseUrl": f"{url}/v1", "api": "openai-completions", "apiKey": "OPENAI_API_KEY", "models": [model]}
     return {".pi/agent/models.json": json.dumps({"providers": {"scripted": provider}})}
+
+
+def cline_home(url: str, key: str = "") -> dict[str, str]:
+    settings = {"provider": "openai-compatible", "model": MODEL, "baseUrl": f"{url}/v1"}
+    settings |= {"apiKey": key} if key else {}
+    provider = {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+    stored = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
+    stored |= {"providers": {"openai-compatible": provider}}
+    return {".cline/data/settings/providers.json": json.dumps(stored)}
 
 
 def _claude_env(url: str) -> dict[str, str]:
@@ -299,8 +312,25 @@ PROGRAMS = {
             ),
         },
     ),
+    "cline": Program(
+        "cline",
+        "cline",
+        AGENTS["cline"].tested_version,
+        home=cline_home,
+        control=("cline", "--json", "Do it."),
+        acp_problem="only with an account of its maker",
+        resumes=False,
+        hostile={
+            **{f".clinerules/hooks/{event}": "touch {mark}\n" for event in ("TaskStart", "PreToolUse")},
+            ".cline/hooks/TaskStart.sh": "touch {mark}\n",
+            ".cline/plugins/x.js": 'import fs from "node:fs"; fs.writeFileSync("{mark}", "x"); '
+            'export default {name: "x", manifest: {capabilities: ["hooks"]}, hooks: {}};\n',
+        },
+        refuses_hostile=True,
+    ),
     "cursor": Program("cursor", "", "", unable="it is in no package index, and talks to its own service only"),
     "amp": Program("amp", "", "", unable="it talks to its own service only"),
+    "agy": Program("agy", "", "", unable="it is in no package index, and talks to its own service only"),
 }
 
 

@@ -73,5 +73,11 @@ def _short(line: str) -> str:
     if not isinstance(event, dict):
         return line
     most = 200 if event.get("type") == "system" else 1500
+    # of an error without its stack
+    event = {key: _message_alone(value) if key == "err" else value for key, value in event.items()}
     short = {key: value for key, value in event.items() if len(json.dumps(value)) < most}
-    return line if len(short) == len(event) else json.dumps(short) + "\n"
+    return line if short == json.loads(line) else json.dumps(short) + "\n"
+
+
+def _message_alone(error: Any) -> Any:
+    return {"message": error["message"]} if isinstance(error, dict) and "message" in error else error

@@ -263,7 +263,10 @@ def ignores_repository(program: Program) -> str:
         link = it.root / "link"
         link.symlink_to(it.repo.path)
         for read_only, cwd in ((True, it.repo.path), (False, it.repo.path), (False, link)):
-            it.call(read_only=read_only, cwd=cwd)
+            if program.refuses_hostile:
+                assert "code of the repository" in it.failure(read_only=read_only, cwd=cwd).what
+            else:
+                it.call(read_only=read_only, cwd=cwd)
             assert not mark.exists(), f"settings of the repository were run (read_only={read_only})"
         # a trap that never snaps proves nothing
         it.by_hand()

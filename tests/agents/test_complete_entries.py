@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import Agent, AgentSettings, KnowsModel, ReplacesMentions, ReportsUsageLive
+from burnish.agents.base import Agent, AgentSettings, CannotReview, KnowsModel, ReplacesMentions, ReportsUsageLive
 from burnish.agents.registry import AGENTS, PROJECT_FILES, STOP_HOOKS
 from burnish.config.kinds import CLI_KINDS, KINDS, NEED_ARGV, READ_NO_FILES, READY_KINDS
 from burnish.core.path_patterns import is_named
@@ -18,7 +18,12 @@ each = pytest.mark.parametrize("name", AGENTS)
 program = pytest.mark.parametrize("name", CLI_KINDS)
 FACTS = {name for name, member in vars(Agent).items() if isinstance(member, property)}
 # a fact that only some programs have
-OPTIONAL_FACTS = {name for name, member in vars(ReplacesMentions).items() if isinstance(member, property)}
+OPTIONAL_FACTS = {
+    name
+    for protocol in (ReplacesMentions, CannotReview)
+    for name, member in vars(protocol).items()
+    if isinstance(member, property)
+}
 # `agent: auto` looks for these in this order; a further program may come anywhere between them
 RANK = ["claude", "codex", "gemini", "opencode", "aider", "copilot", "qwen", "pi", "cursor", "amp"]
 

@@ -9,6 +9,7 @@ import pytest
 from burnish.agents.base import FinishedCall
 from burnish.agents.jsonlines import other_messages, text_around
 from burnish.agents.registry import AGENTS
+from burnish.config.kinds import NO_REVIEWERS
 from burnish.core.agent import AgentReply
 from tests.agents.test_streams import STREAMS, Events
 
@@ -21,7 +22,7 @@ def printed(events: Events) -> str:
     return "".join(json.dumps(event) + "\n" for event in events)
 
 
-@pytest.mark.parametrize("name", [name for name in STREAMS if name not in WHOLE])
+@pytest.mark.parametrize("name", [name for name in STREAMS if name not in (*WHOLE, *NO_REVIEWERS)])
 def test_every_message_before_the_final_one_is_told(name: str) -> None:
     stdout = printed(STREAMS[name](FIRST, SECOND, FINAL))
     reply = AGENTS[name].read(FinishedCall(0, None, "exit", stdout, "", "review"))

@@ -8,7 +8,7 @@ import pytest
 
 from burnish.agents.base import AbortsEarly, AgentFailure, AgentSettings
 from burnish.agents.registry import AGENTS
-from burnish.config.kinds import CLI_KINDS
+from burnish.config.kinds import CLI_KINDS, NO_REVIEWERS
 from burnish.core.agent import AgentReply
 from testing.agent_samples import NAMES, request, spoken
 
@@ -100,18 +100,20 @@ def test_output_cut_anywhere_is_a_failure_or_the_same_answer(name: str, case: st
 @known
 @pytest.mark.parametrize("read_only", [True, False])
 def test_the_prompt_is_never_an_argument(name: str, read_only: bool) -> None:
+    if read_only and name in NO_REVIEWERS:
+        pytest.skip("an author only")
     prompt = "Do it, and do it well."
     asked = request(prompt=prompt, read_only=read_only, model="a-model")
     call = AGENTS[name].call(asked, settings(name))
 
     assert call.argv[0] == AGENTS[name].program
     assert not any(prompt in word for word in call.argv)
-    assert call.stdin == prompt or str(asked.call_dir / "prompt.md") in call.argv
+    assert call.stdin == prompt or any(str(asked.call_dir / "prompt.md") in word for word in call.argv)
     assert any("a-model" in word for word in call.argv)
     assert AGENTS[name].call(replace(asked, model=None), settings(name)).argv != call.argv
 
 
-@known
+@pytest.mark.parametrize("name", [name for name in CLI_KINDS if name not in NO_REVIEWERS])
 def test_reviewing_is_not_started_as_working_is(name: str) -> None:
     look, work = (AGENTS[name].call(request(read_only=flag), settings(name)) for flag in (True, False))
 

@@ -29,7 +29,10 @@ KNOWN = {
     ".github/agents/a.md .copilot/config.json AGENTS.md .mcp.json",
     "cursor": ".cursor/rules/a.mdc .cursorrules .cursorignore AGENTS.md",
     "pi": "AGENTS.md CLAUDE.md .pi/settings.json .pi/extensions/x.ts .pi/SYSTEM.md .agents/skills/a/SKILL.md",
+    "agy": "GEMINI.md AGENTS.md .agents/skills/a/SKILL.md .agents/mcp_config.json",
     "amp": "AGENTS.md AGENT.md .amp/settings.json .agents/commands/a.md",
+    "cline": ".clinerules .clinerules-code .clinerules/a.md .cline/hooks/PreToolUse .cline/rules/a.md .clineignore "
+    "AGENTS.md .agents/skills/a/SKILL.md .claude/skills/a/SKILL.md",
     "acp": ".clinerules .clinerules-code .cline/x .goosehints AGENTS.md",
     "command": ".pi/settings.json .factory/x AGENTS.md .windsurfrules",
 }

@@ -88,8 +88,11 @@ class Call:
     env: Mapping[str, str] = field(default_factory=dict)
     # name → text, written into the request's call_dir first: schemas and settings for the program to read
     files: Mapping[str, str] = field(default_factory=dict)
-    # lines of its output that begin like this are not stored: they repeat what comes later
+    # lines of its output that begin like this are not stored: they repeat what comes later. `*` is up to 40 characters
+    # without a quotation mark.
     without_lines: tuple[str, ...] = ()
+    # the program reads its stdin only from a pipe, and not from a file; with `without_lines` only
+    stdin_by_pipe: bool = False
 
 
 # of a shell whose command was killed
@@ -248,6 +251,16 @@ class ReplacesMentions(Protocol):
     @property
     def mention_names(self) -> tuple[str, ...]:
         """Names of its command and package, by which it is found behind a `command` agent."""
+        ...
+
+
+@runtime_checkable
+class CannotReview(Protocol):
+    """A program that cannot be limited to reading, so that it is an author only."""
+
+    @property
+    def review_problem(self) -> str:
+        """Why; the beginning of a sentence."""
         ...
 
 

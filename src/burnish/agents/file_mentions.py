@@ -21,7 +21,7 @@ _ESCAPED = re.compile(r"\\{1,2}@")
 
 
 # Programs without an adapter that replace `@path` in their prompt, by the names of their commands and packages.
-_OTHERS = ("cline", "kilo", "kilocode", "codebuff", "auggie", "iflow", "kimi", "kimi-cli")
+_OTHERS = ("kilo", "kilocode", "codebuff", "auggie", "iflow", "kimi", "kimi-cli")
 # names that are also usual words, so that they count in a command line only
 _ALSO_WORDS = ("cursor", "amp", "roo", "droid", "continue", "cn", "crush", "goose", "vibe", "kiro", "kiro-cli")
 

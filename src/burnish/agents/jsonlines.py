@@ -280,6 +280,10 @@ def _texts(event: Json) -> Iterator[str | None]:
             yield text
         case {"type": "message_end", "message": {"role": "assistant", "content": content}}:  # pi
             yield from _parts(content)
+        case {"type": "agent_event", "event": {"type": "content_end", "contentType": "text", "text": str(text)}}:
+            yield text  # cline
+        case {"type": "agent_event", "event": {"contentType": "tool"}}:
+            yield None
         # gemini, opencode, cursor, copilot
         case {"type": "tool_use" | "tool_result" | "tool_call" | "tool.execution_start" | "tool.execution_complete"}:
             yield None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from burnish.agents.acp import AcpAgent
+from burnish.agents.agy import AgyAgent
 from burnish.agents.aider import AiderAgent
 from burnish.agents.amp import AmpAgent
 from burnish.agents.base import Agent
 from burnish.agents.claude import ClaudeAgent
+from burnish.agents.cline import ClineAgent
 from burnish.agents.codex import CodexAgent
 from burnish.agents.command import CommandAgent
 from burnish.agents.copilot import CopilotAgent
@@ -28,8 +30,10 @@ _ADAPTERS: tuple[Agent, ...] = (
     CopilotAgent(),
     QwenAgent(),
     PiAgent(),
+    ClineAgent(),
     CursorAgent(),
     AmpAgent(),
+    AgyAgent(),
     AcpAgent(),
     CommandAgent(),
     LlmAgent(),

@@ -312,7 +312,8 @@ class AgentRunner:
         env = {**env, **call.env}
         argv = (located(call.argv), *call.argv[1:])
         if call.without_lines:
-            argv = (*own_program("line_filter"), *call.without_lines, "--", *argv)
+            how = ("--pipe-stdin",) if call.stdin_by_pipe else ()
+            argv = (*own_program("line_filter"), *how, *call.without_lines, "--", *argv)
         with ExitStack() as stack:
             if self._sandbox and self._logins:
                 # a reviewer works in a read-only snapshot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from burnish.agents.base import CannotReview
 from burnish.agents.registry import AGENTS
 
 # Programs, in the order in which `agent: auto` looks for them.
@@ -17,6 +18,8 @@ NEED_ARGV = tuple(name for name, agent in AGENTS.items() if "argv" in agent.requ
 EFFORTS = {name: agent.efforts for name, agent in AGENTS.items()} | {"static": None}
 # Their reviewers see the prompt and nothing else, unless an entry says otherwise.
 READ_NO_FILES = tuple(name for name, agent in AGENTS.items() if not agent.reads_files)
+# Programs that cannot be limited to reading, each with the reason: authors only.
+NO_REVIEWERS = {name: agent.review_problem for name, agent in AGENTS.items() if isinstance(agent, CannotReview)}
 PROMPTS = ("review.system", "review.template", "fix.template", "implement.template")
 ROLES = ("implement", "improve", "review", "parse")
 # Formats of the report that a check may name, each by its own key.

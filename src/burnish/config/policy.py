@@ -6,11 +6,11 @@ import difflib
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from burnish.config.kinds import CLI_KINDS, READ_NO_FILES, READY_KINDS, REPORTS, effort_problem
+from burnish.config.kinds import CLI_KINDS, NO_REVIEWERS, READ_NO_FILES, READY_KINDS, REPORTS, effort_problem
 from burnish.core.approval import ApprovalCriteria, StepCriteria
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, Limits, Policy, ReviewerSpec, StepSpec
@@ -331,6 +331,8 @@ class RoleResolver:
 
     def _reviewer(self, entry: ReviewerEntry, setting: str) -> ReviewerSpec:
         agent = self._reviewing() if entry.agent == AUTO else self._known(entry.agent)
+        if problem := NO_REVIEWERS.get(self.kind_of(agent)):
+            raise BadInput(f"{setting}: {agent} cannot review. {problem}.", hint="Name another agent as the reviewer.")
         if entry.effort:
             self._refuse_effort(agent, entry.effort, f"{setting}.effort", f"Remove {setting}.effort")
         else:
@@ -358,9 +360,10 @@ class RoleResolver:
             return self._known(role.agent)
         worker, _ = self.worker("implement")
         # Any other command does one job; nothing says that it knows how to review.
-        if self.kind_of(worker) in CLI_KINDS and self.installed(worker):
+        kind = self.kind_of(worker)
+        if kind in CLI_KINDS and kind not in NO_REVIEWERS and self.installed(worker):
             return worker
-        return self._first_installed() or "static"
+        return self._first_installed(without=NO_REVIEWERS) or "static"
 
     def _review_model(self, agent: str) -> str | None:
         worker, model = self.worker("implement")
@@ -409,8 +412,8 @@ class RoleResolver:
     def _role(self, role: str) -> RoleEntry | None:
         return next((entry for name, entry in self.config.roles.items() if name == role), None)
 
-    def _first_installed(self) -> str:
-        return next((name for name in CLI_KINDS if self.installed(name)), "")
+    def _first_installed(self, without: Container[str] = ()) -> str:
+        return next((name for name in CLI_KINDS if name not in without and self.installed(name)), "")
 
     def _known(self, name: str) -> str:
         if name in self.config.agents or name in READY_KINDS:

@@ -22,7 +22,7 @@ from burnish.agents.llm import lacking
 from burnish.agents.program import located
 from burnish.agents.registry import AGENTS
 from burnish.agents.runner import AgentRunner, RetryPolicy
-from burnish.config.kinds import CLI_KINDS
+from burnish.config.kinds import CLI_KINDS, NO_REVIEWERS
 from burnish.config.settings import Config
 from burnish.core.agent import AgentRequest
 from burnish.errors import BurnishError, PhaseFailed
@@ -224,10 +224,11 @@ def _by_hand(one: ConfiguredAgent) -> str:
 
 
 def _request(one: ConfiguredAgent, place: Path) -> AgentRequest:
+    reviews = one.entry.kind not in NO_REVIEWERS
     return AgentRequest(
         agent=one.name,
         # a command need not say anything where it is asked to work
-        role="implement" if one.entry.kind == "command" else "review",
+        role="implement" if one.entry.kind == "command" or not reviews else "review",
         prompt=QUESTION,
         cwd=place / "here",
         call_dir=place / "calls",
@@ -236,7 +237,7 @@ def _request(one: ConfiguredAgent, place: Path) -> AgentRequest:
         phase="probe",
         model=one.model,
         timeout_seconds=SECONDS,
-        read_only=True,
+        read_only=reviews,
     )
 
 
