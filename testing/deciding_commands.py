@@ -48,6 +48,7 @@ OTHER_COMMANDS = [
     ["prompts", "reset", "--all"],
     ["rebuild"],
     ["reopen", "1", "F1"],
+    ["resolve", "1", "F1"],
     ["review", "1", "--from", "review.md"],
     ["rm", "1"],
     ["run", "--all"],

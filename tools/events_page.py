@@ -16,7 +16,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from burnish.core import journal_events
 from burnish.core.codec import encode, key_of
-from burnish.core.finding import Finding, Waiver
+from burnish.core.finding import Finding, Reply, Waiver
 from burnish.core.journal import (
     CheckRecord,
     CheckResult,
@@ -118,6 +118,7 @@ PARTS: dict[str, type[Any]] = {
     "A finding": Finding,
     "A remark of a review": RecordedRemark,
     "A waiver": Waiver,
+    "A reply to a finding": Reply,
     "A reviewer": ReviewerRecord,
     "Counts of a check": RecordedCounts,
     "A criterion": Compliance,

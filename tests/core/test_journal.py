@@ -193,7 +193,7 @@ def _without_new_keys(value: Any) -> Any:
         return [_without_new_keys(one) for one in value]
     if not isinstance(value, dict):
         return value
-    new = {"content": "", **({"cycle": 0, "tree": "", "gone": False} if "until" in value else {})}
+    new = {"content": "", "replies": [], **({"cycle": 0, "tree": "", "gone": False} if "until" in value else {})}
     return {key: _without_new_keys(one) for key, one in value.items() if new.get(key, ...) != one}
 
 

@@ -100,7 +100,7 @@ def test_show_json_has_findings_and_events_in_full(lived: tuple[Store, str]) -> 
     told = show_json(*lived, 2)
     assert set(TASK_KEYS.split()) < set(told)
     (finding,) = told["findings"]
-    assert list(finding) == [*FINDING_KEYS.split(), "disputes", "evidence", "note", "count", "examples"]
+    assert list(finding) == [*FINDING_KEYS.split(), "disputes", "evidence", "note", "replies", "count", "examples"]
     assert (finding["id"], finding["state"], finding["category"]) == ("F1", "waived", "test")
     assert finding["waiver"]["reason"] == "flaky"
     assert list(told["events"][0]) == EVENT_KEYS.split()

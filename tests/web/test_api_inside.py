@@ -41,6 +41,8 @@ orders = [
     ("decide", {"choice": "approve", "commit": commit}), ("override", {"commit": commit, "grounds": why}),
     ("done", {"grounds": why}), ("merge", {"commit": commit}), ("cancel", None), ("retry", None), ("pr", None),
     ("improve", {"note": "x"}), ("rebase", None), ("findings/F1/waive", {"reason": "x"}), ("findings/F1/reopen", None),
+    ("findings/F1/resolve", None), ("findings/F1/reply", {"text": "x"}),
+    ("draft/send", {"verdict": "approve", "commit": commit}),
     ("review-from", {"text": "approved", "verdict": "approved"}), ("review", None), ("run", None),
     ("comments", {"text": "x"}), ("pause", None), ("unpause", None),
 ]
@@ -83,7 +85,7 @@ def test_what_an_agent_finds_opens_no_door(tmp_path: Path) -> None:
         tried = json.loads((lab.root / "tried-2.json").read_text())
         # it may have come to its end by itself meanwhile
         assert served.of_project("POST", "/tasks/2/cancel").status_code in (200, 409)
-    assert len(tried) == 25 and len(tried["decide"]) > 5
+    assert len(tried) == 28 and len(tried["decide"]) > 5
     assert {code for codes in tried.values() for code in codes} <= {401, 403}, tried
     after = lab.task(1)
     assert after == before

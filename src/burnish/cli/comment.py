@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import one_line, say, say_json, tell
-from burnish.cli.parameters import Argument
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.core.flow import RUNNING
 from burnish.core.status import Status
@@ -22,6 +22,10 @@ def comment(
     text: Annotated[
         str, Argument(metavar="[TEXT]", help="What to change; - or nothing reads it from stdin.", show_default=False)
     ] = "-",
+    at: Annotated[
+        str, Option("--at", metavar="FILE[:LINE[-LINE]]", help="Comment on a file or on lines of the change.")
+    ] = "",
+    on: Annotated[str, Option("--on", metavar="FINDING", help="Reply to a finding; its state stays.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Add a remark that the author settles in its next improve phase.
@@ -32,17 +36,23 @@ def comment(
     Use `burnish improve TASK -m TEXT` to start the work at once, and `burnish waive` to accept the finding.
     """
     from burnish import runtime
-    from burnish.features.tasks.edit import comment_on
+    from burnish.features.tasks.edit import comment_on, reply_to_finding
 
     runtime.refuse_inside_phase()
     app, number = open_app(), task_id(task)
     before = app.store.task(app.key, number)
-    finding = comment_on(app, number, _from_stdin() if text == "-" else text)
+    if at and on:
+        raise BadInput("--at and --on cannot be used together.", hint="A reply is where its finding is.")
+    words = _from_stdin() if text == "-" else text
+    finding = reply_to_finding(app, number, on, words) if on else comment_on(app, number, words, at=at)
     after = app.store.task(app.key, number)
     if as_json:
         from burnish.views.task import ruled_json
 
         say_json(ruled_json(finding, after))
+        return
+    if on:
+        say(f"Replied to {finding.id} of task {number}: {one_line(finding.remark.title)}")
         return
     say(f"Commented on task {number}: {finding.id} {one_line(finding.remark.title)}")
     tell(f"  {_outlook(before, after, finding.id)}")

@@ -1,4 +1,4 @@
-"""burnish findings, waive, reopen"""
+"""burnish findings, waive, resolve, reopen"""
 
 from __future__ import annotations
 
@@ -118,6 +118,8 @@ def said_of(one: Mapping[str, Any]) -> Iterator[str]:
     note = one_line(one.get("note") or "")
     if note and not waiver:
         yield note if note.startswith(one["state"]) else f"{one['state']}: {note}"
+    for reply in one.get("replies") or ():
+        yield f"{one_line(reply['by'])}: {one_line(reply['text'])}"
 
 
 def waive(
@@ -163,6 +165,25 @@ def reopen(
     app, number = open_app(), task_id(task)
     finding_after = reopen_finding(app, number, finding, reason=reason)
     _report(finding_after, app.store.task(app.key, number), "Reopened", as_json)
+
+
+def resolve(
+    task: TaskId,
+    finding: FindingId,
+    reason: Annotated[str, Option("--reason", metavar="TEXT", help="Record why nothing is left to do.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Close a comment of a person that needs nothing more.
+
+    A finding of a reviewer or a check is resolved by the next review or check. Use `burnish waive` to accept it.
+    """
+    from burnish import runtime
+    from burnish.features.tasks.edit import resolve_finding
+
+    runtime.refuse_inside_phase()
+    app, number = open_app(), task_id(task)
+    finding_after = resolve_finding(app, number, finding, reason=reason)
+    _report(finding_after, app.store.task(app.key, number), "Resolved", as_json)
 
 
 def _day(text: str) -> date:

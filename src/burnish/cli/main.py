@@ -30,6 +30,7 @@ GROUPS = {
         "findings": "burnish.cli.findings:findings",
         "comment": "burnish.cli.comment:comment",
         "waive": "burnish.cli.findings:waive",
+        "resolve": "burnish.cli.findings:resolve",
         "reopen": "burnish.cli.findings:reopen",
         "handoff": "burnish.cli.handoff:handoff",
         "hook": "burnish.cli.hook:hook",

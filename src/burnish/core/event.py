@@ -13,7 +13,7 @@ TYPES = frozenset(
     phase.started phase.progress phase.finished phase.failed phase.rescued
     baseline.captured check.finished
     review.started review.progress review.completed review.approved review.rejected review.failed review.max_cycles
-    finding.opened finding.resolved finding.reopened finding.waived finding.disputed finding.reanchored
+    finding.opened finding.resolved finding.reopened finding.waived finding.disputed finding.reanchored finding.replied
     gate.opened decision.made override.recorded approval.voided
     budget.warned budget.reached lock.taken_over guard.breach notify.failed
     trust.granted trust.revoked

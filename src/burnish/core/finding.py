@@ -36,8 +36,9 @@ class FindingState(StrEnum):
     DISPUTED = "disputed"
 
 
-# of a person's comment (`burnish comment`)
+# of a person's comment (`burnish comment`), and of one that asks for nothing
 COMMENT_RULE = "comment"
+REMARK_RULE = "remark"
 ALIVE = frozenset({FindingState.OPEN, FindingState.REOPENED, FindingState.DISPUTED})
 
 
@@ -83,6 +84,15 @@ class Waiver:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """A person's answer to a finding. It does not change the finding's state."""
+
+    by: str  # the person
+    text: str
+    at: str  # when, ISO 8601, UTC
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A remark that has been given an id, and its life so far."""
 
@@ -99,6 +109,7 @@ class Finding:
     evidence: str = ""  # the author's reason for the last dispute
     # why it is in this state, in the words of who put it there
     note: str = ""
+    replies: tuple[Reply, ...] = ()  # what people answered, oldest first
 
     @property
     def alive(self) -> bool:
@@ -112,6 +123,11 @@ class Finding:
 def blocks(finding: Finding, block_on: Severity) -> bool:
     """Whether it blocks approval."""
     return finding.alive and finding.remark.severity.rank <= block_on.rank
+
+
+def is_from_person(finding: Finding) -> bool:
+    """Whether a person raised it by a comment."""
+    return finding.remark.rule in (COMMENT_RULE, REMARK_RULE)
 
 
 def is_unread_comment(finding: Finding, cycle: int) -> bool:

@@ -431,6 +431,7 @@ EVENTS: dict[str, type[Any]] = {
     "finding.waived": FindingChanged,  # a person waived it
     "finding.disputed": FindingChanged,  # the author disputes it
     "finding.reanchored": FindingChanged,  # its line moved
+    "finding.replied": FindingChanged,  # a person answered it
     "gate.opened": GateOpened,
     "decision.made": DecisionMade,
     "override.recorded": OverrideRecorded,

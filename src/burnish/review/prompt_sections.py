@@ -13,6 +13,8 @@ from burnish.review.quoting import cut_text, fenced, one_line, quoted
 NONE = "None.\n"
 # bytes of one finding's words in a prompt
 MAX_FINDING_LENGTH = 4096
+# of each reply, and how many of the newest
+MAX_REPLY_LENGTH, MAX_REPLIES = 1024, 5
 
 
 def task_title(task: Spec) -> str:
@@ -74,6 +76,9 @@ def finding_text(finding: Finding, tag: str, *, full: bool = True) -> str:
     if finding.state == FindingState.OPEN and finding.note:
         # why it is still open, or why the author's dispute was not accepted
         notes.append(f"The last review on it: {finding.note}")
+    notes += [
+        f"Reply of {reply.by}: {cut_text(reply.text, MAX_REPLY_LENGTH)}" for reply in finding.replies[-MAX_REPLIES:]
+    ]
     body = fenced("\n".join([words, *notes]), tag=tag)
     return f"{head}\n\n{body}\n"
 

@@ -281,6 +281,7 @@ PROJECTIONS: dict[str, Callable[[Database, RecordedEvent], None]] = {
     "finding.waived": _finding,
     "finding.disputed": _finding,
     "finding.reanchored": _finding,
+    "finding.replied": _finding,
     "decision.made": _decision,
     "review.approved": _approved,
     "approval.voided": _voided,

@@ -110,6 +110,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "disputes": finding.disputes,
         "evidence": finding.evidence,
         "note": finding.note,
+        "replies": encode(finding.replies),
         # of equal failures that are one finding
         "count": remark.count,
         "examples": list(remark.examples),

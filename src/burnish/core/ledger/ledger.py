@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from burnish.core.change import Change
 from burnish.core.criteria import absorb_criteria, is_criterion, split_criterion_remarks
-from burnish.core.finding import Finding, FindingState, Remark, Severity, Waiver
+from burnish.core.finding import Finding, FindingState, Remark, Reply, Severity, Waiver, is_from_person
 from burnish.core.ledger.check_findings import absorb_checks, absorb_source, change_since_waiver, is_check
 from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers, next_number
 from burnish.core.ledger.matching import (
@@ -331,6 +331,25 @@ def waive(findings: tuple[Finding, ...], id: str, waiver: Waiver) -> LedgerDiff:
     if finding.state is FindingState.RESOLVED:
         raise Refused(f"{finding.id} is resolved: there is nothing to waive.", hint="`burnish findings` shows them.")
     return _put(findings, replace(finding, state=FindingState.WAIVED, waiver=waiver, note=waiver.reason))
+
+
+def resolve(findings: tuple[Finding, ...], id: str, note: str) -> LedgerDiff:
+    """Resolve a finding that a person raised."""
+    finding = _find(findings, id)
+    if not finding.alive:
+        raise Refused(f"{finding.id} is {finding.state} already.", hint="`burnish findings` shows them.")
+    if not is_from_person(finding):
+        raise Refused(
+            f"{finding.id} was not raised by a person: a later review or check resolves it.",
+            hint="To accept it with a reason, waive it.",
+        )
+    return _put(findings, replace(finding, state=FindingState.RESOLVED, note=note))
+
+
+def reply(findings: tuple[Finding, ...], id: str, answer: Reply) -> Finding:
+    """The finding with one more reply."""
+    finding = _find(findings, id)
+    return replace(finding, replies=(*finding.replies, answer))
 
 
 def reopen(findings: tuple[Finding, ...], id: str, note: str, cycle: int) -> LedgerDiff:

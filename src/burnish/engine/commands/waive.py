@@ -1,4 +1,4 @@
-"""A person's decisions on findings: waive, reopen, and the expiry of waivers. Each is one transaction."""
+"""A person's decisions on findings: waive, resolve, reopen, reply, and the expiry of waivers. One transaction each."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.event import Event
-from burnish.core.finding import Finding, Severity, Waiver, blocks
+from burnish.core.finding import Finding, Reply, Severity, Waiver, blocks
 from burnish.core.flow import RUNNING
 from burnish.core.history import History
-from burnish.core.journal_events import ApprovalVoided, DecisionMade, new_event
+from burnish.core.journal_events import ApprovalVoided, DecisionMade, FindingChanged, new_event
 from burnish.core.ledger import ledger
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.recorded_reviews import blockers_gone, last_blockers_gone
@@ -51,6 +51,27 @@ def reopen(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reaso
     update = ledger.reopen(history.findings, finding_id, note, history.cycle)
     event_log.record(task_id, *_finding_events(history, update), *_void(history, update, block_on))
     return _one(update, finding_id)
+
+
+def resolve(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reason: str) -> Finding:
+    """Resolve a finding that a person raised. The status of the task stays."""
+    history = _unheld_history(event_log, task_id)
+    note = f"resolved by {by}" + (f": {reason.strip()}" if reason.strip() else "")
+    update = ledger.resolve(history.findings, finding_id, note)
+    event_log.record(task_id, *_finding_events(history, update))
+    return _one(update, finding_id)
+
+
+def reply(event_log: EventLog, task_id: int, finding_id: str, answer: Reply) -> Finding:
+    """Add a person's reply, which the author reads with the finding. The caller holds the lock of the ledger."""
+    if not answer.text.strip():
+        raise BadInput("The reply is empty.", hint="Write what the author or the reviewer should know.")
+    history = event_log.history(task_id)
+    finding = ledger.reply(history.findings, finding_id, answer)
+    event_log.record(
+        task_id, new_event("finding.replied", FindingChanged(finding), run=history.task.run, cycle=history.cycle)
+    )
+    return finding
 
 
 def expire(event_log: EventLog, task_id: int, today: str, *, block_on: Severity) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """What a person does to a task or a finding: edit, remove, cancel, retry, review again, pause,
-comment, waive, reopen.
+comment, waive, resolve, reopen, reply.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -13,13 +14,14 @@ from burnish.adapters.agents import StopTokens
 from burnish.adapters.event_log import StoreEventLog, write_event_file
 from burnish.adapters.redaction import clean_changes
 from burnish.core.approval import asked_for
-from burnish.core.finding import Finding, Severity, Waiver
+from burnish.core.finding import Finding, Reply, Severity, Waiver
 from burnish.core.gate import Actor
 from burnish.core.history import History
 from burnish.core.status import Status, check_move
 from burnish.core.task import Task
 from burnish.engine.archive import archive
 from burnish.engine.commands import comment, lifecycle, waive
+from burnish.engine.commands.comment import Comment
 from burnish.engine.restore_approval import restore_approval
 from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.engine.transitions import ledger_lock
@@ -124,8 +126,7 @@ def review_again(app: App, task_id: int) -> Task:
 
 def waive_finding(app: App, task_id: int, finding: str, *, reason: str, until: date | None = None) -> Finding:
     refuse_inside_phase()
-    at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    waiver = Waiver(app.person, reason.strip(), at, until.isoformat() if until else None)
+    waiver = Waiver(app.person, reason.strip(), _now(), until.isoformat() if until else None)
     return waive.waive(app.event_log, task_id, finding, waiver, block_on=Severity(app.config.review.block_on))
 
 
@@ -135,11 +136,47 @@ def reopen_finding(app: App, task_id: int, finding: str, *, reason: str = "") ->
     return waive.reopen(app.event_log, task_id, finding, by=app.person, reason=reason, block_on=level)
 
 
-def comment_on(app: App, task_id: int, text: str, *, via: str = "cli") -> Finding:
-    """Record a person's comment as a finding; also while a runner works on the task."""
+def resolve_finding(app: App, task_id: int, finding: str, *, reason: str = "") -> Finding:
     refuse_inside_phase()
-    # comments of an unknown task make no lock file
+    return waive.resolve(app.event_log, task_id, finding, by=app.person, reason=reason)
+
+
+def reply_to_finding(app: App, task_id: int, finding: str, text: str) -> Finding:
+    """Record a person's reply; also while a runner works on the task."""
+    refuse_inside_phase()
     app.store.task(app.key, task_id)
     deps = deps_for(app, RunRequest(), NullProgress(), StopTokens(), "")
     with ledger_lock(deps, task_id):
-        return comment.comment(app.event_log, task_id, text, Actor(app.person, via))
+        return waive.reply(app.event_log, task_id, finding, Reply(app.person, text.strip(), _now()))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def comment_on(app: App, task_id: int, text: str, *, at: str = "", via: str = "cli") -> Finding:
+    """Record a person's comment as a finding; also while a runner works on the task. `at` is FILE[:LINE[-LINE]]."""
+    refuse_inside_phase()
+    # comments of an unknown task make no lock file
+    words = _placed(app, app.store.task(app.key, task_id), text, at)
+    deps = deps_for(app, RunRequest(), NullProgress(), StopTokens(), "")
+    with ledger_lock(deps, task_id):
+        return comment.comment(app.event_log, task_id, words, Actor(app.person, via))
+
+
+def _placed(app: App, task: Task, text: str, at: str) -> Comment:
+    if not at:
+        return Comment(text)
+    place = re.fullmatch(r"(.+?)(?::([0-9]{1,9})(?:-([0-9]{1,9}))?)?", at)
+    path = place[1] if place else at
+    content = app.repository.workspace(task).read(task.commit, [path])[path] if task.commit else None
+    if content is None:
+        raise BadInput(f"Task {task.id} has no file {path}.", hint="Write --at FILE:LINE, as `burnish diff` shows it.")
+    if place is None or not place[2]:
+        return Comment(text, path)
+    lines = content.decode("utf-8", "replace").split("\n")
+    line, end_line = int(place[2]), int(place[3] or place[2])
+    if not 1 <= line <= end_line <= len(lines):
+        raise BadInput(f"{path} has no lines {line} to {end_line}.", hint=f"It has {len(lines)} lines.")
+    quote = "\n".join(lines[line - 1 : end_line])
+    return Comment(text, path, line, end_line if end_line != line else None, quote)

@@ -228,6 +228,7 @@ _WORDS = {
     "finding.waived": "waived",
     "finding.disputed": "disputed by who works on it",
     "finding.reanchored": "moved with the code",
+    "finding.replied": "answered",
 }
 
 
@@ -260,6 +261,8 @@ def _change(event: RecordedEvent, finding: Finding) -> FindingEvent:
     note = finding.note
     if event.type == "finding.waived" and finding.waiver:
         note = f"{finding.waiver.by.removeprefix('user:')}: {finding.waiver.reason}"
+    if event.type == "finding.replied" and finding.replies:
+        note = f"{finding.replies[-1].by.removeprefix('user:')}: {finding.replies[-1].text}"
     if event.type == "finding.disputed":
         note = finding.evidence or note
     return FindingEvent(event.ts, event.cycle, _WORDS[event.type], note)

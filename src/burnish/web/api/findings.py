@@ -1,4 +1,4 @@
-"""Findings: list, comment, waive, reopen."""
+"""Findings: list, comment, waive, resolve, reopen, reply."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from fastapi import APIRouter, Path, Query
 from fastapi import Body as FromBody
 
 from burnish.core.finding import Finding
-from burnish.features.tasks.edit import comment_on, reopen_finding, waive_finding
+from burnish.features.tasks.edit import (
+    comment_on,
+    reopen_finding,
+    reply_to_finding,
+    resolve_finding,
+    waive_finding,
+)
 from burnish.runtime.app import App
 from burnish.runtime.tasks import refuse_past
 from burnish.views.task import finding_json, ruled_json
@@ -36,6 +42,19 @@ class CommentBody(Body):
 
     text: Text
     """What the author must change."""
+
+
+class ResolveBody(Body):
+    model_config = example(reason="Done by hand.")
+
+    reason: Text = ""
+
+
+class ReplyBody(Body):
+    model_config = example(text="Only for the first line of the file.")
+
+    text: Text
+    """What the author and the reviewers should know."""
 
 
 class ReopenBody(Body):
@@ -80,6 +99,23 @@ def reopen(
 ) -> dict[str, Any]:
     """Like `burnish reopen`: an approval that relied on the finding being settled becomes void."""
     return _ruled(app, task, reopen_finding(app, task, finding, reason=body.reason))
+
+
+@router.post("/tasks/{task}/findings/{finding}/resolve", response_model=RuledOut)
+def resolve(
+    app: AppDep,
+    task: TaskNumber,
+    finding: FindingId,
+    body: Annotated[ResolveBody, FromBody()] = ResolveBody(),  # noqa: B008
+) -> dict[str, Any]:
+    """Like `burnish resolve`: close a finding that a person raised. Others are waived, or resolved by a review."""
+    return _ruled(app, task, resolve_finding(app, task, finding, reason=body.reason))
+
+
+@router.post("/tasks/{task}/findings/{finding}/reply", response_model=RuledOut)
+def reply(app: AppDep, task: TaskNumber, finding: FindingId, body: ReplyBody) -> dict[str, Any]:
+    """Like `burnish comment --on F2`: an answer that the author reads with the finding. Its state stays."""
+    return _ruled(app, task, reply_to_finding(app, task, finding, body.text))
 
 
 def _ruled(app: App, task: int, finding: Finding) -> dict[str, Any]:
