@@ -45,7 +45,7 @@ def rows_of(file: FileDiff, old: str, new: str) -> list[tuple[str, str, str, str
     painted = Painter().paint(file, lambda: {file.file.old_blob: old, file.file.new_blob: new})
     found = []
     for block in painted.blocks:
-        for _, row in block.rows:
+        for _, _, row in block.rows:
             match = ROW.fullmatch(row)
             assert match, row
             assert (match[2] or "") == match[4]

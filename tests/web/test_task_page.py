@@ -40,7 +40,7 @@ def test_a_task_that_waits_shows_what_a_decision_is_about(server: AtHand) -> Non
     html = page.get().text
     task = server.registry.store.task(server.project, 1)
     assert "It waits for your decision." in html and f'data-commit="{task.commit}"' in html
-    assert [choice in html for choice in ('value="approve"', 'value="fix"', 'value="reject"')] == [True] * 3
+    assert [choice in html for choice in ('value="approve"', 'value="request_changes"', 'value="reject"')] == [True] * 3
     # the review is required here: there is nothing to skip
     assert 'value="skip"' not in html
     assert f'data-since="{server.registry.store.last_event(server.project)}"' in html

@@ -93,13 +93,14 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
 
         # the review asks for changes, and the gate is open, in both windows
         page.wait_for_selector("#gate"), second.wait_for_selector("#gate")
+        page.locator("#gate-details > summary").click()
         assert "Zero is not handled" in page.locator("#gate").inner_text()
         page.locator("#gate a.place").click()
         page.wait_for_selector("tr.add[data-line='4'] + tr.note #in-F1")
         assert page.locator("#in-F1").is_visible()
 
         # no word, no approval: it goes against the review
-        page.get_by_role("button", name="Approve").click()
+        page.locator("#gate").get_by_role("button", name="Approve").click()
         assert "give a reason" in page.locator("#gate .error").inner_text()
         category = page.locator("#gate [data-category]")
         assert category.inner_text() == "custom"
@@ -216,6 +217,7 @@ def test_an_output_chosen_while_another_one_is_fetched_is_shown(served: Served, 
 def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: Browser) -> None:
     with logged_in(opened, served) as page:
         goto(page, served, 2)
+        page.locator("#gate-details > summary").click()
         shown = page.locator("h1").inner_text() + page.locator("#gate").inner_text()
         for tab in ("story", "changes", "findings", "log", "artifacts"):
             page.locator(f"#tab-{tab}").click()

@@ -23,6 +23,7 @@ from pygments.util import ClassNotFound
 from burnish.core.finding import Finding
 from burnish.core.task import Task
 from burnish.errors import NotFound, Refused
+from burnish.features.review.drafts import FileDrafts, placed_drafts, read_draft
 from burnish.features.tasks.inspect import change_between, change_ends, file_texts, last_reviewed, without_secrets
 from burnish.runtime.app import App
 from burnish.sanitize import clean_text
@@ -67,7 +68,7 @@ class Painter:
         return painted
 
     def _keep(self, key: Key, painted: Painted) -> None:
-        size = sum(len(html) for block in painted.blocks for _, html in block.rows)
+        size = sum(len(html) for block in painted.blocks for _, _, html in block.rows)
         with self._lock:
             if key in self._cache:
                 return
@@ -94,8 +95,8 @@ class Rows:
     old: int
     new: int
     about: str
-    # each row with its line number in the new file
-    rows: tuple[tuple[int | None, str], ...]
+    # each row with its line numbers in the old and the new file
+    rows: tuple[tuple[int | None, int | None, str], ...]
 
 
 @router.get("/{number}")
@@ -104,7 +105,10 @@ def file(
 ) -> Response:
     app = registry.open(project.key)
     found = _file(app, task, number, tree, since_review)
-    return fragment("task/file_body.html.j2", file=found, painted=_painted(app, found), markup=markup)
+    drafts = placed_drafts([found], read_draft(app, task).comments)
+    return fragment(
+        "task/file_body.html.j2", file=found, painted=_painted(app, found), markup=markup, drafts=drafts.get(found.path)
+    )
 
 
 def _painted(app: App, file: FileDiff) -> Painted:
@@ -153,7 +157,9 @@ def _paint(file: FileDiff, texts: Mapping[str, str]) -> Painted:
     old = _source(change.old_path or change.path, texts.get(change.old_blob))
     new = _source(change.path, texts.get(change.new_blob))
     blocks = [
-        Rows(b.skipped, b.old, b.new, b.about, tuple((line.new, _of_line(line, old, new)) for line in b.lines))
+        Rows(
+            b.skipped, b.old, b.new, b.about, tuple((line.old, line.new, _of_line(line, old, new)) for line in b.lines)
+        )
         for b in file.blocks
     ]
     rest = _count(new.texts) + 1 - file.tail()[1] if blocks and new.texts else 0
@@ -352,6 +358,8 @@ def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
     diff = _diff(app, task.id, since_review=since_review)
     bodies: dict[int, Painted] = {}
     room = AT_ONCE
+    review = read_draft(app, task.id)
+    drafts = placed_drafts(diff.files[:MAX_FILES], review.comments)
     for file in diff.files[:MAX_FILES]:
         if not file.folded and file.lines <= room:
             room -= file.lines
@@ -359,7 +367,10 @@ def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
     return {
         "diff": diff,
         "bodies": bodies,
-        "stamps": {file.number: stamp(file) for file in diff.files[:MAX_FILES]},
+        "stamps": {file.number: stamp(file, drafts.get(file.path)) for file in diff.files[:MAX_FILES]},
+        "drafts": drafts,
+        "drafts_apart": [one for one in review.comments if one.path not in drafts],
+        "viewed": {file.number for file in diff.files if review.viewed.get(file.path) == file.file.new_blob},
         "most": MAX_FILES,
         "since_review": since_review,
         "reviewed": last_reviewed(app, task) is not None,
@@ -367,11 +378,12 @@ def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
     }
 
 
-def stamp(file: FileDiff) -> str:
-    """A hash that changes when the file's diff or findings change."""
+def stamp(file: FileDiff, drafts: FileDrafts | None = None) -> str:
+    """A hash that changes when the file's diff, findings or draft comments change."""
     words = [file.path, file.file.old_blob, file.file.new_blob, *(_look(finding) for finding in file.findings)]
+    words.append(repr(drafts) if drafts else "")
     return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _look(finding: Finding) -> str:
-    return f"{finding.id} {finding.state} {finding.remark} {finding.note} {finding.waiver}"
+    return f"{finding.id} {finding.state} {finding.remark} {finding.note} {finding.waiver} {finding.replies}"

@@ -16,6 +16,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.errors import BurnishError, NotFound
 from burnish.features.decide.decisions import decision_view
+from burnish.features.review.drafts import own_draft
 from burnish.features.server.registry import ProjectRegistry
 from burnish.features.server.task_output import (
     Output,
@@ -186,6 +187,7 @@ def _nothing(context: PageContext) -> dict[str, Any]:
 
 def _gate(context: PageContext) -> dict[str, Any]:
     view: dict[str, Any] = {"standing": None, "questions": QUESTIONS}
+    view["drafts"] = own_draft(context.registry.home, context.task).comments
     if context.task.status is Status.WAITING_APPROVAL:
         view["standing"] = decision_view(context.app, context.task.id)
         view["plan"] = _plan(context) if context.task.spec.type is TaskType.PLAN else None

@@ -3,16 +3,58 @@ import { attempt, fragment, make } from "./burnish.js";
 import { here } from "./task-context.js";
 
 let near;
+// requests for files that have not been answered
+let pending = 0;
 let sinceReview = "";
 
 export function startChanges() {
   const fillVisible = (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => fill(entry.target));
   near = new IntersectionObserver(fillVisible, { rootMargin: "800px" });
-  document.addEventListener("part", (event) => event.detail.dataset.part === "changes" && watch());
+  document.addEventListener("part", (event) => event.detail.dataset.part === "changes" && arrived(event.detail));
   document.addEventListener("toggle", (event) => event.target.matches?.(".file") && event.target.open && watch(), true);
   document.addEventListener("click", clicked);
   document.addEventListener("show-line", (event) => showLine(event.detail));
   document.addEventListener("toggle", readArtifact, true);
+}
+
+function arrived(part) {
+  // on a narrow screen the list of files would hide the code
+  const tree = part.querySelector(".tree-box");
+  if (tree && matchMedia("(max-width: 1000px)").matches) tree.open = false;
+  reserve(part);
+  watch();
+}
+
+/** Gives files that are fetched later about the height that they will have, so that places below them do not move. */
+function reserve(part) {
+  const rowHeight = part.querySelector(".lines tr[data-line]")?.offsetHeight || 19;
+  for (const body of part.querySelectorAll(".file-body[data-wanted]")) {
+    body.style.minHeight = `${Number(body.dataset.lines) * rowHeight}px`;
+  }
+}
+
+/**
+ * Scrolls to an element and stays there while files above it are still fetched and change their height,
+ * until nothing moves any more or the user scrolls.
+ */
+export async function land(element, block = "start") {
+  element.scrollIntoView({ block });
+  const stop = new AbortController();
+  for (const type of ["wheel", "touchstart", "keydown", "pointerdown"]) {
+    addEventListener(type, () => stop.abort(), { signal: stop.signal, passive: true });
+  }
+  const end = performance.now() + 5000;
+  let quiet = performance.now();
+  let top = element.getBoundingClientRect().top;
+  while (!stop.signal.aborted && performance.now() < end && (pending || performance.now() - quiet < 400)) {
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+    const moved = Math.abs(element.getBoundingClientRect().top - top) > 1;
+    if (!moved) continue;
+    element.scrollIntoView({ block });
+    top = element.getBoundingClientRect().top;
+    quiet = performance.now();
+  }
+  stop.abort();
 }
 
 function watch() {
@@ -27,10 +69,12 @@ async function fill(body) {
   body.removeAttribute("data-wanted");
   near.unobserve(body);
   const file = body.closest(".file");
+  pending += 1;
   const succeeded = await attempt(async () => {
     const html = await fragment(`${here}/file/${file.dataset.number}?${query(file)}`);
     body.replaceWith(document.createRange().createContextualFragment(html));
   });
+  pending -= 1;
   if (!succeeded) body.setAttribute("data-wanted", "");
 }
 
@@ -78,9 +122,9 @@ async function showLine({ file: path, line }) {
   const body = file.querySelector("[data-wanted]");
   if (body) await fill(body);
   const row = line && file.querySelector(`tr[data-line="${CSS.escape(line)}"]`);
-  (row || file).scrollIntoView({ block: row ? "center" : "start" });
   row?.classList.add("highlighted");
   setTimeout(() => row?.classList.remove("highlighted"), 2500);
+  await land(row || file, row ? "center" : "start");
 }
 
 /** Fetches an artifact or a prompt when it is opened for the first time. */

@@ -1,6 +1,7 @@
 // Decisions of the user. Each request names the commit that was shown when the form was opened.
 import { api, attempt } from "./burnish.js";
-import { path, refresh } from "./task-context.js";
+import { path, refresh, task } from "./task-context.js";
+import { tellOutcome } from "./task-outcome.js";
 
 const head = () => document.getElementById("part-head").dataset;
 const dialog = (name) => document.getElementById(name);
@@ -81,10 +82,11 @@ async function submit(event) {
   const buttons = [...form.querySelectorAll("button:enabled")];
   buttons.forEach((button) => (button.disabled = true));
   try {
-    await (box ? REQUESTS[box.id](form, box.dataset.commit) : decide(form, event.submitter.value));
+    const outcome = await (box ? act(form, box) : decide(form, event.submitter.value));
     form.removeAttribute("data-touched");
     document.activeElement?.blur?.();
     box?.close();
+    tellOutcome(outcome);
   } catch (error) {
     if (!message) throw error;
     message.textContent = `${error.message} ${error.hint ?? ""}`;
@@ -98,19 +100,53 @@ async function submit(event) {
   for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
 }
 
+async function act(form, box) {
+  await REQUESTS[box.id](form, box.dataset.commit);
+  return OUTCOMES[box.id]();
+}
+
+/** Sends the decision of the gate; returns what happened, in words. */
 async function decide(form, choice) {
   const grounds = choice === "approve" && form.dataset.against ? groundsOf(form) : undefined;
   if (grounds && !grounds.explain.trim() && !Object.entries(grounds).some(([name, yes]) => yes === true && name !== "follow_up")) {
-    form.querySelector(".against").open = true;
-    form.querySelector("[data-explain]").focus();
+    form.querySelector(".against").hidden = false;
+    form.querySelector(".against input").focus();
     throw new Error("Approving overrides the review: give a reason first.");
   }
   const { commit, status } = form.dataset;
-  await api("POST", `${path}/decide`, { choice, note: form.elements.note.value, commit, status, ...(grounds ? { grounds } : {}) });
+  const note = form.elements.note.value;
+  const isReview = ["approve", "request_changes", "comment"].includes(choice) && !form.dataset.plan;
+  const answer = isReview
+    ? await api("POST", `${path}/draft/send`, { verdict: choice, note, commit, ...(grounds ? { grounds } : {}) })
+    : await api("POST", `${path}/decide`, { choice, note, commit, status });
   form.removeAttribute("data-touched");
   // the decision alone does not start the fix
-  if (choice === "fix") await attempt(() => api("POST", `${path}/run`, {}));
+  const isSentBack = choice === "fix" || (choice === "request_changes" && answer.task.status === "in_progress");
+  const isStarted = isSentBack && !head().running && (await attempt(() => api("POST", `${path}/run`, {})));
+  const findings = (answer.findings ?? []).map((one) => one.id).join(", ");
+  return DECIDED[choice]({ commit: commit.slice(0, 10), findings, isStarted });
 }
+
+const DECIDED = {
+  approve: ({ commit, findings }) => `Approved T${task} at ${commit}${findings ? `; your comments are ${findings}` : ""}.`,
+  request_changes: ({ findings, isStarted }) =>
+    `Requested changes of T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent works on them" : ""}.`,
+  comment: ({ findings }) => `Commented on T${task}: ${findings}.`,
+  fix: () => `T${task} is being written again.`,
+  reject: () => `Rejected T${task}. Nothing runs until you say what to do.`,
+  skip: () => `Accepted T${task} without a review.`,
+};
+
+const OUTCOMES = {
+  improve: () => `T${task} is being improved.`,
+  merge: () => `Merged T${task}.`,
+  override: () => `Approved T${task} against its review.`,
+  done: () => `Closed T${task}.`,
+  waive: () => `Waived ${finding}.`,
+  resolve: () => `Resolved ${finding}.`,
+  reopen: () => `Reopened ${finding}.`,
+  reply: () => `Replied to ${finding}.`,
+};
 
 const REQUESTS = {
   improve: (form) => api("POST", `${path}/improve`, { note: form.elements.note.value, review: form.elements.review.checked }),
@@ -125,4 +161,6 @@ const REQUESTS = {
     return api("POST", `${path}/findings/${finding}/waive`, { reason: form.elements.reason.value, ...(until ? { until } : {}) });
   },
   reopen: (form) => api("POST", `${path}/findings/${finding}/reopen`, { reason: form.elements.reason.value }),
+  resolve: (form) => api("POST", `${path}/findings/${finding}/resolve`, { reason: form.elements.reason.value }),
+  reply: (form) => api("POST", `${path}/findings/${finding}/reply`, { text: form.elements.text.value }),
 };

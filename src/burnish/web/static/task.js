@@ -1,9 +1,10 @@
 // The page of one task: tabs, links inside of the page, buttons, and what to fetch again after an event.
 import { api, attempt, listen, sure } from "./burnish.js";
-import { startChanges } from "./task-changes.js";
+import { land, startChanges } from "./task-changes.js";
 import { announceParts, loadPart, path, project, refresh, refreshAll, since, task } from "./task-context.js";
 import { startForms } from "./task-forms.js";
 import { startLog } from "./task-log.js";
+import { startReview } from "./task-review.js";
 
 const page = document.querySelector(".task-page");
 const TABS = [...document.querySelectorAll("[role=tab]")].map((tab) => tab.getAttribute("aria-controls"));
@@ -68,8 +69,8 @@ async function follow(hash) {
   const found = document.getElementById(name);
   if (!found) return false;
   found.open = true;
-  found.scrollIntoView({ block: "start" });
   found.querySelector("summary")?.focus({ preventScroll: true });
+  await land(found);
   return true;
 }
 
@@ -157,6 +158,7 @@ setInterval(() => {
 
 startForms();
 startChanges();
+startReview();
 startLog();
 announceParts();
 // links to the gate and to the override are not tabs

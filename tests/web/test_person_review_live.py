@@ -1,0 +1,149 @@
+"""Reviewing in a real browser: comments on lines, the decision at the edge, places in a large change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testing.browser import browser, logged_in, until
+from testing.lab import Lab
+from testing.serving import Served, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WRITES = """
+text = app.read_text()
+if phase == "implement":
+    app.write_text(text.replace("a + b", "b + a") + "def div(a, b):\\n    return a / b  # BUG\\n")
+    for number in range(100 if task == "2" else 0):
+        body = "".join(f"def f{k}(value):\\n    return value * {k}\\n\\n\\n" for k in range(10))
+        pathlib.Path(f"mod_{number:03}.py").write_text(body)
+else:
+    app.write_text(text.replace("a / b  # BUG", "a / b if b else None"))
+"""
+JUDGES = """
+names = [name for name in ("mod_007.py", "mod_050.py", "mod_090.py") if pathlib.Path(name).exists()]
+more = [{**flaw, "title": "Value is not checked", "file": name, "line": 18} for name in names]
+seen = sorted(path.name for path in pathlib.Path(".").glob("*.py"))
+print(verdict("changes_requested", "one error", [flaw, *more], inspected=seen))
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Task 1 waits for a person, and so does task 2, a change of 101 files."""
+    lab = Lab.make(
+        tmp_path_factory.mktemp("review") / "lab",
+        author=WRITES,
+        judge=JUDGES,
+        extra="review: {agents: [judge]}\nhitl_review: every\n",
+    )
+    lab.add("Add division")
+    lab.add("Add modules")
+    for number in "12":
+        lab.burnish("run", number, code=1)
+    with serving(lab) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+def goto(page: Page, served: Served, task: int, rest: str = "") -> None:
+    page.goto(f"{served.url}/p/{served.project}/t/{task}{rest}")
+    page.wait_for_selector(".task-page[data-ready]")
+    page.wait_for_selector("#part-changes .lines tr", state="attached")
+
+
+def top(page: Page, selector: str) -> float:
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None
+    return box["y"]
+
+
+@pytest.mark.slow
+def test_a_place_in_a_change_of_a_hundred_files_is_where_the_jump_lands(served: Served, opened: Browser) -> None:
+    with logged_in(opened, served, width=1280, height=720) as page:
+        goto(page, served, 2)
+        # code on the first screen, above the decision
+        assert top(page, ".lines tr") < top(page, "#gate") - 100 < 720
+        page.locator("#gate-details > summary").click()
+        for name, finding in (("mod_050.py", "F3"), ("mod_090.py", "F4"), ("mod_007.py", "F2")):
+            page.locator(f"#gate a.place[data-file='{name}']").click()
+            page.wait_for_selector(f"#in-{finding}", timeout=20_000)
+            page.wait_for_timeout(1500)
+            assert 100 < top(page, f"#in-{finding}") < 600, name
+        page.locator(".tree a", has_text="mod_085.py").click()
+        page.wait_for_timeout(1500)
+        assert 80 < top(page, ".file[data-path='mod_085.py']") < 200
+
+
+@pytest.mark.slow
+def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, opened: Browser) -> None:
+    with logged_in(opened, served, width=1280, height=720) as page:
+        goto(page, served, 1)
+        app_py = page.locator(".file[data-path='app.py']")
+        # typed, and the page is lost before it is sent
+        app_py.locator("tr.add[data-line='4'] td.n").last.click()
+        page.locator("[data-comment] textarea").fill("Handle zero.")
+        page.wait_for_selector("[data-saved]:not(:empty)")
+        page.reload()
+        page.wait_for_selector("[data-draft='1']")
+        assert "Handle zero." in page.locator("[data-draft='1']").inner_text()
+        page.wait_for_selector("#draft-count")
+
+        # a range, with a suggestion; then cancelled text leaves nothing
+        app_py.locator("tr.add[data-line='3'] td.n").last.hover()
+        page.mouse.down()
+        app_py.locator("tr.add[data-line='4'] td.n").last.hover()
+        page.mouse.up()
+        assert "lines 3 to 4" in page.locator("[data-comment] [data-where]").inner_text()
+        page.locator("[data-comment] textarea").fill("Call it divide.")
+        page.locator("[data-suggest]").click()
+        assert "def div(a, b):\n    return a / b  # BUG" in page.locator("[data-comment] textarea").input_value()
+        page.locator("[data-comment] .primary").click()
+        page.wait_for_selector("[data-draft='2']")
+        app_py.locator("tr.del td.n").first.click()
+        page.locator("[data-comment] textarea").fill("never mind")
+        page.wait_for_selector("[data-saved]:not(:empty)")
+        page.locator("[data-cancel]").click()
+        until(page, "!document.querySelector('[data-comment]')")
+        page.wait_for_timeout(300)
+        assert [one["id"] for one in served.of_project("GET", "/tasks/1/draft").json()["comments"]] == [1, 2]
+
+        # the reasons are asked for beside the button
+        assert not page.locator("#gate-why").is_visible()
+        page.locator("#gate").get_by_role("button", name="Approve").click()
+        assert page.locator("#gate-why").is_visible()
+        assert "give a reason" in page.locator("#gate .error").inner_text()
+
+        page.locator("#gate-note").fill("See the comments.")
+        page.locator("#gate").get_by_role("button", name="Request changes").click()
+        page.wait_for_selector("#outcome:not([hidden]) #next-entry")
+        outcome = page.locator("#outcome").inner_text()
+        assert "Requested changes of T1 (F2, F3)" in outcome and "Next that needs you: T2 Add modules" in outcome
+        until(page, "document.querySelectorAll('[data-draft]').length === 0")
+        found = {one["id"]: one for one in served.lab.show(1)["findings"]}
+        assert (found["F2"]["line"], found["F3"]["line"], found["F3"]["end_line"]) == (4, 3, 4)
+        assert "def div(a, b):" in found["F3"]["suggestion"]
+        page.locator("#next-entry").click()
+        page.wait_for_url(f"**/p/{served.project}/t/2")
+
+
+@pytest.mark.slow
+def test_viewed_files_are_folded_and_counted_after_a_reload(served: Served, opened: Browser) -> None:
+    with logged_in(opened, served) as page:
+        goto(page, served, 2)
+        assert "0 of 101 viewed" in page.locator("#viewed-count").inner_text()
+        page.locator("[data-viewed]").first.check()
+        until(page, "document.getElementById('viewed-count').textContent.startsWith('1 of')")
+        page.wait_for_timeout(300)
+        goto(page, served, 2)
+        assert "1 of 101 viewed" in page.locator("#viewed-count").inner_text()
+        assert page.locator(".file").first.get_attribute("open") is None
