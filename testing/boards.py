@@ -151,6 +151,13 @@ def varied(store: Store, project: str, runner: str = "") -> None:
         add(Spec(title))
 
 
+def many_more(store: Store, project: str, count: int) -> None:
+    """Tasks in the backlog of a project that has others."""
+    add = _adder(store, project)
+    for number in range(count):
+        add(Spec(f"{TITLES[number % len(TITLES)]} again ({number})"))
+
+
 def many(store: Store, project: str, count: int) -> None:
     """A big board in a project that has none: most of it done or waiting, every tenth depends on the one before."""
     far = (S.COMPLETED, S.COMPLETED, S.BACKLOG, S.VERIFIED, S.BACKLOG, S.BLOCKED, S.COMPLETED, S.BACKLOG)

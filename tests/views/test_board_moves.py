@@ -8,7 +8,8 @@ import pytest
 
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
-from burnish.views.board_moves import ACTS, others
+from burnish.errors import Refused
+from burnish.views.board_moves import ACTS, others, refuse_move
 from burnish.views.inbox import ANSWERS
 from burnish.views.status import AT_REST, WAITING
 from burnish.views.task_page.page import _buttons
@@ -49,3 +50,10 @@ def test_a_task_without_its_branch_offers_neither_a_review_nor_an_override() -> 
     lost = Task("p", 1, Spec("x"), Status.BLOCKED, reason=Reason.BRANCH_GONE, base="b", commit="c")
     names = {button.name for button in _buttons(lost, "", ())}
     assert "retry" in names and not names & {"override", "review", "improve"}
+
+
+def test_a_refused_move_names_statuses_as_the_board_shows_them() -> None:
+    task = Task("p", 3, Spec("Title"), status=Status.VERIFIED)
+    with pytest.raises(Refused) as refusal:
+        refuse_move(task, Status.WAITING_APPROVAL, unmet=[], standing="")
+    assert "_" not in f"{refusal.value.what} {refusal.value.hint}" and "code review" in str(refusal.value.hint)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ from burnish.core.event import Event
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Spec, Task
 from burnish.store import Store
-from burnish.views.status import MARKS, elapsed, status_line, summary
+from burnish.views.status import MARKS, elapsed, review_words, status_line, summary
 from burnish.views.status_excerpt import status_excerpt
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
@@ -118,3 +119,12 @@ def test_the_status_screen_is_two_queries(store: Store, project: str) -> None:
         ("2", "t1", "✗"),
     ]
     assert view.summary.counts == {Status.BACKLOG: 4, Status.CANCELLED: 1}
+
+
+def test_a_task_that_was_never_reviewed_has_no_failed_review() -> None:
+    task = Task(
+        "p", 1, Spec("x"), status=Status.BLOCKED, reason=Reason.NO_CHANGES, cycle=1, review_status=ReviewStatus.FAILED
+    )
+    assert review_words(task) == ""
+    assert review_words(replace(task, cycle=2)) == "failed"
+    assert review_words(replace(task, reason=Reason.MAX_CYCLES)) == "failed"

@@ -262,7 +262,8 @@ def _verdict(task: Task) -> str:
     """The final verdict; while the task is under way, the result of the last review of this run."""
     if task.final_verdict and task.status not in UNDER_WAY:
         return task.final_verdict.value.replace("_", " ").lower()
-    return f"review {review_words(task)}" if task.review_status else ""
+    words = review_words(task)
+    return f"review {words}" if words else ""
 
 
 def _tone(task: Task) -> str:

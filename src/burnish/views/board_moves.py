@@ -132,7 +132,11 @@ def others(task: Task, *, standing: str) -> tuple[str, ...]:
 
 def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], standing: str) -> None:
     """Raise `Refused` with the reason, unless a person can make this move."""
-    check_move(str(task.id), task.status, to)
+    try:
+        check_move(str(task.id), task.status, to)
+    except Refused as error:
+        # the names of statuses as the board shows them
+        raise Refused(error.what.replace("_", " "), hint=(error.hint or "").replace("_", " ")) from error
     act = BY_HAND[task.status].get(to)
     if act is None:
         raise Refused(

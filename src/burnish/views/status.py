@@ -261,11 +261,18 @@ def _waits(task: Task, unmet: Sequence[int]) -> str:
 
 def _review(task: Task) -> str:
     at_rest = task.status not in UNDER_WAY or (task.status is Status.CODE_REVIEW and task.waits_for)
-    return f"review: {review_words(task)}" if task.review_status and at_rest else ""
+    words = review_words(task)
+    return f"review: {words}" if words and at_rest else ""
+
+
+# in the first cycle these stop a task before its first review, though it is marked as not passed
+_BEFORE_REVIEW = frozenset({Reason.NO_CHANGES, Reason.SECRET, Reason.BRANCH_GONE})
 
 
 def review_words(task: Task) -> str:
     """`passed`, or `fixed, 2 issues` where the reviewer changed the code itself."""
+    if task.review_status is ReviewStatus.FAILED and task.reason in _BEFORE_REVIEW and task.cycle <= 1:
+        return ""
     has_fixes = task.review_status is ReviewStatus.FIXED and task.issues_fixed
     return f"{task.review_status}, {_many(task.issues_fixed, 'issue')}" if has_fixes else str(task.review_status or "")
 

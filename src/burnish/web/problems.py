@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -117,9 +119,25 @@ async def _burnish_error(request: Request, error: Exception) -> Response:
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     wrong = [{"where": [str(part) for part in one["loc"]], "what": str(one["msg"])} for one in error.errors()]
-    where = ".".join(wrong[0]["where"]) if wrong else ""
-    detail = f"{where}: {wrong[0]['what']}" if wrong else ""
+    detail = _sentence(error.errors()[0]) if wrong else ""
     return _answer(request, 422, "The request does not match the schema.", detail, errors=wrong)
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    """What is wrong with one value, e.g. `description: at most 200,000 characters.`"""
+    place = [str(part) for part in error["loc"] if part not in ("body", "query", "path")]
+    name = ".".join(place).replace("_", " ") or "The body"
+    limits = error.get("ctx") or {}
+    match error["type"]:
+        case "string_too_long":
+            return f"{name}: at most {limits['max_length']:,} characters."
+        case "string_too_short":
+            return f"{name} is empty."
+        case "missing":
+            return f"{name} is missing."
+        case "extra_forbidden":
+            return f"{name} is unknown."
+    return f"{name}: {error['msg']}"
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -161,5 +179,10 @@ def _answer(request: Request, status: int, what: str, hint: str, **more: Any) ->
 
         # without a log-in the page shows no project names
         stranger = request.state.via == "login"
-        return page(request, "problem.html.j2", status=status, what=what, hint=hint, title=what, bare=stranger)
+        key = re.match(r"/p/([\w-]+)/", request.url.path)
+        board = (
+            f"/p/{key[1]}" if key and any(row.key == key[1] for row in request.app.state.registry.projects()) else ""
+        )
+        view = {"what": what, "hint": hint, "title": what, "bare": stranger, "board": board}
+        return page(request, "problem.html.j2", status=status, **view)
     return problem(status, what, hint, **more)

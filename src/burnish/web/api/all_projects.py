@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
+from fastapi import Body as FromBody
 
 from burnish import __version__
 from burnish.errors import NotFound
@@ -13,8 +14,9 @@ from burnish.features.server.registry import ProjectRegistry
 from burnish.views.filters import pick, search
 from burnish.views.status import task_json
 from burnish.web.api.project import InboxOut, inbox_of
-from burnish.web.api.schemas import ApiModel, Limit, Offset, TasksOut
+from burnish.web.api.schemas import ApiModel, Body, Limit, Offset, TasksOut, Text
 from burnish.web.deps import ProjectDep, RegistryDep
+from burnish.web.pages.markdown import markdown
 from burnish.web.problems import PROBLEMS
 
 router = APIRouter(prefix="/api/v1", tags=["server"], responses=PROBLEMS)
@@ -104,6 +106,20 @@ def tasks(
     all_tasks = [task for task in registry.store.tasks(brief=True) if task.project in keys]
     found = search(pick(all_tasks, statuses=status or [], ready=False, only_blocked=False, agent=None), q)
     return {"tasks": [task_json(task, registry.alive) for task in found[offset : offset + limit]], "total": len(found)}
+
+
+class MarkdownBody(Body):
+    text: Text
+
+
+class MarkdownOut(ApiModel):
+    html: str
+
+
+@router.post("/markdown", response_model=MarkdownOut)
+def render_markdown(body: Annotated[MarkdownBody, FromBody()]) -> dict[str, Any]:
+    """Markdown as the board shows it: without raw HTML and images, links to http(s) only."""
+    return {"html": str(markdown(body.text))}
 
 
 @router.get("/inbox", response_model=InboxOut)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
 
 from burnish.core.decision import needs_description
 from burnish.core.status import Reason
@@ -62,6 +63,11 @@ GO_ON = InboxAnswer("Resume", "/run")
 DESCRIBE = InboxAnswer("Edit the description…", part="edit")
 
 
+DECISIONS, ANSWERS, STOPPED = "Decide", "Answer", "Stopped"
+# reasons for which a person has to say what to do
+ASKING = frozenset({Reason.NEEDS_DISCUSSION, Reason.REJECTED, Reason.HUMAN_REJECTED, Reason.STALLED, Reason.MAX_CYCLES})
+
+
 @dataclass(frozen=True, slots=True)
 class InboxLine:
     entry: InboxEntry
@@ -86,6 +92,12 @@ class InboxLine:
         task = self.entry.task
         word = {"blocked": task.reason, "failed": task.error}.get(self.entry.kind)
         return word.value.replace("_", " ").lower() if word else ""
+
+    @property
+    def section(self) -> str:
+        if self.entry.kind in ("waiting_approval", "review", "waiver", "voided"):
+            return DECISIONS
+        return ANSWERS if self.entry.task.reason in ASKING and self.entry.kind == "blocked" else STOPPED
 
     @property
     def why(self) -> str:
@@ -122,6 +134,17 @@ def count(request: Request, registry: RegistryDep) -> dict[str, int]:
     return dict(counts)
 
 
+@router.get("/next")
+def next_item(registry: RegistryDep, after: str = "") -> Response:
+    """Go to the task that needs a person next: the one below `after` (project and number), else the first."""
+    view = _view(registry, registry.projects(), "")
+    lines = [*(line for _, found in view["sections"] for line in found), *view["ready"]]
+    ids = [line.id for line in lines]
+    others = lines[ids.index(after) + 1 :] + lines[: ids.index(after)] if after in ids else lines
+    link = f"/p/{others[0].project.key}/t/{others[0].entry.task.id}" if others else "/inbox"
+    return RedirectResponse(link, 303)
+
+
 def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[str, Any]:
     selection = [row for row in rows if not of or row.key == of]
     by_key = {row.key: row for row in rows}
@@ -131,7 +154,16 @@ def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[st
     mergeable = list(dict.fromkeys(line.project.key for line in ready))
     news = [(row, one) for row in selection for one in hook_news(registry.home, row.key, row.common_dir)]
     commits = [(row, one, from_elsewhere(one.command, str(row.root))) for row, one in news]
-    return {"waiting": waiting, "ready": ready, "commits": commits, "mergeable": mergeable, "of": of, "rows": rows}
+    sections = [(title, [line for line in waiting if line.section == title]) for title in (DECISIONS, ANSWERS, STOPPED)]
+    return {
+        "waiting": waiting,
+        "sections": [(title, found) for title, found in sections if found],
+        "ready": ready,
+        "commits": commits,
+        "mergeable": mergeable,
+        "of": of,
+        "rows": rows,
+    }
 
 
 def _line(entry: InboxEntry, project: ProjectRow) -> InboxLine:

@@ -20,6 +20,8 @@ export function startForms(given) {
   autoDialog.addEventListener("close", startAuto);
   document.getElementById("stop-all").addEventListener("click", stopAll);
   dialog.addEventListener("submit", send);
+  dialog.addEventListener("input", saveDraft);
+  dialog.addEventListener("click", (event) => event.target.closest("[data-discard]") && discardDraft());
   dialog.addEventListener("change", (event) => event.target.name === "type" && hideFields());
 }
 
@@ -30,9 +32,41 @@ async function open(which) {
     const draft = dialog.dataset.which === which && dialog.querySelector("form[data-touched]");
     if (!draft) dialog.innerHTML = await fragment(`/p/${project}/form${which}`);
     dialog.dataset.which = which;
+    if (!draft) restoreDraft();
     if (!dialog.open) dialog.showModal();
     dialog.querySelector("[name=title]").focus();
   });
+}
+
+// a draft survives a reload, until it is sent or discarded
+
+const draftKey = () => `burnish-draft:${project}:${dialog.dataset.which}`;
+const fieldsOf = (form) => [...form.elements].filter((field) => field.name);
+
+function saveDraft(event) {
+  const form = event.target.form;
+  if (!form) return;
+  const state = fieldsOf(form).map((field) => (field.type === "checkbox" ? field.checked : field.value));
+  sessionStorage.setItem(draftKey(), JSON.stringify(state));
+}
+
+function restoreDraft() {
+  const form = dialog.querySelector("form");
+  const state = JSON.parse(sessionStorage.getItem(draftKey()) ?? "null");
+  const fields = fieldsOf(form);
+  if (state?.length !== fields.length) return;
+  fields.forEach((field, at) => (field.type === "checkbox" ? (field.checked = state[at]) : (field.value = state[at])));
+  form.setAttribute("data-touched", "");
+  form.querySelector("[data-draft]").hidden = false;
+  if (fields.some((field) => changed(field) && field.closest("details"))) form.querySelector("details").open = true;
+  if (form.elements.type) hideFields();
+}
+
+function discardDraft() {
+  sessionStorage.removeItem(draftKey());
+  dialog.querySelector("form").removeAttribute("data-touched");
+  dialog.close();
+  open(dialog.dataset.which);
 }
 
 /** Hides fields that the chosen kind of task does not have. */
@@ -85,10 +119,11 @@ async function send(event) {
     const task = id ? await api("PATCH", `${path}/${id}`, fields) : await api("POST", path, fields);
     const start = form.querySelector("#start-now")?.checked;
     form.removeAttribute("data-touched");
+    sessionStorage.removeItem(draftKey());
     dialog.close();
     look(task.id);
     if (start) await attempt(() => api("POST", `${path}/${task.id}/run`, {}));
-    else if (!id) toast(`Task ${task.id} is in the backlog.`);
+    else if (!id) toast(`T${task.id} was added to the backlog.`);
     focusCard(task.id);
   } catch (error) {
     showError(form, error);

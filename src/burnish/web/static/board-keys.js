@@ -1,5 +1,7 @@
 // Keyboard shortcuts of the board. One card is in the tab order; arrow keys and h j k l go to the others.
 import { clear } from "./board-filter.js";
+import { motion } from "./burnish.js";
+import { addKeys } from "./keys.js";
 
 const STEPS = {
   ArrowLeft: "left", h: "left", ArrowRight: "right", l: "right",
@@ -17,8 +19,7 @@ export function startKeys(given) {
     for (const one of board.querySelectorAll('.card[tabindex="0"]')) one.tabIndex = -1;
     card.tabIndex = 0;
   });
-  document.addEventListener("keydown", pressed);
-  document.getElementById("keys-button").addEventListener("click", help);
+  addKeys("Board", KEYS);
   document.getElementById("search").addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
       clear();
@@ -32,33 +33,28 @@ export function startKeys(given) {
   startTabs();
 }
 
-const help = () => document.getElementById("keys").showModal();
 // a folded column's cards are not shown
 const cardsOf = (list) => (list.offsetParent ? [...list.children].filter((card) => !card.hidden) : []);
 const visible = () => [...lists.values()].flatMap(cardsOf);
 
-function pressed(event) {
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
-  // a dialog that was just closed may keep the focus for a moment
-  const closed = event.target.closest?.("dialog:not([open])");
-  if ((typing && !closed) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const card = document.activeElement?.closest?.(".card");
-  const keys = {
-    "/": () => document.getElementById("search").focus(),
-    n: () => document.getElementById("add").click(),
-    "?": help,
-    Enter: () => card && event.target === card && (location.href = card.querySelector(".title").href),
-    m: () => card && document.dispatchEvent(new CustomEvent("card-menu", { detail: card })),
-    e: () => card && document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id })),
-    Escape: () => card?.blur(),
-  };
-  const step = STEPS[event.key];
-  const action = step ? () => walk(card, step) : keys[event.key];
+const card = () => document.activeElement?.closest?.(".card");
+const toCard = (name) => () => document.dispatchEvent(new CustomEvent(name, { detail: name === "card-menu" ? card() : card().dataset.id }));
+const step = (keys, words) => ({ keys, words, run: (event) => walk(card(), STEPS[event.key]) });
+
+const KEYS = [
+  step(["j", "ArrowDown"], "card below"),
+  step(["k", "ArrowUp"], "card above"),
+  step(["h", "ArrowLeft"], "column to the left"),
+  step(["l", "ArrowRight"], "column to the right"),
   // Enter on a button or link activates it
-  if (!action || (event.key === "Enter" && event.target !== card)) return;
-  event.preventDefault();
-  action();
-}
+  { keys: ["Enter"], words: "open the task", when: (event) => card() && event.target === card(),
+    run: () => (location.href = card().querySelector(".title").href) },
+  { keys: ["m"], words: "show the actions for the task, with its moves", when: card, run: toCard("card-menu") },
+  { keys: ["e"], words: "edit the task", when: card, run: toCard("edit-task") },
+  { keys: ["n"], words: "add a task", run: () => document.getElementById("add").click() },
+  { keys: ["/"], words: "search", run: () => document.getElementById("search").focus() },
+  { keys: ["Escape"], words: "leave the card, or clear the search", when: card, run: () => card().blur() },
+];
 
 function walk(card, step) {
   const next = card ? neighbour(card, step) : (board.querySelector('.card[tabindex="0"]:not([hidden])') ?? visible()[0]);
@@ -107,7 +103,7 @@ function startTabs() {
     tab.addEventListener("click", (event) => {
       event.preventDefault();
       const column = document.getElementById(`c-${tab.dataset.status}`);
-      column.scrollIntoView({ inline: "start", block: "nearest", behavior: "smooth" });
+      column.scrollIntoView({ inline: "start", block: "nearest", behavior: motion() });
     });
   }
   let planned = false;

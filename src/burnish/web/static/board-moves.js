@@ -1,5 +1,5 @@
 // Moving a card by drag and drop or by its menu (m or ⋯). The card lists its legal moves; the server checks them.
-import { Problem, api, attempt, make, sure, toast } from "./burnish.js";
+import { Problem, api, attempt, make, motion, sure, toast } from "./burnish.js";
 
 const menu = document.getElementById("menu");
 let board, project, acts, look, hold;
@@ -151,7 +151,11 @@ function openMenu(card) {
   others.unshift(entry("Edit…", "", () => document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id }))));
   others.unshift(entry("Open", "", () => (location.href = card.querySelector(".title").href)));
   const head = make("p", { className: "muted", textContent: `Task ${card.dataset.id}` });
-  menu.replaceChildren(head, ...entries, ...(entries.length ? [make("hr")] : []), ...others);
+  const list = make("div");
+  list.setAttribute("role", "menu");
+  list.setAttribute("aria-label", `Actions for task ${card.dataset.id}`);
+  list.append(...entries, ...(entries.length ? [make("hr")] : []), ...others);
+  menu.replaceChildren(head, list);
   menu.showModal();
   place(card.querySelector(".more"));
   menu.querySelector("button").focus();
@@ -214,6 +218,6 @@ function go(event, id) {
   event.preventDefault();
   const card = document.getElementById(`t${id}`);
   if (!card) return toast(`Task ${id} is no longer on the board.`);
-  card.scrollIntoView({ block: "nearest", inline: "center", behavior: "smooth" });
+  card.scrollIntoView({ block: "nearest", inline: "center", behavior: motion() });
   card.focus({ preventScroll: true });
 }

@@ -155,6 +155,29 @@ export const hold = (id) => {
   if (before && !id) changed(before);
 };
 
+// the place on the board is kept when the user comes back, or reloads
+
+const PLACE = `burnish-place:${location.pathname}`;
+addEventListener("pagehide", () => {
+  const columns = [...lists].map(([name, list]) => [name, list.scrollTop]);
+  const focus = document.activeElement?.closest(".card")?.id ?? lastCard;
+  sessionStorage.setItem(PLACE, JSON.stringify({ columns, left: board.scrollLeft, focus }));
+});
+let lastCard = "";
+board.addEventListener("click", (event) => (lastCard = event.target.closest(".card")?.id ?? ""), true);
+
+function returnToPlace() {
+  const how = performance.getEntriesByType("navigation")[0]?.type;
+  const place = JSON.parse(sessionStorage.getItem(PLACE) ?? "null");
+  if (!place || (how !== "back_forward" && how !== "reload")) return;
+  const scrolls = new Map(place.columns);
+  for (const [name, list] of lists) list.scrollTop = scrolls.get(name) ?? 0;
+  board.scrollLeft = place.left;
+  const card = how === "back_forward" && place.focus ? document.getElementById(place.focus) : null;
+  card?.focus({ preventScroll: true });
+  card?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
 board.addEventListener("animationend", (event) => event.target.classList.remove("arrived"));
 const acts = JSON.parse(board.dataset.acts);
 startMoves({ board, project, acts, look, hold });
@@ -162,6 +185,7 @@ startForms({ project, look, lookAtHead });
 startKeys({ board, lists });
 document.addEventListener("filtered", refresh);
 refresh();
+returnToPlace();
 // a link from a task's page opens its form
 const edit = location.hash.match(/^#edit-(\d+)$/);
 if (edit) document.dispatchEvent(new CustomEvent("edit-task", { detail: edit[1] }));

@@ -4,51 +4,128 @@ export const KEY = "burnish-key";
 
 export class Problem extends Error {
   constructor(body) {
-    super(body.title || "Something went wrong.");
-    this.hint = body.detail || "";
+    // with `errors` the detail says which value is wrong; the title is for programs
+    super((body.errors && body.detail) || body.title || "Something went wrong.");
+    this.hint = body.errors ? "" : body.detail || "";
     this.status = body.status;
   }
 }
 
 /** Calls the API with JSON and returns its JSON; throws a Problem if the API refuses. */
 export async function api(method, path, body) {
-  const answer = await fetch(`/api/v1${path}`, {
-    method,
-    headers: {
-      Accept: "application/json",
-      "X-Burnish-Key": localStorage.getItem(KEY) || "",
-      ...(body === undefined ? {} : { "Content-Type": "application/json" }),
-    },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const text = await answer.text();
-  const reply = text ? JSON.parse(text) : {};
-  if (answer.status === 401) loginEnded();
-  if (!answer.ok) throw new Problem({ status: answer.status, ...reply });
-  return reply;
+  const unknown = method === "GET" ? "" : " The request may have arrived: look at the page before you repeat it.";
+  const answered = waiting();
+  try {
+    const answer = await ask(`/api/v1${path}`, unknown, {
+      method,
+      headers: {
+        Accept: "application/json",
+        "X-Burnish-Key": localStorage.getItem(KEY) || "",
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (answer.status === 401) loginEnded();
+    const reply = text ? JSON.parse(text) : {};
+    if (!answer.ok) throw new Problem({ status: answer.status, ...reply });
+    return reply;
+  } finally {
+    answered();
+  }
 }
 
 /** Fetches a part of a page, as HTML. */
 export async function fragment(path) {
-  const answer = await fetch(path, { headers: { Accept: "text/html" } });
+  const answer = await ask(path, "", { headers: { Accept: "text/html" } });
   if (answer.status === 401) loginEnded();
-  if (!answer.ok) throw new Problem({ title: `The page could not be updated (${answer.status}).` });
+  if (answer.status === 404 && document.body.dataset.task) taskRemoved();
+  if (!answer.ok) {
+    const detail = answer.status < 500 ? "Reload the page." : "The terminal of burnish serve says more.";
+    throw new Problem({ title: "The page could not be updated.", detail, status: answer.status });
+  }
   return answer.text();
 }
 
-export function toast(text, { hint = "", bad = false } = {}) {
-  const box = document.createElement("div");
-  box.className = bad ? "toast bad" : "toast";
-  const first = document.createElement("strong");
-  first.textContent = text;
-  box.append(first);
-  if (hint) {
-    const second = document.createElement("span");
-    second.textContent = hint;
-    box.append(second);
+/** Like fetch, with a message for people if no answer comes. */
+async function ask(path, hint, options) {
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw new Problem({ title: "burnish serve does not answer.", detail: `Is it still running?${hint}` });
   }
+}
+
+// the button that was used last: it shows that its request is under way
+let pressed = null;
+document.addEventListener("click", (event) => (pressed = event.target.closest?.("button") ?? null), true);
+document.addEventListener("submit", (event) => (pressed = event.submitter), true);
+
+/** Marks the button, and says so if the answer takes long; returns a function that ends both. */
+function waiting() {
+  const button = pressed?.isConnected ? pressed : null;
+  button?.setAttribute("aria-busy", "true");
+  let box = null;
+  const slow = setTimeout(() => {
+    box = toast("Waiting for the server…", { hint: "It has not answered yet.", lasting: true });
+  }, 2000);
+  return () => {
+    clearTimeout(slow);
+    box?.remove();
+    button?.removeAttribute("aria-busy");
+  };
+}
+
+/** Replaces the page of a task that was removed elsewhere. */
+function taskRemoved() {
+  const { task, project } = document.body.dataset;
+  if (document.getElementById("task-removed")) return;
+  const box = make("section", { id: "task-removed", className: "empty" });
+  const back = make("a", { className: "button primary", href: `/p/${encodeURIComponent(project)}`, textContent: "Go to the board" });
+  const way = make("p");
+  way.append(back);
+  box.append(
+    make("h1", { textContent: `Task ${task} was removed` }),
+    make("p", { textContent: "Somebody removed it while this page was open." }),
+    way,
+  );
+  document.getElementById("main").replaceChildren(box);
+  document.title = `Task ${task} was removed · burnish`;
+}
+
+/**
+ * Shows a short message in the corner. `undo` adds a button that takes the action back; `lasting` stays until it is removed.
+ * Where there are several projects, the message names the one of this page.
+ */
+export function toast(text, { hint = "", bad = false, undo = null, lasting = false } = {}) {
+  const box = make("div", { className: bad ? "toast bad" : "toast" });
+  const where = document.getElementById("project-choice")?.selectedOptions[0]?.textContent;
+  const first = make("strong", { textContent: text });
+  if (where) first.prepend(make("span", { className: "toast-where", textContent: `${where.trim()}: ` }));
+  box.append(first);
+  if (hint) box.append(make("span", { textContent: hint }));
+  const end = () => box.remove();
+  if (undo) {
+    const button = make("button", { type: "button", textContent: "Undo" });
+    button.addEventListener("click", () => {
+      end();
+      attempt(undo);
+    });
+    box.append(button);
+  }
+  box.addEventListener("click", (event) => event.target.closest("button") || lasting || end());
   document.getElementById("toasts").append(box);
-  setTimeout(() => box.remove(), bad ? 12000 : 5000);
+  if (!lasting) setTimeout(end, bad || undo ? 12000 : 5000);
+  return box;
+}
+
+function showProblem(error) {
+  // anything else than a Problem is a bug of the page: its message is for programmers
+  if (error instanceof Problem) toast(error.message, { hint: error.hint, bad: true });
+  else {
+    console.error(error);
+    toast("Something went wrong in this page.", { hint: "Reload it and try again.", bad: true });
+  }
 }
 
 /** Runs the action and shows its error, if any; returns true if it succeeded. */
@@ -57,7 +134,8 @@ export async function attempt(action) {
     await action();
     return true;
   } catch (error) {
-    toast(error.message, { hint: error.hint, bad: true });
+    // the page itself says that the login has ended, or that the task was removed
+    if (!document.querySelector("#login-ended, #task-removed")) showProblem(error);
     return false;
   }
 }
@@ -303,6 +381,12 @@ setInterval(() => {
   }
 }, 15000);
 
+/** How to scroll: at once for people who asked for less motion. */
+export const motion = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
+
+// until then a browser scrolls to the tab of the URL, past the title (see burnish.css)
+addEventListener("load", () => setTimeout(() => (document.body.dataset.loaded = "yes"), 100));
+
 /** Sets flex-grow from `data-grow`: the content security policy forbids style attributes. */
 export function grow(within) {
   for (const one of within.querySelectorAll("[data-grow]")) one.style.flexGrow = one.dataset.grow;
@@ -312,4 +396,28 @@ grow(document);
 document.getElementById("project-choice")?.addEventListener("change", (event) => {
   const rest = location.pathname.replace(/^\/p\/[^/]+/, "").replace(/^\/t\/.*/, "");
   location.href = `/p/${encodeURIComponent(event.target.value)}${rest}`;
+});
+
+// previews of Markdown in forms: a button in .with-preview, beside the label with its text field
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-preview]");
+  if (!button) return;
+  const box = button.closest(".with-preview");
+  const label = box.querySelector("label");
+  const on = button.getAttribute("aria-pressed") !== "true";
+  const succeeded = await attempt(async () => {
+    box.querySelector(".preview")?.remove();
+    if (!on) return;
+    const { html } = await api("POST", "/markdown", { text: label.querySelector("textarea").value });
+    const preview = make("div", { className: "preview", innerHTML: html || "<p>Nothing to preview.</p>" });
+    preview.setAttribute("role", "region");
+    preview.setAttribute("aria-label", "Preview");
+    preview.tabIndex = 0;
+    box.append(preview);
+  });
+  if (!succeeded) return;
+  // not hidden: hidden fields are not sent
+  box.classList.toggle("previewing", on);
+  button.setAttribute("aria-pressed", String(on));
+  button.textContent = on ? "Edit" : "Preview";
 });

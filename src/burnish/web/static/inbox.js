@@ -1,5 +1,6 @@
 // The inbox: buttons call the API; events of all projects update the list.
 import { api, attempt, fragment, gathered, listen, sure, swap, toast } from "./burnish.js";
+import { addKeys } from "./keys.js";
 
 const renew = gathered(async () => {
   const old = document.getElementById("inbox");
@@ -30,13 +31,9 @@ async function copyCommand(button) {
   try {
     await navigator.clipboard.writeText(button.dataset.copy);
     button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy"), 1500);
+    setTimeout(() => (button.textContent = "Copy command"), 1500);
   } catch {
-    const range = document.createRange();
-    range.selectNodeContents(button.previousElementSibling);
-    getSelection().removeAllRanges();
-    getSelection().addRange(range);
-    toast("Selected: press Ctrl+C to copy.");
+    toast("The browser does not allow copying.", { hint: button.dataset.copy });
   }
 }
 
@@ -73,15 +70,40 @@ async function mergeAll(button) {
   const title = number === 1 ? "Merge the one verified task?" : `Merge all ${number} verified tasks?`;
   if ((await sure(title, words, { yes: "Merge all" })) === null) return;
   button.disabled = true;
-  let merged = 0;
+  const merged = [];
+  const names = new Map([...document.querySelectorAll("#inbox-project option")].map((one) => [one.value, `${one.textContent} `]));
   for (const project of JSON.parse(button.dataset.projects)) {
     await attempt(async () => {
       const report = await api("POST", `/projects/${encodeURIComponent(project)}/merge-verified`, {});
-      merged += report.merged.length;
-      for (const one of report.left) toast(`T${one.id} was skipped: ${one.why}`, { hint: one.hint, bad: true });
+      const name = names.get(project) ?? "";
+      merged.push(...report.merged.map((one) => `${name}T${one.id} into ${one.into}`));
+      for (const one of report.left) toast(`${name}T${one.id} was skipped: ${one.why}`, { hint: one.hint, bad: true });
     });
   }
-  if (merged) toast(`${merged} merged.`);
+  if (merged.length) toast(`Merged: ${merged.join(", ")}`);
   button.disabled = false;
   renew("all");
 }
+
+// keys: the focused entry is the one that they are about
+
+const entries = () => [...document.querySelectorAll(".entry")];
+const current = () => document.activeElement?.closest(".entry");
+
+function walk(by) {
+  const all = entries();
+  const at = all.indexOf(current());
+  const next = all[at < 0 ? 0 : Math.min(Math.max(at + by, 0), all.length - 1)];
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+addKeys("Inbox", [
+  { keys: ["j", "ArrowDown"], words: "next entry", run: () => walk(1) },
+  { keys: ["k", "ArrowUp"], words: "entry before", run: () => walk(-1) },
+  { keys: ["Enter", "o"], words: "open the task", when: (event) => event.target.matches(".entry"),
+    run: () => current().querySelector("h3 a")?.click() },
+  { keys: ["a"], words: "do what the button of the entry says", when: current,
+    run: () => current().querySelector("[id^=do-]")?.click() },
+  { keys: ["c"], words: "copy the command", when: current, run: () => current().querySelector("[data-copy]")?.click() },
+]);

@@ -7,7 +7,7 @@ setInterval(async () => {
   if (!list || document.hidden) return;
   try {
     const page = make("template");
-    page.innerHTML = await fragment("/");
+    page.innerHTML = await fragment("/projects");
     const fresh = page.content.getElementById("projects");
     if (!fresh) return;
     swap(list, fresh.outerHTML);

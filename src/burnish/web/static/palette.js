@@ -1,0 +1,143 @@
+// The palette (Ctrl-K): pages, everything that the buttons of this page do, and tasks. Also the keys of every page.
+import { api, make } from "./burnish.js";
+import { addKeys, showKeys } from "./keys.js";
+
+const { project, task } = document.body.dataset;
+const MAX_SHOWN = 50;
+let tasks = [];
+let timer = null;
+
+const go = (path) => () => (location.href = path);
+const PAGES = [
+  ["Inbox", "/inbox", "g i"],
+  ["Next task that needs me", `/inbox/next${task ? `?after=${project}-${task}` : ""}`, "g n"],
+  ["Projects", "/projects", "g p"],
+  ...(project ? [
+    ["Board", `/p/${project}`, "g b"],
+    ["Statistics", `/p/${project}/stats`, "g s"],
+    ["Prompts", `/p/${project}/prompts`, ""],
+  ] : []),
+];
+
+addKeys("All pages", [
+  { keys: ["?"], words: "show the keyboard shortcuts", run: showKeys },
+  ...PAGES.filter(([, , keys]) => keys).map(([label, path, keys]) => ({ keys: [keys], words: label, run: go(path) })),
+]);
+
+document.addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  openPalette();
+});
+document.getElementById("palette-button")?.addEventListener("click", openPalette);
+
+/** All that can be done here: buttons that can be seen, then pages, then projects. */
+function choices() {
+  const focused = document.activeElement?.closest(".card, .entry");
+  const found = [];
+  const labels = new Set();
+  for (const button of document.querySelectorAll("main button, main a.button")) {
+    const card = button.closest(".card, .entry");
+    if ((card && card !== focused) || button.disabled || button.matches(".fold, [role=tab], .more, .chip") || !shown(button)) continue;
+    const label = button.dataset.what || button.textContent.replace(/\s+/g, " ").trim() || button.getAttribute("aria-label");
+    if (!label || labels.has(label)) continue;
+    labels.add(label);
+    found.push({ label: label.replace("…", ""), kind: "action", run: () => button.click() });
+  }
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    found.push({ label: `Show ${tab.textContent.trim()}`, kind: "tab", run: () => tab.click() });
+  }
+  document.dispatchEvent(new CustomEvent("palette", { detail: found }));
+  for (const [label, path, keys] of PAGES) found.push({ label, kind: keys || "page", run: go(path) });
+  for (const option of document.querySelectorAll("#project-choice option")) {
+    found.push({ label: `Project ${option.textContent}`, kind: "project", run: go(`/p/${encodeURIComponent(option.value)}`) });
+  }
+  found.push({ label: "Keyboard shortcuts", kind: "?", run: showKeys });
+  return found;
+}
+
+// a button in a closed menu can be used from here, too
+const shown = (button) => button.checkVisibility() || Boolean(button.closest("details.menu"));
+
+function openPalette() {
+  if (document.querySelector("dialog[open]")) return;
+  const all = choices();
+  const box = make("dialog", { id: "palette", className: "palette" });
+  box.setAttribute("aria-label", "Commands");
+  const input = make("input", { type: "text", autocomplete: "off", spellcheck: false, placeholder: "Type a command or search for a task" });
+  for (const [name, value] of [["role", "combobox"], ["aria-expanded", "true"], ["aria-controls", "palette-list"],
+    ["aria-label", "Command or task"]]) input.setAttribute(name, value);
+  const list = make("div", { id: "palette-list" });
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Commands");
+  const none = make("p", { className: "muted", textContent: "Nothing matches.", hidden: true });
+  none.setAttribute("role", "status");
+  box.append(input, list, none);
+  tasks = [];
+  let at = 0;
+  let items = [];
+  const draw = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = (one) => words.every((word) => one.label.toLowerCase().includes(word));
+    items = [...all.filter(fits), ...tasks].slice(0, MAX_SHOWN);
+    at = Math.min(at, Math.max(items.length - 1, 0));
+    list.replaceChildren(...items.map(row));
+    none.hidden = items.length > 0;
+    mark();
+  };
+  const row = (one, index) => {
+    const made = make("div", { id: `palette-${index}` });
+    made.setAttribute("role", "option");
+    made.append(make("span", { textContent: one.label }), make("span", { className: "muted", textContent: one.kind }));
+    made.addEventListener("click", () => choose(one));
+    return made;
+  };
+  const mark = () => {
+    [...list.children].forEach((one, index) => one.setAttribute("aria-selected", String(index === at)));
+    if (list.children[at]) input.setAttribute("aria-activedescendant", list.children[at].id);
+    else input.removeAttribute("aria-activedescendant");
+    list.children[at]?.scrollIntoView({ block: "nearest" });
+  };
+  const choose = (one) => {
+    box.close();
+    one?.run();
+  };
+  input.addEventListener("input", () => {
+    at = 0;
+    draw();
+    clearTimeout(timer);
+    timer = setTimeout(() => search(input.value.trim(), draw), 150);
+  });
+  input.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      at = (at + step + items.length) % Math.max(items.length, 1);
+      mark();
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      choose(items[at]);
+    }
+  });
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  draw();
+  box.showModal();
+  input.focus();
+}
+
+/** Finds tasks of all projects by number, title and text. */
+async function search(text, draw) {
+  if (!text) {
+    tasks = [];
+    return draw();
+  }
+  try {
+    const found = await api("GET", `/tasks?limit=20&q=${encodeURIComponent(text)}`);
+    const kind = (one) => (one.project === project ? "task" : one.project.replace(/-[0-9a-f]+$/, ""));
+    tasks = found.tasks.map((one) => ({ label: `T${one.id} ${one.title}`, kind: kind(one), run: go(`/p/${one.project}/t/${one.id}`) }));
+  } catch {
+    tasks = [];
+  }
+  draw();
+}

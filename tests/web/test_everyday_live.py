@@ -1,0 +1,155 @@
+"""Keys, the palette, drafts, the place on the board and messages, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testing import boards
+from testing.boards import open_store
+from testing.browser import browser, logged_in, until
+from testing.lab import Lab
+from testing.serving import Served, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    lab = Lab.make(tmp_path_factory.mktemp("everyday") / "lab")
+    store, key = open_store(lab)
+    boards.varied(store, key)
+    boards.many_more(store, key, 40)
+    store.close()
+    with serving(lab) as found:
+        yield found
+
+
+def live(page: Page) -> None:
+    page.wait_for_selector('.connection[data-state="live"]', timeout=20_000)
+
+
+def test_pages_are_reached_and_left_by_keys(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served) as page:
+        live(page)
+        page.keyboard.press("Control+k")
+        page.keyboard.type("inbox")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/inbox")
+        live(page)
+        page.keyboard.press("?")
+        assert "do what the button of the entry says" in page.locator("#keys[open]").inner_text()
+        page.keyboard.press("Escape")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        until(page, "document.activeElement === document.querySelectorAll('.entry')[1]")
+        heights = page.eval_on_selector_all(".entry:not(:focus)", "all => all.map(one => one.offsetHeight)")
+        assert max(heights) <= 80
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/t/*")
+        page.keyboard.press("g")
+        page.keyboard.press("n")
+        page.wait_for_url("**/t/*")
+        # tasks are found by their words, in the palette of every page
+        page.wait_for_selector("[data-ready]")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("passkey")
+        page.wait_for_selector("#palette [role=option]:has-text('Log in by passkey')")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/t/13")
+
+
+def test_the_place_on_the_board_is_kept_and_a_draft_survives_a_reload(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=700) as page:
+        live(page)
+        card = page.locator("#t30")
+        card.scroll_into_view_if_needed()
+        before = page.evaluate("document.getElementById('t30').parentElement.scrollTop")
+        assert before > 200
+        card.locator(".title").click()
+        page.wait_for_selector("[data-ready]")
+        page.go_back()
+        until(page, "document.activeElement?.id === 't30'")
+        after = page.evaluate("document.getElementById('t30').parentElement.scrollTop")
+        assert abs(after - before) < 200
+        page.keyboard.press("n")
+        page.wait_for_selector("#form[open]")
+        page.keyboard.type("Half a title")
+        page.fill("[name=description]", "Some **words**")
+        page.reload()
+        live(page)
+        page.keyboard.press("n")
+        page.wait_for_selector("#form[open] [data-draft]:not([hidden])")
+        assert page.input_value("[name=title]") == "Half a title"
+        # a preview does not take the text from what is sent
+        page.click("[data-preview] >> nth=0")
+        page.wait_for_selector(".preview strong")
+        page.click("#form button.primary")
+        page.wait_for_selector(".toast:has-text('was added to the backlog')")
+        number = page.locator(".toast strong").inner_text().split()[0].removeprefix("T")
+        task = served.of_project("GET", f"/tasks/{number}").json()
+        assert task["description"] == "Some **words**"
+        page.keyboard.press("n")
+        page.wait_for_selector("#form[open]")
+        assert page.input_value("[name=title]") == ""
+
+
+def test_a_server_that_hangs_or_is_gone_is_reported_in_words(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served) as page:
+        live(page)
+        page.goto(f"{served.url}/p/{served.project}/t/14")
+        page.wait_for_selector("[data-ready]")
+        page.route("**/api/v1/**", lambda route: None)
+        page.click("#act-run")
+        page.wait_for_selector("#act-run[aria-busy=true]")
+        page.wait_for_selector(".toast:has-text('Waiting for the server')", timeout=5000)
+        page.unroute_all(behavior="ignoreErrors")
+        page.reload()
+        page.wait_for_selector("[data-ready]")
+        page.route("**/api/v1/**", lambda route: route.abort())
+        page.click("#act-run")
+        page.wait_for_selector(".toast.bad:has-text('burnish serve does not answer')")
+        assert "fetch" not in page.locator(".toasts").inner_text()
+
+
+def test_a_link_to_a_tab_shows_the_title_and_a_removed_task_a_way_on(opened: Browser, served: Served) -> None:
+    number = served.of_project("POST", "/tasks", {"title": "Soon gone", "description": "word\n\n" * 60}).json()["id"]
+    with logged_in(opened, served, height=500) as page:
+        live(page)
+        for tab in ("story", "checks", "findings"):
+            page.goto("about:blank")
+            page.goto(f"{served.url}/p/{served.project}/t/{number}#{tab}")
+            page.wait_for_selector("body[data-loaded]")
+            assert page.evaluate("scrollY") == 0, tab
+        live(page)
+        served.of_project("DELETE", f"/tasks/{number}")
+        page.wait_for_selector("#task-removed a:has-text('Go to the board')")
+        assert "was removed" in page.title() and not page.locator("#act-run").count()
+
+
+def test_menus_have_their_role_and_targets_are_large_enough(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, width=390, height=844) as page:
+        live(page)
+        small = """[...document.querySelectorAll('a, button, input, select, summary')]
+            .filter(one => one.checkVisibility({visibilityProperty: true}))
+            .filter(one => !one.closest('p:not(.deps), .visually-hidden, .skip'))
+            .map(one => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])
+            .filter(([, box]) => box.width && (box.height < 24 || box.width < 24)).map(([html]) => html)"""
+        assert page.evaluate(small) == []
+        page.locator("#t14 .more").click()
+        roles = page.eval_on_selector_all("#menu [role=menuitem]", "all => all.map(one => one.parentElement.role)")
+        assert set(roles) == {"menu"}
+        page.goto(f"{served.url}/inbox")
+        live(page)
+        assert page.evaluate(small) == []
