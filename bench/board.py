@@ -80,7 +80,7 @@ def storm(page: Page, store: Store, key: str) -> int:
         task = store.task(key, number)
         to = Status.COMPLETED if task.status is Status.VERIFIED else Status.CANCELLED
         boards.move(store, key, number, to)
-    page.wait_for_selector(f"#c-cancelled #t{number}, #c-completed #t{number}", state="attached")
+    page.wait_for_selector(f"#c-done #t{number}", state="attached")
     page.wait_for_timeout(800)
     return len(asked)
 

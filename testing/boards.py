@@ -59,8 +59,8 @@ def open_store(lab: Lab, *, branches: int = 30) -> tuple[Store, str]:
 
 
 def until_in(page: Page, number: int | str, status: str, seconds: float = 60) -> None:
-    """The card has come to that column, which may be folded."""
-    page.wait_for_selector(f"#c-{status} #t{number}", state="attached", timeout=seconds * 1000)
+    """The card has that status; its column may be folded."""
+    page.wait_for_selector(f'#t{number}[data-status="{status}"]', state="attached", timeout=seconds * 1000)
 
 
 def move(store: Store, project: str, number: int, to: Status, **data: Any) -> None:

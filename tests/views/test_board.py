@@ -117,7 +117,7 @@ def test_dependencies_are_shown_from_both_ends() -> None:
 def test_the_backlog_is_in_the_order_of_a_run_and_what_is_over_has_the_newest_first(store: Store, project: str) -> None:
     for title, priority in (("low", 0), ("high", 5), ("low too", 0)):
         store.add_task(project, Spec(title, priority=priority), max_cycles=3, auto_review=True)
-    columns = {column.status: column for column in board(store, project, NOBODY).columns}
+    columns = {column.name: column for column in board(store, project, NOBODY, by_status=True).columns}
     assert [one.id for one in columns[Status.BACKLOG].cards] == [2, 1, 3]
     assert columns[Status.FAILED].folded and not columns[Status.BLOCKED].folded
     old, new = (task(Status.COMPLETED, n, updated_at=f"2026-05-0{n}T12:00:00.000Z") for n in (1, 2))
@@ -126,8 +126,8 @@ def test_the_backlog_is_in_the_order_of_a_run_and_what_is_over_has_the_newest_fi
 
 def test_every_status_of_a_real_store_has_its_card(store: Store, project: str) -> None:
     boards.varied(store, project, runner="feed")
-    view = board(store, project, Holders(lambda runner: True))
-    assert [column.status for column in view.columns] == list(ORDER)
+    view = board(store, project, Holders(lambda runner: True), by_status=True)
+    assert [column.name for column in view.columns] == list(ORDER)
     assert all(column.cards for column in view.columns)
     cards = {one.id: one for column in view.columns for one in column.cards}
     assert (cards[3].verdict, cards[3].tone, cards[3].why) == ("max cycles reached", "bad", "")
@@ -144,6 +144,34 @@ def test_every_status_of_a_real_store_has_its_card(store: Store, project: str) -
     # what the inbox has, and of this project: no count of its own
     asked = cards_of(store.tasks(project), Holders(lambda runner: True), waiting=waiting)
     assert head.needs_me == 2 and [one.id for one in asked if one.needs_me] == [3, 7]
+
+
+def test_five_columns_hold_every_card_once_and_what_needs_a_person_is_in_one(store: Store, project: str) -> None:
+    boards.varied(store, project, runner="feed")
+    # task 10 is in progress, but interrupted; task 2 is approved, but cannot be merged
+    waiting = {(project, number) for number in (2, 3, 4, 7, 10, 13)}
+    view = board(store, project, Holders(lambda runner: True), waiting)
+    ids = {column.name: sorted(one.id for one in column.cards) for column in view.columns}
+    assert list(ids) == ["todo", "working", "needs", "ready", "done"]
+    assert ids == {
+        "todo": [5, 6, 14, 15, 16],
+        "working": [11, 12],
+        "needs": [2, 3, 4, 7, 10, 13],
+        "ready": [],
+        "done": [1, 8, 9],
+    }
+    cards = {one.id: one for column in view.columns for one in column.cards}
+    chips = {
+        3: "blocked: max cycles",
+        4: "waiting approval",
+        7: "failed: agent missing",
+        8: "cancelled",
+        1: "",
+        5: "",
+        11: "",
+    }
+    assert {number: cards[number].chip for number in chips} == chips
+    assert {status for column in view.columns for status in column.statuses} == set(Status)
 
 
 def test_projects_that_need_somebody_come_first(store: Store, project: str, tmp_path: Any) -> None:

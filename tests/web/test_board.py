@@ -74,7 +74,7 @@ def page(window: Page, place: Place) -> Page:
 
 def column_of(page: Page, number: int | str) -> str:
     # in one step: the page may replace the card between finding it and looking at it
-    return str(page.evaluate(f"document.getElementById('t{number}').closest('.column').dataset.status"))
+    return str(page.evaluate(f"document.getElementById('t{number}').closest('.column').dataset.column"))
 
 
 def drag(page: Page, number: int, to: str) -> None:
@@ -87,35 +87,35 @@ def drag(page: Page, number: int, to: str) -> None:
 
 @pytest.mark.slow
 def test_cards_are_dragged_where_it_is_legal_and_nowhere_else(place: Place, page: Page) -> None:
-    drag(page, 3, "backlog")
-    legal = page.eval_on_selector_all(".column.legal", "all => all.map(one => one.dataset.status)")
-    assert set(legal) == {"in_progress", "code_review", "backlog", "verified", "cancelled"}
-    assert page.locator("#c-backlog .drop-here").inner_text() == "Put back"
-    assert page.locator("#c-completed.illegal").count() == 1
+    drag(page, 3, "todo")
+    legal = page.eval_on_selector_all(".column.legal", "all => all.map(one => one.dataset.column)")
+    assert set(legal) == {"todo", "working", "ready", "done"}
+    assert page.locator("#c-todo .drop-here").inner_text() == "Put back"
+    assert page.locator("#c-done .drop-here").inner_text() == "Cancel"
     page.mouse.up()
     until_in(page, 3, "backlog")
 
     # illegal: nothing moves, and the table of moves says why
-    drag(page, 16, "verified")
+    drag(page, 16, "ready")
     page.mouse.up()
     page.wait_for_selector(".toast.bad")
     said = page.locator(".toast.bad").inner_text()
     assert "Task 16 is backlog and cannot become verified." in said and "it may become" in said
-    assert column_of(page, 16) == "backlog" and place.store.task(place.key, 16).status is Status.BACKLOG
+    assert column_of(page, 16) == "todo" and place.store.task(place.key, 16).status is Status.BACKLOG
 
     # what cannot be undone by a click is asked first
-    drag(page, 15, "cancelled")
+    drag(page, 15, "done")
     page.mouse.up()
     page.get_by_role("button", name="Keep task").click()
-    assert column_of(page, 15) == "backlog"
-    drag(page, 15, "cancelled")
+    assert column_of(page, 15) == "todo"
+    drag(page, 15, "done")
     page.mouse.up()
     page.get_by_role("button", name="Cancel task").click()
     until_in(page, 15, "cancelled")
     assert place.store.task(place.key, 15).status is Status.CANCELLED
 
     # forward against a review: the task's page asks why
-    drag(page, 13, "verified")
+    drag(page, 13, "ready")
     page.mouse.up()
     page.wait_for_url(re.compile(r"/t/13#override"))
 
@@ -150,14 +150,14 @@ def test_search_and_filters_find_also_what_stands_in_the_long_texts(place: Place
     page.keyboard.press("/")
     page.keyboard.type("wombat")
     until(page, "document.querySelectorAll('.card:not([hidden])').length === 1")
-    assert page.locator(f"#t{number}").is_visible() and page.locator("#c-backlog .count").inner_text().startswith("1/")
+    assert page.locator(f"#t{number}").is_visible() and page.locator("#c-todo .count").inner_text().startswith("1/")
     # a reload keeps it, Escape lets go of it
     page.reload()
     until(page, "document.querySelectorAll('.card:not([hidden])').length === 1")
     page.locator("#search").press("Escape")
     assert page.locator(".card:not([hidden])").count() > 10
     page.get_by_role("button", name="Needs me").click()
-    shown = page.eval_on_selector_all(".card:not([hidden])", "all => all.map(one => one.dataset.status)")
+    shown = page.eval_on_selector_all(".card:not([hidden])", "all => all.map(one => one.dataset.column)")
     assert set(shown) <= {"blocked", "failed", "waiting_approval", "in_progress", "code_review"} and shown
     page.get_by_role("button", name="Needs me").click()
     page.locator("#by-status").select_option("completed")

@@ -1,4 +1,4 @@
-"""The board: a column for each status, a card for each task."""
+"""The board: five columns or a column for each status, a card for each task."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ ORDER = (
     Status.COMPLETED,
     Status.CANCELLED,
 )
+NEEDS_YOU = "needs"
+# the columns that a person thinks in, with the statuses that they hold
+GROUPS = (
+    ("todo", "To do", (Status.BACKLOG,)),
+    ("working", "Working", (Status.IN_PROGRESS, Status.CODE_REVIEW)),
+    (NEEDS_YOU, "Needs you", (Status.WAITING_APPROVAL, Status.BLOCKED, Status.FAILED)),
+    ("ready", "Ready to merge", (Status.VERIFIED,)),
+    ("done", "Done", (Status.COMPLETED, Status.CANCELLED)),
+)
+_GROUP_OF = {status: name for name, _, statuses in GROUPS for status in statuses}
 # shown as a narrow column while empty
 RARE = frozenset({Status.FAILED, Status.CANCELLED})
 # newest first
@@ -72,6 +82,9 @@ class TaskCard:
     needs: tuple[Need, ...]
     blocks: tuple[int, ...]
     overrides: int
+    # the status, and why it stopped, where the column does not say it; and its tone
+    chip: str
+    chip_tone: str
     # why it stopped, in a word and in a sentence
     why: str
     note: str
@@ -87,18 +100,28 @@ class TaskCard:
     needs_me: bool
 
     @property
+    def group(self) -> str:
+        """The column of five that it stands in: what waits for a person is in one place, whatever its status."""
+        return NEEDS_YOU if self.needs_me else _GROUP_OF[self.status]
+
+    def column(self, by_status: bool) -> str:
+        return self.status.value if by_status else self.group
+
+    @property
     def unmet(self) -> tuple[int, ...]:
         return tuple(need.id for need in self.needs if not need.met)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    status: Status
+    name: str
+    title: str
+    statuses: tuple[Status, ...]
     cards: tuple[TaskCard, ...]
 
     @property
     def folded(self) -> bool:
-        return self.status is Status.CANCELLED or (self.status in RARE and not self.cards)
+        return self.name == Status.CANCELLED or (self.name in RARE and not self.cards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +177,13 @@ class Holders:
         return "interrupted" if was_cut(task) else ""
 
 
-def board(store: Store, project: str, holders: Holders, waiting: Waiting = NONE_WAITING) -> BoardView:
+def board(
+    store: Store, project: str, holders: Holders, waiting: Waiting = NONE_WAITING, *, by_status: bool = False
+) -> BoardView:
     """Every task of a project, in columns."""
     tasks = store.tasks(project, brief=True)
     cards = cards_of(tasks, holders, waiting=waiting)
-    columns = tuple(_column(status, cards) for status in ORDER)
+    columns = _columns(cards, by_status=by_status)
     agents = sorted({card.agent for card in cards if card.agent})
     return BoardView(columns, head_of(tasks, holders, waiting), tuple(agents))
 
@@ -204,9 +229,15 @@ def near(tasks: Sequence[Task], ids: Collection[int]) -> set[int]:
     return found
 
 
-def _column(status: Status, cards: Sequence[TaskCard]) -> Column:
-    own = [card for card in cards if card.status is status]
-    return Column(status, tuple(sorted(own, key=lambda card: card.rank)))
+def _columns(cards: Sequence[TaskCard], *, by_status: bool) -> tuple[Column, ...]:
+    by_column: dict[str, list[TaskCard]] = {}
+    for card in sorted(cards, key=lambda card: card.rank):
+        by_column.setdefault(card.column(by_status), []).append(card)
+    each = tuple((status.value, status.value.replace("_", " ").capitalize(), (status,)) for status in ORDER)
+    return tuple(
+        Column(name, title, statuses, tuple(by_column.get(name, ())))
+        for name, title, statuses in (each if by_status else GROUPS)
+    )
 
 
 def _card(
@@ -238,6 +269,8 @@ def _card(
         needs=needs,
         blocks=blocks if task.status not in MET else (),
         overrides=task.overrides if begun else 0,
+        chip=_chip(task, standing),
+        chip_tone=_CHIP_TONES.get(task.status, ""),
         why=why,
         note=note,
         commit=task.commit or "",
@@ -256,6 +289,29 @@ def needs_of(task: Task, tasks_by_id: Mapping[int, Task]) -> tuple[Need, ...]:
         Need(id, other.spec.title if other else "no longer there", bool(other and other.status in MET))
         for id, other in ((id, tasks_by_id.get(id)) for id in task.spec.depends_on)
     )
+
+
+_CHIP_TONES = {
+    Status.BLOCKED: "warn",
+    Status.FAILED: "bad",
+    Status.WAITING_APPROVAL: "busy",
+    Status.CODE_REVIEW: "busy",
+}
+
+
+def _chip(task: Task, standing: str) -> str:
+    """`blocked: max cycles`; nothing where the column or the work under way says it."""
+    word = task.status.value.replace("_", " ")
+    match task.status:
+        case Status.BLOCKED:
+            return f"{word}: {task.reason.value.replace('_', ' ')}" if task.reason else word
+        case Status.FAILED:
+            return f"{word}: {task.error.value.replace('_', ' ').lower()}" if task.error else word
+        case Status.CODE_REVIEW | Status.IN_PROGRESS:
+            return "" if standing else word
+        case Status.WAITING_APPROVAL | Status.CANCELLED:
+            return word
+    return ""
 
 
 def _verdict(task: Task) -> str:

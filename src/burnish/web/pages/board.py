@@ -13,7 +13,7 @@ from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput, BurnishError
 from burnish.features.server.registry import ProjectRegistry
 from burnish.features.server.task_output import last_steps
-from burnish.views.board import TaskCard, board, cards_of, head_of, near
+from burnish.views.board import ORDER, TaskCard, board, cards_of, head_of, near
 from burnish.views.board_moves import ACTS, refuse_move
 from burnish.views.filters import mentioning, unmet_among
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
@@ -22,6 +22,8 @@ from burnish.web.pages.rendering import fragment, page
 router = APIRouter(prefix="/p/{project}", include_in_schema=False)
 
 MAX_IDS = 2000
+# set by the page: the server has to know it before it renders
+COLUMNS_COOKIE = "burnish_columns"
 Text = Annotated[str, Query(max_length=500)]
 Ids = Annotated[str, Query(max_length=MAX_IDS * 8)]
 
@@ -30,7 +32,8 @@ Ids = Annotated[str, Query(max_length=MAX_IDS * 8)]
 def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Response:
     # read before the data, so that no event in between is missed
     since = registry.store.last_event(project.key)
-    view = board(registry.store, project.key, registry.holders(), registry.waiting([project]))
+    by_status = _by_status(request)
+    view = board(registry.store, project.key, registry.holders(), registry.waiting([project]), by_status=by_status)
     return page(
         request,
         "board.html.j2",
@@ -38,6 +41,8 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
         here="board",
         project=project,
         view=view,
+        by_status=by_status,
+        statuses=ORDER,
         since=since,
         acts=_ACTS,
         steps=_steps(registry, project.key, [card for column in view.columns for card in column.cards]),
@@ -46,7 +51,9 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
 
 
 @router.get("/cards")
-def cards(registry: RegistryDep, project: ProjectDep, ids: Ids = "", around: bool = False) -> Response:
+def cards(
+    request: Request, registry: RegistryDep, project: ProjectDep, ids: Ids = "", around: bool = False
+) -> Response:
     """Current cards of these tasks, and the summary; `around` adds their dependencies. Removed tasks are left out."""
     numbers = _numbers(ids)
     tasks, holders = registry.store.tasks(project.key, brief=True), registry.holders()
@@ -57,6 +64,7 @@ def cards(registry: RegistryDep, project: ProjectDep, ids: Ids = "", around: boo
         "board_cards.html.j2",
         head=head_of(tasks, holders, waiting),
         cards=cards,
+        by_status=_by_status(request),
         steps=_steps(registry, project.key, cards),
         project=project,
         **_runs(registry, project.key),
@@ -99,6 +107,11 @@ def _form(registry: ProjectRegistry, key: str, task: Task | None) -> Response:
         agents=_agents(registry, key),
         types=[kind.value for kind in TaskType],
     )
+
+
+def _by_status(request: Request) -> bool:
+    """Whether this browser shows a column for each status."""
+    return request.cookies.get(COLUMNS_COOKIE) == "status"
 
 
 def _runs(registry: ProjectRegistry, key: str) -> dict[str, Any]:

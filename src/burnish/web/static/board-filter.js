@@ -15,10 +15,12 @@ const words = () => search.value.trim().toLowerCase().split(/\s+/).filter(Boolea
 
 function criteria() {
   const flags = chips.filter((chip) => chip.getAttribute("aria-pressed") === "true").map((chip) => chip.dataset.flag);
-  return { words: words(), flags, agent: agent.value, any: Boolean(search.value.trim() || flags.length || agent.value) };
+  const any = Boolean(search.value.trim() || flags.length || agent.value || status.value);
+  return { words: words(), flags, agent: agent.value, status: status.value, any };
 }
 
 function fits(card, want) {
+  if (want.status && card.dataset.status !== want.status) return false;
   if (want.agent && card.dataset.agent !== want.agent) return false;
   const flags = card.dataset.flags.split(" ");
   if (!want.flags.every((flag) => flags.includes(flag))) return false;
@@ -42,9 +44,9 @@ export function filter(lists) {
     }
     mark(list.parentElement, name, visible, cards.length);
     all += cards.length;
-    if (!status.value || status.value === name) shown += visible;
+    shown += visible;
   }
-  document.getElementById("no-match").hidden = shown > 0 || all === 0 || !(want.any || status.value);
+  document.getElementById("no-match").hidden = shown > 0 || all === 0 || !want.any;
   document.getElementById("board").classList.toggle("single-column", Boolean(status.value));
 }
 
@@ -55,14 +57,15 @@ export function addAgent(name) {
 
 function mark(column, name, visible, total) {
   const words = visible === total ? String(total) : `${visible}/${total}`;
-  const tab = document.querySelector(`.tabs [data-status="${name}"] .count`);
+  const tab = document.querySelector(`.tabs [data-column="${name}"] .count`);
   const count = column.querySelector(".count");
   if (count.textContent !== words) count.textContent = tab.textContent = words;
   column.toggleAttribute("data-empty", visible === 0);
   const folded = !status.value && (foldedByHand.has(name) || (visible === 0 && RARE.has(name)));
   column.classList.toggle("folded", folded);
   column.querySelector(".fold").setAttribute("aria-expanded", String(!folded));
-  column.hidden = Boolean(status.value) && status.value !== name;
+  // what waits for a person is in one column, whatever its status
+  column.hidden = Boolean(status.value) && !visible && !column.dataset.statuses.split(" ").includes(status.value);
 }
 
 /** Folds or unfolds a column; with `save` the browser remembers it. */
@@ -74,7 +77,7 @@ export function fold(name, folded = !foldedByHand.has(name), save = true) {
 
 document.getElementById("board").addEventListener("click", (event) => {
   const button = event.target.closest(".fold");
-  if (button) fold(button.closest(".column").dataset.status);
+  if (button) fold(button.closest(".column").dataset.column);
 });
 
 function changeFilter() {
@@ -118,6 +121,11 @@ export function clear() {
   changeFilter();
 }
 document.getElementById("clear").addEventListener("click", clear);
+
+document.getElementById("columns").addEventListener("change", (event) => {
+  document.cookie = `burnish_columns=${event.target.value}; path=/; max-age=31536000; samesite=strict`;
+  location.reload();
+});
 
 const query = new URL(location.href).searchParams;
 search.value = query.get("q") ?? "";

@@ -93,7 +93,7 @@ function startTabs() {
     const left = board.getBoundingClientRect().left + 40;
     const first = columns.find((column) => !column.hidden && column.getBoundingClientRect().right > left);
     for (const tab of tabs) {
-      const here = tab.dataset.status === first?.dataset.status;
+      const here = tab.dataset.column === first?.dataset.column;
       if (here === tab.hasAttribute("aria-current")) continue;
       here ? tab.setAttribute("aria-current", "true") : tab.removeAttribute("aria-current");
       if (here && tab.offsetParent) tab.parentElement.scrollTo({ left: tab.offsetLeft - 60 });
@@ -102,7 +102,7 @@ function startTabs() {
   for (const tab of tabs) {
     tab.addEventListener("click", (event) => {
       event.preventDefault();
-      const column = document.getElementById(`c-${tab.dataset.status}`);
+      const column = document.getElementById(`c-${tab.dataset.column}`);
       column.scrollIntoView({ inline: "start", block: "nearest", behavior: motion() });
     });
   }

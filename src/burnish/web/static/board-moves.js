@@ -23,7 +23,9 @@ export function startMoves(given) {
 }
 
 const movesOf = (card) => new Map(card.dataset.moves.trim().split(/\s+/).filter(Boolean).map((one) => one.split(":")));
-const name = (status) => document.querySelector(`#h-${status} .name`).textContent;
+const name = (status) => document.querySelector(`#by-status option[value="${status}"]`).textContent;
+/** The status that a drop on the column leads to: the first legal one that it holds. */
+const target = (column, legal) => column.dataset.statuses.split(" ").find((status) => legal.has(status));
 
 // drag
 
@@ -39,10 +41,10 @@ function pick(event) {
     card.classList.add("dragged");
     board.classList.add("dragging");
     for (const column of board.querySelectorAll(".column")) {
-      const to = column.dataset.status;
-      const own = to === card.dataset.status;
-      column.classList.add(own ? "own" : legal.has(to) ? "legal" : "illegal");
-      column.querySelector(".drop-here").textContent = own ? "" : legal.has(to) ? acts[legal.get(to)].label : "Not allowed";
+      const to = target(column, legal);
+      const own = column.contains(card);
+      column.classList.add(own ? "own" : to ? "legal" : "illegal");
+      column.querySelector(".drop-here").textContent = own ? "" : to ? acts[legal.get(to)].label : "Not allowed";
     }
   });
 }
@@ -61,7 +63,8 @@ async function drop(event) {
   const card = board.querySelector(".card.dragged");
   if (!column || !card) return;
   event.preventDefault();
-  await moveTo(card, column.dataset.status);
+  if (column.contains(card)) return;
+  await moveTo(card, target(column, movesOf(card)) ?? column.dataset.statuses.split(" ")[0]);
 }
 
 function letGo() {
@@ -72,7 +75,6 @@ function letGo() {
 }
 
 async function moveTo(card, to) {
-  if (to === card.dataset.status) return;
   const act = movesOf(card).get(to);
   if (act) await perform(card, act);
   else await attempt(() => why(card.dataset.id, to));

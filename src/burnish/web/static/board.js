@@ -7,7 +7,7 @@ import { startMoves } from "./board-moves.js";
 
 const board = document.getElementById("board");
 const project = document.body.dataset.project;
-const lists = new Map([...board.querySelectorAll(".column")].map((c) => [c.dataset.status, c.querySelector(".cards")]));
+const lists = new Map([...board.querySelectorAll(".column")].map((c) => [c.dataset.column, c.querySelector(".cards")]));
 // HTML of each card as the server sent it, to skip those that are the same
 const sources = new Map();
 const notices = new Set();
@@ -81,13 +81,13 @@ function renew(head) {
   const old = document.getElementById("head");
   const other = old.dataset.runs !== head.dataset.runs;
   swap(old, head.outerHTML);
-  if (other) for (const card of board.querySelectorAll("#c-backlog .card, .card[data-standing]")) changed(card.dataset.id);
+  if (other) for (const card of board.querySelectorAll(".card[data-status=backlog], .card[data-standing]")) changed(card.dataset.id);
 }
 
-/** Puts a card into the column of its status, by rank; returns true if the column is a new one. */
+/** Puts a card into its column, by rank; returns true if the column is a new one. */
 function put(card) {
   const old = cardOf(card.dataset.id);
-  const list = lists.get(card.dataset.status);
+  const list = lists.get(card.dataset.column);
   if (old) card.tabIndex = old.tabIndex;
   const stays = old && old.parentElement === list && old.dataset.rank === card.dataset.rank;
   const elsewhere = old?.parentElement !== list;
@@ -103,7 +103,7 @@ function put(card) {
 function focusAgain(id, moved) {
   const card = cardOf(id);
   if (!card || card.contains(document.activeElement)) return;
-  if (card.closest(".folded")) fold(card.dataset.status, false, false);
+  if (card.closest(".folded")) fold(card.dataset.column, false, false);
   card.focus({ preventScroll: true });
   if (moved) card.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
