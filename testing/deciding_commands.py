@@ -60,6 +60,8 @@ OTHER_COMMANDS = [
     ["service", "--remove"],
     ["stop"],
     ["stop", "1"],
+    # its keys decide
+    ["tui"],
     ["unpause", "1"],
     ["work"],
 ]
@@ -67,5 +69,5 @@ OTHER_COMMANDS = [
 HARMLESS_VERBS = {
     *("config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
     *("status", "version"),
-    *("cost", "eval", "export", "import", "mcp", "stats", "tui", "worker"),
+    *("cost", "eval", "export", "import", "mcp", "stats", "worker"),
 }

@@ -16,11 +16,20 @@ _CONTROLS = re.compile(
 )
 # All that `clean_text` leaves out, in one pattern: redaction searches the text that is left.
 LEFT_OUT = re.compile(f"{_ESCAPES.pattern}|{_CONTROLS.pattern}")
+# Half characters of names that are not UTF-8, and letters that no screen shows but a model reads.
+_UNSEEN = re.compile("[\ud800-\udfff\U000e0000-\U000e007f]")
 
 
 def clean_text(text: str) -> str:
     """The text without terminal controls, direction marks and invisible characters."""
     return _CONTROLS.sub("", without_escapes(text).replace("\r", "\n"))
+
+
+def terminal_text(text: str) -> str:
+    """`clean_text`, without characters that a terminal cannot show; newlines are kept."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub("\ufffd", clean_text(text))
 
 
 def escape_controls(text: str) -> str:

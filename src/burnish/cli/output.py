@@ -10,7 +10,7 @@ import unicodedata
 from typing import Any, TextIO
 
 from burnish.cli.session import SESSION
-from burnish.proc.text import clean_text
+from burnish.sanitize import terminal_text
 
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 
@@ -142,15 +142,10 @@ def _whole(value: Any, key: str = "") -> Any:
 
 MAX_TITLE_LENGTH = 80
 
-# Half characters of names that are not UTF-8, and letters that no screen shows but a model reads.
-_UNSEEN = re.compile("[\ud800-\udfff\U000e0000-\U000e007f]")
-
 
 def clean(text: str) -> str:
     """The text without terminal control sequences and invisible characters; newlines are kept."""
-    if text.isascii() and text.isprintable():
-        return text
-    return _UNSEEN.sub("\ufffd", clean_text(text))
+    return terminal_text(text)
 
 
 def one_line(text: str) -> str:

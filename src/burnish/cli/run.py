@@ -54,7 +54,7 @@ def run(
     jobs: Annotated[int, Option("-j", "--parallel", min=1, metavar="N", help="Run up to N tasks in parallel.")] = 1,
     hitl: Annotated[bool, Option("--hitl-review", help="Ask for your decision after every review.")] = False,
     no_review: Annotated[bool, Option("--no-review", help="Skip the review, if settings allow.")] = False,
-    tui: Annotated[bool, Option("--tui", hidden=True)] = False,
+    tui: Annotated[bool, Option("--tui", help="Show the run on a screen, as `burnish tui` does.")] = False,
     budget: Annotated[
         float | None,
         Option("--budget", min=0, max=MAX_BUDGET, metavar="USD", help="Stop before more than USD is spent."),
@@ -75,20 +75,24 @@ def run(
     Without TASK, run the next task that is ready. An interrupted task continues where it stopped. For a task that
     failed or is blocked, use `burnish retry`. With --watch, run all tasks and wait for more; `burnish stop` ends it.
     """
-    if tui:
-        raise BadInput("--tui is not implemented yet.", hint="Omit it: progress is shown on the terminal.")
     if ids and everything:
         raise BadInput("TASK and --all cannot be combined.", hint="Use one of them.")
     if watch and (ids or everything or dry_run):
         raise BadInput("--watch runs all tasks.", hint="Omit TASK, --all and --dry-run.")
     if detach and (as_json or hitl or dry_run):
         raise BadInput("--detach cannot be combined with --json, --hitl-review or --dry-run.", hint="Omit one of them.")
+    if tui and (as_json or detach or dry_run):
+        raise BadInput("--tui cannot be combined with --json, --detach or --dry-run.", hint="Omit one of them.")
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     from burnish import runtime
     from burnish.runtime.requests import RunRequest, next_time
 
     if not dry_run:
         runtime.refuse_inside_phase()
+    if tui:
+        from burnish.cli.tui import require_terminal
+
+        require_terminal("Omit --tui: progress is printed.")
     request = RunRequest(
         watch=watch,
         until=next_time(until).timestamp() if until is not None else None,
@@ -103,26 +107,65 @@ def run(
     app = open_app()
     if detach:
         return _detach(app, request, until)
+    if tui:
+        return _show_run(app, request, until, exit_zero=exit_zero)
     return _carry_out(app, request, exit_zero=exit_zero, as_json=as_json)
 
 
 def _detach(app: App, request: RunRequest, until: str | None) -> int:
     """Start the same run in a session of its own; refuses here what it would refuse."""
     from burnish.features.run.detach import start_detached
+
+    _refuse_early(app, request)
+    background_run = start_detached(app, _argv(request, until))
+    say(f"Running in the background (pid {background_run.pid}). Output: {clean(str(background_run.log))}")
+    tell("`burnish status` shows the tasks, `burnish stop` ends the run.")
+    return 0
+
+
+def _show_run(app: App, request: RunRequest, until: str | None, *, exit_zero: bool) -> int:
+    """The run in a process of its own, and a screen that shows it; then its results as `run` prints them."""
+    from burnish.cli.tui import show_screen
+    from burnish.features.run.detach import read_report, start_run
+
+    _refuse_early(app, request)
+    process = start_run(app, _argv(request, until))
+    try:
+        answer = show_screen(process, asks=bool(request.hitl or app.config.hitl_review))
+    except KeyboardInterrupt:
+        tell(process.interrupt())
+        answer = ""
+    if answer:
+        say(f"The run goes on in the background (pid {process.process.pid}). Output: {clean(str(process.log))}")
+        tell("`burnish tui` shows it again, `burnish stop` ends it.")
+        return 3 if answer == "failed" else 0
+    code = process.process.wait()
+    report = read_report(app, process)
+    if report is None:
+        tell(clean(process.log.read_text(errors="replace")).rstrip())
+        return code
+    say_report(report, request)
+    if request.watch:
+        _say_summary(report)
+    return report_code(report, exit_zero=exit_zero)
+
+
+def _refuse_early(app: App, request: RunRequest) -> None:
     from burnish.features.run.run import check
     from burnish.runtime.ports import sandbox_policy_of
 
     check(app, replace(request, dry_run=True))
     app.trust.require()
     sandbox_policy_of(app).require()
+
+
+def _argv(request: RunRequest, until: str | None) -> list[str]:
+    """The command line of the same run in another process."""
     argv = ["run", *map(str, request.ids), "-j", str(request.jobs)]
     argv += ["--all"] * request.everything + ["--watch"] * request.watch + ["--no-review"] * request.no_review
+    argv += ["--hitl-review"] * (request.hitl is not None)
     argv += ["--until", until] if until else []
-    argv += ["--budget", str(request.budget)] if request.budget is not None else []
-    background_run = start_detached(app, argv)
-    say(f"Running in the background (pid {background_run.pid}). Output: {clean(str(background_run.log))}")
-    tell("`burnish status` shows the tasks, `burnish stop` ends the run.")
-    return 0
+    return argv + (["--budget", str(request.budget)] if request.budget is not None else [])
 
 
 def stop(
@@ -375,6 +418,7 @@ def _report_json(report: RunReport, request: RunRequest, notes: Sequence[str]) -
     out["notes"] = [*notes, *report.notes]
     out["interrupted"] = report.ended_by in ("signal", "stop", "until")
     out["ended_by"] = report.ended_by or None
+    out["untested"] = [str(number) for number in sorted(report.untested)]
     if request.dry_run:
         out["planned"] = [str(task.id) for task in report.planned]
     return out

@@ -1,0 +1,296 @@
+"""What a person does to a task from the terminal: one feature for each act. Runs are processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.core.status import Reason, Status
+from burnish.core.task import PAUSABLE, Task
+from burnish.errors import BadInput, BurnishError
+from burnish.views.board_moves import ACTS, RUNNING
+
+if TYPE_CHECKING:
+    from burnish.core.override import OverrideReasons
+    from burnish.runtime.app import App
+    from burnish.tui.project import TaskDetails
+
+_ABOUT = {
+    "approve": "Accepts the commit that is shown.",
+    "reject": "Blocks the task; nothing is merged.",
+    "fix": "Sends it back to the agent with your note.",
+    "skip": "Accepts it without a review.",
+    "waive": "Accepts one finding.",
+    "describe": "Says more clearly what is wanted.",
+}
+VIA = "tui"
+LABELS = {
+    "approve": "Approve",
+    "reject": "Reject",
+    "fix": "Fix",
+    "skip": "Skip",
+    "override": "Override",
+    "improve": "Improve",
+    "describe": "Describe",
+    "comment": "Comment",
+    "run": "Start",
+    "goon": "Continue",
+    "ask": "Review",
+    "retry": "Retry",
+    "review": "Review",
+    "restart": "Start again",
+    "pause": "Pause",
+    "unpause": "Unpause",
+    "stop": "Stop",
+    "cancel": "Cancel",
+    "back": "Put back",
+    "merge": "Merge",
+    "rebase": "Resolve",
+    "waive": "Waive",
+}
+# what each key does: the first of these that is possible
+_KEYS = {
+    "a": ("approve", "override"),
+    "r": ("reject",),
+    "f": ("fix", "describe", "improve"),
+    "s": ("skip",),
+    "g": ("run", "goon", "ask", "retry"),
+    "m": ("rebase", "merge"),
+    "c": ("comment",),
+    "w": ("waive",),
+    "v": ("review",),
+    "p": ("unpause", "pause"),
+    "x": ("stop",),
+}
+_DONE = {"approve": "Approved", "reject": "Rejected", "fix": "Sent back", "skip": "Accepted without review:"}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An act on a task as the person saw it."""
+
+    act: str
+    task: int
+    # what was shown; a decision about another commit or in another status is refused
+    commit: str = ""
+    status: Status | None = None
+    text: str = ""
+    grounds: OverrideReasons | None = None
+
+
+def acts_of(details: TaskDetails) -> list[tuple[str, str]]:
+    """What is possible now, each with what it means."""
+    possible = [button.name for button in details.head.buttons]
+    if details.task.status is Status.WAITING_APPROVAL:
+        gate = details.gate.shown if details.gate else None
+        possible += ["approve", "reject", "fix", *(["skip"] if gate and gate.may_skip else [])]
+    if details.task.status in PAUSABLE and not details.task.is_paused and "pause" not in possible:
+        possible.append("pause")
+    if details.head.needs_description:
+        possible.append("describe")
+    if any(view.finding.alive for view in details.findings) and details.head.standing not in RUNNING:
+        possible.append("waive")
+    order = [act for act in LABELS if act in possible]
+    return [(act, _ABOUT.get(act) or (ACTS[act].words if act in ACTS else "")) for act in order]
+
+
+def act_for_key(key: str, details: TaskDetails) -> str:
+    possible = [act for act, _ in acts_of(details)]
+    return next((act for act in _KEYS[key] if act in possible), "")
+
+
+def keys_of(details: TaskDetails) -> list[tuple[str, str]]:
+    """The keys that do something now, with their labels."""
+    acts = [(key, act_for_key(key, details)) for key in _KEYS]
+    return [(key, label_of(act, details)) for key, act in acts if act]
+
+
+def label_of(act: str, details: TaskDetails) -> str:
+    is_question = act == "improve" and details.task.reason is Reason.NEEDS_DISCUSSION
+    return "Answer" if is_question else LABELS[act]
+
+
+def carry_out(start: Path, order: Order) -> str:
+    """Do it with the settings as they are now; returns what happened, in a sentence."""
+    from burnish.runtime import open_app, refuse_inside_phase
+
+    refuse_inside_phase()
+    app = open_app(start)
+    try:
+        return _ACTS[order.act](app, order)
+    finally:
+        app.store.close()
+
+
+def _decide(app: App, order: Order) -> str:
+    from burnish.core.gate import GateChoice, GateDecision
+    from burnish.features.decide.decisions import decide
+
+    choice = GateChoice(order.act)
+    statuses = (order.status,) if order.status else (Status.WAITING_APPROVAL,)
+    answer = GateDecision(choice, order.text, order.commit, order.grounds, among=statuses)
+    task = decide(app, order.task, answer, via=VIA)
+    words = f"{_DONE[choice]} task {task.id}: it is {_status(task)}."
+    return f"{words} {_start(app, task)}" if choice is GateChoice.FIX else words
+
+
+def _override(app: App, order: Order) -> str:
+    from burnish.features.decide.decisions import override
+
+    task = override(app, order.task, order.grounds, commit=order.commit, via=VIA)
+    return f"Approved task {task.id} against its review: it is {_status(task)}."
+
+
+def _improve(app: App, order: Order) -> str:
+    from burnish.features.decide.decisions import improve
+
+    task = improve(app, order.task, order.text, review=True, via=VIA)
+    return f"Task {task.id} gets one more cycle with your note. {_start(app, task)}"
+
+
+def _comment(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import comment_on
+
+    if not order.text.strip():
+        raise BadInput("The comment is empty.", hint="Type what the agent should settle.")
+    before = app.store.task(app.key, order.task)
+    finding = comment_on(app, order.task, order.text, via=VIA)
+    after = app.store.task(app.key, order.task)
+    effect = f" It was {before.status} and is open again." if before.status is not after.status else ""
+    return f"Commented on task {order.task} ({finding.id}).{effect}"
+
+
+def _retry(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import retry_task
+
+    app.trust.require()
+    task = retry_task(app, order.task, restart=order.act == "restart")
+    return _start(app, task)
+
+
+def _run(app: App, order: Order) -> str:
+    return _start(app, app.store.task(app.key, order.task))
+
+
+def _review(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import review_again
+
+    return _start(app, review_again(app, order.task))
+
+
+def _describe(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import edit_task
+
+    task = edit_task(app, order.task, {"description": order.text}, status=None)
+    return f"Changed the description of task {task.id}."
+
+
+def _pause(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import pause_task
+
+    is_pause = order.act == "pause"
+    task = pause_task(app, order.task, is_pause=is_pause)
+    is_running = task.runner is not None and task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW)
+    later = " when its phase has ended" if is_pause and is_running else ""
+    return f"Task {task.id} is paused{later}." if is_pause else f"Task {task.id} is not paused any more."
+
+
+def _stop(app: App, order: Order) -> str:
+    from burnish.features.run.stop import stop
+
+    stop(app, order.task)
+    return f"Stopping task {order.task}; its work is kept."
+
+
+def _cancel(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import cancel_task
+
+    return f"Cancelled task {cancel_task(app, order.task).id}; its work is kept."
+
+
+def _put_back(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import edit_task
+
+    task = edit_task(app, order.task, {}, status=Status.BACKLOG.value)
+    return f"Task {task.id} is in the backlog again."
+
+
+def _merge(app: App, order: Order) -> str:
+    from burnish.features.merge.merge import MergeRequest, merge
+    from burnish.runtime.ports import NullProgress
+
+    report = merge(app, MergeRequest((order.task,), seen=order.commit), NullProgress())
+    for _, error in report.left:
+        raise error
+    merged_task = report.landed[0]
+    return f"Merged task {order.task} into {merged_task.into} at {merged_task.commit[:12]}."
+
+
+def _rebase(app: App, order: Order) -> str:
+    from burnish.features.merge.rebase import order_rebase
+
+    rebase = order_rebase(app, order.task, via=VIA)
+    if rebase.merge is None:
+        return rebase.words
+    return f"{rebase.words}. {_start(app, app.store.task(app.key, order.task))}"
+
+
+def _waive(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import waive_finding
+
+    finding, _, reason = order.text.partition(" ")
+    waive_finding(app, order.task, finding, reason=reason)
+    task = app.store.task(app.key, order.task)
+    return f"Waived {finding} of task {order.task}: it is {_status(task)}."
+
+
+def _start(app: App, task: Task) -> str:
+    """Start a run in the background, unless one takes the task up by itself."""
+    from burnish.features.run.detach import start_detached
+
+    if _is_run_standing(app):
+        return f"The run that is under way takes up task {task.id}."
+    try:
+        start_detached(app, ["run", str(task.id)])
+    except BurnishError:
+        after = app.store.task(app.key, task.id)
+        if after.runner and not app.event_log.is_dead(after.runner):
+            return f"A run works on task {task.id}."
+        raise
+    return f"Task {task.id} runs in the background."
+
+
+def _is_run_standing(app: App) -> bool:
+    """Whether a live run takes up whatever becomes ready."""
+    cards = [card for card in app.store.runners() if card.get("project") == app.key]
+    commands = [str(card.get("command", "")).split() for card in cards if not app.event_log.is_dead(str(card["id"]))]
+    return any("--watch" in words or "--all" in words for words in commands)
+
+
+def _status(task: Task) -> str:
+    return task.status.value.replace("_", " ")
+
+
+_ACTS: dict[str, Callable[[App, Order], str]] = {
+    **dict.fromkeys(_DONE, _decide),
+    "override": _override,
+    "improve": _improve,
+    "comment": _comment,
+    "retry": _retry,
+    "restart": _retry,
+    "run": _run,
+    "goon": _run,
+    "ask": _review,
+    "review": _review,
+    "describe": _describe,
+    "pause": _pause,
+    "unpause": _pause,
+    "stop": _stop,
+    "cancel": _cancel,
+    "back": _put_back,
+    "merge": _merge,
+    "rebase": _rebase,
+    "waive": _waive,
+}

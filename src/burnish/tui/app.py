@@ -1,0 +1,268 @@
+"""`burnish tui`: what the keys do. Each act calls one feature."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual import on
+from textual.binding import Binding
+from textual.widgets import Input
+
+from burnish.tui import pages
+from burnish.tui.acts import LABELS, Order, act_for_key, acts_of, carry_out
+from burnish.tui.lines import LineView, PickList
+from burnish.tui.panes import TABS
+from burnish.tui.screen import ProjectScreen
+
+
+class BurnishTui(ProjectScreen):
+    """Returns what to do with the run that it belongs to: `go-on`, or nothing."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("1", "view('tasks')", show=False),
+        Binding("2", "view('inbox')", show=False),
+        Binding("3", "view('live')", show=False),
+        Binding("n", "next", show=False),
+        Binding("slash", "filter", show=False),
+        Binding("question_mark,f1", "help", show=False),
+        Binding("ctrl+p,colon", "palette", show=False),
+        Binding("escape", "go_back", show=False),
+        Binding("o", "tab('overview')", show=False),
+        Binding("t", "tab('transcript')", show=False),
+        Binding("i", "tab('findings')", show=False),
+        Binding("d", "tab('diff')", show=False),
+        Binding("left", "turn(-1)", show=False),
+        Binding("right", "turn(1)", show=False),
+        Binding("right_square_bracket", "jump(1, 'file:')", show=False),
+        Binding("left_square_bracket", "jump(-1, 'file:')", show=False),
+        Binding("full_stop", "jump(1, 'finding:')", show=False),
+        Binding("comma", "jump(-1, 'finding:')", show=False),
+        *(Binding(key, f"act('{key}')", show=False) for key in "arfscgpxmvw"),
+        Binding("q,ctrl+q", "leave", show=False, priority=False),
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
+    ]
+
+    # where the person goes
+
+    def action_view(self, name: str) -> None:
+        self.view = name
+        self._adapt(self.size.width)
+        self.screen_stack[0].remove_class("task-open")
+        self._draw_list()
+        if name == "live":
+            self.call_after_refresh(self._draw_live)
+        else:
+            self.picks.focus()
+
+    def action_open(self) -> None:
+        """Show the selected task; where there is room for both, move to it."""
+        if self.number:
+            self.screen_stack[0].add_class("task-open")
+            self.pane.page.focus()
+            self.call_after_refresh(self._draw_page)
+            self.call_after_refresh(self._draw_bars)
+
+    def action_open_task(self, number: int) -> None:
+        if f"task:{number}" not in [line.key for line in self.picks.lines]:
+            self.filter_text = ""
+            self.action_view("tasks")
+        elif self.view == "live":
+            self.action_view("tasks")
+        self.picks.move_to(f"task:{number}")
+        self.action_open()
+
+    def action_go_back(self) -> None:
+        main = self.screen_stack[0]
+        if self.query_one("#filter").has_class("shown") or (self.filter_text and self.picks.has_focus):
+            self._set_filter("")
+        elif self.view == "live":
+            self.action_view("tasks")
+        else:
+            self.say("")
+            main.remove_class("task-open")
+            self.picks.focus()
+            self.call_after_refresh(self._draw_bars)
+
+    def action_next(self) -> None:
+        """The next entry of the inbox after the selected one."""
+        ids = self.waiting_ids
+        if not ids:
+            self.say("Nothing waits for you." if self.board.has_inbox else "The inbox is not read yet.")
+            return
+        at = ids.index(self.number) + 1 if self.number in ids else max(0, self.place)
+        self.pane.tab = "overview"
+        self.action_open_task(ids[at % len(ids)])
+
+    def action_tab(self, name: str) -> None:
+        if self.number and self.view != "live":
+            self.pane.tab = name
+            self.pane.show_tabs()
+            self.action_open()
+
+    def action_turn(self, step: int) -> None:
+        names = list(TABS)
+        self.action_tab(names[(names.index(self.pane.tab) + step) % len(names)])
+
+    def action_jump(self, step: int, prefix: str) -> None:
+        if self.details and not self.pane.page.next_key(step, prefix):
+            what = "file" if prefix == "file:" else "finding"
+            self.say(f"There is no {'further' if step > 0 else 'earlier'} {what} on this page.")
+
+    def action_filter(self) -> None:
+        field = self.query_one("#filter", Input)
+        field.add_class("shown")
+        field.value = self.filter_text
+        field.focus()
+
+    @on(Input.Changed, "#filter")
+    def _narrow(self, event: Input.Changed) -> None:
+        self.filter_text = event.value
+        self._draw_list()
+
+    @on(Input.Submitted, "#filter")
+    def _end_filter(self) -> None:
+        self.query_one("#filter").remove_class("shown")
+        self.picks.focus()
+
+    def _set_filter(self, text: str) -> None:
+        self.filter_text = text
+        self._end_filter()
+        self._draw_list()
+
+    @on(PickList.Moved, "#list")
+    def _select(self) -> None:
+        self.say("")
+        self._note_place()
+        self._load_details()
+        self._draw_bars()
+
+    @on(PickList.Chosen, "#list")
+    def _choose(self) -> None:
+        self.action_open()
+
+    @on(LineView.Pressed, "#page")
+    def _press(self, event: LineView.Pressed) -> None:
+        """A click on a finding shows it in the diff, or all of it."""
+        if event.key.startswith("finding:"):
+            self.action_tab("diff" if self.pane.tab == "findings" else "findings")
+
+    # what the person does
+
+    def action_act(self, key: str) -> None:
+        if self.details is None:
+            if self.number and self.view != "live":
+                # nothing is decided on a task that is not on the screen
+                self.action_open()
+                self.say("Look at the task first, then press the key again.")
+            return
+        act = act_for_key(key, self.details)
+        if act:
+            self.begin(act)
+        else:
+            self.say(
+                f"{key}: not possible while the task is {self.details.task.status.value.replace('_', ' ')}.",
+                "? lists the keys.",
+            )
+
+    def begin(self, act: str) -> None:
+        """Ask what the act needs, then do it."""
+        from burnish.tui.dialogs import ask
+
+        if self.details:
+            ask(self, act, self.details, self._order)
+
+    def _order(self, order: Order) -> None:
+        self.pending.append(order.act)
+        self.say(f"{LABELS.get(order.act, order.act)}: task {order.task}…", style="dim")
+        self._in_background(lambda: self._carry_out(order), self._report, "act")
+
+    def _carry_out(self, order: Order) -> str:
+        try:
+            return carry_out(self.data.start, order)
+        finally:
+            self.pending.remove(order.act)
+
+    def _report(self, words: str) -> None:
+        others = [number for number in self.waiting_ids if number != self.number]
+        self.say(words, f"n: next of {len(others)}." if others else "", "green")
+        self._load_state()
+
+    def action_palette(self) -> None:
+        """Everything that can be done now, by name."""
+        from burnish.tui.dialogs import Choice, ChooseDialog
+
+        choices = (
+            [Choice(f"act:{act}", LABELS[act], about=about) for act, about in acts_of(self.details)]
+            if self.details
+            else []
+        )
+        choices += [Choice(f"view:{name}", f"Show {name}") for name in ("tasks", "inbox", "live")]
+        choices += (
+            [Choice(f"tab:{name}", f"Show the page {label}") for name, label in TABS.items()] if self.number else []
+        )
+        choices += [
+            Choice("next", "Next that needs me"),
+            Choice("filter", "Filter the list"),
+            Choice("help", "Help"),
+            Choice("leave", "Quit"),
+        ]
+        choices += [Choice(f"task:{card.id}", f"Go to T{card.id}: {card.title}") for card in self.board.cards]
+        self.push_screen(ChooseDialog("Commands", choices, is_searchable=True), self._command)
+
+    def _command(self, value: str | None) -> None:
+        name, _, argument = (value or "").partition(":")
+        match name:
+            case "act":
+                self.begin(argument)
+            case "view":
+                self.action_view(argument)
+            case "tab":
+                self.action_tab(argument)
+            case "task":
+                self.action_open_task(int(argument))
+            case "next":
+                self.action_next()
+            case "filter":
+                self.action_filter()
+            case "help":
+                self.action_help()
+            case "leave":
+                self.action_leave()
+
+    def action_help(self) -> None:
+        from burnish.tui.dialogs import HelpDialog
+
+        self.push_screen(HelpDialog("Keys", pages.help_lines()))
+
+    # the end
+
+    def action_leave(self) -> None:
+        from burnish.tui.dialogs import Choice, ChooseDialog
+
+        if self.pending:
+            self.say(
+                "Still busy: " + ", ".join(LABELS.get(act, act) for act in self.pending), "Wait until it has ended."
+            )
+        elif self.process and not self.process.is_over:
+            choices = [
+                Choice("go-on", "Let the run go on in the background", "b"),
+                Choice("stop", "Stop the run; its work is kept", "s"),
+            ]
+            self.push_screen(
+                ChooseDialog("The run is under way.", choices, "Esc goes back to the screen."), self._leave
+            )
+        else:
+            self.exit("")
+
+    def _leave(self, value: str | None) -> None:
+        if value == "go-on":
+            self.exit("go-on")
+        elif value == "stop":
+            self.action_interrupt()
+
+    def action_interrupt(self) -> None:
+        """Ctrl-C: stops the run as it does in `burnish run`, twice at once; without a run it closes the screen."""
+        if self.process is None or self.process.is_over:
+            self.exit("")
+            return
+        self.say(self.process.interrupt(), style="yellow")

@@ -1,0 +1,303 @@
+"""Questions in front of the screen: choose one of several, type a text, give the reasons of an override."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, Static, TextArea
+
+from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
+from burnish.errors import BadInput
+from burnish.tui.acts import Order, label_of
+from burnish.tui.lines import LineView, PickList, ShownLine, plain, prose, styled
+
+if TYPE_CHECKING:
+    from burnish.tui.project import TaskDetails
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One line of a question. `key` chooses it at once."""
+
+    value: str
+    label: str
+    key: str = ""
+    about: str = ""
+
+    def line(self) -> ShownLine:
+        text = styled(f" {self.key:<7} " if self.key else "  ", "bold cyan") + styled(plain(self.label))
+        return ShownLine(text + styled(f"  {plain(self.about)}" if self.about else "", "dim"), key=self.value)
+
+
+class Dialog(ModalScreen[T | None], Generic[T]):
+    """A box in the middle. Esc leaves everything as it is."""
+
+    BINDINGS = [Binding("escape", "leave", show=False)]  # noqa: RUF012 - as textual has it
+
+    def __init__(self, title: str, words: str = "") -> None:
+        super().__init__()
+        self.heading, self.words = title, words
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box"):
+            yield Static(styled(plain(self.heading), "bold"), classes="title")
+            if self.words:
+                text = LineView(classes="words")
+                text.can_focus = False
+                yield text
+            yield from self.body()
+
+    def on_mount(self) -> None:
+        if self.words:
+            self.query_one(".words", LineView).show_fitted(lambda width: prose(self.words))
+            self.call_after_refresh(self._fit_words)
+
+    def _fit_words(self) -> None:
+        view = self.query_one(".words", LineView)
+        view.styles.height = min(max(1, view.virtual_size.height), max(1, self.size.height // 3))
+
+    def body(self) -> Iterable[Widget]:
+        raise NotImplementedError
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class ChooseDialog(Dialog[str]):
+    """One of several. With `is_searchable`, typing narrows the list."""
+
+    def __init__(self, title: str, choices: Sequence[Choice], words: str = "", *, is_searchable: bool = False) -> None:
+        super().__init__(title, words)
+        self.choices, self.is_searchable = choices, is_searchable
+
+    def body(self) -> Iterable[Widget]:
+        if self.is_searchable:
+            yield Input(placeholder="Type to search", id="search")
+        yield PickList(id="choices")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._list("")
+        self.query_one("#search" if self.is_searchable else "#choices").focus()
+        if not self.is_searchable:
+            self.query_one("#choices").styles.height = len(self.choices)
+
+    def _list(self, text: str) -> None:
+        words = text.lower().split()
+        found = [one for one in self.choices if all(word in f"{one.label} {one.about}".lower() for word in words)]
+        self.query_one("#choices", PickList).show(one.line() for one in found)
+
+    @on(Input.Changed)
+    def _search(self, event: Input.Changed) -> None:
+        event.stop()
+        self._list(event.value)
+
+    @on(Input.Submitted)
+    def _take(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.query_one("#choices", PickList).action_choose()
+
+    @on(PickList.Chosen)
+    def _choose(self, event: PickList.Chosen) -> None:
+        event.stop()
+        self.dismiss(event.key)
+
+    def on_key(self, event: events.Key) -> None:
+        if self.is_searchable:
+            if event.key in ("up", "down", "pageup", "pagedown"):
+                pages = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}
+                self.query_one("#choices", PickList).action_move(pages[event.key])
+                event.stop()
+            return
+        choice = next((one for one in self.choices if one.key and one.key == event.key), None)
+        if choice:
+            event.stop()
+            self.dismiss(choice.value)
+
+
+class NoteArea(TextArea):
+    """Enter sends; Ctrl-J begins a new line."""
+
+    class Sent(Message):
+        """The text is complete."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Sent())
+        elif event.key in ("ctrl+j", "shift+enter"):
+            event.stop()
+            event.prevent_default()
+            self.insert("\n")
+        else:
+            await super()._on_key(event)
+
+
+_SEND = "Enter sends · Ctrl-J new line · Esc cancels"
+
+
+class NoteDialog(Dialog[str]):
+    """A text of a person."""
+
+    def __init__(self, title: str, words: str = "", *, text: str = "", is_required: bool = False) -> None:
+        super().__init__(title, words)
+        self.text, self.is_required = text, is_required
+
+    def body(self) -> Iterable[Widget]:
+        yield NoteArea(self.text, soft_wrap=True, tab_behavior="focus", id="note")
+        yield Static(styled(_SEND, "dim"), id="hint")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        area = self.query_one("#note", NoteArea)
+        area.focus()
+        area.move_cursor(area.document.end)
+
+    @on(NoteArea.Sent)
+    def _send(self) -> None:
+        text = self.query_one("#note", NoteArea).text
+        if self.is_required and not text.strip():
+            self.query_one("#hint", Static).update(styled("A text is needed. Esc cancels.", "yellow"))
+            return
+        self.dismiss(text)
+
+
+class ReasonsDialog(Dialog[OverrideReasons]):
+    """The questions of an override."""
+
+    def body(self) -> Iterable[Widget]:
+        for number, question in enumerate(QUESTIONS):
+            yield Checkbox(question.words, id=f"question-{number}", compact=True)
+        yield Static(styled("Explain (needed if none of the first four applies):"), classes="label")
+        yield NoteArea("", soft_wrap=True, tab_behavior="focus", id="note")
+        yield Static(styled(f"Tab moves · Space ticks · {_SEND}", "dim"), id="hint")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#question-0").focus()
+
+    def on_key(self, event: events.Key) -> None:
+        step: dict[str, Callable[[], object]] = {"down": self.focus_next, "up": self.focus_previous}
+        if event.key in step and isinstance(self.focused, Checkbox):
+            event.stop()
+            step[event.key]()
+        elif event.key == "enter" and isinstance(self.focused, Checkbox):
+            event.stop()
+            self._send()
+
+    @on(NoteArea.Sent)
+    def _send(self) -> None:
+        ticks = {
+            question.flag: self.query_one(f"#question-{number}", Checkbox).value
+            for number, question in enumerate(QUESTIONS)
+        }
+        try:
+            self.dismiss(override_reasons(ticks, self.query_one("#note", NoteArea).text))
+        except BadInput:
+            self.query_one("#hint", Static).update(styled("Tick a reason, or explain it. Esc cancels.", "yellow"))
+
+
+class HelpDialog(Dialog[None]):
+    """Lines to read."""
+
+    BINDINGS = [Binding("q,question_mark,enter", "leave", show=False)]  # noqa: RUF012 - as textual has it
+
+    def __init__(self, title: str, lines: Sequence[ShownLine]) -> None:
+        super().__init__(title)
+        self.lines = lines
+
+    def body(self) -> Iterable[Widget]:
+        yield LineView(id="lines")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        view = self.query_one("#lines", LineView)
+        view.show(self.lines)
+        view.focus()
+
+
+# -- what an act needs ----------------------------------------------------------------------------
+
+
+def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None]) -> None:
+    """Ask the person what the act needs, and give the order. Esc gives none."""
+    task, commit = details.task, details.shown_commit
+    order = Order(act, task.id, commit, task.status)
+    name = f"{label_of(act, details)}: T{task.id} {task.spec.title}"
+    gate = details.gate.shown if details.gate else None
+
+    def with_text(text: str | None) -> None:
+        if text is not None:
+            then(replace(order, text=text))
+
+    def with_reasons(reasons: OverrideReasons | None) -> None:
+        if reasons is not None:
+            then(replace(order, grounds=reasons))
+
+    def if_sure(answer: str | None) -> None:
+        if answer == "yes":
+            then(order)
+
+    if (
+        act == "override"
+        or (act == "approve" and gate and gate.against)
+        or (act == "skip" and gate and gate.skip_against)
+    ):
+        app.push_screen(ReasonsDialog(name, "This goes against the review. Give the reason:"), with_reasons)
+    elif act in _NOTES:
+        words, is_required = _NOTES[act]
+        if act == "fix" and gate and not (gate.findings or gate.against):
+            words, is_required = "No finding is open: describe what to fix.", True
+        words = f"{words}\n{details.head.note}" if act == "improve" and details.head.note else words
+        text = task.spec.description if act == "describe" else ""
+        app.push_screen(NoteDialog(name, words, text=text, is_required=is_required), with_text)
+    elif act == "waive":
+        _ask_waiver(app, name, details, with_text)
+    elif act in _SURE:
+        words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
+        choices = [Choice("yes", label_of(act, details), "y"), Choice("no", "Do nothing", "n")]
+        app.push_screen(ChooseDialog(name, choices, words), if_sure)
+    else:
+        then(order)
+
+
+_NOTES = {
+    "reject": ("Why? (may be empty)", False),
+    "fix": ("A note for the agent, beside the findings (may be empty).", False),
+    "improve": ("The agent gets one more cycle with your note.", False),
+    "comment": ("The agent settles it next. An approval becomes void.", True),
+    "describe": ("What is wanted? The agent gets this description.", True),
+}
+_SURE = {
+    "merge": "Merge commit {commit} into {target}?",
+    "rebase": "Merge {target} into the task's branch? The agent resolves the conflicts, and a review follows.",
+    "restart": "Start a new run from the current base? The commits so far stay under a rescue ref.",
+    "cancel": "End the work on the task? The work so far is kept.",
+}
+
+
+def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None]) -> None:
+    alive = [view.finding for view in details.findings if view.finding.alive]
+
+    def ask_reason(finding: str | None) -> None:
+        if finding:
+            dialog = NoteDialog(f"Waive {finding}", "Why is it acceptable?", is_required=True)
+            app.push_screen(dialog, lambda text: then(f"{finding} {text}" if text else None))
+
+    if len(alive) == 1:
+        ask_reason(alive[0].id)
+    else:
+        choices = [Choice(one.id, f"{one.id} {one.remark.severity.value}: {one.remark.title}") for one in alive]
+        app.push_screen(ChooseDialog(name, choices), ask_reason)

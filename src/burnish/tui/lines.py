@@ -1,0 +1,383 @@
+"""Widgets of lines: text that scrolls, and a list to choose from. Text is never read as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len, chop_cells
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.binding import Binding
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from burnish.sanitize import escape_controls, terminal_text
+
+# a longer line is cut: most are generated
+MAX_LINE_LENGTH = 2_000
+_REVERSE = Style(reverse=True)
+
+
+def plain(text: str) -> str:
+    """On one line, without control characters."""
+    return " ".join(terminal_text(text).split())
+
+
+def verbatim(line: str) -> str:
+    """A line of a file or of output: control characters as their codes, tabs as spaces, at most so long."""
+    if not (line.isascii() and line.isprintable()):
+        line = terminal_text(escape_controls(line.replace("\t", "    ")))
+    if len(line) > MAX_LINE_LENGTH:
+        return f"{line[:MAX_LINE_LENGTH]}… {len(line) - MAX_LINE_LENGTH:,} more characters in this line"
+    return line
+
+
+def styled(text: str, style: str = "") -> Text:
+    return Text(text, style=style, end="", no_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """One line before it is wrapped. `lead` stays at the left, and is blank beside the further rows."""
+
+    text: Text
+    lead: Text = field(default_factory=lambda: styled(""))
+    # what it stands for: a task, a finding, a file; "" for nothing
+    key: str = ""
+    # code is cut at the edge, prose between words
+    is_code: bool = False
+
+    def rows(self, width: int) -> Iterator[Text]:
+        room = max(8, width - self.lead.cell_len)
+        if self.text.cell_len <= room:
+            yield _joined(self.lead, self.text)
+            return
+        parts = _cut(self.text, room) if self.is_code else _wrap(self.text, room)
+        blank = styled(" " * self.lead.cell_len)
+        for number, part in enumerate(parts):
+            yield _joined(blank if number else self.lead, part)
+
+
+def prose(text: str, style: str = "", *, indent: int = 0) -> list[ShownLine]:
+    """Text that people or agents wrote, line by line."""
+    lines = terminal_text(text).expandtabs(4).rstrip().split("\n") if text.strip() else []
+    lead = styled(" " * indent)
+    return [ShownLine(styled(line.rstrip()[:MAX_LINE_LENGTH], style), lead) for line in lines]
+
+
+def _joined(lead: Text, text: Text) -> Text:
+    row = lead + text if lead.plain else text
+    row.end = ""
+    return row
+
+
+def _cut(text: Text, room: int) -> list[Text]:
+    offsets, at = [], 0
+    for part in chop_cells(text.plain, room)[:-1]:
+        at += len(part)
+        offsets.append(at)
+    return list(text.divide(offsets))
+
+
+def _wrap(text: Text, room: int) -> list[Text]:
+    """At spaces; a word that is too long is cut. Further rows are indented as the first one."""
+    words = text.plain
+    indent = min(len(words) - len(words.lstrip(" ")), room // 2)
+    offsets, start, columns, last_space = [], 0, 0, -1
+    for at, char in enumerate(words):
+        width = cell_len(char)
+        if columns + width > room and at > start:
+            cut = last_space + 1 if last_space >= start and words[start : last_space + 1].strip() else at
+            offsets.append(cut)
+            columns = indent + cell_len(words[cut:at])
+            start = cut
+        columns += width
+        if char == " ":
+            last_space = at
+    parts = list(text.divide(offsets))
+    blank = styled(" " * indent)
+    rows = [parts[0], *(_joined(blank, part) for part in parts[1:])] if indent else parts
+    for row in rows:
+        row.rstrip()
+    return rows
+
+
+class LineView(ScrollView, can_focus=True):
+    """Lines that are wrapped to the width. It follows the end while it shows the end."""
+
+    BINDINGS = [  # noqa: RUF012 - as textual has it
+        Binding("j", "scroll_down", show=False),
+        Binding("k", "scroll_up", show=False),
+        Binding("space", "page_down", show=False),
+    ]
+
+    class Pressed(Message):
+        """A line with a key was clicked."""
+
+        def __init__(self, view: LineView, key: str) -> None:
+            super().__init__()
+            self.view, self.key = view, key
+
+        @property
+        def control(self) -> LineView:
+            return self.view
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.lines: list[ShownLine] = []
+        # rows of the screen: each with the number of its line
+        self._rows: list[tuple[int, Text]] = []
+        self._width = 0
+        self.build: Callable[[int], Sequence[ShownLine]] | None = None
+
+    # what it shows
+
+    def show(self, lines: Iterable[ShownLine], *, at_end: bool = False) -> None:
+        """Other lines; the place stays the same if it can."""
+        self.build = None
+        self._set(list(lines))
+        if at_end:
+            self.scroll_end(animate=False, immediate=True)
+
+    def show_fitted(self, build: Callable[[int], Sequence[ShownLine]]) -> None:
+        """Lines that are made for the width, again for each one."""
+        self.build = build
+        self._set(list(build(self._room)))
+
+    def append(self, lines: Iterable[ShownLine], *, most: int) -> None:
+        """More lines at the end; the first ones go if there are more than `most`."""
+        follows = self.is_vertical_scroll_end
+        first = len(self.lines)
+        self.lines += lines
+        if len(self.lines) > most:
+            self._set(self.lines[-most:])
+        else:
+            self._rows += self._wrapped(first)
+            self._fit()
+        if follows:
+            self.scroll_end(animate=False, immediate=True)
+
+    def top_line(self) -> int:
+        """The number of the line at the top of the screen."""
+        row = round(self.scroll_y)
+        return self._rows[row][0] if row < len(self._rows) else 0
+
+    def jump(self, number: int) -> None:
+        """Put this line at the top."""
+        row = next((at for at, (line, _) in enumerate(self._rows) if line >= number), 0)
+        self.scroll_to(y=row, animate=False, immediate=True)
+
+    def next_key(self, step: int, prefix: str) -> str:
+        """Jump to the next line whose key begins so; its key, or "" if it is the last one."""
+        at = self.top_line()
+        numbers = [n for n, line in enumerate(self.lines) if line.key.startswith(prefix)]
+        following = [n for n in numbers if n > at] if step > 0 else [n for n in reversed(numbers) if n < at]
+        if not following:
+            return ""
+        self.jump(following[0])
+        return self.lines[following[0]].key
+
+    @property
+    def text(self) -> str:
+        """Everything as plain text."""
+        return "\n".join(f"{line.lead.plain}{line.text.plain}" for line in self.lines)
+
+    # drawing
+
+    @property
+    def _room(self) -> int:
+        return max(20, self.scrollable_content_region.width)
+
+    def _set(self, lines: list[ShownLine]) -> None:
+        self.lines = lines
+        self._width = self._room
+        self._rows = list(self._wrapped(0))
+        self._fit()
+
+    def _wrapped(self, first: int) -> Iterator[tuple[int, Text]]:
+        if self.size.width:  # else it has no place on the screen yet
+            for number in range(first, len(self.lines)):
+                for row in self.lines[number].rows(self._width):
+                    yield number, row
+
+    def _fit(self) -> None:
+        self.virtual_size = Size(self._width, len(self._rows))
+        self.refresh()
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._room != self._width:
+            top, follows = self.top_line(), self.is_vertical_scroll_end
+            self._set(list(self.build(self._room)) if self.build else self.lines)
+            if follows and self.build is None:
+                self.scroll_end(animate=False, immediate=True)
+            else:
+                self.jump(top)
+
+    def row_style(self, number: int) -> Style | None:
+        """A style for all of a line."""
+        return None
+
+    def render_line(self, y: int) -> Strip:
+        base, width = self.rich_style, self.size.width
+        row = self.scroll_offset.y + y
+        if row >= len(self._rows):
+            return Strip.blank(width, base)
+        number, text = self._rows[row]
+        strip = Strip(text.render(self.app.console), text.cell_len).apply_style(base).crop_extend(0, width, base)
+        style = self.row_style(number)
+        return Strip(strip.apply_style(style)) if style else strip
+
+    def line_at(self, event: events.Click) -> int | None:
+        row = self.scroll_offset.y + event.y
+        return self._rows[row][0] if 0 <= row < len(self._rows) else None
+
+    def on_click(self, event: events.Click) -> None:
+        number = self.line_at(event)
+        if number is not None and self.lines[number].key:
+            self.post_message(self.Pressed(self, self.lines[number].key))
+
+
+class PickList(LineView):
+    """A list with a cursor on lines that have a key; others are headings."""
+
+    BINDINGS = [  # noqa: RUF012 - as textual has it
+        Binding("down,j", "move(1)", show=False),
+        Binding("up,k", "move(-1)", show=False),
+        Binding("pagedown,space", "move_page(1)", show=False),
+        Binding("pageup", "move_page(-1)", show=False),
+        Binding("home", "move(-100000)", show=False),
+        Binding("end", "move(100000)", show=False),
+        Binding("enter", "choose", show=False),
+    ]
+
+    class Moved(Message):
+        """The cursor is on another line."""
+
+        def __init__(self, view: PickList, key: str) -> None:
+            super().__init__()
+            self.view, self.key = view, key
+
+        @property
+        def control(self) -> PickList:
+            return self.view
+
+    class Chosen(Moved):
+        """Enter or a second click."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.key = ""
+
+    def _set(self, lines: list[ShownLine]) -> None:
+        old = [line.key for line in self.lines if line.key]
+        super()._set(lines)
+        keys = [line.key for line in self.lines if line.key]
+        if self.key not in keys:
+            # what was there is gone: the one that is in its place now
+            place = old.index(self.key) if self.key in old else 0
+            self.move_to(keys[min(place, len(keys) - 1)] if keys else "")
+
+    def _wrapped(self, first: int) -> Iterator[tuple[int, Text]]:
+        for number, line in enumerate(self.lines[first:] if self.size.width else (), first):
+            yield number, _one_row(line.text, self._width)
+
+    def move_to(self, key: str) -> None:
+        is_other = key != self.key
+        self.key = key
+        number = next((n for n, line in enumerate(self.lines) if line.key == key), None)
+        if number is not None:
+            # with the heading above it
+            first = number - 1 if number and not self.lines[number - 1].key else number
+            self.scroll_to_region(Region(0, first, 1, number - first + 1), animate=False, immediate=True, x_axis=False)
+        self.refresh()
+        if is_other:
+            self.post_message(self.Moved(self, key))
+
+    def action_move(self, step: int) -> None:
+        keys = [line.key for line in self.lines if line.key]
+        if keys:
+            at = keys.index(self.key) + step if self.key in keys else 0
+            self.move_to(keys[max(0, min(at, len(keys) - 1))])
+
+    def action_move_page(self, step: int) -> None:
+        self.action_move(step * max(1, self.size.height - 2))
+
+    def action_choose(self) -> None:
+        if self.key:
+            self.post_message(self.Chosen(self, self.key))
+
+    def row_style(self, number: int) -> Style | None:
+        is_here = bool(self.key) and self.lines[number].key == self.key
+        return (_REVERSE if self.has_focus else Style(bold=True, underline=True)) if is_here else None
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        number = self.line_at(event)
+        key = self.lines[number].key if number is not None else ""
+        if not key:
+            return
+        if key == self.key:
+            self.action_choose()
+        else:
+            self.move_to(key)
+
+
+def _one_row(text: Text, width: int) -> Text:
+    if text.cell_len > width:
+        text = text.copy()
+        text.truncate(width, overflow="ellipsis")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class BarItem:
+    """A part of a bar. `action` happens on a click."""
+
+    text: str
+    style: str = ""
+    action: str = ""
+
+
+class Bar(Widget):
+    """One row of items that can be clicked; what does not fit is left out, from the end."""
+
+    def __init__(self, *, id: str, gap: str = "  ") -> None:
+        super().__init__(id=id)
+        self.items: Sequence[BarItem] = ()
+        self.right = ""
+        self.gap = gap
+
+    def show(self, items: Sequence[BarItem], right: str = "") -> None:
+        self.items, self.right = items, right
+        self.refresh()
+
+    def _visible(self) -> Iterator[tuple[int, BarItem]]:
+        at, room = 0, self.size.width
+        for item in self.items:
+            if at + cell_len(item.text) > room:
+                return
+            yield at, item
+            at += cell_len(item.text) + len(self.gap)
+
+    def render(self) -> Text:
+        text, end = styled(""), 0
+        for at, item in self._visible():
+            text += styled(" " * (at - end)) + styled(item.text, item.style)
+            end = at + cell_len(item.text)
+        room = self.size.width - end - cell_len(self.right)
+        return text + styled(" " * room) + styled(self.right, "dim") if self.right and room >= 2 else text
+
+    async def on_click(self, event: events.Click) -> None:
+        for at, item in self._visible():
+            if item.action and at <= event.x < at + cell_len(item.text):
+                await self.run_action(item.action)

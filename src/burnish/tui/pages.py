@@ -1,0 +1,312 @@
+"""The pages of a task as lines: overview, findings, diff. Made from views; nothing is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from burnish.core.cost import short_cost
+from burnish.tui.lines import ShownLine, plain, prose, styled, verbatim
+
+if TYPE_CHECKING:
+    from burnish.core.finding import Finding
+    from burnish.core.gate import GateView
+    from burnish.core.task import Task
+    from burnish.tui.project import TaskDetails
+    from burnish.views.diff import Diff, DiffLine, FileDiff
+    from burnish.views.task_page.page import FindingView
+    from burnish.views.task_page.story import CycleStory, Moment
+
+TONES = {"good": "green", "bad": "red", "warn": "yellow", "busy": "cyan", "": ""}
+SEVERITIES = {"error": "bold red", "warning": "bold yellow", "info": "bold blue"}
+_VERDICTS = {"approved": "green", "changes_requested": "yellow", "rejected": "red", "needs_discussion": "magenta"}
+_SIGNS = {"add": ("+", "green"), "del": ("-", "red"), "same": (" ", "")}
+# files beyond so many characters are not coloured, and neither is the rest of a very large change
+MAX_COLOURED = 200_000
+MAX_COLOURED_IN_ALL = 1_500_000
+_BLANK = ShownLine(styled(""))
+
+
+def heading(text: str) -> ShownLine:
+    return ShownLine(styled(text, "bold underline"))
+
+
+def fact(label: str, text: str, style: str = "") -> ShownLine:
+    return ShownLine(styled(plain(text), style), styled(f"{label:<10} ", "dim"))
+
+
+# -- overview -------------------------------------------------------------------------------------
+
+
+def overview(details: TaskDetails) -> list[ShownLine]:
+    head, task = details.head, details.task
+    lines = [ShownLine(styled(plain(head.next), f"bold {TONES[head.tone]}".strip()))]
+    if head.note and not details.gate:
+        lines += prose(head.note)
+    if details.trouble:
+        lines += prose(details.trouble, "yellow")
+    if details.gate:
+        lines += [*_gate(details.gate.shown, stale=details.gate.stale), _BLANK]
+    if head.output:
+        lines += [_BLANK, heading("Output"), *prose(head.output, indent=2)]
+    if details.entry and details.entry.conflicts:
+        lines += [_BLANK, heading("Conflicts"), *(fact("", path) for path in details.entry.conflicts[:50])]
+    lines += _request(task)
+    lines += [
+        fact("waits for", f"T{need.id} {need.title}{' (done)' * need.met}", "" if need.met else "yellow")
+        for need in head.needs
+    ]
+    if head.needed_by:
+        lines.append(fact("blocks", ", ".join(f"T{number}" for number in head.needed_by)))
+    lines += _history(details)
+    return lines
+
+
+def _gate(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
+    """What a person decides on."""
+    if stale:
+        yield from prose(
+            "The branch has moved since the review. A decision would be refused: run the task again.", "red"
+        )
+    if view.is_plan:
+        yield ShownLine(styled("The plan waits for your approval."))
+        return
+    word = view.verdict.upper() or "NONE"
+    verdict = styled(word, _VERDICTS.get(view.verdict, "red"))
+    summary = plain(view.summary)
+    yield ShownLine(verdict + styled(f" {summary}" if summary else ""), styled("Verdict    ", "dim"))
+    if view.objection:
+        yield fact("but", view.objection, "yellow")
+    yield fact("Commit", view.commit[:12])
+    for warning in view.warnings[:20]:
+        yield fact("Note", warning, "yellow")
+    for file in view.unseen_files[:20]:
+        yield fact("Unseen", f"{file.path}: {file.description}", "yellow")
+    if view.against:
+        yield fact("", "Approving goes against the review and needs a reason.", "yellow")
+
+
+def _request(task: Task) -> Iterator[ShownLine]:
+    spec = task.spec
+    if spec.description.strip():
+        yield from (_BLANK, heading("Description"), *prose(spec.description))
+    if spec.scope.strip():
+        yield from (_BLANK, heading("Scope"), *prose(spec.scope))
+    if spec.criteria:
+        yield from (_BLANK, heading("Acceptance criteria"))
+        yield from (ShownLine(styled(plain(one)), styled("- ")) for one in spec.criteria)
+    if spec.checklist:
+        yield from (_BLANK, heading("Checklist"))
+        yield from (
+            ShownLine(styled(plain(one.text)), styled("[x] " if one.done else "[ ] ")) for one in spec.checklist
+        )
+    if spec.depends_on:
+        yield _BLANK
+
+
+def _history(details: TaskDetails) -> Iterator[ShownLine]:
+    """The newest cycle first."""
+    for run in details.story.runs:
+        for cycle in run.cycles:
+            yield _BLANK
+            name = f"Run {run.number}, cycle {cycle.number}" if run.number > 1 else f"Cycle {cycle.number}"
+            yield heading(name)
+            yield from _cycle(cycle)
+        yield from (_moment(moment) for moment in run.moments)
+
+
+def _cycle(cycle: CycleStory) -> Iterator[ShownLine]:
+    if cycle.verdict or cycle.review:
+        words = " · ".join(word for word in (cycle.verdict.replace("_", " "), cycle.review) if word)
+        yield ShownLine(styled(words, TONES[cycle.tone]))
+    if cycle.summary:
+        yield from prose(cycle.summary)
+    if cycle.but:
+        yield fact("but", cycle.but, "yellow")
+    changes = [f"raised {', '.join(cycle.raised)}"] * bool(cycle.raised)
+    changes += [f"resolved {', '.join(cycle.settled)}"] * bool(cycle.settled)
+    if changes:
+        yield fact("findings", "; ".join(changes))
+    yield from (_moment(moment) for moment in cycle.moments)
+    yield from (fact("note", warning, "yellow") for warning in cycle.warnings)
+
+
+def _moment(moment: Moment) -> ShownLine:
+    facts = [moment.who, _duration(moment.seconds), short_cost(moment.cost_usd, moment.cost_source)]
+    facts += ["under way"] * moment.live + [f"commit {moment.commit[:12]}"] * bool(moment.commit)
+    text = styled(plain(moment.title), TONES.get(moment.tone, ""))
+    words = " · ".join(one for one in facts if one)
+    text += styled(f"  {plain(words)}" if words else "", "dim")
+    text += styled(f"  {plain(moment.detail)}" if moment.detail else "")
+    return ShownLine(text, styled(f"{moment.at[11:16]:<6}", "dim"))
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    whole = int(seconds)
+    return f"{whole}s" if whole < 60 else f"{whole // 60}m{whole % 60:02}s"
+
+
+# -- findings -------------------------------------------------------------------------------------
+
+
+def findings_page(views: Sequence[FindingView]) -> list[ShownLine]:
+    if not views:
+        return [ShownLine(styled("No findings.", "dim"))]
+    lines: list[ShownLine] = []
+    for view in views:
+        lines += [*finding_lines(view.finding), *_events_of(view), _BLANK]
+    return lines[:-1]
+
+
+def finding_lines(finding: Finding, *, indent: int = 0, is_brief: bool = False) -> Iterator[ShownLine]:
+    """A finding with all of its text. The first line has its key."""
+    remark = finding.remark
+    style = SEVERITIES.get(remark.severity.value, "bold") if finding.alive else "dim"
+    lead = styled(" " * indent)
+    place = f"  {verbatim(remark.file)}{f':{remark.line}' if remark.line else ''}" if remark.file else ""
+    first = styled(f"{finding.id} {remark.severity.value}", style) + styled(f" {plain(remark.title)}", "bold")
+    first += styled("" if is_brief else place, "dim")
+    first += styled(
+        "" if finding.state.value == "open" else f"  {finding.state.value}", "yellow" if finding.alive else ""
+    )
+    yield ShownLine(first, lead, key=f"finding:{finding.id}")
+    if plain(remark.description) != plain(remark.title):
+        yield from prose(remark.description, "" if finding.alive else "dim", indent=indent + 3)
+    if remark.suggestion.strip():
+        first_line, *more = prose(remark.suggestion)
+        yield ShownLine(first_line.text, styled(f"{' ' * indent}   → ", "green"))
+        yield from (ShownLine(line.text, styled(" " * (indent + 5))) for line in more)
+    if finding.waiver:
+        waiver = f"Waived by {finding.waiver.by.removeprefix('user:')}: {finding.waiver.reason}"
+        yield from prose(waiver, "dim", indent=indent + 3)
+    if finding.evidence:
+        yield from prose(f"Disputed: {finding.evidence}", "yellow", indent=indent + 3)
+
+
+def _events_of(view: FindingView) -> Iterator[ShownLine]:
+    reviewers = ", ".join(view.finding.reviewers)
+    words = [f"cycle {event.cycle} {event.words}" for event in view.history]
+    facts = ([f"by {reviewers}"] if reviewers else []) + words
+    if facts:
+        yield ShownLine(styled(plain("; ".join(facts)), "dim"), styled("   "))
+
+
+# -- diff -----------------------------------------------------------------------------------------
+
+
+def diff_page(diff: Diff, read: Callable[[Sequence[str]], Mapping[str, str]]) -> list[ShownLine]:
+    """Files with their findings in place. `read` returns the texts of blobs, for the colours."""
+    lines = [_totals(diff)]
+    for finding in diff.apart:
+        lines += finding_lines(finding)
+    colours = MAX_COLOURED_IN_ALL
+    for file in diff.files:
+        lines += [_BLANK, _file_heading(file)]
+        lines += [ShownLine(styled(plain(note), "dim"), styled("  ")) for note in file.notes]
+        for finding in file.elsewhere():
+            lines += finding_lines(finding, indent=2)
+        texts = read([file.file.old_blob, file.file.new_blob]) if file.blocks and colours > 0 else {}
+        colours -= sum(map(len, texts.values()))
+        lines += _blocks(file, texts)
+    return lines
+
+
+def _totals(diff: Diff) -> ShownLine:
+    files = f"{len(diff.files)} file{'s' * (len(diff.files) != 1)}"
+    text = styled(f"{files}  ") + styled(f"+{diff.added}", "green") + styled(" ") + styled(f"-{diff.removed}", "red")
+    return ShownLine(text)
+
+
+def _file_heading(file: FileDiff) -> ShownLine:
+    text = styled(verbatim(file.path), "bold")
+    text += styled(f"  {file.word}", "dim") + styled(f"  +{file.added}", "green") + styled(f" -{file.removed}", "red")
+    if file.alive:
+        text += styled(f"  {file.alive} open", "yellow")
+    return ShownLine(text, styled("── ", "cyan"), key=f"file:{file.number}")
+
+
+def _blocks(file: FileDiff, texts: Mapping[str, str]) -> Iterator[ShownLine]:
+    change, places = file.file, file.under()
+    old = _coloured(change.old_path or change.path, texts.get(change.old_blob))
+    new = _coloured(change.path, texts.get(change.new_blob))
+    digits = max((len(str(n)) for b in file.blocks for line in b.lines for n in (line.old, line.new) if n), default=1)
+    for block in file.blocks:
+        if block.skipped:
+            about = f"  {verbatim(block.about)}" if block.about else ""
+            yield ShownLine(styled(f"{'⋯':>{digits}} {block.skipped} unchanged{about}", "dim cyan"))
+        for line in block.lines:
+            yield _diff_line(line, digits, old, new)
+            for finding in places.get(line.new or 0, ()):
+                yield from finding_lines(finding, indent=digits + 3, is_brief=True)
+
+
+def _diff_line(line: DiffLine, digits: int, old: Sequence[Text], new: Sequence[Text]) -> ShownLine:
+    sign, style = _SIGNS[line.kind]
+    source, number = (old, line.old) if line.kind == "del" else (new, line.new)
+    code = verbatim(line.text)
+    text = styled(code, style)
+    # the patch is authoritative: a source that differs is not used
+    if line.kind != "del" and number and number <= len(source) and source[number - 1].plain == code:
+        text = source[number - 1].copy()
+        text.style = style
+    if line.unended:
+        text += styled(" (no line break at the end)", "dim")
+    lead = styled(f"{number or '':>{digits}} ", f"{style or 'dim'}") + styled(f"{sign} ", f"bold {style}".strip())
+    return ShownLine(text, lead, is_code=True)
+
+
+def _coloured(path: str, text: str | None) -> Sequence[Text]:
+    """The lines of a file with colours; none if its language is unknown or it is too large."""
+    if not text or len(text) > MAX_COLOURED:
+        return ()
+    from rich.syntax import Syntax
+
+    lines = [verbatim(line) for line in text.split("\n")]
+    whole = "\n".join(lines)
+    lexer = Syntax.guess_lexer(path.rpartition("/")[2], whole[:2000])
+    if lexer in ("default", "text", "output"):
+        return ()
+    highlights = Syntax(whole, lexer, theme="ansi_dark", background_color="default").highlight(whole)
+    highlights.rstrip()
+    found = list(highlights.split("\n", allow_blank=True))
+    for line in found:
+        line.end, line.no_wrap = "", True
+    # a lexer may drop characters: such lines are compared one by one
+    return found
+
+
+# -- help -----------------------------------------------------------------------------------------
+
+_HELP = (
+    ("Screens", (("1 2 3", "tasks, inbox, agents at work"), ("n", "the next task that needs you"),
+                 ("/", "filter: words, or status:blocked (Esc ends it)"), ("Ctrl-P :", "commands by name"),
+                 ("Enter Esc", "open the selected task, go back"), ("Tab", "move between the list and the task"),
+                 ("q", "quit"))),
+    ("Task", (("o t i d", "overview, transcript, findings, diff"), ("← →", "the page before, the next one"),
+              ("[ ]", "file before, next file"), (", .", "finding before, next finding"),
+              ("j k Space", "scroll, or move in a list"))),
+    ("Decide", (("a", "approve the commit that is shown; against the review it asks for reasons"),
+                ("r", "reject"), ("f", "send back with a note, answer a question, give one more cycle"),
+                ("s", "accept without a review, if the settings allow it"), ("w", "waive a finding"),
+                ("c", "comment: the agent settles it next"))),
+    ("Run", (("g", "start, continue or retry"), ("v", "review again"), ("p", "pause, or end the pause"),
+             ("x", "stop; the work is kept"), ("m", "merge, or have conflicts resolved"))),
+)  # fmt: skip
+
+
+def help_lines() -> list[ShownLine]:
+    lines: list[ShownLine] = []
+    for title, keys in _HELP:
+        lines += [heading(title), *(ShownLine(styled(words), styled(f"  {key:<10} ", "bold")) for key, words in keys)]
+        lines.append(_BLANK)
+    about = "Runs that you start here are processes of their own: they go on when you close the screen."
+    return [*lines, ShownLine(styled(about, "dim"))]
+
+
+def trouble(what: str, hint: str) -> Iterator[ShownLine]:
+    yield from prose(what, "yellow")
+    yield from prose(hint, "dim")

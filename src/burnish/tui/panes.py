@@ -1,0 +1,286 @@
+"""The pages of one task, and windows on several agents at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+
+from burnish.core.cost import short_cost
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.core.transcript import Row, RowKind
+from burnish.tui import pages
+from burnish.tui.lines import Bar, BarItem, LineView, ShownLine, plain, prose, styled, verbatim
+from burnish.views.board import TaskCard
+from burnish.views.status import cycles_words, review_words
+
+if TYPE_CHECKING:
+    from burnish.runtime.requests import LogFile
+    from burnish.tui.project import TaskDetails
+
+# lines of one view of a transcript
+MAX_LINES = 5_000
+# pieces of one output that are read at once; further ones come with the next look
+_MAX_PIECES = 8
+# lines of an edit or of the output of a command
+_MAX_DETAILS = 12
+_MARKS = {
+    RowKind.READ: "dim",
+    RowKind.SEARCHED: "dim",
+    RowKind.EDITED: "cyan",
+    RowKind.RAN: "blue",
+    RowKind.ASKED: "yellow",
+    RowKind.USED: "blue",
+}
+TABS = {"overview": "Overview", "transcript": "Transcript", "findings": "Findings", "diff": "Diff"}
+_MAX_TILES = 6
+_TILE_WIDTH = 60
+
+
+class TaskPane(Vertical):
+    """One task: its head, the names of its pages, and one of them."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.details: TaskDetails | None = None
+        self.tab = "overview"
+        # the content that is shown: a page is not drawn again if it is the same
+        self._drawn: object = None
+        self._drawn_tab = ""
+
+    def compose(self) -> ComposeResult:
+        yield LineView(id="task-head")
+        yield Bar(id="tabs", gap="   ")
+        yield LineView(id="page")
+
+    @property
+    def page(self) -> LineView:
+        return self.query_one("#page", LineView)
+
+    def on_mount(self) -> None:
+        self.query_one("#task-head").can_focus = False
+
+    def clear(self, words: str) -> None:
+        self.details, self._drawn = None, None
+        self.query_one("#task-head", LineView).show([])
+        self.query_one("#tabs", Bar).show(())
+        self.page.show(prose(words, "dim"))
+
+    def show_head(self, details: TaskDetails) -> None:
+        """The head and the tabs; the page is drawn by `draw`."""
+        is_other = self.details is None or self.details.task.id != details.task.id
+        self.details = details
+        self.query_one("#task-head", LineView).show(head_lines(details))
+        self.show_tabs()
+        if is_other:
+            self._drawn = None
+            self.page.show([])
+            self.page.jump(0)
+
+    def show_tabs(self) -> None:
+        numbers = {"findings": sum(view.finding.alive for view in self.details.findings) if self.details else 0}
+        items = []
+        for name, label in TABS.items():
+            count = f" {numbers[name]}" if numbers.get(name) else ""
+            style = "reverse bold" if name == self.tab else ""
+            items.append(BarItem(f" {label}{count} ", style, f"app.tab('{name}')"))
+        self.query_one("#tabs", Bar).show(items)
+
+    def is_drawn(self, content: object) -> bool:
+        return self._drawn == content
+
+    def draw(self, lines: Sequence[ShownLine], content: object) -> None:
+        """Show a page, from the top if it is another one. `content` stands for what is on it."""
+        if not self.is_drawn(content):
+            is_same_page = self._drawn_tab == self.tab and self._drawn is not None
+            self._drawn, self._drawn_tab = content, self.tab
+            self.page.show(lines)
+            if not is_same_page:
+                self.page.jump(0)
+
+    def follow(self, lines: Sequence[ShownLine]) -> None:
+        """More of a transcript. The first time, show its end."""
+        is_first = not self.page.lines
+        if is_first and not lines:
+            lines = prose("No output yet.", "dim")
+        self.page.append(lines, most=MAX_LINES)
+        if is_first:
+            self.page.scroll_end(animate=False, immediate=True)
+
+
+def head_lines(details: TaskDetails) -> list[ShownLine]:
+    task, head = details.task, details.head
+    title = styled(f"T{task.id} ", "bold cyan") + styled(plain(task.spec.title), "bold")
+    facts: list[Text] = [styled(task.status.value.replace("_", " "), f"bold {pages.TONES[head.tone]}".strip())]
+    words = [
+        plain(str(task.reason or task.error or "")).replace("_", " ") if task.status is not Status.BACKLOG else "",
+        cycles_words(task) if task.cycle else "",
+        f"review {review_words(task)}" if task.review_status else "",
+        f"{task.open_findings} open" if task.open_findings else "",
+        plain(task.agent or task.spec.agent or ""),
+        short_cost(task.cost_usd, task.cost_source),
+        details.shown_commit[:12],
+        "paused" if task.is_paused else "",
+    ]
+    facts += [styled(word, "dim") for word in words if word]
+    return [ShownLine(title), ShownLine(styled(" · ", "dim").join(facts))]
+
+
+# -- live -----------------------------------------------------------------------------------------
+
+
+class LivePane(Container):
+    """A window for each task at work, as many as there is room for."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.followers: dict[int, Follower] = {}
+
+    def compose(self) -> ComposeResult:
+        yield LineView(id="live-empty")
+        for number in range(_MAX_TILES):
+            with Vertical(classes="tile", id=f"tile-{number}"):
+                yield Bar(id=f"tile-title-{number}")
+                yield LineView(id=f"tile-lines-{number}")
+
+    def show(self, cards: Sequence[TaskCard], open_follower: Callable[[int], Follower]) -> None:
+        """Other tasks may be at work by now."""
+        ids = [card.id for card in cards[:_MAX_TILES]]
+        self.followers = {number: self.followers.get(number) or open_follower(number) for number in ids}
+        columns = max(1, min(len(ids), self.size.width // _TILE_WIDTH))
+        self.styles.grid_size_columns = columns
+        self.query_one("#live-empty", LineView).show(prose("No agent is at work. g starts the selected task.", "dim"))
+        self.query_one("#live-empty").display = not ids
+        for place in range(_MAX_TILES):
+            tile = self.query_one(f"#tile-{place}")
+            tile.display = place < len(ids)
+            if place < len(ids):
+                card, title = cards[place], self.query_one(f"#tile-title-{place}", Bar)
+                words = f"T{card.id} {plain(card.title)}"
+                title.show([BarItem(words, "bold", f"app.open_task({card.id})")], f"{card.doing} {card.cycle}".strip())
+        if len(cards) > len(ids):
+            self.query_one(f"#tile-title-{len(ids) - 1}", Bar).right = f"and {len(cards) - len(ids)} more"
+
+    def add(self, lines: Mapping[int, Sequence[ShownLine]]) -> None:
+        """What was read since the last look, by task."""
+        for place, number in enumerate(self.followers):
+            view = self.query_one(f"#tile-lines-{place}", LineView)
+            follower = self.followers[number]
+            if follower.place != place:
+                # another task had this window
+                follower.place = place
+                view.show(follower.lines, at_end=True)
+            if lines.get(number):
+                view.append(lines[number], most=MAX_LINES)
+
+
+# -- transcripts ----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Follower:
+    """Reads what the agents and checks of a task say and do, as it grows."""
+
+    folder: Path
+    # for a small window: only the calls of agents in the newest cycle
+    is_brief: bool = False
+    # everything that was read
+    lines: list[ShownLine] = field(default_factory=list)
+    # the window that shows it
+    place: int = -1
+    _offsets: dict[Path, int] = field(default_factory=dict)
+    _last: Path | None = None
+
+    def more(self) -> list[ShownLine]:
+        lines = [line for file in self._files() for line in self._new_lines(file)]
+        self.lines = [*self.lines, *lines][-MAX_LINES:]
+        return lines
+
+    def _files(self) -> list[LogFile]:
+        # the first of the features that are needed: they are loaded when the screen is drawn already
+        from burnish.features.tasks.logs import find_logs
+
+        files = [file for file in find_logs(self.folder) if not file.kind.endswith("prompt")]
+        attempts = {_attempt(file) for file in files if file.is_transcript}
+        # beside a transcript, the raw output of its program adds nothing
+        files = [file for file in files if file.is_transcript or file.path.parent not in attempts]
+        if self.is_brief and files:
+            newest = max((file.run, file.cycle) for file in files)
+            files = [file for file in files if (file.run, file.cycle) == newest and file.name.startswith("calls:")]
+        return files
+
+    def _new_lines(self, file: LogFile) -> Iterator[ShownLine]:
+        lines = list(self._rows(file) if file.is_transcript else self._output(file))
+        if lines and self._last != file.path:
+            self._last = file.path
+            yield _call_heading(file)
+        yield from lines
+
+    def _rows(self, file: LogFile) -> Iterator[ShownLine]:
+        from burnish.agents.transcript import read_rows
+
+        rows, self._offsets[file.path] = read_rows(file.path, self._offsets.get(file.path, 0))
+        for row in rows:
+            yield from row_lines(row)
+
+    def _output(self, file: LogFile) -> Iterator[ShownLine]:
+        from burnish.features.server.task_output import Output, piece
+        from burnish.features.tasks.logs import is_sarif
+
+        if file.path not in self._offsets and is_sarif(file.path):
+            self._offsets[file.path] = file.path.stat().st_size
+            yield ShownLine(styled("SARIF report", "dim"))
+            return
+        # of what is there already, the end
+        at = self._offsets.get(file.path, -1)
+        for _ in range(_MAX_PIECES):
+            chunk = piece(Output(file, 0), at)
+            for line in chunk.text.removesuffix("\n").split("\n") if chunk.text else ():
+                yield ShownLine(styled(verbatim(line)), is_code=True)
+            self._offsets[file.path] = chunk.next
+            if chunk.next in (at, chunk.size):
+                return
+            at = chunk.next
+
+
+def _attempt(transcript: LogFile) -> Path:
+    """The folder of the attempt."""
+    return transcript.path.with_name(transcript.path.name.removesuffix("-transcript.jsonl"))
+
+
+def _call_heading(file: LogFile) -> ShownLine:
+    cycle = f"cycle {file.cycle} " if file.cycle else ""
+    kind = file.kind.removesuffix("transcript").removesuffix("stdout").strip()
+    attempt = f", attempt {file.attempt}" if file.attempt > 1 else ""
+    words = f"{cycle}{file.phase}{attempt}{f', {kind}' if kind else ''}"
+    return ShownLine(styled(f"── {verbatim(words)} ──", "bold"), key=f"call:{file.name}")
+
+
+def row_lines(row: Row) -> Iterator[ShownLine]:
+    """A row for people: what was said in full, an action with the first lines of its detail."""
+    match row.kind:
+        case RowKind.SAID:
+            yield from prose(row.text)
+        case RowKind.THOUGHT:
+            yield from prose(row.text, "dim italic", indent=2)
+        case RowKind.ERROR:
+            yield from prose(row.text, "red")
+        case _:
+            style = "red" if row.exit_code or row.has_failed else _MARKS[row.kind]
+            yield ShownLine(styled(verbatim(row.line()), style), styled("• ", style))
+            details = [line for line in row.detail.split("\n") if line]
+            for line in details[:_MAX_DETAILS]:
+                colour = {"+": "green", "-": "red"}.get(line[:1], "dim")
+                yield ShownLine(styled(verbatim(line), colour), styled("    "), is_code=True)
+            if len(details) > _MAX_DETAILS:
+                yield ShownLine(styled(f"… {len(details) - _MAX_DETAILS} more lines", "dim"), styled("    "))
+
+
+def follower_of(tasks_folder: Path, task: Task, *, is_brief: bool = False) -> Follower:
+    return Follower(tasks_folder / task.name, is_brief)

@@ -1,0 +1,205 @@
+"""What the screens show of one project: the views that the board has, too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.runtime.reader import Reader
+from burnish.store import Store
+from burnish.views.board import Holders, TaskCard, cards_of
+from burnish.views.status import Summary, elapsed, summary
+
+if TYPE_CHECKING:
+    from burnish.features.decide.decisions import DecisionView
+    from burnish.runtime.app import App
+    from burnish.runtime.target_conflicts import Conflicts
+    from burnish.views.diff import Diff
+    from burnish.views.inbox import InboxEntry
+    from burnish.views.task_page.page import FindingView, TaskHead
+    from burnish.views.task_page.story import Story
+
+# the groups of the list, with what needs a person first
+NEEDS_YOU, WORKING, READY, TO_DO, DONE = "Needs you", "Working", "Ready to merge", "To do", "Done"
+GROUPS = (NEEDS_YOU, WORKING, READY, TO_DO, DONE)
+# git is asked for lost branches and conflicts at most this often
+_SECONDS_BETWEEN_LOOKS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class BoardState:
+    """All tasks at one moment."""
+
+    cards: tuple[TaskCard, ...] = ()
+    entries: tuple[InboxEntry, ...] = ()
+    summary: Summary | None = None
+    # False for the first screen, which is drawn before the inbox is read
+    has_inbox: bool = False
+
+    def group(self, card: TaskCard) -> str:
+        if card.status in (Status.COMPLETED, Status.CANCELLED) or card.why == "human rejected":
+            return DONE
+        if card.status is Status.BACKLOG:
+            return TO_DO
+        is_waiting = card.needs_me if self.has_inbox else card.standing == "interrupted"
+        if card.status is Status.VERIFIED:
+            return NEEDS_YOU if is_waiting else READY
+        if card.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
+            return NEEDS_YOU if is_waiting else WORKING
+        return NEEDS_YOU
+
+    def grouped(self, is_shown: Callable[[TaskCard, str], bool]) -> Iterator[tuple[str, list[TaskCard]]]:
+        """Each group that has cards, in order."""
+        groups: dict[str, list[TaskCard]] = {name: [] for name in GROUPS}
+        for card in sorted(self.cards, key=lambda card: card.rank):
+            group = self.group(card)
+            if is_shown(card, group):
+                groups[group].append(card)
+        yield from ((name, cards) for name, cards in groups.items() if cards)
+
+    def count(self, group: str) -> int:
+        return sum(self.group(card) == group for card in self.cards)
+
+    @property
+    def running(self) -> list[TaskCard]:
+        return [card for card in self.cards if card.standing == "here"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDetails:
+    """One task, as its page on the board shows it."""
+
+    head: TaskHead
+    findings: tuple[FindingView, ...]
+    story: Story
+    # at the gate only: what a person decides on
+    gate: DecisionView | None = None
+    # why the gate cannot be shown
+    trouble: str = ""
+    entry: InboxEntry | None = None
+
+    @property
+    def task(self) -> Task:
+        return self.head.task
+
+    @property
+    def shown_commit(self) -> str:
+        """The commit that a decision is about."""
+        return self.gate.shown.commit if self.gate else self.head.commit
+
+    def may(self, act: str) -> bool:
+        return any(button.name == act for button in self.head.buttons)
+
+
+@dataclass
+class ProjectData:
+    """Reads; opens the settings and git only for what needs them."""
+
+    reader: Reader
+    start: Path
+    _conflicts: Conflicts = field(default_factory=dict)
+    _looked_at: float = -_SECONDS_BETWEEN_LOOKS
+    _diffs: dict[tuple[str, str], Diff] = field(default_factory=dict)
+
+    @property
+    def store(self) -> Store:
+        return self.reader.store
+
+    @property
+    def key(self) -> str:
+        return self.reader.key
+
+    @property
+    def name(self) -> str:
+        return self.reader.found.root.name
+
+    def first_state(self) -> BoardState:
+        """From one query, for the first screen."""
+        tasks = self.store.tasks(self.key, brief=True)
+        return BoardState(tuple(cards_of(tasks, self._holders())), (), summary(tasks))
+
+    def state(self) -> BoardState:
+        from burnish.views.inbox import inbox
+
+        self._look_at_branches()
+        today = date.today().isoformat()
+        entries = inbox(self.store, [self.key], today=today, alive=self.reader.alive, conflicts=self._conflicts)
+        waiting = {(entry.task.project, entry.task.id) for entry in entries if entry.kind != "ready"}
+        tasks = self.store.tasks(self.key, brief=True)
+        cards = cards_of(tasks, self._holders(), waiting=waiting)
+        return BoardState(tuple(cards), tuple(entries), summary(tasks), has_inbox=True)
+
+    def _look_at_branches(self) -> None:
+        """Void the approvals of branches that are gone, and find conflicts with targets."""
+        from burnish.runtime.lost_branches import void_lost_approvals
+        from burnish.runtime.target_conflicts import find_conflicts
+
+        if time.monotonic() - self._looked_at < _SECONDS_BETWEEN_LOOKS:
+            return
+        rows = [self.reader.project] if self.reader.project else []
+        void_lost_approvals(self.reader.home, self.store, rows, is_here=True)
+        self._conflicts = find_conflicts(self.reader.home, self.store, rows, is_here=True)
+        self._looked_at = time.monotonic()
+
+    def _holders(self) -> Holders:
+        # every run is in a process of its own, so none is elsewhere
+        return Holders(self.reader.alive, frozenset(str(card["id"]) for card in self.store.runners()))
+
+    def task(self, number: int) -> Task:
+        return self.store.task(self.key, number)
+
+    def details(self, number: int, state: BoardState) -> TaskDetails:
+        from burnish.core.commit import TargetConflict
+        from burnish.errors import BurnishError
+        from burnish.views.task_page.page import findings_view, head_of
+        from burnish.views.task_page.story import story
+
+        entry = next((one for one in state.entries if one.task.id == number), None)
+        conflict = None
+        if entry and entry.conflicts:
+            conflict = TargetConflict(str(entry.task.target), entry.conflicts)
+        head = head_of(self.store, self.key, number, self._holders(), conflict)
+        gate, trouble = None, ""
+        if head.task.status is Status.WAITING_APPROVAL:
+            from burnish.features.decide.decisions import decision_view
+
+            try:
+                gate = decision_view(self.open(), number)
+            except BurnishError as error:
+                trouble = f"{error.what} {error.hint}".strip()
+        findings = findings_view(self.store, self.key, number)
+        events = story(self.store, self.key, number, running=head.running)
+        return TaskDetails(head, findings, events, gate, trouble, entry)
+
+    def open(self) -> App:
+        """The project with its settings as they are now, to read."""
+        from burnish.runtime import open_app
+
+        return open_app(self.start, reading=True)
+
+    def diff(self, number: int) -> tuple[App, Diff]:
+        """The change of a task with its findings. Raises if it has none."""
+        from burnish.features.tasks.inspect import change_between, change_ends, without_secrets
+        from burnish.views.diff import bare, pinned
+
+        app = self.open()
+        trees = change_ends(app, number, since_review=False)
+        if trees not in self._diffs:
+            self._diffs.clear()
+            self._diffs[trees] = bare(without_secrets(change_between(app, number, *trees)))
+        return app, pinned(self._diffs[trees], self.store.findings(self.key, number))
+
+    @property
+    def tasks_folder(self) -> Path:
+        return self.reader.home / "projects" / self.key / "tasks"
+
+
+def since(moment: str) -> str:
+    """`3m12s`: the time since then."""
+    return elapsed(moment, datetime.now(UTC))

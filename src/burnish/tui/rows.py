@@ -1,0 +1,133 @@
+"""The lists: a row for each task, an entry for each thing in the inbox, and the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from burnish.core.status import Status
+from burnish.tui.lines import ShownLine, plain, styled
+from burnish.tui.project import BoardState, since
+from burnish.views.board import TaskCard
+from burnish.views.status import MARKS
+
+if TYPE_CHECKING:
+    from burnish.views.inbox import InboxEntry
+
+# colours of the marks, as the commands have them
+_COLOURS = {
+    Status.BACKLOG: "dim",
+    Status.IN_PROGRESS: "cyan",
+    Status.CODE_REVIEW: "blue",
+    Status.WAITING_APPROVAL: "magenta",
+    Status.VERIFIED: "green",
+    Status.COMPLETED: "green",
+    Status.BLOCKED: "yellow",
+    Status.FAILED: "red",
+    Status.CANCELLED: "dim",
+}
+# from this width on, a row shows the cost and the cycle, too
+_WIDE = 64
+_MIN_TITLE = 16
+
+
+def task_rows(state: BoardState, filter_text: str) -> Callable[[int], list[ShownLine]]:
+    """The list of tasks in their groups, for a width."""
+    matches_filter = matcher(filter_text)
+    conflicting_ids = {entry.task.id for entry in state.entries if entry.kind == "conflict"}
+
+    def build(width: int) -> list[ShownLine]:
+        lines: list[ShownLine] = []
+        for name, cards in state.grouped(matches_filter):
+            lines.append(ShownLine(styled(f"{name} ", "bold") + styled(str(len(cards)), "dim")))
+            lines += [
+                _task_row(card, "conflict" if card.id in conflicting_ids else _words(card), width) for card in cards
+            ]
+        if not lines:
+            words = f"No task matches {plain(filter_text)!r}." if filter_text else "There are no tasks."
+            lines.append(ShownLine(styled(words, "dim")))
+        return lines
+
+    return build
+
+
+def _task_row(card: TaskCard, words: str, width: int) -> ShownLine:
+    mark = f"{'⏸' if card.standing == 'paused' else MARKS[card.status]} "
+    number = f"{f'T{card.id}':<4} "
+    facts = [words]
+    if width >= _WIDE:
+        facts += [card.cycle, f"{card.open_findings} open" if card.open_findings else "", card.cost]
+    right = "  ".join(plain(fact) for fact in facts if fact)
+    right = right[: max(0, width - len(number) - _MIN_TITLE - 6)]
+    room = max(_MIN_TITLE, width - len(mark) - len(number) - len(right) - 3)
+    title = styled(plain(card.title))
+    title.truncate(room, overflow="ellipsis", pad=True)
+    text = styled(f" {mark}", _COLOURS[card.status]) + styled(number, "dim") + title + styled(f"  {right}", "dim")
+    return ShownLine(text, key=f"task:{card.id}")
+
+
+def _words(card: TaskCard) -> str:
+    """Where the task stands, in two or three words."""
+    if card.doing:
+        return f"{card.doing} {since(card.since)}" if card.since else card.doing
+    if card.standing in ("paused", "queued", "interrupted"):
+        return card.standing
+    if card.status is Status.BACKLOG:
+        return f"waits for {', '.join(f'T{number}' for number in card.unmet)}" if card.unmet else "ready"
+    if card.status is Status.WAITING_APPROVAL:
+        return "waits for approval"
+    if card.status in (Status.BLOCKED, Status.FAILED):
+        return card.why or card.verdict or card.status.value
+    return card.status.value.replace("_", " ")
+
+
+def inbox_rows(state: BoardState, filter_text: str) -> Callable[[int], list[ShownLine]]:
+    """The inbox: a row for each entry, and below it why it waits."""
+    matches_filter = matcher(filter_text)
+    cards = {card.id: card for card in state.cards}
+
+    def build(width: int) -> list[ShownLine]:
+        lines: list[ShownLine] = []
+        for entry in state.entries:
+            card = cards.get(entry.task.id)
+            if card is None or matches_filter(card, state.group(card)):
+                lines += _entry_rows(entry, width)
+        if not lines:
+            words = "Nothing in the inbox matches." if filter_text else "Nothing waits for you."
+            lines.append(ShownLine(styled(words if state.has_inbox else "Reading the inbox…", "dim")))
+        return lines
+
+    return build
+
+
+def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
+    task = entry.task
+    right = f"{entry.kind.replace('_', ' ')}  {since(entry.since)}"
+    number = f"{f'T{task.id}':<4} "
+    title = styled(plain(task.spec.title))
+    title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)
+    mark = styled(f" {MARKS[task.status]} ", _COLOURS[task.status])
+    yield ShownLine(mark + styled(number, "dim") + title + styled(f"  {right}", "dim"), key=f"task:{task.id}")
+    why: Text = styled(f"        {plain(entry.why)}", "dim")
+    yield ShownLine(why)
+
+
+def matcher(filter_text: str) -> Callable[[TaskCard, str], bool]:
+    """Every word must be in the task; `status:blocked` names a status or a group."""
+    words = filter_text.lower().split()
+
+    def matches(card: TaskCard, group: str) -> bool:
+        status = card.status.value
+        text = f"t{card.id} {card.title} {status} {group} {card.agent} {card.why} {card.standing}".lower()
+        for word in words:
+            name, _, value = word.partition(":")
+            if name == "status" and value:
+                if not (status.startswith(value) or group.lower().replace(" ", "_").startswith(value)):
+                    return False
+            elif word not in text:
+                return False
+        return True
+
+    return matches

@@ -1,0 +1,309 @@
+"""The screen, kept up to date: reads views in the background and draws them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Input, Static
+from textual.worker import Worker, WorkerState
+
+from burnish.errors import BurnishError
+from burnish.tui import pages, rows
+from burnish.tui.acts import keys_of
+from burnish.tui.lines import Bar, BarItem, PickList, ShownLine, plain, styled
+from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
+from burnish.tui.project import NEEDS_YOU, BoardState, ProjectData, TaskDetails
+
+if TYPE_CHECKING:
+    from burnish.features.run.detach import RunProcess
+
+T = TypeVar("T")
+
+# below this width, the list and a task are shown in turn
+WIDE = 110
+_POLL_SECONDS = 0.25
+_FOLLOW_SECONDS = 0.4
+
+
+class ProjectScreen(App[str]):
+    """Tasks or the inbox, and the selected task; or agents at work."""
+
+    CSS_PATH = "style.tcss"
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, data: ProjectData, state: BoardState, run: RunProcess | None = None) -> None:
+        # colours of the terminal: it may be light or dark, and NO_COLOR then leaves none
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        self.animation_level = "none"
+        self.data, self.board, self.process = data, state, run
+        self.view = "tasks"
+        self.filter_text = ""
+        # said when the screen is drawn for the first time
+        self.opening = ""
+        # of the selected task in the inbox, and where it was last
+        self.place = -1
+        # acts that are being carried out
+        self.pending: list[str] = []
+        self._version = data.store.version
+        self._is_loading = self._is_following = False
+        self._wanted = 0
+        self._follower: Follower | None = None
+        self._redrawn_at = 0.0
+        self._has_ended = False
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="top", gap=" ")
+        with Horizontal(id="middle"):
+            yield PickList(id="list")
+            yield TaskPane(id="task")
+            yield LivePane(id="live")
+        yield Input(id="filter", placeholder="words, or status:blocked", compact=True)
+        yield Static(id="message")
+        yield Bar(id="keys")
+
+    def on_mount(self) -> None:
+        self._adapt(self.size.width)
+        self.picks.focus()
+        self._draw_list()
+        self.say(self.opening)
+        self._load_state()
+        self.set_interval(_POLL_SECONDS, self._poll)
+        self.set_interval(_FOLLOW_SECONDS, self._follow)
+
+    # parts of the screen
+
+    @property
+    def picks(self) -> PickList:
+        return self.query_one("#list", PickList)
+
+    @property
+    def pane(self) -> TaskPane:
+        return self.query_one("#task", TaskPane)
+
+    @property
+    def details(self) -> TaskDetails | None:
+        """The task that is on the screen; None if it is not to be seen."""
+        details = self.pane.details
+        is_selected = details is not None and f"task:{details.task.id}" == self.picks.key
+        return details if is_selected and self.pane.display and self.view != "live" else None
+
+    @property
+    def number(self) -> int:
+        """The selected task; 0 for none."""
+        return int(self.picks.key.partition(":")[2] or 0)
+
+    def _adapt(self, width: int) -> None:
+        main = self.screen_stack[0]
+        main.set_class(width < WIDE, "narrow")
+        main.set_class(self.view == "live", "live")
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._adapt(event.size.width)
+        self.call_after_refresh(self._draw_bars)
+
+    def _draw_bars(self) -> None:
+        board = self.board
+        waiting = len(board.entries) if board.has_inbox else board.count(NEEDS_YOU)
+        numbers = {"tasks": len(board.cards), "inbox": waiting, "live": len(board.running)}
+        items = [BarItem(f" {plain(self.data.name)} ", "bold")]
+        for name, label in (("tasks", "1 Tasks"), ("inbox", "2 Inbox"), ("live", "3 Live")):
+            style = "reverse bold" if name == self.view else "yellow" if name == "inbox" and waiting else ""
+            items.append(BarItem(f" {label} {numbers[name]} ", style, f"app.view('{name}')"))
+        if self.filter_text:
+            items.append(BarItem(f" filter: {plain(self.filter_text)} ", "yellow", "app.filter"))
+        self.query_one("#top", Bar).show(items, self._run_words())
+        hints = [
+            BarItem(f"{key} {label}", "bold" if key in "arfs" else "", f"app.act('{key}')")
+            for key, label in (keys_of(self.details) if self.details else ())
+        ]
+        if self.view != "live" and self.number and self.details is None:
+            hints.append(BarItem("Enter Open", "", "app.open"))
+        always = (("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter"))
+        hints += [BarItem(label, "", f"app.{action}") for label, action in (*always, ("^p Commands", "palette"))]
+        self.query_one("#keys", Bar).show([BarItem(""), *hints])
+
+    def _run_words(self) -> str:
+        if self.process is None:
+            return ""
+        return "run ended: q prints its results " if self.process.is_over else "run under way "
+
+    def _draw_list(self) -> None:
+        build = rows.inbox_rows if self.view == "inbox" else rows.task_rows
+        self.picks.show_fitted(build(self.board, self.filter_text))
+        self._draw_bars()
+        self._redrawn_at = time.monotonic()
+
+    def say(self, what: str, hint: str = "", style: str = "") -> None:
+        """A message above the keys, until the next one."""
+        line = self.query_one("#message", Static)
+        text = styled(plain(what), style) + styled(f"  {plain(hint)}" if hint else "", "dim")
+        text.no_wrap = False
+        line.update(text)
+        line.set_class(bool(what), "shown")
+
+    # reading
+
+    def _in_background(self, work: Callable[[], T], then: Callable[[T], None], group: str) -> None:
+        """Read or act in a thread; errors that a user can act on are shown."""
+
+        def job() -> None:
+            try:
+                result = work()
+            except BurnishError as error:
+                self._back(self._fail, group, error)
+            else:
+                self._back(then, result)
+
+        self.run_worker(job, thread=True, group=group)
+
+    def _back(self, function: Callable[..., Any], *values: Any) -> None:
+        """Call it in the thread of the screen, which may be closed by now."""
+        if self.is_running:
+            with suppress(RuntimeError):
+                self.call_from_thread(self._call_if_open, function, *values)
+
+    def _call_if_open(self, function: Callable[..., Any], *values: Any) -> None:
+        if self.query("#task-head"):
+            function(*values)
+
+    def _fail(self, group: str, error: BurnishError) -> None:
+        self._is_loading = self._is_loading and group != "board"
+        self._is_following = self._is_following and group != "follow"
+        if group == "page":
+            self.pane.draw([*pages.trouble(error.what, error.hint)], ("trouble", self.number, error.what))
+        else:
+            self.say(error.what, error.hint, "red")
+
+    def _poll(self) -> None:
+        """Ten microseconds if nothing has changed."""
+        if self.process and self.process.is_over and not self._has_ended:
+            self._has_ended = True
+            self.say("The run has ended.", "q closes the screen and prints the results.", "bold")
+            self._draw_bars()
+        version = self.data.store.version
+        if version != self._version and not self._is_loading:
+            self._version = version
+            self._load_state()
+        elif self.board.running and time.monotonic() - self._redrawn_at > 1:
+            self._draw_list()
+
+    def _load_state(self) -> None:
+        self._is_loading = True
+        self._in_background(self.data.state, self._take_state, "board")
+
+    def _take_state(self, state: BoardState) -> None:
+        self._is_loading = False
+        self.board = state
+        self._note_place()
+        self._draw_list()
+        self._draw_live()
+        self._load_details()
+
+    @property
+    def waiting_ids(self) -> list[int]:
+        """What needs the person, oldest first; if there is nothing, what is ready to be merged."""
+        needed_ids = [entry.task.id for entry in self.board.entries if entry.kind != "ready"]
+        return needed_ids or [entry.task.id for entry in self.board.entries]
+
+    def _note_place(self) -> None:
+        """Where the selected task is in the inbox: when it has left, the next one is in its place."""
+        ids = self.waiting_ids
+        if self.number in ids:
+            self.place = ids.index(self.number)
+
+    def _load_details(self) -> None:
+        number, board = self.number, self.board
+        self._wanted = number
+        if number:
+            self._in_background(lambda: self.data.details(number, board), self._take_details, "details")
+        else:
+            self.pane.clear("No task is selected.")
+
+    def _take_details(self, details: TaskDetails) -> None:
+        if details.task.id != self._wanted:
+            return  # the cursor has moved on
+        self.pane.show_head(details)
+        self._draw_page()
+        self._draw_bars()
+
+    def _draw_page(self) -> None:
+        details, tab = self.pane.details, self.pane.tab
+        if details is None:
+            return
+        number = details.task.id
+        if tab == "overview":
+            self.pane.draw(pages.overview(details), (tab, number, details))
+        elif tab == "findings":
+            self.pane.draw(pages.findings_page(details.findings), (tab, number, details.findings))
+        elif tab == "diff":
+            token = (tab, number, details.head.commit, details.findings)
+            if not self.pane.is_drawn(token):
+                self._in_background(
+                    lambda: self._read_diff(number), lambda lines: self._take_diff(lines, token), "page"
+                )
+        else:
+            self._begin_transcript(details)
+
+    def _read_diff(self, number: int) -> list[ShownLine]:
+        from burnish.features.tasks.inspect import file_texts
+
+        app, diff = self.data.diff(number)
+        try:
+            return pages.diff_page(diff, lambda blobs: file_texts(app, blobs))
+        finally:
+            app.store.close()
+
+    def _take_diff(self, lines: list[ShownLine], token: tuple[Any, ...]) -> None:
+        if self.pane.tab == "diff" and self._wanted == token[1]:
+            self.pane.draw(lines, token)
+
+    def _begin_transcript(self, details: TaskDetails) -> None:
+        follower = follower_of(self.data.tasks_folder, details.task)
+        if self._follower is None or self._follower.folder != follower.folder or not self.pane.is_drawn(self._follower):
+            self._follower = follower
+            self.pane.draw([], follower)
+            self._follow()
+
+    def _follow(self) -> None:
+        """Show what agents wrote since the last look."""
+        if self._is_following:
+            return
+        follower = self._follower
+        if self.view == "live":
+            pane = self.query_one(LivePane)
+            followers = dict(pane.followers)
+            self._is_following = bool(followers)
+            if followers:
+                read = {number: one.more for number, one in followers.items()}
+                self._in_background(
+                    lambda: {number: more() for number, more in read.items()}, self._take_live, "follow"
+                )
+        elif follower and self.pane.tab == "transcript" and self.pane.display:
+            self._is_following = True
+            self._in_background(follower.more, lambda lines: self._take_lines(follower, lines), "follow")
+
+    def _take_live(self, lines: dict[int, list[ShownLine]]) -> None:
+        self._is_following = False
+        self.query_one(LivePane).add(lines)
+
+    def _take_lines(self, follower: Follower, lines: list[ShownLine]) -> None:
+        self._is_following = False
+        if follower is self._follower and self.pane.is_drawn(follower) and (lines or not follower.lines):
+            self.pane.follow(lines)
+
+    def _draw_live(self) -> None:
+        if self.view == "live":
+            open_follower = lambda number: follower_of(self.data.tasks_folder, self.data.task(number), is_brief=True)  # noqa: E731
+            self.query_one(LivePane).show(self.board.running, open_follower)
+
+    @on(Worker.StateChanged)
+    def _see_end(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR:
+            self._is_loading = self._is_following = False

@@ -1,0 +1,189 @@
+"""What the keys do: decisions are about the commit on the screen, and each act does what its command does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testing.byhand import ADDS_A_LINE, commit_by_hand, facts
+from testing.lab import APPROVE, REJECT, Lab
+from testing.screens import Screen, on_screen
+
+WIDE = (140, 40)
+
+
+def waiting(tmp_path: Path, judge: str = APPROVE, extra: str = "approval: required\n") -> Lab:
+    """Task 1 waits for a person."""
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=judge, extra=extra)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    return lab
+
+
+def test_a_approves_the_commit_on_the_screen_and_m_merges_it(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("a")
+        await screen.until("Approved task 1: it is verified.")
+        await screen.until("m Merge")
+        await screen.press("m")
+        await screen.until("into main?")
+        await screen.press("y")
+        await screen.until("Merged task 1 into main")
+
+    on_screen(lab, act, size=WIDE)
+    assert lab.task()["status"] == "completed"
+    decided = lab.events("decision.made")[-1]["data"]
+    assert (decided["choice"], decided["via"]) == ("approve", "tui")
+
+
+def test_a_decision_about_a_commit_that_has_changed_is_refused(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+    before: list[object] = []
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        commit_by_hand(lab)
+        before.append(facts(lab))
+        await screen.press("a")
+        await screen.until("is what was reviewed")
+
+    on_screen(lab, act, size=WIDE)
+    assert facts(lab) == before[0]
+
+
+def test_approving_against_the_review_asks_for_reasons(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, REJECT, "hitl_review: final\nreview: {agents: [judge]}\n")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Approving goes against the review")
+        await screen.press("a")
+        await screen.until("Was the problem there before this task?")
+        await screen.press("enter")
+        await screen.until("Tick a reason, or explain it.")
+        await screen.press("space", "enter")
+        await screen.until("Approved task 1: it is verified.")
+
+    on_screen(lab, act, size=WIDE)
+    assert lab.events("override.recorded")[-1]["data"]["category"] == "pre_existing"
+
+
+def test_nothing_is_decided_on_a_task_that_is_not_on_the_screen(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+    before = facts(lab)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("waits for approval")
+        await screen.press("a")
+        await screen.until("Look at the task first")
+        await screen.until("a Approve")
+        await screen.press("s")
+        await screen.until("s: not possible while the task is waiting approval.")
+        await screen.press("r")
+        await screen.until("Why? (may be empty)")
+        await screen.press("escape")
+
+    on_screen(lab, act)
+    assert facts(lab) == before
+
+
+def test_r_rejects_with_a_note(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("r")
+        await screen.type("not like this")
+        await screen.press("enter")
+        await screen.until("Rejected task 1: it is blocked.")
+
+    on_screen(lab, act, size=WIDE)
+    assert (lab.task()["reason"], lab.events("decision.made")[-1]["data"]["note"]) == (
+        "human_rejected",
+        "not like this",
+    )
+
+
+@pytest.mark.slow
+def test_f_sends_back_with_a_note_and_starts_the_run(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("f", "enter")
+        await screen.until("A text is needed.")
+        await screen.type("guard it")
+        await screen.press("enter")
+        await screen.until("Task 1 runs in the background.")
+        await screen.until("cycle 2")
+
+    on_screen(lab, act, size=WIDE)
+    lab.until(lambda: lab.task()["status"] == "waiting_approval" and lab.task()["cycle"] == 2)
+    assert "guard it" in lab.calls()[2]["prompt"]
+
+
+def test_comment_pause_and_waive(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, REJECT, "")
+    lab.add("Another")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("w Waive")
+        await screen.press("c")
+        await screen.type("rename it")
+        await screen.press("enter")
+        await screen.until("Commented on task 1 (F2).")
+        await screen.press("w")
+        await screen.until("F1 error: Zero is not handled")
+        await screen.press("enter")
+        await screen.type("known")
+        await screen.press("enter")
+        await screen.until("Waived F1 of task 1")
+        await screen.press("down")
+        await screen.until("T2 Another")
+        await screen.until("p Pause")
+        await screen.press("p")
+        await screen.until("Task 2 is paused.")
+
+    on_screen(lab, act, size=WIDE)
+    findings = {finding["id"]: finding for finding in lab.show()["findings"]}
+    assert (findings["F1"]["state"], findings["F2"]["title"]) == ("waived", "rename it")
+    assert lab.task(2)["paused"]
+
+
+def test_the_diff_has_findings_in_place_and_keys_jump_to_them(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, REJECT.replace("[flaw]", "[{**flaw, 'line': 3}]"), "")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Findings 1")
+        await screen.press("d")
+        await screen.until("app.py  changed")
+        lines = [line.strip(" │") for line in screen.text.split("\n")]
+        at = next(number for number, line in enumerate(lines) if "+ # implement 1" in line)
+        assert "F1 error Zero is not handled" in "\n".join(lines[at - 1 : at + 3])
+        await screen.press("full_stop")
+        assert "There is no further finding" not in screen.text
+        await screen.press("left_square_bracket")
+        await screen.until("There is no earlier file on this page.")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_the_transcript_follows_what_is_written(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("t")
+        await screen.until("cycle 1 review, judge")
+        folder = next(Path(lab.env["BURNISH_HOME"]).glob("projects/*/tasks/*/calls/*review*/try-1"))
+        rows = (
+            '{"kind": "said", "text": "I look at [bold]it[/]"}\n{"kind": "ran", "text": "pytest -q", "exit_code": 1}\n'
+        )
+        folder.with_name("try-1-transcript.jsonl").write_text(rows)
+        await screen.until("I look at [bold]it[/]")
+        await screen.until("• ran pytest -q (exit code 1)")
+
+    on_screen(lab, act, size=WIDE)

@@ -1,0 +1,147 @@
+"""What the screens show, at two sizes, compared with files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from burnish.core.event import Event
+from burnish.core.status import Status
+from burnish.core.task import Spec
+from burnish.store import Store
+from testing import boards
+from testing.lab import Lab
+from testing.screens import Screen, on_screen
+
+SIZES = [(80, 24), (200, 50)]
+NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+# it would clear the screen, ring and set the title; the rest is markup of the library
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\a[bold red]Drop[/] \u202eit\t日本語のタイトル"
+FINDING = {
+    "id": "F1",
+    "category": "code",
+    "severity": "error",
+    "title": "Zero is [b]not[/b] handled",
+    "description": "b may be 0.\nThen it \x1b[31mfails[/].",
+    "suggestion": "Return None.",
+    "file": "app.py",
+    "line": 4,
+    "state": "open",
+    "first_cycle": 1,
+    "last_cycle": 1,
+    "reviewers": ["judge"],
+}
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """Tasks in every status, whose clock stands still."""
+    lab = Lab.make(tmp_path)
+    store, key = boards.open_store(lab)
+    store.close()
+    store = Store.open(Path(lab.env["BURNISH_HOME"]), clock=lambda: NOON)
+    boards.varied(store, key)
+    number = store.add_task(key, Spec(HOSTILE, f"As {HOSTILE} says.\n\n- [x] one"), max_cycles=3, auto_review=True).id
+    boards.bring(store, key, number, Status.BLOCKED, reason="stalled", note=f"Nothing changed: {HOSTILE}")
+    store.record(key, number, [Event("finding.opened", {"finding": FINDING}, run=1, cycle=1)])
+    store.close()
+    monkeypatch.setattr("burnish.tui.rows.since", lambda moment: "5m00s")
+    # the lists are compared, not the conflicts of commits that do not exist
+    monkeypatch.setattr("burnish.runtime.lost_branches.void_lost_approvals", lambda *args, **kwargs: None)
+    return lab
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_tasks_are_listed_in_their_groups(lab: Lab, size: tuple[int, int]) -> None:
+    async def act(screen: Screen) -> None:
+        await screen.until("needs discussion")
+        if size[0] >= 110:
+            await screen.until("2 findings are still open")
+        screen.matches(f"tasks-{size[0]}")
+
+    on_screen(lab, act, size=size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_inbox_tells_why_each_task_waits(lab: Lab, size: tuple[int, int]) -> None:
+    async def act(screen: Screen) -> None:
+        await screen.press("2")
+        await screen.until("codex is not installed")
+        if size[0] >= 110:
+            await screen.until("2 findings are still open after 3 cycles: Zero is not handled, and")
+        screen.matches(f"inbox-{size[0]}")
+
+    on_screen(lab, act, size=size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_hostile_text_is_shown_as_text(lab: Lab, size: tuple[int, int]) -> None:
+    async def act(screen: Screen) -> None:
+        await screen.press("slash")
+        await screen.type("stalled")
+        await screen.press("enter", "enter")
+        await screen.until("[bold red]Drop[/] it 日本語のタイトル says.")
+        assert "\x1b" not in screen.text and "\u202e" not in screen.text and "owned" not in screen.text
+        screen.matches(f"task-{size[0]}")
+        await screen.press("i")
+        await screen.until("Zero is [b]not[/b] handled")
+        assert "\x1b" not in screen.text
+        screen.matches(f"findings-{size[0]}")
+
+    on_screen(lab, act, size=size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_help_lists_the_keys_and_the_palette_the_acts(lab: Lab, size: tuple[int, int]) -> None:
+    async def act(screen: Screen) -> None:
+        await screen.press("question_mark")
+        await screen.until("commands by name")
+        screen.matches(f"help-{size[0]}")
+        await screen.press("escape", "ctrl+p")
+        await screen.until("Next that needs me")
+        await screen.type("passkey")
+        await screen.until("Go to T13: Log in by passkey")
+        await screen.press("enter")
+        await screen.until("f Answer")
+
+    on_screen(lab, act, size=size)
+
+
+def test_the_filter_takes_words_and_statuses(lab: Lab) -> None:
+    async def act(screen: Screen) -> None:
+        await screen.press("slash")
+        await screen.type("status:failed")
+        await screen.until("T7")
+        assert "T13" not in screen.text
+        await screen.press("escape")
+        await screen.until("T13")
+        await screen.press("slash")
+        await screen.type("nowhere")
+        await screen.until("No task matches 'nowhere'.")
+
+    on_screen(lab, act)
+
+
+def test_without_colour_nothing_but_attributes_is_drawn(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def act(screen: Screen) -> None:
+        filters = [type(one).__name__ for one in screen.app._filters if one.enabled]
+        assert "NoColor" in filters, filters
+
+    on_screen(lab, act)
+
+
+def test_next_goes_through_the_inbox_and_begins_again(lab: Lab) -> None:
+    async def act(screen: Screen) -> None:
+        ids = screen.app.waiting_ids
+        assert len(ids) > 3
+        found = []
+        for _ in range(len(ids) + 1):
+            await screen.press("n")
+            found.append(screen.app.number)
+        assert sorted(found[:-1]) == sorted(ids) and found[-1] == found[0]
+
+    on_screen(lab, act)
