@@ -146,7 +146,7 @@ def _show_run(app: App, request: RunRequest, until: str | None, *, exit_zero: bo
         return code
     say_report(report, request)
     if request.watch:
-        _say_summary(report)
+        _say_summary(report, with_results=False)
     return report_code(report, exit_zero=exit_zero)
 
 

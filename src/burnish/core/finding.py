@@ -88,7 +88,7 @@ class Reply:
     """A person's answer to a finding. It does not change the finding's state."""
 
     by: str  # the person
-    text: str
+    text: str  # the answer, in Markdown
     at: str  # when, ISO 8601, UTC
 
 
