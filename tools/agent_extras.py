@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from burnish.agents.base import AgentSettings
 from burnish.agents.registry import STOP_HOOKS
@@ -17,17 +20,30 @@ from tools.agent_bench import Bench, Lacks, bench, script
 from tools.agent_programs import Program
 
 REASON = "burnish reviewed what you changed"
+# of what a reviewer finds in `judge`
+TITLE = "Zero is not handled"
 FLAWED, SOUND = "def f():\\n    return undefined_x\\n", "def f():\\n    return 1\\n"
 
 
-def holds_up(program: Program) -> str:
-    """`burnish hook install`: its stop is refused once, with the findings as the reason; then it is let go."""
+# A reviewer's turn, the number of its review, whether it finds something, and where.
+Judge = Callable[[Turn, str, bool, Mapping[str, Any]], Move]
+
+
+def holds_up(program: Program, *, judge: Judge | None = None) -> str:
+    """`burnish hook install`: its stop is refused once, with the findings as the reason; then it is let go.
+
+    With `judge` the reviewer is the same program, as a second process that the hook starts; else it is `static`.
+    """
     if not program.at_work:
         raise Lacks("no hook of it can hold up its stop")
+    if judge and STOP_HOOKS[program.name].strips_keys:
+        raise Lacks("it keeps its key from its hooks")
     with bench(program, script(), generous=True) as it:
-        it.repo.commit({"burnish.yaml": "review: {agents: [static]}\nchecks: {test: null, lint: null}\n"}, "settings")
+        agents = f"agents: {{{program.name}: {{model: {program.model}}}}}\n" if judge else ""
+        reviewers = f"review: {{agents: [{program.name if judge else 'static'}]}}\n"
+        it.repo.commit({"burnish.yaml": f"{agents}{reviewers}checks: {{test: null, lint: null}}\n"}, "settings")
         new = it.repo.path / "new.py"
-        it.server.brain = hasty(new)
+        it.server.brain = hasty(new, judge)
         env = {**it.env, "BURNISH_HOME": str(it.home / "burnish"), "BURNISH__SANDBOX__MODE": "off"}
         lab = Lab(it.root, it.repo, env)
         lab.trust()
@@ -39,19 +55,24 @@ def holds_up(program: Program) -> str:
         said = f"exit code {code}: {printed[-400:]}"
         held = [turn for turn, _ in it.server.turns if told_why(turn)]
         assert held, f"its stop was not refused; {said}"
-        assert "undefined" in json.dumps(held[0].body), "the findings are not part of the reason"
+        assert (TITLE if judge else "undefined") in json.dumps(held[0].body), "the findings are not part of the reason"
+        reviews = sum(bool(_review_number(turn)) for turn, _ in it.server.turns)
+        assert bool(reviews) == bool(judge), f"{reviews} requests of a reviewer"
         assert code == 0 and "undefined" not in new.read_text(), said
         rounds = _rounds(it.home / "burnish")
         assert rounds == [1], f"refused {rounds} times"
         lab.apart("hook", "uninstall", program.name)
         assert not (left := _left(it, new)), f"the hook left something behind: {left}"
-        return f"{len(held)} turns after it"
+        return f"{len(held)} turns after it" + (f", {reviews} of the reviewer" if judge else "")
 
 
-def hasty(new: Path) -> Brain:
+def hasty(new: Path, judge: Judge | None = None) -> Brain:
     """A model that stops too early, and then fixes the findings."""
 
     def brain(turn: Turn) -> Move:
+        if judge and (number := _review_number(turn)):
+            is_flawed = bool(re.search(r"^\+.*undefined_x", turn.prompt, re.MULTILINE))
+            return judge(turn, number, is_flawed, {"file": new.name, "line": 2, "quote": "return undefined_x"})
         if not turn.tools:
             return Say("ok")
         if told_why(turn):
@@ -60,6 +81,11 @@ def hasty(new: Path) -> Brain:
         return Say("I am done.") if new.exists() else Shell(f"printf '{FLAWED}' > {new}")
 
     return brain
+
+
+def _review_number(turn: Turn) -> str:
+    match = re.search(r"burnish-verdict ([0-9a-f]{12,})", turn.prompt)
+    return match[1] if match else ""
 
 
 def told_why(turn: Turn) -> bool:

@@ -7,9 +7,10 @@ import re
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from burnish.agents.base import AgentSettings
 from burnish.core.review import Review, Verdict
@@ -20,7 +21,7 @@ from burnish.review import contract
 from testing.lab import Lab
 from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Shell, Turn, Write
 from tools.agent_bench import PATIENT, Bench, Lacks, bench, script
-from tools.agent_extras import holds_up, speaks_acp
+from tools.agent_extras import TITLE, holds_up, speaks_acp
 from tools.agent_logins import keeps_login
 from tools.agent_money import counts_money
 from tools.agent_programs import Program
@@ -141,7 +142,7 @@ def whole_story(program: Program) -> Brain:
         number = re.search(r"burnish-verdict ([0-9a-f]{12,})", turn.prompt)
         if number:
             bad = bool(re.search(r"^\+.*# BUG", turn.prompt, re.MULTILINE))
-            return _judgement(turn, number[1], bad)
+            return _judgement(turn, number[1], bad, {"file": "app.py", "line": 6, "quote": "return a / b  # BUG"})
         fix = "# BUG" in turn.prompt or "Zero is not handled" in turn.prompt
         text = GOOD if fix else BAD
         if program.name == "aider":
@@ -174,9 +175,8 @@ def resumes(program: Program) -> str:
         return f"session {first.session}"
 
 
-def _judgement(turn: Turn, number: str, bad: bool) -> Move:
-    flaw = {"category": "code", "severity": "error", "title": "Zero is not handled", "description": "b may be 0"}
-    place = {"file": "app.py", "line": 6, "quote": "return a / b  # BUG"}
+def _judgement(turn: Turn, number: str, bad: bool, place: Mapping[str, Any]) -> Move:
+    flaw = {"category": "code", "severity": "error", "title": TITLE, "description": "b may be 0"}
     rest = dict.fromkeys(("suggestion", "rule", "end_line", "confidence"))
     ids = sorted(set(re.findall(r"\bF[0-9]+\b", turn.prompt)))
     prior = [{"id": id_, "state": "open" if bad else "resolved", "note": None} for id_ in ids]
@@ -306,6 +306,7 @@ TRIALS: dict[str, Callable[[Program], str]] = {
     "stop": stops,
     "hostile settings": ignores_repository,
     "stop hook": holds_up,
+    "stop hook, AI reviewer": partial(holds_up, judge=_judgement),
     "acp": speaks_acp,
     "start-up": starts,
 }
