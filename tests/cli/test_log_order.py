@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
-from burnish.cli.log import _shown
+import pytest
+
+from burnish.agents.registry import AGENTS
+from burnish.agents.transcript import writer_for
+from burnish.cli.log import _print_more, _shown
+from burnish.core.secrets import LineFilter, Secrets
+from burnish.features.tasks.logs import find_logs
+from burnish.proc.shim_files import outcome_file
 from burnish.runtime.requests import LogFile
 
 
@@ -26,3 +34,25 @@ def test_what_a_program_printed_to_stderr_comes_after_its_transcript() -> None:
         "stderr",
     ]
     assert [f.path.name for f in _shown(files, raw=True)] == ["stderr", "stdout", "stderr"]
+
+
+@pytest.mark.parametrize(("has_ended", "shown"), [(False, ["transcript"]), (True, ["stdout"])])
+def test_events_are_not_shown_before_the_agent_has_said_something(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], has_ended: bool, shown: list[str]
+) -> None:
+    """The transcript exists from the beginning; a call that ended without a row has its output instead."""
+    folder = tmp_path / "calls" / "run-1-cycle-1-implement-1" / "try-1"
+    folder.mkdir(parents=True)
+    writer_for(AGENTS["claude"], folder, roots=(), redact=str, on_row=lambda row: None)
+    (folder / "stdout").write_text('{"type":"system","subtype":"init"}\n')
+    if has_ended:
+        outcome_file(folder).write_text('{"exit_code": 1}')
+
+    files = _shown(find_logs(tmp_path), raw=False)
+
+    assert [file.kind for file in files] == shown
+    assert [file.kind for file in _shown(find_logs(tmp_path), raw=True)] == ["stdout"]
+    read: dict[Path, int] = {}
+    for file in files:
+        _print_more(file, read, defaultdict(lambda: LineFilter(Secrets.of({}))))
+    assert ("system" in capsys.readouterr().out) is has_ended

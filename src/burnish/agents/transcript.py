@@ -48,6 +48,8 @@ class TranscriptWriter:
     def __post_init__(self) -> None:
         self._lines = NewLines(self.folder / "stdout")
         self._builder = RowBuilder(self.roots)
+        # at once: readers must know that there will be one, and not show the events meanwhile
+        self._append([])
 
     def look(self) -> None:
         """Read the new events."""
@@ -116,11 +118,14 @@ class TranscriptWriter:
             self._bytes += len(line)
             lines.append(f"{line}\n")
         if lines:
-            # A transcript is a reading of the output, which is stored in any case.
-            with suppress(OSError):
-                fd = os.open(transcript_file(self.folder), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-                with os.fdopen(fd, "a", encoding="utf-8", errors="replace") as file:
-                    file.writelines(lines)
+            self._append(lines)
+
+    def _append(self, lines: list[str]) -> None:
+        # A transcript is a reading of the output, which is stored in any case.
+        with suppress(OSError):
+            fd = os.open(transcript_file(self.folder), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "a", encoding="utf-8", errors="replace") as file:
+                file.writelines(lines)
 
 
 def writer_for(

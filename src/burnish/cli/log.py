@@ -153,7 +153,8 @@ def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFi
     """Print what was appended to the file since the last call."""
     from burnish.features.tasks.logs import is_sarif
 
-    if not file.path.exists():
+    # a transcript is empty until the agent has said or done something
+    if not file.path.exists() or (file.is_transcript and not file.path.stat().st_size):
         return
     if file.path not in read:
         read[file.path] = 0

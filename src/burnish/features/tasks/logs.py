@@ -145,9 +145,13 @@ def _calls(folder: Path) -> list[LogFile]:
         for file in [*call.glob("prompt.md"), *outputs]:
             kind = {"prompt.md": "prompt"}.get(file.name, "transcript" if file.suffix == ".jsonl" else file.name)
             kind = f"{match[5]} {kind}" if match[5] else kind
-            if file.stat().st_size:
+            if file.stat().st_size or (file.suffix == ".jsonl" and not read_outcome(_attempt_folder(file))):
                 logs.append(LogFile(run, cycle, phase, attempt, kind, file))
     return logs
+
+
+def _attempt_folder(transcript: Path) -> Path:
+    return transcript.with_name(transcript.name.removesuffix("-transcript.jsonl"))
 
 
 def _outputs(folder: Path) -> list[LogFile]:
