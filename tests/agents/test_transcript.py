@@ -279,3 +279,18 @@ def test_what_programs_add_to_the_output_of_a_command_is_left_out() -> None:
     steps = CopilotAgent().steps({"type": "tool.execution_complete", "data": data})
     row = rows_of(ToolStarted("1", "bash", {"command": "true"}), *steps)[-1]
     assert (row.line(), row.detail) == ("ran true (exit code 3)", "one")
+
+
+def test_an_answer_that_is_given_by_a_tool_is_one_row(tmp_path: Path) -> None:
+    call = {
+        "type": "tool_use",
+        "id": "t",
+        "name": "StructuredOutput",
+        "input": {"verdict": "approved", "summary": "Good."},
+    }
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "Structured output provided successfully"}
+    stdout = events(
+        {"type": "assistant", "message": {"content": [call]}}, {"type": "user", "message": {"content": [result]}}
+    )
+    lines, rows = transcript(tmp_path, "claude", stdout)
+    assert lines == ["Verdict approved: Good."] and [row.text for row in rows] == lines

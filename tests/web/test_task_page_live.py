@@ -214,6 +214,25 @@ def test_an_output_chosen_while_another_one_is_fetched_is_shown(served: Served, 
 
 
 @pytest.mark.slow
+def test_an_output_that_is_still_empty_says_so_until_something_comes(served: Served, opened: Browser) -> None:
+    with logged_in(opened, served) as page:
+        pieces = ["", "first words\n"]
+
+        def answer(route: Route) -> None:
+            text = pieces.pop(0) if pieces else ""
+            route.fulfill(json={"text": text, "start": 0, "next": len(text), "size": len(text)})
+
+        page.route("**/output/*?offset=*", answer)
+        goto(page, served, 2)
+        page.locator("#tab-log").click()
+        until(page, "document.querySelector('#output').textContent === 'Nothing yet.'", seconds=20)
+        # the next piece comes when the tab is opened again
+        page.locator("#tab-story").click()
+        page.locator("#tab-log").click()
+        until(page, "document.querySelector('#output').textContent === 'first words\\n'", seconds=20)
+
+
+@pytest.mark.slow
 def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: Browser) -> None:
     with logged_in(opened, served) as page:
         goto(page, served, 2)

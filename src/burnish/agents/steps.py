@@ -253,7 +253,11 @@ class RowBuilder:
             case ToolStarted(id, name, values):
                 yield from self._message_row()
                 row = tool_row(name, values, self.relative)
-                if row is not None and id not in self._running:
+                if row is not None and row.kind is RowKind.SAID:
+                    # an answer by a tool, which the program may repeat as a message
+                    self._last = row.text.strip()
+                    yield row
+                elif row is not None and id not in self._running:
                     if len(self._running) >= _MAX_RUNNING:
                         self._running.pop(next(iter(self._running)))
                     row = replace(row, text=row.text[:_MAX_ACTION_LENGTH])

@@ -6,8 +6,9 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 from burnish.cli.output import (
     BY_STATUS,
@@ -32,7 +33,51 @@ from burnish.core.journal_events import ReviewCompleted, TaskStatus
 from burnish.core.recorded_reviews import tests_ran
 from burnish.core.status import Status
 from burnish.core.task import Task
+from burnish.core.transcript import line_at_end
 from burnish.views.status import MARKS, WAITING
+
+
+class ActionLines:
+    """Prints what agents do. An action that ends at once has one line: the one at its end.
+
+    `write` gets the lines; `lock` protects it, since a timer calls it as well.
+    """
+
+    # an action that takes longer is shown when it begins, too
+    SECONDS: float = 1.5
+
+    def __init__(self, write: Callable[[str], None], lock: threading.Lock) -> None:
+        self._write = write
+        self._lock = lock
+        self._begun = ""
+        self._timer: threading.Timer | None = None
+
+    def add(self, line: str) -> None:
+        with self._lock:
+            expected = line_at_end(self._begun)
+            if expected and (line == expected or line.startswith(f"{expected} (")):
+                self._begun = ""
+            self.flush()
+            if not line_at_end(line):
+                self._write(line)
+                return
+            self._begun = line
+            self._timer = threading.Timer(self.SECONDS, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def flush(self) -> None:
+        """Print the action that has begun. The caller holds the lock."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._begun:
+            self._write(self._begun)
+            self._begun = ""
+
+    def _show(self) -> None:
+        with self._lock:
+            self.flush()
 
 
 class PlainProgress:
@@ -46,9 +91,13 @@ class PlainProgress:
         self.rested: set[int] = set()
         self.untested: set[int] = set()
         self.colour = coloured(sys.stderr)
+        # by task, with -v
+        self.actions: dict[int, ActionLines] = {}
 
     def event(self, task: Task, event: RecordedEvent) -> None:
         with self.lock:
+            if task.id in self.actions:
+                self.actions[task.id].flush()
             if task.id not in self.met:
                 self.met.add(task.id)
                 self.write(opening(task))
@@ -64,8 +113,12 @@ class PlainProgress:
 
     def output(self, task_id: int, line: str) -> None:
         if self.verbose:
-            with self.lock:
-                self.write(fitted(f"{self._whose(task_id)}  │ {clean(line.rstrip())}", sys.stderr, by=4))
+            if task_id not in self.actions:
+                self.actions[task_id] = ActionLines(partial(self._write_output, task_id), self.lock)
+            self.actions[task_id].add(line.rstrip())
+
+    def _write_output(self, task_id: int, line: str) -> None:
+        self.write(fitted(f"{self._whose(task_id)}  │ {clean(line)}", sys.stderr, by=6))
 
     def spent(self, task_id: int, use: Use) -> None:
         """Shown in live lines only."""
@@ -75,7 +128,9 @@ class PlainProgress:
             self.write(clean(text))
 
     def close(self) -> None:
-        """Nothing to restore on the screen."""
+        with self.lock:
+            for actions in self.actions.values():
+                actions.flush()
 
     @contextmanager
     def aside(self) -> Iterator[None]:

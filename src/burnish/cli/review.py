@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -143,7 +144,11 @@ def _review_change(
 
 def _output_printer() -> Callable[[str], None] | None:
     """Prints agent output with -v."""
-    return (lambda line: tell(f"  | {clean(line.rstrip())}")) if SESSION.verbose and not SESSION.quiet else None
+    if not SESSION.verbose or SESSION.quiet:
+        return None
+    from burnish.cli.progress import ActionLines
+
+    return ActionLines(lambda line: tell(f"  | {clean(line)}"), threading.Lock()).add
 
 
 @contextmanager

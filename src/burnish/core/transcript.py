@@ -47,6 +47,15 @@ _DOING = {
 }
 
 
+_ENDS = {doing: _VERBS[kind] for kind, doing in _DOING.items() if kind in _VERBS}
+
+
+def line_at_end(line: str) -> str:
+    """How the line of an action that has begun reads when it has ended, without its result; "" for other lines."""
+    doing, _, rest = line.partition(" ")
+    return f"{_ENDS[doing]} {rest}" if doing in _ENDS and rest else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     kind: RowKind

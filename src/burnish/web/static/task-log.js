@@ -107,14 +107,24 @@ async function more() {
       again = piece.next > next && piece.next < piece.size && piece.text !== "";
       // redaction can replace the file by a shorter one
       next = piece.next;
+      if (!box.childElementCount) box.append(nothingYet());
     }
   } finally {
     loading = false;
   }
 }
 
+/** A transcript is empty until the agent has said or done something. */
+function nothingYet() {
+  const note = document.createElement("p");
+  note.className = "muted";
+  note.textContent = "Nothing yet.";
+  return note;
+}
+
 function add(text) {
   if (!text) return;
+  box.querySelector(":scope > p")?.remove();
   const down = box.scrollHeight - box.scrollTop - box.clientHeight < 60;
   const pre = document.createElement("pre");
   pre.textContent = text;
