@@ -54,8 +54,8 @@ class ActionLines:
 
     def add(self, line: str) -> None:
         with self._lock:
-            expected = line_at_end(self._begun)
-            if expected and (line == expected or line.startswith(f"{expected} (")):
+            end = line_at_end(self._begun)
+            if end and (line == end or line.startswith(f"{end} (")):
                 self._begun = ""
             self.flush()
             if not line_at_end(line):
