@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
 from burnish.agents.claude import ClaudeAgent
 from burnish.core.agent import AgentReply
 from testing.agent_samples import request, spoken
@@ -97,3 +97,31 @@ def test_plain_words_on_stderr_are_told() -> None:
     answer = read("", exit_code=1, stderr="No conversation found with session ID: 123\n")
 
     assert isinstance(answer, AgentFailure) and "No conversation found" in answer.what
+
+
+def window_event(**windows: object) -> str:
+    """As claude 2.1.325 printed it for a server that sends `anthropic-ratelimit-unified-…`."""
+    return json.dumps({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "unifiedWindows": windows}})
+
+
+def test_the_share_of_each_window_of_the_plan_is_read_and_no_other_line_lowers_it() -> None:
+    real = {"utilization": 0.93, "resetsAt": 1794949468, "status": "allowed"}
+    week = {"utilization": 0.61, "resetsAt": 1795035868, "status": "allowed"}
+    lines = [
+        window_event(five_hour=real, seven_day=week),
+        # of a process that it started
+        window_event(five_hour={**real, "utilization": 0.1}),
+        window_event(five_hour={**real, "utilization": 1.0, "resetsAt": 1794940000}),
+        window_event(five_hour={"utilization": "0.9", "resetsAt": 1}, seven_day=7),
+        window_event(five_hour={**real, "utilization": float("nan")}),
+        json.dumps({"type": "rate_limit_event", "rate_limit_info": "none"}),
+    ]
+    result = {"type": "result", "is_error": False, "result": "Done.", "session_id": "one"}
+    stdout = "\n".join([*lines, json.dumps(result)]) + "\n"
+    reply = ClaudeAgent().read(FinishedCall(0, None, "exit", stdout, ""))
+    assert isinstance(reply, AgentReply)
+    assert {(one.name, one.share, one.until) for one in reply.windows} == {
+        ("five_hour", 0.93, "2026-11-17T21:04:28+00:00"),
+        ("five_hour", 1.0, "2026-11-17T18:26:40+00:00"),
+        ("seven_day", 0.61, "2026-11-18T21:04:28+00:00"),
+    }

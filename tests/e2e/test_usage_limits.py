@@ -109,3 +109,64 @@ def test_a_limit_of_one_login_does_not_hold_up_another_one(tmp_path: Path) -> No
     assert lab.task()["status"] == "verified" and len(limits(lab)) == 1, "the plan of the other login is still used up"
     lab.burnish("limits", "--clear", "claude")
     assert limits(lab) == []
+
+
+# Reports as Claude Code does that so much of the window of five hours is used, until SECONDS from now.
+WINDOW = """
+import json, time
+window = {"five_hour": {"utilization": 0.85, "resetsAt": int(time.time()) + SECONDS, "status": "allowed"}}
+print(json.dumps({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "unifiedWindows": window}}))
+"""
+CLAUDE = "agent: claude\nreview: {agents: [claude]}"
+
+
+def with_window(tmp_path: Path, seconds: int, percent: int) -> Lab:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, CLAUDE, WINDOW.replace("SECONDS", str(seconds)) + PROGRAM)
+    lab.user_settings(f"limits: {{window_percent: {percent}}}\n")
+    lab.add("Add division")
+    return lab
+
+
+def test_a_login_that_has_used_its_share_of_the_plan_starts_no_further_phase(tmp_path: Path) -> None:
+    lab = with_window(tmp_path, 3600, 80)
+    with lab.start("run", "1") as run:
+        lab.until(lambda: bool(limits(lab)))
+        words = "85% of 5 hours are used (limits.window_percent: 80)"
+        assert f": {words}; its tasks wait" in lab.burnish("status").out
+        assert f": {words}\n" in lab.burnish("limits").out
+        assert "claude has used 85% of 5 hours." in lab.burnish("limits").out
+        lab.until(lambda: lab.events("phase.progress", task=1))
+        run.terminate()
+        _, err = run.communicate(timeout=30)
+    assert "Waiting." in err
+    assert len((lab.root / "program.jsonl").read_text().splitlines()) == 1, "the review was not started"
+    # a higher share lets it go on, after the limit is cleared
+    lab.user_settings("limits: {window_percent: 90}\n")
+    lab.burnish("limits", "--clear", "claude")
+    lab.burnish("run", "1")
+    assert lab.task()["status"] == "verified" and limits(lab) == []
+
+
+def test_a_login_continues_when_its_window_is_reset(tmp_path: Path) -> None:
+    lab = with_window(tmp_path, 1, 80)
+    began = time.monotonic()
+    lab.burnish("run", "1")
+    assert lab.task()["status"] == "verified" and time.monotonic() - began > 5
+
+
+def test_a_share_that_cannot_be_counted_is_announced(tmp_path: Path) -> None:
+    lab = limited(tmp_path, 0)
+    lab.user_settings("limits: {window_percent: 80}\n")
+    (lab.root / "limited").touch()
+    err = lab.burnish("run", "1").err
+    assert "claude did not report how much of its plan is used: limits.window_percent does not stop it." in err
+    lab.settle("")
+    lab.add("Another")
+    line = "limits.window_percent cannot be counted for robot: command agents do not report how much of a plan is used."
+    assert line in lab.burnish("run", "2", code=None).err
+    lab.user_settings("limits: {window_percent: 80}\nbudget: {uncounted: refuse}\n")
+    lab.add("A third")
+    assert "cannot be counted" in lab.burnish("run", "3", code=4).err
+    lab.user_settings("limits: {window_percent: 120}\n")
+    assert "limits.window_percent" in lab.burnish("run", "3", code=2).err

@@ -150,6 +150,8 @@ class UsageReport:
     has_cost: bool = False
     # the model that it used; where no setting names one, the price is known after the first call
     has_model: bool = False
+    # how much of each window of its plan is used
+    has_windows: bool = False
     # what its figures leave out: always, as an author, and where it is started as an `acp` agent
     omits: str = ""
     omits_as_author: str = ""

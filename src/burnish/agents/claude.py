@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from burnish.agents.base import (
     AgentFailure,
@@ -27,16 +29,19 @@ from burnish.agents.failure import (
     unreadable,
 )
 from burnish.agents.file_mentions import NO_ATTACHMENTS
-from burnish.agents.jsonlines import Json, dig, number, read_events, text_or_empty
+from burnish.agents.jsonlines import EventStream, Json, dig, number, read_events, text_or_empty
 from burnish.agents.prices import cost
 from burnish.agents.steps import Step, claude_steps
 from burnish.agents.usage import TokenCount, are_token_counts, billed, dollars, highest, token_count
-from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.agent import AgentReply, AgentRequest, PlanWindow, Use
 
 # Other tools do not exist then, not even in subagents. `Bash(git diff:*)` is not allowed: `--output` writes files.
 _READ_ONLY_TOOLS = ("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode", "dontAsk")
 # acceptEdits alone refuses most commands; skipping all permissions is refused to root.
 _AUTHOR_TOOLS = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
+_MAX_WINDOWS = 20
+# a time in seconds, not in milliseconds
+_LAST_RESET = 10_000_000_000
 _TOKEN_KEYS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _LOGIN = "Run `claude` once and log in, or set ANTHROPIC_API_KEY."
 
@@ -57,7 +62,7 @@ LOGIN_FILES = Login(
     refresh=("auth", "status"),
     advice="Run `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN, or set ANTHROPIC_API_KEY.",
 )
-_USAGE_REPORT = UsageReport(has_cost=True)
+_USAGE_REPORT = UsageReport(has_cost=True, has_windows=True)
 _STOP_HOOK = StopHook(
     "claude",
     "Stop",
@@ -159,7 +164,7 @@ class ClaudeAgent:
         text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else result_text
         if not text:
             return failure("claude", "the answer was cut off", cut=True)
-        return _reply(text, list(results.values()), call)
+        return replace(_reply(text, list(results.values()), call), windows=_windows(stream))
 
     def bill(self, call: FinishedCall) -> AgentReply | None:
         results = list(read_events(call.stdout).of_type("result").values())
@@ -175,6 +180,28 @@ class ClaudeAgent:
 
     def steps(self, event: Json) -> Iterable[Step]:
         return claude_steps(event)
+
+
+def _windows(stream: EventStream) -> tuple[PlanWindow, ...]:
+    """From `rate_limit_event`, which it prints for the plan of an account, not for a key.
+
+    A process that it starts may print one, too: the highest share counts, and each time of a reset counts by itself.
+    """
+    shares: dict[tuple[str, int], float] = {}
+    for event in stream.of_type("rate_limit_event").values():
+        windows = dig(event, "rate_limit_info", "unifiedWindows")
+        for name, window in windows.items() if isinstance(windows, dict) else ():
+            share, reset = (dig(window, "utilization"), dig(window, "resetsAt")) if isinstance(window, dict) else (0, 0)
+            if not isinstance(share, int | float) or not isinstance(reset, int) or not math.isfinite(share):
+                continue
+            if share > 0 and 0 < reset < _LAST_RESET:
+                key = (str(name)[:40], reset)
+                shares[key] = max(shares.get(key, 0.0), min(float(share), 10.0))
+    highest_first = sorted(shares.items(), key=lambda item: -item[1])[:_MAX_WINDOWS]
+    return tuple(
+        PlanWindow(name, share, datetime.fromtimestamp(reset, UTC).isoformat(timespec="seconds"))
+        for (name, reset), share in highest_first
+    )
 
 
 def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:

@@ -52,3 +52,10 @@ def _omits_over_acp(entry: AgentSettings, agents: Mapping[str, Agent]) -> str:
 def uncounted_tokens(entry: AgentSettings, agents: Mapping[str, Agent] = AGENTS) -> str:
     agent = agents.get(entry.kind)
     return f"{entry.kind} agents report no tokens" if agent and not agent.usage.has_tokens else ""
+
+
+def uncounted_windows(entry: AgentSettings, agents: Mapping[str, Agent] = AGENTS) -> str:
+    agent = agents.get(entry.kind)
+    if agent and agent.usage.has_windows:
+        return ""
+    return f"{entry.kind} agents do not report how much of a plan is used"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -14,7 +14,7 @@ from typing import Protocol
 from burnish.agents.base import AgentFailure, AgentSettings
 from burnish.agents.registry import AGENTS
 from burnish.agents.usage_limits import MAX_WAIT, reset_time
-from burnish.core.agent import Setback, UsageLimit
+from burnish.core.agent import WINDOW_SETTING, PlanWindow, Setback, UsageLimit
 from burnish.core.quiet_hours import after_quiet_hours
 from burnish.proc.run import Stopped, StopToken
 
@@ -36,6 +36,8 @@ class UsageLimits(Protocol):
     def usage_limits(self) -> list[UsageLimit]: ...
     def begin_usage_limit(self, limit: UsageLimit) -> None: ...
     def end_usage_limit(self, login: str) -> bool: ...
+    def plan_windows(self, login: str) -> list[PlanWindow]: ...
+    def set_plan_windows(self, login: str, windows: Sequence[PlanWindow], now: str) -> None: ...
 
 
 def login_of(entry: AgentSettings, env: Mapping[str, str] = os.environ) -> str:
@@ -72,13 +74,33 @@ class LimitWait:
     clock: Callable[[], datetime] = _local_now
     # the user's `limits.quiet_hours`: no limit ends in them
     quiet_hours: str | None = None
+    # the user's `limits.window_percent`: a login waits for the reset of a window of which so much is used
+    window_percent: float | None = None
     # entered while a call waits: another task may run meanwhile; is told whether the call was stopped
     idle: Callable[[Callable[[], bool]], AbstractContextManager[None]] = field(default=lambda is_stopped: nullcontext())
 
     def current(self, entry: AgentSettings) -> UsageLimit | None:
         """The limit of the agent's login, if it has not ended."""
         login, now = login_of(entry), self.clock()
-        return next((one for one in self.limits.usage_limits() if one.login == login and one.end > now), None)
+        found = next((one for one in self.limits.usage_limits() if one.login == login and one.end > now), None)
+        return found or self._window_limit(login, now)
+
+    def _window_limit(self, login: str, now: datetime) -> UsageLimit | None:
+        """Record a limit if the login has used so much of a window that the rest is left to the user."""
+        if self.window_percent is None:
+            return None
+        windows = [one for one in self.limits.plan_windows(login) if one.end > now]
+        used_up = [one for one in windows if one.share * 100 >= self.window_percent]
+        if not used_up:
+            return None
+        end = max(one.end for one in used_up).astimezone(now.tzinfo)
+        resume = after_quiet_hours(min(end, now + MAX_WAIT) + _MARGIN, self.quiet_hours)
+        worst = max(used_up, key=lambda one: one.share)
+        message = f"{worst.words} are used ({WINDOW_SETTING}: {self.window_percent:g})"
+        until, since = (moment.astimezone(UTC).isoformat(timespec="seconds") for moment in (resume, now))
+        limit = UsageLimit(login, until, True, message, since)
+        self.limits.begin_usage_limit(limit)
+        return limit
 
     def begin(self, entry: AgentSettings, failure: AgentFailure) -> UsageLimit | None:
         """Record what the program reported; None if it has been so for longer than any plan's window."""
@@ -101,10 +123,20 @@ class LimitWait:
         self.limits.begin_usage_limit(limit)
         return limit
 
-    def end(self, entry: AgentSettings) -> None:
-        """The program has answered."""
-        if any(one.login == login_of(entry) for one in self.limits.usage_limits()):
-            self.limits.end_usage_limit(login_of(entry))
+    def end(self, entry: AgentSettings, windows: Sequence[PlanWindow] = ()) -> None:
+        """The program has answered, and reported how much of its plan is used."""
+        login, now = login_of(entry), self.clock()
+        if windows:
+            last = (now + MAX_WAIT).astimezone(UTC).isoformat(timespec="seconds")
+            current_windows = [replace(one, until=min(one.until, last)) for one in windows if one.end > now]
+            self.limits.set_plan_windows(login, current_windows, now.astimezone(UTC).isoformat(timespec="seconds"))
+        if any(one.login == login for one in self.limits.usage_limits()):
+            self.limits.end_usage_limit(login)
+        self._window_limit(login, now)
+
+    def is_uncounted(self, entry: AgentSettings, windows: Sequence[PlanWindow]) -> bool:
+        """Whether `limits.window_percent` is set and the login has reported no window that it could count."""
+        return self.window_percent is not None and not windows and not self.limits.plan_windows(login_of(entry))
 
     def wait(self, entry: AgentSettings, stop: StopToken, on_setback: Callable[[Setback], None]) -> None:
         """Return when the login may be used. A person can end the limit (`burnish limits --clear`)."""

@@ -19,7 +19,7 @@ from burnish.agents.question import RECORDS, AgentCall, agent_file, unrecorded_f
 from burnish.agents.registry import AGENTS
 from burnish.agents.transcript import TranscriptWriter, writer_for
 from burnish.agents.usage import with_failed_attempts
-from burnish.core.agent import AgentReply, AgentRequest, FailedAttempt, Setback, Use
+from burnish.core.agent import WINDOW_SETTING, AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
 from burnish.proc.environment import variables_for_mounts
@@ -95,6 +95,7 @@ class AgentRunner:
         self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
         self._stop, self._retry, self._agents = stop or StopToken(), retry or RetryPolicy(), agents
         self._sandbox, self._limits, self._memory = sandbox, limits, memory_bytes
+        self._warned = False
         self._logins = ConfinedLogins(sandbox.home, sandbox.burnish_home, agents) if sandbox else None
 
     def call(
@@ -180,8 +181,7 @@ class AgentRunner:
             with slot(self._lock_dir, f"agent-{entry.name}", entry.max_parallel, self._stop):
                 answer = self._counted(question, watch, failed)
             if isinstance(answer, AgentReply):
-                if self._limits:
-                    self._limits.end(entry)
+                self._settle_limit(entry, answer, watch)
                 return answer
             if answer.limit and self._limits and self._limits.begin(entry, answer):
                 # The attempt does not count: nothing was asked.
@@ -213,6 +213,15 @@ class AgentRunner:
             if self._stop.wait(pause):
                 break
         raise Stopped(f"It was waiting to ask {entry.name} again.")
+
+    def _settle_limit(self, entry: AgentSettings, reply: AgentReply, watch: _Watch) -> None:
+        if self._limits is None:
+            return
+        self._limits.end(entry, reply.windows)
+        if not self._warned and self._limits.is_uncounted(entry, reply.windows):
+            self._warned = True
+            words = f"{entry.name} did not report how much of its plan is used: {WINDOW_SETTING} does not stop it."
+            watch.on_setback(Setback(entry.name, words, "may fail", warning=True))
 
     def _wait_for_limit(self, entry: AgentSettings, watch: _Watch) -> None:
         """Wait until the plan may be used again; another agent takes over if there is one."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import clean, one_line, say, say_json
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, open_reader
 from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.core.agent import PlanWindow
 
 
 def limits(
@@ -35,11 +39,29 @@ def limits(
                 raise BadInput(f"There is no usage limit of {clear!r}.", hint=f"Logins with a limit: {names}.")
     now = datetime.now(UTC).astimezone()
     found = [one for one in reader.store.usage_limits() if one.end > now]
+    windows = [(login, one) for login, one in reader.store.all_plan_windows() if one.end > now]
     if as_json:
         keys = ("login", "until", "is_known", "message", "since")
-        say_json({"limits": [{key: getattr(one, key) for key in keys} for one in found]})
+        say_json(
+            {"limits": [{key: getattr(one, key) for key in keys} for one in found], "windows": windows_json(windows)}
+        )
         return
     for one in found:
-        say(f"{clean(one.words(now))}: {clean(one_line(one.message))}")
+        reason = "" if one.message in one.words(now) else f": {one_line(one.message)}"
+        say(clean(f"{one.words(now)}{reason}"))
     if not found:
         say("No usage limit is known.")
+    for line in window_lines(windows):
+        say(clean(line))
+
+
+def window_lines(windows: Sequence[tuple[str, PlanWindow]]) -> list[str]:
+    """`claude has used 42% of 5 hours, 61% of 7 days.`: of each window the highest share."""
+    by_login: dict[str, dict[str, PlanWindow]] = {}
+    for login, window in windows:
+        by_login.setdefault(login, {}).setdefault(window.name, window)
+    return [f"{login} has used {', '.join(one.words for one in found.values())}." for login, found in by_login.items()]
+
+
+def windows_json(windows: Sequence[tuple[str, PlanWindow]]) -> list[dict[str, object]]:
+    return [{"login": login, "name": one.name, "share": one.share, "until": one.until} for login, one in windows]

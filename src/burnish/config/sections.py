@@ -308,6 +308,11 @@ class LimitsSection(v.Section):
         description='tasks that wait for a usage limit do not continue in these hours, e.g. `"08:00-18:00"`; '
         "user's settings only",
     )
+    window_percent: v.Percent | None = Field(
+        default=None,
+        description="start no phase of a login of which so many percent of a window of its plan are used; it waits for "
+        "the reset (claude); user's settings only",
+    )
 
 
 class MachineSection(v.Section):

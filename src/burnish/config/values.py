@@ -25,6 +25,7 @@ Text = Annotated[StrictStr, Field(min_length=1)]
 Flag = StrictBool
 Count = Annotated[StrictInt, Field(ge=1)]
 Amount = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+Percent = Annotated[float, Strict(), Field(gt=0, le=100, allow_inf_nan=False)]
 AmountOrOff = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
 Effort = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=32)]

@@ -102,6 +102,31 @@ class Setback:
         return f"{self.agent} {self.kind}, trying again in {self.again_in:.3g} s ({self.attempt} of {self.of})"
 
 
+# The user's setting that leaves a part of each window of a plan unused.
+WINDOW_SETTING = "limits.window_percent"
+_WINDOW_NAMES = {"five_hour": "5 hours", "seven_day": "7 days"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWindow:
+    """How much of one window of a plan is used, as the program reported it."""
+
+    name: str
+    # of 1
+    share: float
+    # when it is reset, in ISO 8601, UTC
+    until: str
+
+    @property
+    def end(self) -> datetime:
+        return datetime.fromisoformat(self.until)
+
+    @property
+    def words(self) -> str:
+        name = _WINDOW_NAMES.get(self.name, self.name.replace("_", " "))
+        return f"{self.share:.0%} of {name}"
+
+
 @dataclass(frozen=True, slots=True)
 class UsageLimit:
     """The plan of a login is used up for a time."""
@@ -124,6 +149,8 @@ class UsageLimit:
         """`claude's limit resets at 03:00`; `now` has the zone of the user."""
         end = self.end.astimezone(now.tzinfo)
         time = f"{end:%H:%M}" if end - now < timedelta(hours=20) else f"{end:%H:%M} on {end:%a} {end.day} {end:%b}"
+        if WINDOW_SETTING in self.message:
+            return f"{self.login} waits until {time}: {self.message}"
         # a login that variables choose is named with them
         whose = f"the limit of {self.login}" if " " in self.login else f"{self.login}'s limit"
         if self.is_known:
@@ -152,6 +179,8 @@ class AgentReply:
     transcript: str = ""
     # who answered, by its name in the settings: the one that was asked, or its fallback
     agent: str = ""
+    # how much of its plan is used, if the program reported it
+    windows: tuple[PlanWindow, ...] = ()
     # attempts before this answer; `cost_usd` and `tokens` include them
     failed_attempts: tuple[FailedAttempt, ...] = ()
     # all that the model of a reviewer wrote apart from `text`

@@ -62,7 +62,9 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
     agents = app.agent_settings()
     budget_tracker = _budget_tracker(app, request, agents)
     sandbox_policy = sandbox_policy_of(app)
-    worker_slots, limits = WorkerSlots(), LimitWait(app.store)
+    worker_slots = WorkerSlots()
+    settings = app.config.limits
+    limits = LimitWait(app.store, quiet_hours=settings.quiet_hours, window_percent=settings.window_percent)
 
     def is_limited(task: Task) -> bool:
         entry = agents.get(task_policy(app, request, task).agent)
@@ -93,9 +95,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
             programs=checkout_link(app.repo) if sandbox_policy.sandbox else None,
             author_view=partial(_author_view, app, task_id),
             redact=secrets_from_environment().redact,
-            limits=LimitWait(
-                app.store, quiet_hours=app.config.limits.quiet_hours, idle=partial(worker_slots.idle, task_id)
-            ),
+            limits=replace(limits, idle=partial(worker_slots.idle, task_id)),
             memory_bytes=memory_cap,
         )
         return TaskAgents(caller, app.locks / lock_file(task_id), confinement=sandbox_policy, paid=budget_tracker.paid)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import sqlite3
     from contextlib import AbstractContextManager
 
-    from burnish.core.agent import UsageLimit
+    from burnish.core.agent import PlanWindow, UsageLimit
     from burnish.core.approval import Approval
     from burnish.core.check import CheckReport
     from burnish.core.event import Event, RecordedEvent
@@ -414,7 +414,30 @@ class Store:
     def clear_usage_limits(self, name: str) -> bool:
         """End the limit of a login, or those of all logins of a program; False if there was none."""
         names = [one.login for one in self.usage_limits() if name in (one.login, one.login.partition(" (")[0])]
-        return sum(self.end_usage_limit(login) for login in names) > 0
+        for login in names:
+            self.end_usage_limit(login)
+            with self._db.writing():
+                # else they would begin the limit again
+                self._db.all("window_end", {"login": login})
+        return bool(names)
+
+    def all_plan_windows(self) -> list[tuple[str, PlanWindow]]:
+        """Each with its login, the one that is used most first."""
+        from burnish.core.agent import PlanWindow
+
+        rows = self._db.all("window_list", {})
+        return [(str(row["login"]), PlanWindow(row["name"], float(row["share"]), row["until"])) for row in rows]
+
+    def plan_windows(self, login: str) -> list[PlanWindow]:
+        return [window for name, window in self.all_plan_windows() if name == login]
+
+    def set_plan_windows(self, login: str, windows: Sequence[PlanWindow], now: str) -> None:
+        """Record what a login has used; within a window, that only grows. Those that were reset are removed."""
+        with self._db.writing():
+            self._db.all("window_expire", {"now": now})
+            for one in windows:
+                values: dict[str, str | float] = {"login": login, "name": one.name, "until": one.until}
+                self._db.all("window_set", {**values, "share": one.share})
 
     def end_usage_limit(self, login: str) -> bool:
         """False if the login had no limit."""

@@ -15,8 +15,9 @@ from burnish.adapters.agents import StopTokens
 from burnish.adapters.notifications import notifying
 from burnish.adapters.sandbox import missing_paths
 from burnish.agents.base import AgentSettings
-from burnish.agents.countable import uncounted_tokens, uncounted_usd
+from burnish.agents.countable import uncounted_tokens, uncounted_usd, uncounted_windows
 from burnish.config.sections import BudgetSection
+from burnish.core.agent import WINDOW_SETTING
 from burnish.core.flow import RUNNING
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import is_tested
@@ -71,7 +72,8 @@ def check(app: App, request: RunRequest) -> list[str]:
 
 def _uncounted(app: App, request: RunRequest) -> list[str]:
     policies = [task_policy(app, request, task) for task in _planned(app, request)]
-    return uncounted_budgets(app.config.budget, request.budget, app.agent_settings(), policies)
+    windows = [WINDOW_SETTING] if app.config.limits.window_percent is not None else []
+    return uncounted_budgets(app.config.budget, request.budget, app.agent_settings(), policies, windows=windows)
 
 
 def run_tasks(
@@ -393,9 +395,17 @@ def noting_failures(notes: list[str], task: Task) -> Iterator[None]:
 
 
 def uncounted_budgets(
-    budget: BudgetSection, run_usd: float | None, agents: Mapping[str, AgentSettings], policies: Iterable[Policy]
+    budget: BudgetSection,
+    run_usd: float | None,
+    agents: Mapping[str, AgentSettings],
+    policies: Iterable[Policy],
+    *,
+    windows: list[str],
 ) -> list[str]:
-    """One line for each agent and kind of budget that cannot be kept. `run_usd`: what `--budget` says."""
+    """One line for each agent and kind of budget that cannot be kept. `run_usd`: what `--budget` says.
+
+    `windows`: the settings that count windows of a plan.
+    """
     most_usd = run_usd if run_usd is not None else budget.session_usd
     session = "--budget" if run_usd is not None else "budget.session_usd"
     usd = [name for name, most in (("budget.task_usd", budget.task_usd), (session, most_usd)) if most is not None]
@@ -409,6 +419,8 @@ def uncounted_budgets(
             found[_line([*usd, *own], name, why)] = None
         if tokens and (why := uncounted_tokens(entry)):
             found[_line(tokens, name, why)] = None
+        if windows and entry.kind != "static" and (why := uncounted_windows(entry)):
+            found[_line(windows, name, why)] = None
     return list(found)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from burnish.adapters.task_locks import is_runner_dead
-from burnish.core.agent import UsageLimit
+from burnish.core.agent import PlanWindow, UsageLimit
 from burnish.core.commit import TargetConflict
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -204,6 +204,11 @@ class ProjectRegistry:
         """Logins whose plan is used up now."""
         now = datetime.now(UTC)
         return [one for one in self.store.usage_limits() if one.end > now]
+
+    def windows(self) -> list[tuple[str, PlanWindow]]:
+        """How much of its plan each login has used."""
+        now = datetime.now(UTC)
+        return [(login, one) for login, one in self.store.all_plan_windows() if one.end > now]
 
     def close(self) -> None:
         self.runs.close()

@@ -7,3 +7,16 @@ DELETE FROM usage_limits WHERE login = :login RETURNING login;
 
 -- name: limit_list
 SELECT login, until, is_known, message, since FROM usage_limits ORDER BY until, login;
+
+-- name: window_set
+INSERT INTO plan_windows (login, name, until, share) VALUES (:login, :name, :until, :share)
+ON CONFLICT (login, name, until) DO UPDATE SET share = MAX(share, excluded.share);
+
+-- name: window_expire
+DELETE FROM plan_windows WHERE until < :now;
+
+-- name: window_end
+DELETE FROM plan_windows WHERE login = :login RETURNING name;
+
+-- name: window_list
+SELECT login, name, until, share FROM plan_windows ORDER BY login, share DESC, until;

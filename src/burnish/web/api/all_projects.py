@@ -65,10 +65,20 @@ class LimitOut(ApiModel):
     since: str
 
 
+class WindowOut(ApiModel):
+    login: str
+    name: str
+    share: float
+    """Of 1."""
+    until: str
+
+
 class LimitsOut(ApiModel):
     """Logins whose plan is used up; their tasks wait until then."""
 
     limits: list[LimitOut]
+    windows: list[WindowOut]
+    """How much of the windows of a plan is used, as far as programs reported it."""
 
 
 class ServerOut(ApiModel):
@@ -144,7 +154,10 @@ def clear_limit(registry: RegistryDep, login: Annotated[str, Path(max_length=200
 
 def _limits(registry: ProjectRegistry) -> dict[str, Any]:
     keys = LimitOut.model_fields
-    return {"limits": [{key: getattr(one, key) for key in keys} for one in registry.limits()]}
+    windows = [
+        {"login": login, "name": one.name, "share": one.share, "until": one.until} for login, one in registry.windows()
+    ]
+    return {"limits": [{key: getattr(one, key) for key in keys} for one in registry.limits()], "windows": windows}
 
 
 @router.get("/server", response_model=ServerOut)
