@@ -118,9 +118,8 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
         # one more round with advice, whose words the other window follows
         second.locator("#tab-log").click()
         second.wait_for_selector("#output-choice")
-        page.get_by_role("button", name="Improve", exact=True).click()
-        page.locator("#improve textarea").fill("None is fine for zero.")
-        page.locator("#improve .primary").click()
+        page.locator("[data-answer=note] textarea").fill("None is fine for zero.")
+        page.get_by_role("button", name="Try again").click()
         is_now(page, "waiting_approval")
         assert "None is fine for zero." in [c["prompt"] for c in lab.calls() if c["phase"] == "improve"][-1]
         until(page, "document.querySelector('#gate .badge').textContent.includes('approved')")

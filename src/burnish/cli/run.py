@@ -201,16 +201,24 @@ def retry(
     task: TaskId,
     restart: Annotated[bool, Option("--restart", help="Start again from the base.")] = False,
     later: Annotated[bool, Option("--later", help="Only mark it as ready; `burnish run` continues it.")] = False,
+    budget: Annotated[
+        float | None,
+        Option("--budget", min=0, max=MAX_BUDGET, metavar="USD", help="Let the task cost up to USD in all."),
+    ] = None,
+    tokens: Annotated[
+        int | None, Option("--tokens", min=1, metavar="N", help="Let the task use up to N tokens in all.")
+    ] = None,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
     """Continue a task that failed, is blocked or was cancelled.
 
+    `--budget` and `--tokens` count for this task instead of `budget.task_usd` and `budget.task_tokens`.
     Use `burnish improve` to give the agent guidance for another change, `burnish decide` for a task that waits for
     approval, and `burnish run` for an interrupted task.
     """
     from burnish import runtime
-    from burnish.features.tasks.edit import retry_task
+    from burnish.features.tasks.edit import TaskLimit, retry_task
     from burnish.runtime.requests import RunRequest
 
     runtime.refuse_inside_phase()
@@ -218,7 +226,8 @@ def retry(
     if not later:
         app.trust.require()
     before = app.store.task(app.key, task_id(task))
-    task_after = retry_task(app, before.id, restart=restart)
+    limit = TaskLimit(budget, tokens) if budget is not None or tokens is not None else None
+    task_after = retry_task(app, before.id, restart=restart, limit=limit)
     notes = []
     if task_after.note and (
         task_after.status in (Status.CODE_REVIEW, Status.BACKLOG) or task_after.status is not before.status

@@ -56,6 +56,9 @@ def policy_for(
         approval="required" if spec.skip_tests else config.approval,
         **_review_values(config),
         **_other_values(config),
+        # a person may have raised them for this task
+        task_usd=spec.budget_usd or config.budget.task_usd,
+        task_tokens=spec.budget_tokens or config.budget.task_tokens,
     )
     forms = _criteria_forms(config, spec, policy, prompts or {})
     return replace(
@@ -111,8 +114,6 @@ def _other_values(config: Config) -> dict[str, Any]:
         "commit_message": config.commit.message,
         "isolation": config.isolation.strategy,
         "isolation_env": tuple(config.isolation.env.items()),
-        "task_usd": config.budget.task_usd,
-        "task_tokens": config.budget.task_tokens,
         "uncounted": config.budget.uncounted,
     }
 

@@ -51,6 +51,9 @@ class Spec:
     follows: str = ""
     # no run takes it up (`burnish pause`)
     paused: bool = False
+    # instead of `budget.task_usd` and `budget.task_tokens` (`burnish retry --budget`)
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
 
 
 # a run would take it up, or a run with `--watch` would try it again

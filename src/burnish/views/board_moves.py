@@ -27,20 +27,29 @@ class Act:
 ACTS: Mapping[str, Act] = {
     "run": Act("Start", path="/run"),
     "goon": Act("Continue", path="/run", words="Continues at the interrupted phase."),
-    "retry": Act("Retry", path="/retry"),
+    "retry": Act(
+        "Retry",
+        path="/retry",
+        words="Runs what stopped once more and continues; finished phases are kept and not paid again.",
+    ),
     "restart": Act(
         "Start again",
         path="/retry",
         body={"restart": True},
         ask="sure",
-        words="Starts a new run from the current base; the commits so far stay under a rescue ref.",
+        words="Starts a new run from the current base, and pays for all of it again; the commits so far stay under a "
+        "rescue ref.",
     ),
     "stop": Act("Stop", path="/stop", words="Stops the agents and keeps the work; you can continue later."),
     "unqueue": Act("Take out of the queue", path="/stop", words="The task keeps its status until you start it."),
     "pause": Act("Pause", path="/pause", words="Ends after the phase that is under way; no run continues it."),
     "unpause": Act("Unpause", path="/unpause", words="Runs may take it up again."),
     "improve": Act(
-        "Improve", path="/improve", body={"review": True}, ask="note", words="Runs one more cycle with your note."
+        "Improve",
+        path="/improve",
+        body={"review": True},
+        ask="note",
+        words="Runs one more cycle with your note: agent, checks and review.",
     ),
     "comment": Act(
         "Comment",
@@ -48,13 +57,17 @@ ACTS: Mapping[str, Act] = {
         ask="text",
         words="A finding that the agent settles next. An approval becomes void.",
     ),
-    "ask": Act("Review", path="/review", words="Runs checks and review on the branch."),
-    "review": Act("Review again", path="/review", words="Runs checks and review again on the branch."),
+    "ask": Act("Review", path="/review", words="Runs checks and review on the branch. The agent is not called."),
+    "review": Act(
+        "Review again",
+        path="/review",
+        words="Runs checks and review again on the same commit. The agent is not called.",
+    ),
     "back": Act("Put back", "PATCH", body={"status": "backlog"}, words="Moves the task back to the backlog."),
     "cancel": Act("Cancel", path="/cancel", ask="sure", words="Ends the work on the task; the work so far is kept."),
     "merge": Act("Merge…", path="/merge", ask="merge", words="Merges into the branch that the task started from."),
     "rebase": Act(
-        "Resolve conflicts",
+        "Let the agent resolve",
         path="/rebase",
         ask="sure",
         words="Merges the target into the task's branch. The agent resolves the conflicts; a review follows.",

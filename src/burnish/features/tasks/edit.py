@@ -106,15 +106,36 @@ def pause_task(app: App, task_id: int, *, is_pause: bool) -> Task:
     return task
 
 
-def retry_task(app: App, task_id: int, *, restart: bool) -> Task:
+def retry_task(app: App, task_id: int, *, restart: bool, limit: TaskLimit | None = None) -> Task:
     refuse_inside_phase()
     task = app.store.task(app.key, task_id)
     lifecycle.refuse_paused(task)
     refuse_if_branch_stuck(app.event_log, app.repository, task)
+    if limit:
+        _raise_limit(app, task, limit)
     if restart:
         refuse_if_branch_held(app.event_log, task)
         return lifecycle.restart(app.event_log, app.repository, task_id)
     return lifecycle.retry(app.event_log, app.repository, task_id, by=app.person)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLimit:
+    """What a person lets one task cost in all, instead of `budget.task_usd` and `budget.task_tokens`."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+
+def _raise_limit(app: App, task: Task, limit: TaskLimit) -> None:
+    hint = "Give a higher limit: it counts all that the task has used."
+    if limit.usd is not None and limit.usd <= (task.cost_usd or 0.0):
+        raise BadInput(f"Task {task.id} has cost ${task.cost_usd or 0:.2f} already.", hint=hint)
+    if limit.tokens is not None and limit.tokens <= task.tokens:
+        raise BadInput(f"Task {task.id} has used {task.tokens:,} tokens already.", hint=hint)
+    values = {"budget_usd": limit.usd, "budget_tokens": limit.tokens}
+    app.store.edit_task(app.key, task.id, {name: value for name, value in values.items() if value is not None})
+    app.event_log.write_event_file(task.id)
 
 
 def review_again(app: App, task_id: int) -> Task:

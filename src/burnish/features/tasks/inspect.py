@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,18 @@ def file_texts(app: App, blobs: Sequence[str]) -> dict[str, str]:
         for blob, git_object in found
         if git_object and git_object[0] == "blob"
     }
+
+
+def masked_line(app: App, task: Task, path: str, number: int) -> str:
+    """One line of a file in the workspace, of which only a name before a value is shown."""
+    place = Path(path)
+    content = None if ".." in place.parts else read_below(app.repository.path(task), place)
+    lines = content.decode("utf-8", "replace").split("\n") if content else []
+    if not 1 <= number <= len(lines):
+        return ""
+    # a name without digits: a token would have some
+    name = re.match(r"\s*[\"']?[A-Za-z_][A-Za-z_.\- ]{0,40}[\"']?\s*[=:]", lines[number - 1])
+    return f"{secrets_from_environment().redact(name[0]) if name else ''} ••••••••"
 
 
 def base_tree(app: App, task: Task) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burnish.core.commit import TargetConflict
 from burnish.core.decision import needs_description
@@ -18,6 +18,7 @@ from burnish.views.board import Holders, Need, needs_of
 from burnish.views.board_moves import ACTS, RUNNING, Act, moves, others, why_not
 from burnish.views.status import doing
 from burnish.views.task import failure_output
+from burnish.views.task_page.answers import PageAnswer, answer_of, may_hand_off
 
 TONES: Mapping[Status, str] = {
     Status.BACKLOG: "",
@@ -92,6 +93,10 @@ class TaskHead:
     may_close: bool
     # the end of what the command printed that it failed on
     output: str = ""
+    # the form that answers its state
+    answer: PageAnswer | None = None
+    # an external reviewer can be asked
+    may_hand_off: bool = False
 
     @property
     def running(self) -> bool:
@@ -116,18 +121,34 @@ def head_of(store: Store, project: str, id: int, holders: Holders, conflict: Tar
     standing = holders.standing(task)
     needs = needs_of(task, tasks)
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
+    buttons = _buttons(task, standing, unmet, conflict)
+    answer = answer_of(task, {button.name for button in buttons}, conflict)
     return TaskHead(
         task=task,
         tone=TONES[task.status],
         standing=standing,
         next=what_next(task, standing, unmet, conflict),
-        buttons=_buttons(task, standing, unmet, conflict),
+        buttons=_without_answered(buttons, answer),
         needs=needs,
         needed_by=tuple(sorted(other.id for other in tasks.values() if id in other.spec.depends_on)),
         commit=task.commit or "",
         may_close=_may_close(task, standing),
         output=failure_output(task, store.events(project, task=id)) if task.status is Status.FAILED else "",
+        answer=answer,
+        may_hand_off=may_hand_off(task, at_rest=standing in ("", "interrupted")),
     )
+
+
+# the button that each form stands for
+_ANSWERED_BY = {"note": "improve", "budget": "retry", "secret": "retry", "outside": ""}
+
+
+def _without_answered(buttons: tuple[Button, ...], answer: PageAnswer | None) -> tuple[Button, ...]:
+    """The form has the button that stands out."""
+    if answer is None:
+        return buttons
+    name = _ANSWERED_BY.get(answer.kind) or ("rebase" if any(b.name == "rebase" for b in buttons) else "retry")
+    return tuple(replace(button, first=False) for button in buttons if button.name != name)
 
 
 def sorted_findings(findings: Sequence[Finding]) -> list[Finding]:

@@ -14,7 +14,7 @@ from burnish.errors import BadInput, Refused
 from burnish.features.decide import decisions as people
 from burnish.features.merge.rebase import order_rebase
 from burnish.features.server.registry import ProjectRegistry
-from burnish.features.tasks.edit import cancel_task, pause_task, retry_task, review_again
+from burnish.features.tasks.edit import TaskLimit, cancel_task, pause_task, retry_task, review_again
 from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest, next_time
 from burnish.views.status import task_json
@@ -68,6 +68,10 @@ class RetryBody(Body):
     """Start again from the base."""
     later: bool = False
     """Only put the task back; do not start it."""
+    budget_usd: Annotated[float, Field(gt=0, le=MAX_BUDGET, allow_inf_nan=False)] | None = None
+    """What the task may cost in all, instead of `budget.task_usd`."""
+    budget_tokens: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    """How many tokens the task may use in all, instead of `budget.task_tokens`."""
 
 
 class ImproveBody(Body):
@@ -200,7 +204,8 @@ def retry(
     """Like `burnish retry`."""
     if not body.later:
         app.trust.require()
-    retry_task(app, task, restart=body.restart)
+    limit = TaskLimit(body.budget_usd, body.budget_tokens) if body.budget_usd or body.budget_tokens else None
+    retry_task(app, task, restart=body.restart, limit=limit)
     return _task(app, task) if body.later else _start(registry, app, task)
 
 

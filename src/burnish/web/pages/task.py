@@ -28,10 +28,11 @@ from burnish.features.server.task_output import (
     read_artifact_text,
 )
 from burnish.features.tasks.inspect import artifact as artifact_bytes
-from burnish.features.tasks.inspect import base_tree
+from burnish.features.tasks.inspect import base_tree, masked_line
 from burnish.runtime.app import App
 from burnish.sanitize import clean_text
 from burnish.store.rows import ProjectRow
+from burnish.views.task_page.answers import secret_places
 from burnish.views.task_page.checks import checks_view
 from burnish.views.task_page.page import TaskHead, findings_view, head_of
 from burnish.views.task_page.story import story
@@ -181,8 +182,15 @@ def part(name: str, context: PageContext) -> str:
     return render(f"task/{name}.html.j2", **view)
 
 
-def _nothing(context: PageContext) -> dict[str, Any]:
-    return {}
+def _head(context: PageContext) -> dict[str, Any]:
+    places = secret_places(context.task)
+    if not places:
+        return {"secrets": []}
+    try:
+        lines = [masked_line(context.app, context.task, path, number) for path, number, _ in places]
+    except BurnishError:
+        lines = [""] * len(places)
+    return {"secrets": [(*place, line) for place, line in zip(places, lines, strict=True)]}
 
 
 def _gate(context: PageContext) -> dict[str, Any]:
@@ -239,7 +247,7 @@ def _artifacts(context: PageContext) -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[PageContext], dict[str, Any]]] = {
-    "head": _nothing,
+    "head": _head,
     "gate": _gate,
     "story": _story,
     "findings": _findings,

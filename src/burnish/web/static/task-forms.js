@@ -27,6 +27,7 @@ function openDialog(name) {
   if (!box) return;
   reset(box);
   box.dataset.commit = head().commit;
+  box.querySelector("[data-result]")?.setAttribute("hidden", "");
   for (const one of box.querySelectorAll("[data-seen]")) one.textContent = head().commit.slice(0, 10);
   const grounds = box.querySelector("[data-unapproved]");
   if (grounds) {
@@ -75,14 +76,16 @@ async function submit(event) {
   const form = event.target;
   const box = form.closest("dialog");
   // a question (`sure`) is a dialog without an id, and closes by itself
-  if (!form.matches("[data-gate]") && !(box && box.id in REQUESTS)) return;
+  if (!form.matches("[data-gate], [data-answer]") && !(box && box.id in REQUESTS)) return;
   event.preventDefault();
   const message = form.querySelector(".error");
   if (message) message.hidden = true;
   const buttons = [...form.querySelectorAll("button:enabled")];
   buttons.forEach((button) => (button.disabled = true));
   try {
-    const outcome = await (box ? act(form, box) : decide(form, event.submitter.value));
+    const outcome = await (box ? act(form, box) : form.dataset.answer ? answer(form) : decide(form, event.submitter.value));
+    // the dialog shows what came back
+    if (!outcome) return;
     form.removeAttribute("data-touched");
     document.activeElement?.blur?.();
     box?.close();
@@ -101,8 +104,37 @@ async function submit(event) {
 }
 
 async function act(form, box) {
-  await REQUESTS[box.id](form, box.dataset.commit);
-  return OUTCOMES[box.id]();
+  const reply = await REQUESTS[box.id](form, box.dataset.commit);
+  return box.id === "handoff" ? showHandoff(box, reply) : OUTCOMES[box.id]();
+}
+
+function showHandoff(box, { checkout, file, prompt }) {
+  box.querySelector("[data-checkout]").textContent = checkout;
+  box.querySelector("[data-file]").textContent = file;
+  box.querySelector("[data-prompt]").value = prompt;
+  box.querySelector("[data-result]").hidden = false;
+  box.querySelector("[data-prompt]").select();
+  for (const name of ["head", "story"]) refresh(name);
+  return "";
+}
+
+/** Sends the form that answers the state of the task; returns what happened, in words. */
+async function answer(form) {
+  const { note, usd, tokens, text } = form.elements;
+  switch (form.dataset.answer) {
+    case "note":
+      await api("POST", `${path}/improve`, { note: note.value, review: true });
+      return `T${task} continues with your words.`;
+    case "budget":
+      await api("POST", `${path}/retry`, usd ? { budget_usd: Number(usd.value) } : { budget_tokens: Number(tokens.value) });
+      return `Raised the limit of T${task}; it continues.`;
+    case "outside":
+      await api("POST", `${path}/review-from`, { text: text.value });
+      return `Recorded the review of T${task}.`;
+    default:
+      await api("POST", path + (head().status === "verified" ? "/rebase" : "/retry"), {});
+      return `T${task} continues.`;
+  }
 }
 
 /** Sends the decision of the gate; returns what happened, in words. */
@@ -142,6 +174,7 @@ const OUTCOMES = {
   merge: () => `Merged T${task}.`,
   override: () => `Approved T${task} against its review.`,
   done: () => `Closed T${task}.`,
+  outside: () => `Recorded the review of T${task}.`,
   waive: () => `Waived ${finding}.`,
   resolve: () => `Resolved ${finding}.`,
   reopen: () => `Reopened ${finding}.`,
@@ -155,6 +188,11 @@ const REQUESTS = {
   done: (form, commit) => {
     const grounds = groundsOf(form);
     return api("POST", `${path}/done`, { ...(commit ? { commit } : {}), ...(grounds ? { grounds } : {}) });
+  },
+  handoff: (form) => api("POST", `${path}/handoff`, { force: form.elements.force.checked }),
+  outside: (form) => {
+    const verdict = form.elements.verdict.value;
+    return api("POST", `${path}/review-from`, { text: form.elements.text.value, ...(verdict ? { verdict } : {}) });
   },
   waive: (form) => {
     const until = form.elements.until.value;
