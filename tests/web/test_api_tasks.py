@@ -175,3 +175,38 @@ def test_a_run_is_stopped_goes_on_and_is_handed_over(tmp_path_factory: pytest.Te
         assert server.api("DELETE", f"/projects/{server.project}").status_code == 200
         assert server.api("GET", "/projects").json() == {"projects": []}
     assert json.loads(lab.burnish("status", "--json").out)
+
+
+def test_tasks_are_tagged_found_and_archived(server: AtHand) -> None:
+    def ids(query: str) -> list[str]:
+        return [task["id"] for task in server.of_project("GET", f"/tasks?{query}").json()["tasks"]]
+
+    new = {"title": "Sort the list", "description": "by passkey age", "tags": ["#UI", "ui", "later"]}
+    task = server.of_project("POST", "/tasks", new).json()
+    number = task["id"]
+    assert task["tags"] == ["ui", "later"] and task["archived"] is False
+    assert ids("tag=ui&tag=later") == ids("text=PASSKEY%20age") == [number] and ids("tag=ui&tag=x") == []
+    assert number in ids("since=1h&type=implement") and ids("reason=budget") == []
+    for wrong in ("since=soon", "type=plans", "reason=tired"):
+        assert server.of_project("GET", f"/tasks?{wrong}").status_code == 400, wrong
+    for tag in ("two words", "x" * 41, "<b>", '"paused":true', ""):
+        assert server.of_project("PATCH", f"/tasks/{number}", {"tags": [tag]}).status_code == 400, tag
+    assert server.of_project("PATCH", f"/tasks/{number}", {"tags": ["done"]}).json()["tags"] == ["done"]
+
+    refusal = server.of_project("PATCH", f"/tasks/{number}", {"archived": True})
+    assert refusal.status_code == 409 and "only completed and cancelled" in refusal.json()["title"]
+    server.of_project("POST", f"/tasks/{number}/cancel", {})
+    assert server.of_project("PATCH", f"/tasks/{number}", {"archived": True}).json()["archived"] is True
+    assert number in ids("") and number not in ids("archived=false") and ids("archived=true") == [number]
+    _, headers = server.browser()
+    board = server.client.get(f"/p/{server.project}", headers=headers).text
+    assert f'id="t{number}"' not in board
+    cards = server.client.get(f"/p/{server.project}/cards?ids={number}", headers=headers).text
+    assert f'id="t{number}"' not in cards
+    # in the terminal, too
+    assert number not in [task["id"] for task in server.lab.burnish("list", "--json").json["tasks"]]
+    shown = server.lab.burnish("list", "--archived", "--tag", "done", "--search", "passkey", "--json").json["tasks"]
+    assert [task["id"] for task in shown] == [number]
+    server.lab.burnish("edit", number, "--no-archive", "--tag", "none")
+    assert server.of_project("GET", f"/tasks/{number}").json()["tags"] == []
+    server.of_project("DELETE", f"/tasks/{number}")

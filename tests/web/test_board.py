@@ -103,16 +103,23 @@ def test_cards_are_dragged_where_it_is_legal_and_nowhere_else(place: Place, page
     assert "Task 16 is backlog and cannot become verified." in said and "it may become" in said
     assert column_of(page, 16) == "todo" and place.store.task(place.key, 16).status is Status.BACKLOG
 
-    # what cannot be undone by a click is asked first
+    # what can be undone is not asked first
     drag(page, 15, "done")
+    page.mouse.up()
+    until_in(page, 15, "cancelled")
+    page.locator(".toast", has_text="T15 was cancelled").get_by_role("button", name="Undo").click()
+    until_in(page, 15, "backlog")
+    assert place.store.task(place.key, 15).status is Status.BACKLOG
+    # and the rest is
+    drag(page, 4, "done")
     page.mouse.up()
     page.get_by_role("button", name="Keep task").click()
-    assert column_of(page, 15) == "todo"
-    drag(page, 15, "done")
+    assert column_of(page, 4) == "needs"
+    drag(page, 4, "done")
     page.mouse.up()
     page.get_by_role("button", name="Cancel task").click()
-    until_in(page, 15, "cancelled")
-    assert place.store.task(place.key, 15).status is Status.CANCELLED
+    until_in(page, 4, "cancelled")
+    assert place.store.task(place.key, 4).status is Status.CANCELLED
 
     # forward against a review: the task's page asks why
     drag(page, 13, "ready")

@@ -44,6 +44,9 @@ def add(
         Option("--depends-on", metavar="ID", help="Run after task ID is finished; repeatable."),
     ] = None,
     priority: Annotated[int, Option("--priority", metavar="N", help="Run tasks with a higher N first.")] = 0,
+    tags: Annotated[
+        list[str] | None, Option("--tag", metavar="TAG", help="Add a tag to find it by; repeatable.")
+    ] = None,
     agent: Annotated[str | None, Option("--agent", metavar="AGENT", help="Have AGENT do the task.")] = None,
     model: Annotated[str | None, Option("--model", metavar="MODEL", help="Use MODEL for this task.")] = None,
     base: Annotated[
@@ -80,6 +83,7 @@ def add(
         model=model,
         base_ref=base,
         skip_tests=skip_tests,
+        tags=tuple(tags or ()),
         of=task_id(of) if of else None,
         auto_review=auto_review,
         max_cycles=max_cycles,

@@ -53,6 +53,13 @@ def edit(
         list[str] | None,
         Option("--depends-on", metavar="ID", help="Replace the dependencies; repeatable; `none` removes all."),
     ] = None,
+    tags: Annotated[
+        list[str] | None, Option("--tag", metavar="TAG", help="Replace the tags; repeatable; `none` removes all.")
+    ] = None,
+    in_archive: Annotated[
+        bool | None,
+        Option("--archive/--no-archive", help="Leave a finished task out of lists and the board, or show it again."),
+    ] = None,
     status: Annotated[
         str | None, Option("--status", metavar="backlog", help="Move the task back to the backlog.")
     ] = None,
@@ -89,6 +96,8 @@ def edit(
         "priority": priority,
         "max_cycles": max_cycles,
         "depends_on": _ids(depends_on) if depends_on else None,
+        "tags": (() if tags == ["none"] else tuple(tags)) if tags else None,
+        "archived": in_archive,
     }
     changes = {key: value for key, value in changes.items() if value is not None}
     changes |= {key: _or_default(value) for key, value in (("agent", agent), ("model", model)) if value is not None}

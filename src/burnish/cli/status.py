@@ -105,18 +105,40 @@ def list_tasks(
     only_ready: Annotated[bool, Option("--ready", help="Show only tasks that `burnish run` would start now.")] = False,
     only_blocked: Annotated[bool, Option("--blocked", help="Show only tasks that need a person.")] = False,
     agent: Annotated[str | None, Option("--agent", metavar="AGENT", help="Show only tasks of AGENT.")] = None,
+    tags: Annotated[
+        list[str] | None, Option("--tag", metavar="TAG", help="Show only tasks with TAG; repeatable: all of them.")
+    ] = None,
+    text: Annotated[
+        str, Option("--search", metavar="WORDS", help="Show only tasks with all WORDS in their title or texts.")
+    ] = "",
+    types: Annotated[
+        list[str] | None, Option("--type", metavar="TYPE", help="Show only tasks of TYPE; repeatable.")
+    ] = None,
+    since: Annotated[
+        str | None, Option("--since", metavar="TIME", help="Show only tasks changed since TIME: 12h, 7d or a date.")
+    ] = None,
+    reasons: Annotated[
+        list[str] | None,
+        Option("--reason", metavar="REASON", help="Show only tasks that stopped for REASON; repeatable."),
+    ] = None,
+    in_archive: Annotated[
+        bool, Option("--archived", help="Show archived tasks, which are left out otherwise.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks, filtered by status, readiness or agent.
+    """List tasks, filtered by status, agent, tags, text or time.
 
     Use `burnish status` for a summary with the next step.
     """
-    from burnish.views.filters import pick
+    from burnish.views.filters import TaskFilter, narrow, pick, since_when
     from burnish.views.status import can_go_on
 
-    reader, everything = _tasks()
+    begin = since_when(since, datetime.now(UTC)) if since else None
+    criteria = TaskFilter(tuple(tags or ()), tuple(types or ()), tuple(reasons or ()), begin, text, in_archive)
+    reader, everything = _tasks(brief=not text)
     tasks = pick(
-        everything,
+        narrow(everything, criteria),
+        among=everything,
         statuses=statuses or [],
         ready=only_ready,
         only_blocked=only_blocked,
@@ -131,9 +153,9 @@ def list_tasks(
         say("No task matches. `burnish list` shows all tasks." if everything else NO_TASKS)
 
 
-def _tasks() -> tuple[Reader, list[Task]]:
+def _tasks(*, brief: bool = True) -> tuple[Reader, list[Task]]:
     reader = open_reader()
-    return reader, reader.store.tasks(reader.key, brief=True) if reader.project else []
+    return reader, reader.store.tasks(reader.key, brief=brief) if reader.project else []
 
 
 def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> StatusView:

@@ -54,6 +54,10 @@ class Spec:
     # instead of `budget.task_usd` and `budget.task_tokens` (`burnish retry --budget`)
     budget_usd: float | None = None
     budget_tokens: int | None = None
+    # words to find it by
+    tags: tuple[str, ...] = ()
+    # lists and the board leave it out once it is finished
+    archived: bool = False
 
 
 # a run would take it up, or a run with `--watch` would try it again
@@ -102,6 +106,10 @@ class Task:
     # the agent of the current run, once known
     agent: str | None = None
     model: str | None = None
+
+    @property
+    def is_archived(self) -> bool:
+        return self.spec.archived and self.status in (Status.COMPLETED, Status.CANCELLED)
 
     @property
     def is_paused(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -58,11 +59,14 @@ def expire_waivers(app: App) -> list[str]:
 # Validates tasks from all sources: command line, web, API.
 
 MAX_PRIORITY = 1_000_000
+MAX_TAGS = 20
+TAG = re.compile(r"\w[\w./+-]{0,39}")
 
 
 def validated_spec(spec: Spec, *, base: str | None = None) -> Spec:
     """The spec with its title on one line; raises if it is empty or contradictory."""
-    spec = replace(spec, title=one_title(spec.title), depends_on=tuple(dict.fromkeys(spec.depends_on)))
+    needs, tags = tuple(dict.fromkeys(spec.depends_on)), clean_tags(spec.tags)
+    spec = replace(spec, title=one_title(spec.title), depends_on=needs, tags=tags)
     check_values({"criteria": spec.criteria, "checklist": spec.checklist, "priority": spec.priority})
     if spec.type is TaskType.IMPROVE and spec.of is None:
         raise BadInput("An improve task needs to know what it improves.", hint="Add --of ID, e.g. --of 29.")
@@ -79,7 +83,25 @@ def validated_spec(spec: Spec, *, base: str | None = None) -> Spec:
 def validated_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Validates a change of some fields."""
     check_values(changes)
-    return {**changes, "title": one_title(changes["title"])} if "title" in changes else dict(changes)
+    valid = dict(changes)
+    if "title" in changes:
+        valid["title"] = one_title(changes["title"])
+    if "tags" in changes:
+        valid["tags"] = clean_tags(changes["tags"])
+    return valid
+
+
+def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """The tags in small letters, each once, without a leading `#`."""
+    found = tuple(dict.fromkeys(tag.strip().removeprefix("#").casefold() for tag in tags))
+    for tag in found:
+        if not TAG.fullmatch(tag):
+            raise BadInput(
+                f"{tag!r} cannot be a tag.", hint="Use up to 40 letters, digits and . _ / + -, without spaces."
+            )
+    if len(found) > MAX_TAGS:
+        raise BadInput(f"A task cannot have {len(found)} tags.", hint=f"Use at most {MAX_TAGS}.")
+    return found
 
 
 def one_title(text: str) -> str:

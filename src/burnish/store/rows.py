@@ -87,6 +87,8 @@ def spec_of(text: str) -> Spec:
     data = json.loads(text)
     data["type"] = TaskType(data["type"])
     data["depends_on"] = tuple(data["depends_on"])
+    # a task of an earlier version has none
+    data["tags"] = tuple(data.get("tags", ()))
     if "criteria" in data:
         data["criteria"] = tuple(data["criteria"])
         data["checklist"] = tuple(Item(**item) for item in data["checklist"])

@@ -82,6 +82,7 @@ class TaskCard:
     needs: tuple[Need, ...]
     blocks: tuple[int, ...]
     overrides: int
+    tags: tuple[str, ...]
     # the status, and why it stopped, where the column does not say it; and its tone
     chip: str
     chip_tone: str
@@ -142,6 +143,7 @@ class BoardView:
     columns: tuple[Column, ...]
     head: Head
     agents: tuple[str, ...]
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,8 @@ def board(
     cards = cards_of(tasks, holders, waiting=waiting)
     columns = _columns(cards, by_status=by_status)
     agents = sorted({card.agent for card in cards if card.agent})
-    return BoardView(columns, head_of(tasks, holders, waiting), tuple(agents))
+    tags = sorted({tag for card in cards for tag in card.tags})
+    return BoardView(columns, head_of(tasks, holders, waiting), tuple(agents), tuple(tags))
 
 
 def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NONE_WAITING) -> Head:
@@ -194,7 +197,7 @@ def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NONE_WAI
     standings = [(task, holders.standing(task)) for task in tasks]
     return Head(
         summary(tasks),
-        len(tasks),
+        sum(not task.is_archived for task in tasks),
         ready=sum(one.status is Status.BACKLOG and at not in IDLE and not unmet(one) for one, at in standings),
         running=sum(standing in RUNNING for _, standing in standings),
         queued=sum(standing == "queued" for _, standing in standings),
@@ -212,6 +215,7 @@ def cards_of(
         for other in task.spec.depends_on:
             blocks.setdefault(other, []).append(task.id)
     selection = tasks if ids is None else [tasks_by_id[id] for id in ids if id in tasks_by_id]
+    selection = [task for task in selection if not task.is_archived]
     return [
         _card(task, tasks_by_id, tuple(blocks.get(task.id, ())), holders, needs_me=_in(waiting, task))
         for task in selection
@@ -269,6 +273,7 @@ def _card(
         needs=needs,
         blocks=blocks if task.status not in MET else (),
         overrides=task.overrides if begun else 0,
+        tags=task.spec.tags,
         chip=_chip(task, standing),
         chip_tone=_CHIP_TONES.get(task.status, ""),
         why=why,

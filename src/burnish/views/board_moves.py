@@ -74,6 +74,7 @@ ACTS: Mapping[str, Act] = {
     ),
     "decide": Act("Decide…", ask="page#gate", words="The task's page shows the findings and asks for your decision."),
     "override": Act("Override…", ask="page#override", words="Approves against the review; the page asks for a reason."),
+    "archive": Act("Archive", "PATCH", body={"archived": True}, words="Leaves it out of the board and of lists."),
     "remove": Act("Remove", "DELETE", ask="sure", words="Removes it from all lists; its events and its work are kept."),
 }
 
@@ -138,6 +139,8 @@ def others(task: Task, *, standing: str) -> tuple[str, ...]:
         found.append("comment")
     if not running and task.base and task.status in (Status.BLOCKED, Status.FAILED, Status.VERIFIED):
         found.append("restart")
+    if task.status in (Status.COMPLETED, Status.CANCELLED):
+        found.append("archive")
     if not running:
         found.append("remove")
     return tuple(found)

@@ -1,11 +1,14 @@
-"""Filters for tasks: by status, dependencies, agent and text."""
+"""Filters for tasks: by status, dependencies, agent, tags, reason, time and text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
-from burnish.core.status import Status
-from burnish.core.task import Task
+from burnish.core.status import ErrorCode, Reason, Status
+from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput
 
 MET = (Status.VERIFIED, Status.COMPLETED)
@@ -38,7 +41,17 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 def _whole(task: Task) -> str:
     spec = task.spec
     items = (item.text for item in spec.checklist)
-    texts = (str(task.id), spec.title, spec.description, spec.scope, spec.plan, *spec.criteria, *items, task.note)
+    texts = (
+        str(task.id),
+        spec.title,
+        spec.description,
+        spec.scope,
+        spec.plan,
+        *spec.criteria,
+        *items,
+        *spec.tags,
+        task.note,
+    )
     return "\n".join(texts).casefold()
 
 
@@ -54,12 +67,16 @@ def pick(
     only_blocked: bool,
     agent: str | None,
     can_go_on: Callable[[Task], bool] = lambda task: False,
+    among: Sequence[Task] | None = None,
 ) -> list[Task]:
-    """Tasks that match every filter; `can_go_on` tells which interrupted tasks are ready."""
+    """Tasks that match every filter; `can_go_on` tells which interrupted tasks are ready.
+
+    `among` are all tasks of the project, on which these may depend.
+    """
     for name in statuses:
         if name not in list(Status):
             raise BadInput(f"{name!r} is not a status.", hint=f"The statuses are: {', '.join(Status)}.")
-    unmet = unmet_among(tasks)
+    unmet = unmet_among(tasks if among is None else among)
     return [
         task
         for task in tasks
@@ -68,3 +85,59 @@ def pick(
         and (not only_blocked or task.status in (Status.BLOCKED, Status.WAITING_APPROVAL))
         and (agent is None or agent == (task.agent or task.spec.agent))
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """What tasks are narrowed down to. Empty fields do not filter."""
+
+    # each of them is required
+    tags: tuple[str, ...] = ()
+    # one of them is required
+    types: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    # changed since then
+    since: datetime | None = None
+    # words of all texts; the tasks must not be brief
+    text: str = ""
+    archived: bool = False
+
+    def check(self) -> None:
+        for name, values in (("types", list(TaskType)), ("reasons", [*Reason, *ErrorCode])):
+            for word in getattr(self, name):
+                if word.casefold() not in [one.casefold() for one in values]:
+                    hint = f"Use one of: {', '.join(one.lower() for one in values)}."
+                    raise BadInput(f"{word!r} is not a {'type' if name == 'types' else 'reason'}.", hint=hint)
+
+
+def narrow(tasks: Sequence[Task], criteria: TaskFilter) -> list[Task]:
+    """Tasks that match every field. Archived tasks are left out, or are the only ones."""
+    criteria.check()
+    tags = {tag.strip().removeprefix("#").casefold() for tag in criteria.tags}
+    types, reasons = ({word.casefold() for word in words} for words in (criteria.types, criteria.reasons))
+    terms = criteria.text.casefold().split()
+    return [
+        task
+        for task in tasks
+        if task.is_archived is criteria.archived
+        and tags <= set(task.spec.tags)
+        and (not types or task.spec.type in types)
+        and (not reasons or any(word and word.casefold() in reasons for word in (task.reason, task.error)))
+        and (criteria.since is None or datetime.fromisoformat(task.updated_at) >= criteria.since)
+        and _holds(_whole(task) if terms else "", terms)
+    ]
+
+
+_AGO = re.compile(r"(\d{1,6})\s*([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def since_when(text: str, now: datetime) -> datetime:
+    """`12h`, `7d`, `2w`, or a date such as `2026-05-01`."""
+    if found := _AGO.fullmatch(text.strip()):
+        return now - timedelta(**{_UNITS[found[2]]: int(found[1])})
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise BadInput(f"{text!r} is not a time.", hint="Use 12h, 7d, 2w or a date such as 2026-05-01.") from None
+    return moment if moment.tzinfo else moment.astimezone(UTC)

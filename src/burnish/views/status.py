@@ -191,6 +191,8 @@ def task_json(task: Task, alive: Alive = None) -> dict[str, Any]:
         "overrides": task.overrides,
         "waits_for": task.waits_for or None,
         "paused": task.spec.paused,
+        "tags": list(task.spec.tags),
+        "archived": task.spec.archived,
         "issues_fixed": task.issues_fixed,
         "created_at": task.created_at,
         "updated_at": task.updated_at,

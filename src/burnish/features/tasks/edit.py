@@ -25,7 +25,7 @@ from burnish.engine.commands.comment import Comment
 from burnish.engine.restore_approval import restore_approval
 from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.engine.transitions import ledger_lock
-from burnish.errors import BadInput
+from burnish.errors import BadInput, Refused
 from burnish.runtime.app import App
 from burnish.runtime.ports import NullProgress, deps_for
 from burnish.runtime.reader import refuse_inside_phase
@@ -43,6 +43,11 @@ def edit_task(app: App, task_id: int, changes: Mapping[str, Any], *, status: str
         )
     if status:
         check_move(str(task_id), task.status, Status.BACKLOG)
+    if changes.get("archived") and task.status not in (Status.COMPLETED, Status.CANCELLED):
+        raise Refused(
+            f"Task {task_id} is {task.status}: only completed and cancelled tasks can be archived.",
+            hint=f"To end it first: burnish cancel {task_id}",
+        )
     if changes:
         _change(app, task, clean_changes(app.event_log.secrets, changes))
     if status:

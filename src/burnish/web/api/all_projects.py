@@ -14,7 +14,7 @@ from burnish.features.server.registry import ProjectRegistry
 from burnish.views.filters import pick, search
 from burnish.views.status import task_json
 from burnish.web.api.project import InboxOut, inbox_of
-from burnish.web.api.schemas import ApiModel, Body, Limit, Offset, TasksOut, Text
+from burnish.web.api.schemas import ApiModel, Body, Limit, Offset, TasksOut, Text, example
 from burnish.web.deps import ProjectDep, RegistryDep
 from burnish.web.pages.markdown import markdown
 from burnish.web.problems import PROBLEMS
@@ -119,6 +119,8 @@ def tasks(
 
 
 class MarkdownBody(Body):
+    model_config = example(text="Use **two** places.")
+
     text: Text
 
 

@@ -121,6 +121,8 @@ EXAMPLE: dict[str, Any] = {
     "overrides": 0,
     "waits_for": None,
     "paused": False,
+    "tags": ["login"],
+    "archived": False,
     "issues_fixed": 0,
     "created_at": "2027-01-31T22:04:11.120Z",
     "updated_at": "2027-01-31T22:19:40.087Z",
@@ -167,6 +169,9 @@ class TaskOut(ApiModel):
     overrides: int
     waits_for: str | None
     paused: bool
+    tags: list[str]
+    archived: bool
+    """Left out of lists and the board, once it is finished."""
     issues_fixed: int
     created_at: str
     updated_at: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -11,7 +13,7 @@ from burnish.core.task import Item, Spec, TaskType
 from burnish.errors import BadInput
 from burnish.features.tasks.edit import edit_task, remove_task
 from burnish.runtime.tasks import add_task, ticked
-from burnish.views.filters import pick, search
+from burnish.views.filters import TaskFilter, narrow, pick, search, since_when
 from burnish.views.status import can_go_on, task_json
 from burnish.views.task import show_json
 from burnish.web.api.schemas import Body, Limit, Line, Offset, StoryOut, TaskOut, TaskRef, TasksOut, Text, example
@@ -52,6 +54,7 @@ class NewTaskBody(Body):
     base: Line | None = None
     """The revision that the task starts from."""
     skip_tests: bool = False
+    tags: tuple[Line, ...] = ()
     of: TaskRef | None = None
     """The task that an improve or review task is about."""
 
@@ -75,6 +78,9 @@ class TaskChangeBody(Body):
     auto_review: bool | None = None
     base: Line | None = None
     skip_tests: bool = False
+    tags: tuple[Line, ...] = ()
+    archived: bool = False
+    """True leaves a finished task out of lists and the board."""
     tick: tuple[int, ...] = ()
     untick: tuple[int, ...] = ()
     status: str | None = None
@@ -89,14 +95,30 @@ def tasks(
     agent: Annotated[str | None, Query(max_length=200)] = None,
     ready: Annotated[bool, Query(description="Only tasks that a run would start now.")] = False,
     blocked: Annotated[bool, Query(description="Only tasks that need a person.")] = False,
+    tag: Annotated[list[str] | None, Query(description="Only tasks with this tag; repeated: all of them.")] = None,
+    type: Annotated[list[str] | None, Query(description="Only tasks of this type; may be repeated.")] = None,
+    reason: Annotated[list[str] | None, Query(description="Only tasks that stopped for it; may be repeated.")] = None,
+    since: Annotated[str, Query(max_length=40, description="Only tasks changed since: `12h`, `7d` or a date.")] = "",
+    text: Annotated[str, Query(max_length=500, description="Words of the title or any other text.")] = "",
+    in_archive: Annotated[
+        bool | None, Query(alias="archived", description="Only archived tasks, or only others; default: both.")
+    ] = None,
     q: Annotated[str, Query(max_length=200, description="Words of the title, or a number.")] = "",
     limit: Limit = 1000,
     offset: Offset = 0,
 ) -> dict[str, Any]:
     """Like `burnish list --json`, in pages."""
-    everything = registry.store.tasks(project.key, brief=True)
+    everything = registry.store.tasks(project.key, brief=not text)
+    begin = since_when(since, datetime.now(UTC)) if since else None
+    criteria = TaskFilter(tuple(tag or ()), tuple(type or ()), tuple(reason or ()), begin, text)
+    found_tasks = [
+        task
+        for part in ((False, True) if in_archive is None else (in_archive,))
+        for task in narrow(everything, replace(criteria, archived=part))
+    ]
     matches = pick(
-        everything,
+        sorted(found_tasks, key=lambda task: task.id),
+        among=everything,
         statuses=status or [],
         ready=ready,
         only_blocked=blocked,

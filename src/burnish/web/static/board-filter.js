@@ -3,6 +3,7 @@
 const search = document.getElementById("search");
 const agent = document.getElementById("by-agent");
 const status = document.getElementById("by-status");
+const tag = document.getElementById("by-tag");
 const chips = [...document.querySelectorAll(".chip")];
 // ids of tasks whose long texts match, from the server
 let inText = new Set();
@@ -15,12 +16,13 @@ const words = () => search.value.trim().toLowerCase().split(/\s+/).filter(Boolea
 
 function criteria() {
   const flags = chips.filter((chip) => chip.getAttribute("aria-pressed") === "true").map((chip) => chip.dataset.flag);
-  const any = Boolean(search.value.trim() || flags.length || agent.value || status.value);
-  return { words: words(), flags, agent: agent.value, status: status.value, any };
+  const any = Boolean(search.value.trim() || flags.length || agent.value || status.value || tag.value);
+  return { words: words(), flags, agent: agent.value, status: status.value, tag: tag.value, any };
 }
 
 function fits(card, want) {
   if (want.status && card.dataset.status !== want.status) return false;
+  if (want.tag && !card.dataset.tags.split(" ").includes(want.tag)) return false;
   if (want.agent && card.dataset.agent !== want.agent) return false;
   const flags = card.dataset.flags.split(" ");
   if (!want.flags.every((flag) => flags.includes(flag))) return false;
@@ -48,6 +50,14 @@ export function filter(lists) {
   }
   document.getElementById("no-match").hidden = shown > 0 || all === 0 || !want.any;
   document.getElementById("board").classList.toggle("single-column", Boolean(status.value));
+}
+
+/** Adds tags to the filter, if they are new. */
+export function addTags(names) {
+  for (const name of names.split(" ").filter(Boolean)) {
+    if (![...tag.options].some((option) => option.value === name)) tag.add(new Option(name, name));
+    tag.hidden = false;
+  }
 }
 
 /** Adds an agent to the filter, if it is new. */
@@ -86,6 +96,7 @@ function changeFilter() {
   put("q", search.value.trim());
   put("agent", agent.value);
   put("status", status.value);
+  put("tag", tag.value);
   put("only", chips.filter((c) => c.getAttribute("aria-pressed") === "true").map((c) => c.dataset.flag).join(" "));
   history.replaceState(null, "", here);
   document.dispatchEvent(new Event("filtered"));
@@ -106,6 +117,7 @@ search.addEventListener("input", () => {
   changeFilter();
 });
 agent.addEventListener("change", changeFilter);
+tag.addEventListener("change", changeFilter);
 status.addEventListener("change", changeFilter);
 for (const chip of chips) {
   chip.addEventListener("click", () => {
@@ -115,7 +127,7 @@ for (const chip of chips) {
 }
 
 export function clear() {
-  search.value = agent.value = status.value = "";
+  search.value = agent.value = status.value = tag.value = "";
   inText = new Set();
   for (const chip of chips) chip.setAttribute("aria-pressed", "false");
   changeFilter();
@@ -131,6 +143,7 @@ const query = new URL(location.href).searchParams;
 search.value = query.get("q") ?? "";
 agent.value = query.get("agent") ?? "";
 status.value = query.get("status") ?? "";
+tag.value = query.get("tag") ?? "";
 const only = (query.get("only") ?? "").split(" ");
 for (const chip of chips) chip.setAttribute("aria-pressed", String(only.includes(chip.dataset.flag)));
 if (search.value) askServer();

@@ -105,9 +105,29 @@ async function perform(card, which) {
   card.classList.remove("waiting");
   if (!succeeded) return;
   look(id);
+  if (UNDO[which]) offerUndo(which, id, title);
   // a run that fails at once may leave a note without an event
   setTimeout(() => look(id), 1500);
 }
+
+// what can be taken back is not asked before, but offered afterwards
+const UNDO = {
+  archive: ["was archived", { archived: false }],
+  cancel: ["was cancelled", { status: "backlog" }],
+};
+
+function offerUndo(which, id, title) {
+  const [words, fields] = UNDO[which];
+  if (which === "cancel" && !fresh.has(id)) return;
+  fresh.delete(id);
+  const undo = async () => {
+    await api("PATCH", `/projects/${project}/tasks/${id}`, fields);
+    look(id);
+  };
+  toast(`T${id} ${words}.`, { hint: title, undo });
+}
+// tasks of the backlog that were cancelled without a question: they have nothing but their text, so nothing is lost
+const fresh = new Set();
 
 const body = (act, more) => (act.method === "DELETE" ? undefined : { ...act.body, ...more });
 
@@ -117,6 +137,10 @@ const NOTES = { note: "What should change? (optional)", text: "What should the a
 async function confirmed(act, id, title, card) {
   if (act.ask === "merge") return howToMerge(id, title, card);
   if (!act.ask) return {};
+  if (act === acts.cancel && card.dataset.status === "backlog") {
+    fresh.add(id);
+    return {};
+  }
   const danger = act.ask === "sure";
   const words = await sure(`${act.label} task ${id}?`, `${title}. ${act.words}`, {
     yes: act.label,

@@ -1,6 +1,6 @@
 // The board: fetches changed cards again and moves them to their columns.
 import { fragment, gathered, listen, make, swap, tick, toast } from "./burnish.js";
-import { addAgent, filter, fold } from "./board-filter.js";
+import { addAgent, addTags, filter, fold } from "./board-filter.js";
 import { startForms } from "./board-forms.js";
 import { startKeys } from "./board-keys.js";
 import { startMoves } from "./board-moves.js";
@@ -64,6 +64,7 @@ function apply(html, requested) {
     if (sources.get(card.dataset.id) === text) continue;
     sources.set(card.dataset.id, text);
     addAgent(card.dataset.agent);
+    addTags(card.dataset.tags);
     if (put(document.importNode(card, true))) arrived.push(card.dataset.id);
   }
   for (const id of requested) if (!present.has(id)) drop(id);
