@@ -78,10 +78,12 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def terminal(lab: Lab, *argv: str, columns: int = 100, env: Mapping[str, str] | None = None) -> Iterator[Terminal]:
+def terminal(
+    lab: Lab, *argv: str, columns: int = 100, lines: int = 40, env: Mapping[str, str] | None = None
+) -> Iterator[Terminal]:
     """burnish on a terminal of its own, which it controls: Ctrl-C reaches it."""
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     plain = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "BURNISH_PLAIN", "COLUMNS")}
     process = subprocess.Popen(
         [sys.executable, "-m", "burnish.cli", "-C", str(lab.repo.path), *argv],

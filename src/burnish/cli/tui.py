@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -53,6 +54,8 @@ def show_screen(run: RunProcess | None = None, *, asks: bool = False) -> str:
 
     `asks`: the run leaves its decisions to the person.
     """
+    # an eighth of the time until the first screen; it is switched on again when that is drawn
+    gc.disable()
     from burnish.tui.project import ProjectData
 
     # with an error of the store, there is nothing to draw

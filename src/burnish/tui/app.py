@@ -11,7 +11,7 @@ from textual.widgets import Input
 from burnish.tui import pages
 from burnish.tui.acts import LABELS, Order, act_for_key, acts_of, carry_out
 from burnish.tui.lines import LineView, PickList
-from burnish.tui.panes import TABS
+from burnish.tui.panes import TABS, LivePane
 from burnish.tui.screen import ProjectScreen
 
 
@@ -50,6 +50,7 @@ class BurnishTui(ProjectScreen):
         self.screen_stack[0].remove_class("task-open")
         self._draw_list()
         if name == "live":
+            self.query_one(LivePane).prepare()
             self.call_after_refresh(self._draw_live)
         else:
             self.picks.focus()

@@ -144,17 +144,23 @@ class LivePane(Container):
 
     def compose(self) -> ComposeResult:
         yield LineView(id="live-empty")
-        for number in range(_MAX_TILES):
-            with Vertical(classes="tile", id=f"tile-{number}"):
-                yield Bar(id=f"tile-title-{number}")
-                yield LineView(id=f"tile-lines-{number}")
+
+    def prepare(self) -> None:
+        """Make the windows, when they are needed for the first time."""
+        if not self.query(".tile"):
+            for number in range(_MAX_TILES):
+                title, lines = Bar(id=f"tile-title-{number}"), LineView(id=f"tile-lines-{number}")
+                self.mount(Vertical(title, lines, classes="tile", id=f"tile-{number}"))
 
     def show(self, cards: Sequence[TaskCard], open_follower: Callable[[int], Follower]) -> None:
         """Other tasks may be at work by now."""
+        if len(self.query(".tile LineView")) < _MAX_TILES:
+            return  # they are being made
         ids = [card.id for card in cards[:_MAX_TILES]]
         self.followers = {number: self.followers.get(number) or open_follower(number) for number in ids}
-        columns = max(1, min(len(ids), self.size.width // _TILE_WIDTH))
-        self.styles.grid_size_columns = columns
+        most = max(1, self.size.width // _TILE_WIDTH)
+        levels = max(1, -(-len(ids) // most))
+        self.styles.grid_size_columns = max(1, -(-len(ids) // levels))
         self.query_one("#live-empty", LineView).show(prose("No agent is at work. g starts the selected task.", "dim"))
         self.query_one("#live-empty").display = not ids
         for place in range(_MAX_TILES):
@@ -242,7 +248,7 @@ class Follower:
         for _ in range(_MAX_PIECES):
             chunk = piece(Output(file, 0), at)
             for line in chunk.text.removesuffix("\n").split("\n") if chunk.text else ():
-                yield ShownLine(styled(verbatim(line)), is_code=True)
+                yield ShownLine(styled(verbatim(line)))
             self._offsets[file.path] = chunk.next
             if chunk.next in (at, chunk.size):
                 return

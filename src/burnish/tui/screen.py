@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -74,6 +75,7 @@ class ProjectScreen(App[str]):
         self._draw_list()
         self.say(self.opening)
         self._load_state()
+        self.call_after_refresh(gc.enable)
         self.set_interval(_POLL_SECONDS, self._poll)
         self.set_interval(_FOLLOW_SECONDS, self._follow)
 
@@ -185,6 +187,9 @@ class ProjectScreen(App[str]):
         """Ten microseconds if nothing has changed."""
         if self.process and self.process.is_over and not self._has_ended:
             self._has_ended = True
+            if self.process.interrupts:
+                self.exit("")
+                return
             self.say("The run has ended.", "q closes the screen and prints the results.", "bold")
             self._draw_bars()
         version = self.data.store.version
