@@ -27,6 +27,8 @@ def test_a_approves_the_commit_on_the_screen_and_m_merges_it(tmp_path: Path) -> 
     async def act(screen: Screen) -> None:
         await screen.until("Verdict")
         await screen.press("a")
+        await screen.until("Approve commit")
+        await screen.press("enter")
         await screen.until("Approved task 1: it is verified.")
         await screen.until("m Merge")
         await screen.press("m")
@@ -48,7 +50,7 @@ def test_a_decision_about_a_commit_that_has_changed_is_refused(tmp_path: Path) -
         await screen.until("Verdict")
         commit_by_hand(lab)
         before.append(facts(lab))
-        await screen.press("a")
+        await screen.press("a", "y")
         await screen.until("is what was reviewed")
 
     on_screen(lab, act, size=WIDE)
@@ -77,9 +79,13 @@ def test_nothing_is_decided_on_a_task_that_is_not_on_the_screen(tmp_path: Path) 
 
     async def act(screen: Screen) -> None:
         await screen.until("waits for approval")
-        await screen.press("a")
+        await screen.press("f")
         await screen.until("Look at the task first")
+        # a note that was typed without looking
+        await screen.type("say yes as it is")
+        await screen.press("enter")
         await screen.until("a Approve")
+        assert "Look at the task first" not in screen.text
         await screen.press("s")
         await screen.until("s: not possible while the task is waiting approval.")
         await screen.press("r")
@@ -117,7 +123,7 @@ def test_f_sends_back_with_a_note_and_starts_the_run(tmp_path: Path) -> None:
         await screen.until("A text is needed.")
         await screen.type("guard it")
         await screen.press("enter")
-        await screen.until("Task 1 runs in the background.")
+        await screen.until("It runs in the background.")
         await screen.until("cycle 2")
 
     on_screen(lab, act, size=WIDE)

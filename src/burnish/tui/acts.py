@@ -132,8 +132,9 @@ def _decide(app: App, order: Order) -> str:
     statuses = (order.status,) if order.status else (Status.WAITING_APPROVAL,)
     answer = GateDecision(choice, order.text, order.commit, order.grounds, among=statuses)
     task = decide(app, order.task, answer, via=VIA)
-    words = f"{_DONE[choice]} task {task.id}: it is {_status(task)}."
-    return f"{words} {_start(app, task)}" if choice is GateChoice.FIX else words
+    if choice is GateChoice.FIX:
+        return f"Sent back task {task.id}. {_start(app, task)}"
+    return f"{_DONE[choice]} task {task.id}: it is {_status(task)}."
 
 
 def _override(app: App, order: Order) -> str:
@@ -147,7 +148,7 @@ def _improve(app: App, order: Order) -> str:
     from burnish.features.decide.decisions import improve
 
     task = improve(app, order.task, order.text, review=True, via=VIA)
-    return f"Task {task.id} gets one more cycle with your note. {_start(app, task)}"
+    return f"Task {task.id} gets one more cycle. {_start(app, task)}"
 
 
 def _comment(app: App, order: Order) -> str:
@@ -167,17 +168,17 @@ def _retry(app: App, order: Order) -> str:
 
     app.trust.require()
     task = retry_task(app, order.task, restart=order.act == "restart")
-    return _start(app, task)
+    return f"Retry of task {task.id}: {_start(app, task)}"
 
 
 def _run(app: App, order: Order) -> str:
-    return _start(app, app.store.task(app.key, order.task))
+    return f"Task {order.task}: {_start(app, app.store.task(app.key, order.task))}"
 
 
 def _review(app: App, order: Order) -> str:
     from burnish.features.tasks.edit import review_again
 
-    return _start(app, review_again(app, order.task))
+    return f"Review of task {order.task}: {_start(app, review_again(app, order.task))}"
 
 
 def _describe(app: App, order: Order) -> str:
@@ -251,15 +252,15 @@ def _start(app: App, task: Task) -> str:
     from burnish.features.run.detach import start_detached
 
     if _is_run_standing(app):
-        return f"The run that is under way takes up task {task.id}."
+        return "The run that is under way takes it up."
     try:
         start_detached(app, ["run", str(task.id)])
     except BurnishError:
         after = app.store.task(app.key, task.id)
         if after.runner and not app.event_log.is_dead(after.runner):
-            return f"A run works on task {task.id}."
+            return "A run works on it."
         raise
-    return f"Task {task.id} runs in the background."
+    return "It runs in the background."
 
 
 def _is_run_standing(app: App) -> bool:

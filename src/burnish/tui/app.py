@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
@@ -13,6 +14,10 @@ from burnish.tui.acts import LABELS, Order, act_for_key, acts_of, carry_out
 from burnish.tui.lines import LineView, PickList
 from burnish.tui.panes import TABS, LivePane
 from burnish.tui.screen import ProjectScreen
+
+# the cursor rests on a task for so long before it is read, and the old one is shown for so long
+_REST_SECONDS = 0.06
+_SLOW_SECONDS = 0.5
 
 
 class BurnishTui(ProjectScreen):
@@ -51,7 +56,7 @@ class BurnishTui(ProjectScreen):
         self._draw_list()
         if name == "live":
             self.query_one(LivePane).prepare()
-            self.call_after_refresh(self._draw_live)
+            self.after_drawing(self._draw_live)
         else:
             self.picks.focus()
 
@@ -60,8 +65,8 @@ class BurnishTui(ProjectScreen):
         if self.number:
             self.screen_stack[0].add_class("task-open")
             self.pane.page.focus()
-            self.call_after_refresh(self._draw_page)
-            self.call_after_refresh(self._draw_bars)
+            self.after_drawing(self._draw_page)
+            self.after_drawing(self._draw_bars)
 
     def action_open_task(self, number: int) -> None:
         if f"task:{number}" not in [line.key for line in self.picks.lines]:
@@ -82,7 +87,7 @@ class BurnishTui(ProjectScreen):
             self.say("")
             main.remove_class("task-open")
             self.picks.focus()
-            self.call_after_refresh(self._draw_bars)
+            self.after_drawing(self._draw_bars)
 
     def action_next(self) -> None:
         """The next entry of the inbox after the selected one."""
@@ -132,10 +137,25 @@ class BurnishTui(ProjectScreen):
 
     @on(PickList.Moved, "#list")
     def _select(self) -> None:
+        if not self.is_open:
+            return
         self.say("")
         self._note_place()
-        self._load_details()
+        # not for each row that the cursor passes
+        self._wanted = self.number
+        self.set_timer(_REST_SECONDS, partial(self.call_if_open, self._load_if_resting))
+        self.set_timer(_SLOW_SECONDS, partial(self.call_if_open, self._clear_if_slow))
         self._draw_bars()
+
+    def _load_if_resting(self) -> None:
+        if self._wanted == self.number and self._loaded != self.number:
+            self._load_details()
+
+    def _clear_if_slow(self) -> None:
+        """No other task than the selected one stays on the screen."""
+        details = self.pane.details
+        if details and details.task.id != self.number:
+            self.pane.clear("Reading…")
 
     @on(PickList.Chosen, "#list")
     def _choose(self) -> None:
@@ -152,9 +172,7 @@ class BurnishTui(ProjectScreen):
     def action_act(self, key: str) -> None:
         if self.details is None:
             if self.number and self.view != "live":
-                # nothing is decided on a task that is not on the screen
-                self.action_open()
-                self.say("Look at the task first, then press the key again.")
+                self._act_later(key)
             return
         act = act_for_key(key, self.details)
         if act:
@@ -164,6 +182,17 @@ class BurnishTui(ProjectScreen):
                 f"{key}: not possible while the task is {self.details.task.status.value.replace('_', ' ')}.",
                 "? lists the keys.",
             )
+
+    def _act_later(self, key: str) -> None:
+        """Nothing is decided on a task that is not on the screen, also not by a note that is typed already."""
+        from burnish.tui.dialogs import NoticeDialog
+
+        if not self.pane.display:
+            self.action_open()
+            self.push_screen(NoticeDialog("Look at the task first.", "Then press the key again."))
+            return
+        self.notice = NoticeDialog("Reading the task…")
+        self.push_screen(self.notice, lambda answer: self.action_act(key) if answer else None)
 
     def begin(self, act: str) -> None:
         """Ask what the act needs, then do it."""
@@ -185,7 +214,7 @@ class BurnishTui(ProjectScreen):
 
     def _report(self, words: str) -> None:
         others = [number for number in self.waiting_ids if number != self.number]
-        self.say(words, f"n: next of {len(others)}." if others else "", "green")
+        self.say(words, f"n: next ({len(others)} left)" if others else "", "green")
         self._load_state()
 
     def action_palette(self) -> None:

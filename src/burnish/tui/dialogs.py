@@ -209,6 +209,15 @@ class ReasonsDialog(Dialog[OverrideReasons]):
             self.query_one("#hint", Static).update(styled("Tick a reason, or explain it. Esc cancels.", "yellow"))
 
 
+class NoticeDialog(Dialog[str]):
+    """Takes every key until Enter or Esc, or until it is dismissed: nothing that is typed meanwhile acts."""
+
+    BINDINGS = [Binding("enter", "leave", show=False)]  # noqa: RUF012 - as textual has it
+
+    def body(self) -> Iterable[Widget]:
+        yield Static(styled("Enter or Esc closes this.", "dim"), id="hint")
+
+
 class HelpDialog(Dialog[None]):
     """Lines to read."""
 
@@ -267,6 +276,8 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         _ask_waiver(app, name, details, with_text)
     elif act in _SURE:
         words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
+        notes = [*gate.warnings, *(f"No reviewer saw {file.path}." for file in gate.unseen_files)] if gate else []
+        words = "\n".join([words, *map(plain, notes[:10])]) if act in ("approve", "skip") else words
         choices = [Choice("yes", label_of(act, details), "y"), Choice("no", "Do nothing", "n")]
         app.push_screen(ChooseDialog(name, choices, words), if_sure)
     else:
@@ -281,6 +292,9 @@ _NOTES = {
     "describe": ("What is wanted? The agent gets this description.", True),
 }
 _SURE = {
+    "approve": "Approve commit {commit}?",
+    "skip": "Accept commit {commit} without a review?",
+    "review": "Run the checks and the review again? An approval becomes void.",
     "merge": "Merge commit {commit} into {target}?",
     "rebase": "Merge {target} into the task's branch? The agent resolves the conflicts, and a review follows.",
     "restart": "Start a new run from the current base? The commits so far stay under a rescue ref.",

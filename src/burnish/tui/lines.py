@@ -38,7 +38,8 @@ def verbatim(line: str) -> str:
 
 
 def styled(text: str, style: str = "") -> Text:
-    return Text(text, style=style, end="", no_wrap=True)
+    """Text in one style, which does not extend to what is added later."""
+    return Text(end="", no_wrap=True).append(text, style or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def _wrap(text: Text, room: int) -> list[Text]:
 
 
 class LineView(ScrollView, can_focus=True):
-    """Lines that are wrapped to the width. It follows the end while it shows the end."""
+    """Lines that are wrapped to the width. What is appended is followed while the end is shown."""
 
     BINDINGS = [  # noqa: RUF012 - as textual has it
         Binding("j", "scroll_down", show=False),
@@ -134,15 +135,16 @@ class LineView(ScrollView, can_focus=True):
         self._rows: list[tuple[int, Text]] = []
         self._width = 0
         self.build: Callable[[int], Sequence[ShownLine]] | None = None
+        # the end is shown, and stays so when lines or the size change
+        self._follows = False
 
     # what it shows
 
     def show(self, lines: Iterable[ShownLine], *, at_end: bool = False) -> None:
         """Other lines; the place stays the same if it can."""
-        self.build = None
+        self.build, self._follows = None, at_end
         self._set(list(lines))
-        if at_end:
-            self.scroll_end(animate=False, immediate=True)
+        self._keep_end()
 
     def show_fitted(self, build: Callable[[int], Sequence[ShownLine]]) -> None:
         """Lines that are made for the width, again for each one."""
@@ -151,16 +153,26 @@ class LineView(ScrollView, can_focus=True):
 
     def append(self, lines: Iterable[ShownLine], *, most: int) -> None:
         """More lines at the end; the first ones go if there are more than `most`."""
-        follows = self.is_vertical_scroll_end
         first = len(self.lines)
+        self._follows = self._follows or not first
         self.lines += lines
         if len(self.lines) > most:
             self._set(self.lines[-most:])
         else:
             self._rows += self._wrapped(first)
             self._fit()
-        if follows:
+        self._keep_end()
+
+    def _keep_end(self) -> None:
+        if self._follows:
             self.scroll_end(animate=False, immediate=True)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if new_value < old_value:
+            self._follows = False
+        elif self.build is None and new_value > 0 and self.is_vertical_scroll_end:
+            self._follows = True
 
     def top_line(self) -> int:
         """The number of the line at the top of the screen."""
@@ -210,13 +222,12 @@ class LineView(ScrollView, can_focus=True):
         self.refresh()
 
     def on_resize(self, event: events.Resize) -> None:
-        if self._room != self._width:
-            top, follows = self.top_line(), self.is_vertical_scroll_end
+        if self._room != self._width or not self._rows:
+            top, follows = self.top_line(), self._follows
             self._set(list(self.build(self._room)) if self.build else self.lines)
-            if follows and self.build is None:
-                self.scroll_end(animate=False, immediate=True)
-            else:
-                self.jump(top)
+            self.jump(top)
+            self._follows = follows
+        self._keep_end()
 
     def row_style(self, number: int) -> Style | None:
         """A style for all of a line."""

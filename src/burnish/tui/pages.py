@@ -174,6 +174,8 @@ def finding_lines(finding: Finding, *, indent: int = 0, is_brief: bool = False) 
         "" if finding.state.value == "open" else f"  {finding.state.value}", "yellow" if finding.alive else ""
     )
     yield ShownLine(first, lead, key=f"finding:{finding.id}")
+    if is_brief and not finding.alive:
+        return  # the page of findings has the rest
     if plain(remark.description) != plain(remark.title):
         yield from prose(remark.description, "" if finding.alive else "dim", indent=indent + 3)
     if remark.suggestion.strip():

@@ -110,8 +110,6 @@ class TaskPane(Vertical):
         if is_first and not lines:
             lines = prose("No output yet.", "dim")
         self.page.append(lines, most=MAX_LINES)
-        if is_first:
-            self.page.scroll_end(animate=False, immediate=True)
 
 
 def head_lines(details: TaskDetails) -> list[ShownLine]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal
+from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from textual.worker import Worker, WorkerState
 
@@ -50,11 +51,13 @@ class ProjectScreen(App[str]):
         self.opening = ""
         # of the selected task in the inbox, and where it was last
         self.place = -1
+        # waits until the task is read
+        self.notice: ModalScreen[str | None] | None = None
         # acts that are being carried out
         self.pending: list[str] = []
         self._version = data.store.version
         self._is_loading = self._is_following = False
-        self._wanted = 0
+        self._wanted = self._loaded = 0
         self._follower: Follower | None = None
         self._redrawn_at = 0.0
         self._has_ended = False
@@ -108,9 +111,16 @@ class ProjectScreen(App[str]):
 
     def on_resize(self, event: events.Resize) -> None:
         self._adapt(event.size.width)
-        self.call_after_refresh(self._draw_bars)
+        self.after_drawing(self._draw_bars)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its parts are there: not before they are made, nor while the screen is closed."""
+        return bool(self.screen_stack and self.query("#task-head") and self.query("#keys"))
 
     def _draw_bars(self) -> None:
+        if not self.is_open:
+            return
         board = self.board
         waiting = len(board.entries) if board.has_inbox else board.count(NEEDS_YOU)
         numbers = {"tasks": len(board.cards), "inbox": waiting, "live": len(board.running)}
@@ -169,10 +179,14 @@ class ProjectScreen(App[str]):
         """Call it in the thread of the screen, which may be closed by now."""
         if self.is_running:
             with suppress(RuntimeError):
-                self.call_from_thread(self._call_if_open, function, *values)
+                self.call_from_thread(self.call_if_open, function, *values)
 
-    def _call_if_open(self, function: Callable[..., Any], *values: Any) -> None:
-        if self.query("#task-head"):
+    def after_drawing(self, function: Callable[[], None]) -> None:
+        """Call it when the changes so far are on the screen."""
+        self.call_after_refresh(self.call_if_open, function)
+
+    def call_if_open(self, function: Callable[..., Any], *values: Any) -> None:
+        if self.is_open:
             function(*values)
 
     def _fail(self, group: str, error: BurnishError) -> None:
@@ -185,6 +199,8 @@ class ProjectScreen(App[str]):
 
     def _poll(self) -> None:
         """Ten microseconds if nothing has changed."""
+        if not self.is_open:
+            return
         if self.process and self.process.is_over and not self._has_ended:
             self._has_ended = True
             if self.process.interrupts:
@@ -225,7 +241,7 @@ class ProjectScreen(App[str]):
 
     def _load_details(self) -> None:
         number, board = self.number, self.board
-        self._wanted = number
+        self._wanted = self._loaded = number
         if number:
             self._in_background(lambda: self.data.details(number, board), self._take_details, "details")
         else:
@@ -237,6 +253,10 @@ class ProjectScreen(App[str]):
         self.pane.show_head(details)
         self._draw_page()
         self._draw_bars()
+        if self.notice is not None:
+            notice, self.notice = self.notice, None
+            if notice.is_current:
+                notice.dismiss("read")
 
     def _draw_page(self) -> None:
         details, tab = self.pane.details, self.pane.tab
@@ -278,7 +298,7 @@ class ProjectScreen(App[str]):
 
     def _follow(self) -> None:
         """Show what agents wrote since the last look."""
-        if self._is_following:
+        if self._is_following or not self.is_open:
             return
         follower = self._follower
         if self.view == "live":
