@@ -28,6 +28,14 @@ TEST = "def test_add():\n    assert True\n"
 UNIT = "import unittest\n\n\nclass Test(unittest.TestCase):\n    def test_a(self): ...\n"
 
 PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "settings of pytest in the folder of the tests": (
+        {"calc.py": "", "tests/pytest.ini": "[pytest]\n", "tests/test_calc.py": TEST},
+        {"checks.test": ("python", "-m", "pytest", "-q", "tests")},
+    ),
+    "settings of other tools in the folder of the tests": (
+        {"calc.py": "", "tests/setup.cfg": "[flake8]\n", "tests/test_calc.py": TEST},
+        {"checks.test": PYTEST},
+    ),
     "meson-python": (
         {
             "pyproject.toml": '[project]\nname = "calc"\n[build-system]\nrequires = ["meson-python>=0.15", "cython"]\n'
@@ -781,6 +789,19 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "checks.test": "npm test",
             "checks.extra.packages-a-test": in_folder("packages/a", "npm run test:integration"),
             "workspace.setup": "npm install",
+        },
+    ),
+    "parts with names of fixtures beside others": (
+        {
+            "packages/a/package.json": package({"test": "jest"}),
+            "packages/test-utils/package.json": package({"test": "jest"}),
+            "packages/docs/package.json": package({"test": "jest"}),
+            "packages/examples/package.json": package({"test": "jest"}),
+        },
+        {
+            "checks.test": in_folder("packages/a", "npm test"),
+            "checks.extra.packages-docs-test": in_folder("packages/docs", "npm test"),
+            "checks.extra.packages-test-utils-test": in_folder("packages/test-utils", "npm test"),
         },
     ),
     "npm workspace without other dependencies": (

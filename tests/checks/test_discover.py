@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.checks.discover import decide, discover, find_checks
+from burnish.checks.discover import MAX_FOLDERS, decide, discover, find_checks
+from burnish.checks.tools import Surroundings
 from burnish.core.policy import CheckSpec
 from testing.layouts import MONO, NODE, OTHERS, PYTHON, in_folder, package
 
@@ -455,6 +456,41 @@ def test_python_tests_that_settings_leave_out_are_named(files: dict[str, str], w
     files = {**tests, **files}
     found = find_checks(files, files.get)
     assert [unrun.words(folder) for folder, unrun in found.unrun_by(found.specs)] == words
+
+
+def test_links_to_another_part_make_a_part_depend_on_it() -> None:
+    files = {f"{name}/package.json": package({"test": "jest"}, name=name) for name in ("app", "lib", "other", "tools")}
+    links = {"app/shared": "../lib/src", "tools/one.js": "../other/../lib/one.js"}
+    around = Surroundings(link_target=links.get)
+    found = {one.cwd: one.paths for one in decide(discover({**files, **links}, files.get, around))}
+    assert found["app"] == ("app/**", "lib/**", "/*") and found["tools"] == ("tools/**", "lib/**", "/*")
+    assert found["lib"] == ("lib/**", "/*")
+    everywhere = Surroundings(link_target={"shared": "lib/src"}.get)
+    found = {one.cwd: one.paths for one in decide(discover([*files, "shared"], files.get, everywhere))}
+    assert found["other"] == ("other/**", "lib/**", "/*")
+
+
+def test_projects_that_no_command_tests_are_named() -> None:
+    files = {
+        "go.mod": "module a\n",
+        "test/go.mod": "module a/test\n",
+        "e2e/package.json": package({"test": "jest"}),
+        "tests/fixtures/package.json": package({"test": "jest"}),
+        "examples/package.json": package({"test": "jest"}),
+    }
+    found = find_checks(files, files.get)
+    assert [unrun.what for _, unrun in found.unrun_by(found.specs)] == ["npm test in e2e", "go test ./... in test"]
+    assert not found.unrun_by([CheckSpec("a", "npm test", cwd="e2e"), CheckSpec("b", "cd test && go test ./...")])
+    root = package({"test": "npm test -ws"}, workspaces=["e2e"])
+    covered = {"package.json": root, "e2e/package.json": package({"test": "x"})}
+    assert not find_checks(covered, covered.get).unrun_tests
+
+
+def test_parts_beyond_the_maximum_are_named() -> None:
+    files = {f"part{n:02}/go.mod": f"module part{n:02}\n" for n in range(MAX_FOLDERS + 2)}
+    found = find_checks(files | {f"part{n:02}/a_test.go": "" for n in range(MAX_FOLDERS + 2)}, files.get)
+    names = [unrun.mark for _, unrun in found.unrun_by(found.specs)]
+    assert names == [f"part{MAX_FOLDERS}/", f"part{MAX_FOLDERS + 1}/"]
 
 
 def test_tests_that_a_check_of_the_settings_runs_are_not_named() -> None:

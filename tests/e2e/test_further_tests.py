@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.adapters.checkout_files import files_of
 from testing.lab import Lab
 
 # Stand-ins that behave as the real programs do in these projects, which take seconds to start.
@@ -114,18 +115,47 @@ PROJECTS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", PROJECTS)
-def test_a_change_that_breaks_tests_beside_the_usual_ones_is_not_verified(name: str, tmp_path: Path) -> None:
-    programs, files, broken_file = PROJECTS[name]
-    judge = f'print(verdict("approved", "good", inspected=["{broken_file}"]))'
-    lab = Lab.make(tmp_path, judge=judge, extra="checks: {}\nreview: {agents: [judge], max_cycles: 1}\n")
-    folder = tmp_path / "bin"
+def make_lab(root: Path, programs: dict[str, str], files: dict[str, str], inspected_file: str) -> Lab:
+    judge = f'print(verdict("approved", "good", inspected=["{inspected_file}"]))'
+    lab = Lab.make(root, judge=judge, extra="checks: {}\nreview: {agents: [judge], max_cycles: 1}\n")
+    folder = root / "bin"
     folder.mkdir()
     for program, text in programs.items():
         (folder / program).write_text(f"#!{sys.executable} -I\nimport pathlib, sys\n{text}")
         (folder / program).chmod(0o755)
     lab.env["PATH"] = f"{folder}:{Path(sys.executable).parent}:/usr/bin:/bin"
     lab.repo.commit({**files, ".gitignore": "target\nbuild\n"}, "a project")
+    return lab
+
+
+def test_a_link_to_another_part_makes_its_tests_run_for_a_change_there(tmp_path: Path) -> None:
+    scripts = {"scripts": {"test": "sh test.sh"}}
+    files = {f"{name}/package.json": json.dumps({"name": name, **scripts}) for name in ("app", "lib", "other")}
+    tests = {
+        "lib/test.sh": "exit 0\n",
+        "other/test.sh": "exit 0\n",
+        "app/test.sh": CHECKS_SUM.replace("calc", "shared/calc"),
+    }
+    lab = make_lab(tmp_path, {"npm": NPM}, {**files, **tests, "lib/calc.txt": "1 + 2\n"}, "lib/calc.txt")
+    (lab.repo.path / "app/shared").symlink_to("../lib")
+    before = (lab.repo.path / "burnish.yaml").read_text()
+    lab.burnish("init", "--force", "--no-try")
+    written = (lab.repo.path / "burnish.yaml").read_text()
+    assert "lib/**" in written.partition("cwd: app")[2].partition("cwd:")[0]
+    # with the agents of the lab
+    checks = written[written.index("checks:") :]
+    lab.repo.commit({"burnish.yaml": before.replace("checks: {}\n", checks)}, "settings")
+    lab.trust()
+    lab.agent("robot", 'pathlib.Path("lib/calc.txt").write_text("1 - 2\\n")\n')
+    number = lab.add()
+    lab.burnish("run", number, code=None)
+    assert lab.task(number)["status"] == "blocked", lab.show(number)
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_change_that_breaks_tests_beside_the_usual_ones_is_not_verified(name: str, tmp_path: Path) -> None:
+    programs, files, broken_file = PROJECTS[name]
+    lab = make_lab(tmp_path, programs, files, broken_file)
     for operator, status in (("-", "blocked"), ("+", "verified")):
         lab.agent("robot", f'pathlib.Path("{broken_file}").write_text("1 {operator} 2\\n# or so\\n")\n')
         if operator == "+":
@@ -134,3 +164,11 @@ def test_a_change_that_breaks_tests_beside_the_usual_ones_is_not_verified(name: 
         number = lab.add()
         lab.burnish("run", number, code=None)
         assert lab.task(number)["status"] == status, lab.show(number)
+
+
+def test_folders_with_the_name_of_a_build_are_parts_if_they_have_a_project(tmp_path: Path) -> None:
+    files = {f"packages/{name}/package.json": json.dumps({"scripts": {"test": "x"}}) for name in ("a", "env", "dist")}
+    lab = make_lab(tmp_path, {}, {**files, ".github/workflows/ci.yml": ""}, "")
+    found = files_of(lab.repo.path)
+    assert {".github/workflows/ci.yml", "packages/a/package.json", "packages/env/package.json"} <= set(found)
+    assert "packages/dist/package.json" not in found

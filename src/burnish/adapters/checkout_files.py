@@ -29,6 +29,13 @@ LOCK_FILE = re.compile(
 MAX_FILES, MAX_DEPTH, MAX_BYTES = 20_000, 8, 400_000
 
 
+# Folders of builds whose name a part of a repository may have, too: `packages/env`. git ignores those of builds.
+_NAMES_OF_PARTS = frozenset(("build", "env", "out", "target", "coverage"))
+_PROJECT_FILES = ("package.json", "pyproject.toml", "setup.py", "go.mod", "Cargo.toml", "pom.xml", "build.gradle")
+# Hidden folders that tell how a project is tested.
+_WITH_SETTINGS = frozenset((".github", ".cargo"))
+
+
 def files_of(root: Path) -> list[str]:
     """Relative paths without hidden and third-party folders; only the upper levels of a very large checkout."""
     found: list[str] = []
@@ -68,7 +75,8 @@ def _look(folder: Path) -> tuple[list[str], list[str]]:
             for entry in entries:
                 if not entry.name.isprintable():
                     continue  # not printable, so messages about it would be unreadable
-                if entry.is_file():
+                # git stores a link to a folder as a file
+                if entry.is_file() or (entry.is_symlink() and entry.is_dir()):
                     files.append(entry.name)
                 elif entry.is_dir(follow_symlinks=False) and _is_ours(folder, entry.name):
                     folders.append(entry.name)
@@ -79,7 +87,9 @@ def _look(folder: Path) -> tuple[list[str], list[str]]:
 
 def _is_ours(folder: Path, name: str) -> bool:
     # A nested repository is another project.
-    return not name.startswith(".") and name not in PASSED_OVER and not (folder / name / ".git").exists()
+    is_hidden = name.startswith(".") and name not in _WITH_SETTINGS
+    is_part = name in _NAMES_OF_PARTS and any((folder / name / file).is_file() for file in _PROJECT_FILES)
+    return not is_hidden and (is_part or name not in PASSED_OVER) and not (folder / name / ".git").exists()
 
 
 def file_reader(root: Path) -> Callable[[str], str | None]:
@@ -99,7 +109,15 @@ def detection_context(root: Path, found: FoundRepository | None = None) -> Surro
         ignored=lambda name: found is not None and _is_ignored(found, name),
         has_program=lambda name: _has_program(name, path, root),
         has_module=lambda name: _has_module(name, path),
+        link_target=lambda name: _link_target(root / name),
     )
+
+
+def _link_target(path: Path) -> str | None:
+    try:
+        return str(path.readlink())
+    except OSError:  # not a link
+        return None
 
 
 def _is_ignored(found: FoundRepository, name: str) -> bool:

@@ -53,7 +53,10 @@ _MARKERS = {
     "deno.json": "Deno",
     "deno.jsonc": "Deno",
 }
-MAX_FOLDERS = 12
+# Folders of tests, and other names that a part of a repository may have among its siblings: `packages/test-utils`.
+_OF_TESTS = re.compile(r"tests?|testing|spec|e2e|__tests__|(?:integration|acceptance|system|e2e)[-_]?tests?", re.I)
+_OTHER_PARTS = re.compile(r"docs?|test[-_][\w-]*|testing|templates?|resources?", re.I)
+MAX_FOLDERS = 30
 BUILD = ("checks", "build")
 SETUP = ("workspace", "setup")
 
@@ -81,6 +84,8 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
     folders = _folders(paths)
     # Files of fixtures and examples do not describe the project around them.
     foreign = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in _MARKERS} - folders.keys()
+    # A folder `tests` with settings of its own belongs to the project around it.
+    foreign = {one for one in foreign if _FOREIGN.search(_parent(one)) or not _OF_TESTS.fullmatch(_name_of(one))}
     found: list[Tools] = []
     for folder, languages in sorted(folders.items(), key=lambda item: (item[0].count("/"), item[0])):
         for language in languages:
@@ -99,8 +104,54 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
                 found += [tools] if not _covered(tools, found, paths, read) else []
     found = with_installed_projects(_without_empty_suites(found, paths), paths, read)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
-    parts = tuple(with_paths(found, paths, read)[:MAX_FOLDERS])
-    return _with_make(parts, _place("", paths, read, without=set(), around=around))
+    parts = with_paths(found, paths, read, around.link_target)
+    others = (_unrun_projects(paths, folders, read, around), _too_many(parts[MAX_FOLDERS:]))
+    result = _with_make(tuple(parts[:MAX_FOLDERS]), _place("", paths, read, without=set(), around=around))
+    # without a language, since they only name tests
+    return (*result, *(Tools("", "", unrun_tests=unrun) for unrun in others if unrun))
+
+
+def _too_many(parts: Sequence[Tools]) -> tuple[UnrunTests, ...]:
+    why = f"at most {MAX_FOLDERS} are run"
+    tests = [(tools.folder, tools.test) for tools in parts if tools.test]
+    return tuple(UnrunTests(f"{_words(test.command)} in {folder}", f"{folder}/", why) for folder, test in tests)
+
+
+def _unrun_projects(
+    paths: list[str], folders: Mapping[str, Sequence[str]], read: Read, around: Surroundings
+) -> tuple[UnrunTests, ...]:
+    """The tests of projects in folders such as `e2e`, which no command of the project around them runs."""
+    found = []
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        parent, _, own_name = folder.rpartition("/")
+        language = _MARKERS.get(name, "Python")
+        if language == "Python" or folder in folders or _FOREIGN.search(parent) or not _OF_TESTS.fullmatch(own_name):
+            continue
+        place = _place(folder, paths, read, without=set(), around=around)
+        tools = _DETECTORS[language](place)
+        if not tools or not tools.test or _is_tested_by_parent(folder, language, paths, folders, read):
+            continue
+        why = "tests in a project of their own may need services"
+        found.append(UnrunTests(f"{_words(tools.test.command)} in {folder}", f"{folder}/", why))
+    return tuple(dict.fromkeys(found))
+
+
+def _is_tested_by_parent(
+    folder: str, language: str, paths: list[str], folders: Mapping[str, Sequence[str]], read: Read
+) -> bool:
+    """True if the command of a project above runs the tests in this folder, too."""
+    above = [other for other, languages in folders.items() if language in languages and _is_above(other, folder)]
+    if language == "Rust":
+        return is_tested_elsewhere(folder, paths, read)
+    if language == "Java":
+        return any(is_part_of_build(folder, other, paths, read) for other in above)
+    places = [_place(other, paths, read, without=set()) for other in above]
+    return language == "JavaScript" and any(node_tools.covers_below(place) for place in places)
+
+
+def _words(command: Command) -> str:
+    return command if isinstance(command, str) else " ".join(command)
 
 
 def _python_tools(
@@ -126,10 +177,11 @@ def _python_tools(
 def _folders(paths: list[str]) -> dict[str, list[str]]:
     """Folders that contain a project, with its languages."""
     found: dict[str, list[str]] = {}
+    marked_folders = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in _MARKERS}
     for path in paths:
         folder, _, name = path.rpartition("/")
         language = _MARKERS.get(name)
-        if language and not _FOREIGN.search(folder) and language not in found.setdefault(folder, []):
+        if language and not _is_foreign(folder, marked_folders) and language not in found.setdefault(folder, []):
             found[folder].append(language)
     for path in sorted(paths, key=lambda path: path.count("/")):
         folder, _, name = path.rpartition("/")
@@ -145,6 +197,22 @@ def _folders(paths: list[str]) -> dict[str, list[str]]:
         if language not in top and not any(language in theirs for theirs in found.values())
     ]
     return found
+
+
+def _is_foreign(folder: str, marked_folders: set[str]) -> bool:
+    """True for folders of fixtures and the like, unless it is one of several projects side by side."""
+    parent, _, name = folder.rpartition("/")
+    if not _FOREIGN.search(folder) or _FOREIGN.search(parent) or not parent or not _OTHER_PARTS.fullmatch(name):
+        return _FOREIGN.search(folder) is not None
+    return not any(_parent(other) == parent and not _FOREIGN.search(other) for other in marked_folders)
+
+
+def _parent(folder: str) -> str:
+    return folder.rpartition("/")[0]
+
+
+def _name_of(folder: str) -> str:
+    return folder.rpartition("/")[2]
 
 
 def _place(
@@ -317,11 +385,12 @@ class FoundChecks:
 
     def unrun_by(self, specs: Iterable[CheckSpec]) -> list[tuple[str, UnrunTests]]:
         """The tests that none of these checks runs either."""
-        commands = [spec.words for spec in specs]
+        # with the folder of each check as `folder/`
+        commands = [f"{spec.cwd}/ " + re.sub(r"\bcd ([^ ]+)", r"cd \1/", spec.words) for spec in specs]
         return [
             (folder, one)
             for folder, one in self.unrun_tests
-            if not any(re.search(rf"(?<![\w:-]){re.escape(one.mark)}(?![\w:-])", words) for words in commands)
+            if not any(re.search(rf"(?<![\w:/-]){re.escape(one.mark)}(?![\w:-])", words) for words in commands)
         ]
 
 

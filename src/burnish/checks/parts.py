@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from burnish.checks.java_tools import module_folders, read_pom
@@ -38,7 +38,9 @@ _SHELL_LINES = re.compile(r".*\.(?:sh|bash|bats|mk|json|ya?ml)|[^.]+")
 _OWN_NAME = re.compile(r'^module\s+(\S+)|(?:^|[{,])\s*"name"\s*:\s*"([^"]+)"|^name\s*=\s*["\']([^"\']+)["\']', re.M)
 
 
-def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list[Tools]:
+def with_paths(
+    found: Sequence[Tools], paths: Sequence[str], read: Read, link_target: Callable[[str], str | None]
+) -> list[Tools]:
     """Each part with path patterns: its own folder, the parts that it names, and files that belong to no part.
 
     The project at the root, and a project that is the only one, depend on everything.
@@ -50,7 +52,9 @@ def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list
     shared_patterns = _outside(parts, paths)
     texts = {part: _manifests(part, paths, read) for part in parts}
     aliases = _aliases(parts, paths, read)
+    links = _linked_parts(parts, paths, link_target)
     uses = {part: _direct_uses(part, texts, aliases, paths, read) for part in parts}
+    uses = {part: None if names is None else sorted({*names, *links[part]} - {part}) for part, names in uses.items()}
     result = []
     for tools in found:
         other_parts = _used_parts(tools.folder, uses) if tools.folder else None
@@ -99,6 +103,26 @@ def _aliases(parts: Sequence[str], paths: Iterable[str], read: Read) -> dict[str
         for part in parts:
             if target == part or target.startswith(f"{part}/"):
                 found[part].add(match[1].removeprefix("^").removesuffix("$").partition("/*")[0].partition("/(")[0])
+    return found
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def _linked_parts(
+    parts: Sequence[str], paths: Sequence[str], link_target: Callable[[str], str | None]
+) -> dict[str, set[str]]:
+    """The parts that links in a part lead to. Links outside of all parts count for each part."""
+    found: dict[str, set[str]] = {part: set() for part in parts}
+    for path in paths:
+        if target := link_target(path):
+            place = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+            # A link to a folder above leads to each part below it.
+            targets = {part for part in parts if _is_within(place, part) or _is_within(part, place)}
+            owners = [part for part in parts if path.startswith(f"{part}/")] or parts
+            for owner in owners:
+                found[owner] |= targets
     return found
 
 

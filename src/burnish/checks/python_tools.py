@@ -16,7 +16,7 @@ from burnish.checks.python_dependencies import (
     sets_for_tests,
 )
 from burnish.checks.tools import MAX_OPENED, PYTEST, RUFF, Command, ProjectFolder, ToolChoice, Tools
-from burnish.checks.unrun_tests import unrun_python_tests
+from burnish.checks.unrun_tests import settings_folder, unrun_python_tests
 from burnish.regular_files import parse_toml
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "Pipfile", "manage.py")
@@ -93,7 +93,8 @@ class _Project:
         django = [ToolChoice(self._python("manage.py", "test"), "manage.py and tests: Django's own runner")]
         if why := self._why_pytest():
             # With `python -m` the root is importable, as tests in a package `tests` expect.
-            pytest = ToolChoice(self._python(*PYTEST[1:], *doctest_options(self.place)), why)
+            options = doctest_options(self.place) or settings_folder(self.place, self.tests)
+            pytest = ToolChoice(self._python(*PYTEST[1:], *options), why)
             return [pytest, *(django if self._needs_django_runner() else ())]
         if "manage.py" in self.place.names and self.tests:
             return django

@@ -71,6 +71,8 @@ class Surroundings:
     has_program: Callable[[str], bool] = lambda name: True
     # True if the Python on PATH can import this module.
     has_module: Callable[[str], bool] = lambda name: True
+    # The target of a link as git stores it, None for other files.
+    link_target: Callable[[str], str | None] = lambda path: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,14 @@ def _pytest_settings(place: ProjectFolder, table: Mapping[str, Any]) -> dict[str
     return {}
 
 
+def settings_folder(place: ProjectFolder, tests: Sequence[str]) -> tuple[str, ...]:
+    """The folder of all tests, if it has the only settings of pytest: pytest finds them only if it is named."""
+    folders = {path.partition("/")[0] for path in tests}
+    files = [path for path in place.paths if path.rpartition("/")[2] in ("pytest.ini", ".pytest.ini", "pytest.toml")]
+    is_only_one = len(files) == 1 and {posixpath.dirname(files[0])} == folders
+    return tuple(folders) if is_only_one else ()
+
+
 def _outside_of_testpaths(place: ProjectFolder, testpaths: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
     starts = [posixpath.normpath(re.split(r"[*?\[]", path, maxsplit=1)[0] or ".") for path in testpaths.split()]
     if not starts or "." in starts:

@@ -153,7 +153,9 @@ def _row(key: str, value: str, why: str, *, values: int, room: int, colour: bool
 
 def _found(outcome: InitReport) -> str:
     parts = [
-        f"{one.language} in {one.folder}" if one.folder else f"{one.language} at the root" for one in outcome.tools
+        f"{one.language} in {one.folder}" if one.folder else f"{one.language} at the root"
+        for one in outcome.tools
+        if one.language
     ]
     what = ", ".join(dict.fromkeys(parts)) or "no known language or test tool"
     return one_line(f"Found in {outcome.root}: {what}.")
@@ -213,7 +215,7 @@ def _json(outcome: InitReport) -> dict[str, Any]:
             {"key": one.key, "now": one.now, "origin": one.origin, "found": one.found, "why": one.why}
             for one in outcome.differences
         ],
-        "projects": [{"folder": one.folder, "language": one.language} for one in outcome.tools],
+        "projects": [{"folder": one.folder, "language": one.language} for one in outcome.tools if one.language],
         "agents": [{"name": one.kind, "path": one.path, "verified": one.verified} for one in outcome.agents],
         "notes": outcome.notes,
         "trusted": outcome.trusted,
