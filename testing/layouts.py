@@ -28,6 +28,19 @@ TEST = "def test_add():\n    assert True\n"
 UNIT = "import unittest\n\n\nclass Test(unittest.TestCase):\n    def test_a(self): ...\n"
 
 PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "tests that are skipped without an extra": (
+        {
+            "pyproject.toml": '[project]\nname = "calc"\n[project.optional-dependencies]\n'
+            'test = ["pytest"]\nfast = ["numpy>1"]\ndocs = ["sphinx"]\n',
+            "src/calc/__init__.py": "",
+            "tests/test_fast.py": 'np = pytest.importorskip("numpy", minversion="1")\ndef test_it(): pass\n',
+        },
+        {
+            "checks.test": PYTEST,
+            "workspace.setup": "python3 -m venv .venv && echo '*' > .venv/.gitignore"
+            " && .venv/bin/python -m pip install -q -e '.[test,fast]'",
+        },
+    ),
     "settings of pytest in the folder of the tests": (
         {"calc.py": "", "tests/pytest.ini": "[pytest]\n", "tests/test_calc.py": TEST},
         {"checks.test": ("python", "-m", "pytest", "-q", "tests")},

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.checks.cargo_test import CargoReader
 from burnish.checks.lines import read_pattern
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, read_printed
 from burnish.core.check import Counts
@@ -320,3 +321,14 @@ def test_a_pattern_that_takes_too_long_is_an_error_and_not_a_pass(tmp_path: Path
 def test_a_pattern_that_cannot_name_anything_is_refused(pattern: str) -> None:
     assert pattern_problem(pattern)
     assert read_pattern(pattern, []).error
+
+
+def test_a_harness_of_its_own_leaves_the_number_of_tests_of_cargo_unknown() -> None:
+    reader = CargoReader()
+    own = "     Running tests/own.rs (target/debug/deps/own-0123456789abcdef)"
+    for text in ("running 0 tests", "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out"):
+        reader.line(text, is_error=False)
+    reader.line("     Running unittests src/lib.rs (target/debug/deps/calc-0123456789abcdef)", is_error=True)
+    assert (found := reader.reading()) and found.counts and found.counts.total == 0
+    reader.line(own, is_error=True)
+    assert (found := reader.reading()) and found.counts is None and not found.failures

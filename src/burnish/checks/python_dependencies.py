@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from burnish.checks.tools import ProjectFolder, Read
+from burnish.checks.tools import MAX_OPENED, ProjectFolder, Read
 from burnish.regular_files import parse_toml
 
 REQUIREMENTS = re.compile(
@@ -80,6 +80,8 @@ class PythonDependencies:
     # dependencies of the project itself
     own: frozenset[str]
     extras: dict[str, frozenset[str]]
+    # packages without which tests are skipped: `pytest.importorskip("numpy")`
+    skipped_without: frozenset[str]
     # PEP 735 [dependency-groups]
     groups: dict[str, frozenset[str]]
     # [tool.poetry.group.*]: names, and whether the group is optional
@@ -103,10 +105,18 @@ class PythonDependencies:
         """Extras to install for the tests; if none is named for tests, all features."""
         test_extras = sets_for_tests(self.extras)
         if test_extras:
-            return test_extras
+            needed_extras = [name for name in self.extras if self.extras[name] & self.skipped_without]
+            return list(dict.fromkeys((*test_extras, *needed_extras)))
         if "all" in self.extras:
             return ["all"]
         return [name for name in self.extras if not _words(name) & _OTHER_WORDS]
+
+
+def _skipped_without(place: ProjectFolder) -> frozenset[str]:
+    files = [path for path in place.paths if re.search(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$", path)]
+    texts = [place.read(path) for path in files[: 2 * MAX_OPENED]]
+    names = [name for text in texts for name in re.findall(r"\bimportorskip\(\s*[\"']([A-Za-z][\w-]*)", text)]
+    return requirement_names(names)
 
 
 def read_dependencies(place: ProjectFolder, table: Mapping[str, Any]) -> PythonDependencies:
@@ -121,6 +131,7 @@ def read_dependencies(place: ProjectFolder, table: Mapping[str, Any]) -> PythonD
     return PythonDependencies(
         own=own | poetry,
         extras=extras,
+        skipped_without=_skipped_without(place) if len(extras) > 1 else frozenset(),
         groups=_groups(_dict(table.get("dependency-groups")), tool),
         poetry_groups=poetry_groups,
         files={path: requirement_names(_lines_of(place, path)) for path in files},
