@@ -294,3 +294,12 @@ def test_an_answer_that_is_given_by_a_tool_is_one_row(tmp_path: Path) -> None:
     )
     lines, rows = transcript(tmp_path, "claude", stdout)
     assert lines == ["Verdict approved: Good."] and [row.text for row in rows] == lines
+
+
+def test_output_has_relative_paths_and_keeps_the_folder_itself(tmp_path: Path) -> None:
+    builder = RowBuilder(("/home/u/work",))
+    list(builder.add(ToolStarted("1", "bash", {"command": "python /home/u/work/a.py"})))
+    output = 'File "/home/u/work/src/a.py", line 3\n/home/u/work\n/home/u/worked/b'
+    (row,) = builder.add(ToolEnded("1", output, 1))
+    assert row.text == "python a.py"
+    assert row.detail == 'File "src/a.py", line 3\n/home/u/work\n/home/u/worked/b'

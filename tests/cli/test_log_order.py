@@ -36,6 +36,23 @@ def test_what_a_program_printed_to_stderr_comes_after_its_transcript() -> None:
     assert [f.path.name for f in _shown(files, raw=True)] == ["stderr", "stdout", "stderr"]
 
 
+def test_stderr_does_not_come_between_the_rows_of_a_call_that_still_runs(tmp_path: Path) -> None:
+    calls = tmp_path / "calls" / "run-1-cycle-1-implement-1"
+    for name in ("try-1", "try-2"):
+        (calls / name).mkdir(parents=True)
+        (calls / name / "stderr").write_text("a warning\n")
+        (calls / f"{name}-transcript.jsonl").write_text('{"kind": "said", "text": "Hello."}\n')
+    outcome_file(calls / "try-1").write_text('{"exit_code": 1}')
+
+    def names(*, running: bool) -> list[str]:
+        files = _shown(find_logs(tmp_path), raw=False, running=running)
+        return sorted(str(file.path.relative_to(calls)) for file in files if file.kind == "stderr")
+
+    assert names(running=True) == ["try-1/stderr"]
+    # also after a loss of power, when no outcome was written
+    assert names(running=False) == ["try-1/stderr", "try-2/stderr"]
+
+
 @pytest.mark.parametrize(("has_ended", "shown"), [(False, ["transcript"]), (True, ["stdout"])])
 def test_events_are_not_shown_before_the_agent_has_said_something(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], has_ended: bool, shown: list[str]

@@ -116,6 +116,8 @@ class ClineAgent:
             # else a daemon does the work, with the settings of whoever started it, and stays
             "CLINE_SESSION_BACKEND_MODE": "local",
             "CLINE_NO_AUTO_UPDATE": "1",
+            # of its libraries: four lines for each request
+            "NODE_NO_WARNINGS": "1",
             "CLINE_GLOBAL_SETTINGS_PATH": str(here / _SETTINGS),
             "CLINE_LOG_PATH": str(here / _LOG),
         }

@@ -286,6 +286,12 @@ class RowBuilder:
             text = text.replace(f"{root}/", "").replace(root, ".")
         return text
 
+    def _without_roots(self, line: str) -> str:
+        """A line of output with relative paths. The folder itself stays, as `pwd` prints it."""
+        for root in (root for root in self.roots if root not in ("", "/")):
+            line = line.replace(f"{root}/", "")
+        return line
+
     def _message_row(self) -> Iterator[Row]:
         text, kind = "".join(self._message).strip(), RowKind.THOUGHT if self._is_thought else RowKind.SAID
         self._message.clear()
@@ -304,6 +310,7 @@ class RowBuilder:
         # the content of a file that was read is of no interest, an error is
         shows_output = (row.kind in (RowKind.RAN, RowKind.USED) or has_failed) and output.strip() not in _NO_OUTPUT
         lines = [line.rstrip() for line in output.split("\n") if line.strip()] if shows_output else []
+        lines = [self._without_roots(line) for line in lines]
         detail = _shorten_lines(lines, from_end=True)[-MAX_DETAIL_LENGTH:] or row.detail
         return replace(row, detail=detail, exit_code=exit_code, has_failed=has_failed and exit_code is None)
 

@@ -64,7 +64,7 @@ def log(
     with paged(enabled=not follow and bool(_files(app, number, phase))):
         while True:
             running = app.store.task(app.key, number).status in RUNNING
-            for file in _shown(_files(app, number, phase), raw=raw):
+            for file in _shown(_files(app, number, phase), raw=raw, running=running):
                 _print_more(file, read, filters)
             if not (follow and running):
                 break
@@ -119,16 +119,25 @@ def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
     ]
 
 
-def _shown(files: list[LogFile], *, raw: bool) -> list[LogFile]:
+def _shown(files: list[LogFile], *, raw: bool, running: bool = False) -> list[LogFile]:
     """Either the transcript of an attempt or the stdout of its program."""
     if raw:
         return [file for file in files if not file.is_transcript]
     read_outputs = {_output_of(file) for file in files if file.is_transcript}
+    if running:
+        # what a call that still runs prints to stderr would come between the rows of its transcript
+        read_outputs |= {_attempt(file) / "stderr" for file in files if file.is_transcript and _is_running(file)}
     visible_files = [file for file in files if file.path not in read_outputs]
     # What a program prints to stderr beside its events is mostly noise: it comes after the transcript.
     positions = {_attempt(file): number for number, file in enumerate(visible_files) if file.is_transcript}
     numbers = {file.path: max(n, positions.get(file.path.parent, n)) for n, file in enumerate(visible_files)}
     return sorted(visible_files, key=lambda file: (numbers[file.path], not file.is_transcript))
+
+
+def _is_running(transcript: LogFile) -> bool:
+    from burnish.proc.shim_files import read_outcome
+
+    return read_outcome(_attempt(transcript)) is None
 
 
 def _output_of(transcript: LogFile) -> Path:
