@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from testing.at_hand import AtHand, at_hand
+from testing.at_hand import TOKEN, AtHand, at_hand
 from testing.lab import APPROVE, CRITIC, Lab
-
-Made = tuple[Lab, AtHand]
 
 
 @pytest.fixture
@@ -118,7 +116,8 @@ def test_files_viewed_and_the_tree_seen_last_are_kept(lab: Lab) -> None:
     with at_hand(lab) as server:
         blob = blob_of(lab)
         server.of_project("PUT", "/tasks/1/viewed", {"path": "app.py", "blob": blob})
-        server.of_project("PUT", "/tasks/1/seen", {"tree": "a" * 40})
+        for tree in ("a", "b", "b"):
+            server.of_project("PUT", "/tasks/1/seen", {"tree": tree * 40})
         answer = server.of_project("GET", "/tasks/1/draft").json()
         assert answer["viewed"] == {"app.py": blob} and answer["seen_tree"] == "a" * 40
         answer = server.of_project("PUT", "/tasks/1/viewed", {"path": "app.py", "blob": blob, "viewed": False})
@@ -155,3 +154,24 @@ def test_a_reviewers_finding_is_not_resolved_by_hand(tmp_path: Path, hermetic: o
     lab.burnish("run", "1", code=1)
     answer = lab.burnish("resolve", "1", "F1", code=None)
     assert answer.code == 4 and "waive" in answer.err
+
+
+def test_a_page_shows_what_changed_between_cycles_and_since_the_last_look(lab: Lab) -> None:
+    def part(server: AtHand, query: str) -> str:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        where = f"/p/{server.project}/t/1/parts?names=changes{query}"
+        return str(server.client.get(where, headers=headers).text)
+
+    with at_hand(lab) as server:
+        tree = lab.repo.git("rev-parse", f"{lab.show(1)['branch']}^{{tree}}")
+        server.of_project("PUT", "/tasks/1/seen", {"tree": tree})
+        assert "Since I last looked" not in part(server, "")
+    lab.burnish("decide", "1", "fix", "-m", "handle zero")
+    lab.burnish("run", "1", code=1)
+    with at_hand(lab) as server:
+        page = part(server, "")
+        assert "Since I last looked" in page and 'value="1..2"' in page and page.count('<tr class="add"') == 2
+        for span in ("1..2", "seen", "review"):
+            page = part(server, f"&span={span}")
+            assert page.count('<tr class="add"') == page.count('<tr class="del"') == 1, span
+        assert "no code of cycle" in part(server, "&span=1..7")

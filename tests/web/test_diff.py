@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from burnish.core.change import ChangedFile
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.features.tasks.inspect import without_secrets
-from burnish.views.diff import FileDiff, bare, pinned
-from burnish.web.pages.diff import MAX_LINE_LENGTH, Painter, between, coloured, markup
+from burnish.views.diff import Diff, FileDiff, bare, ignoring_space, pinned
+from burnish.web.pages.diff import markup
+from burnish.web.pages.paint import MAX_LINE_LENGTH, Painter, between, coloured
 from burnish.web.pages.rendering import render
 from testing.changes import added, binary, change, deleted, modified, renamed
 from testing.histories import hunks
@@ -38,7 +39,7 @@ LINES = st.lists(
 def plain(code: str) -> str:
     """What a person reads in a cell."""
     code = re.sub(r'<span class="(?:visually-hidden|cut)"[^>]*>.*?</span>', "", code)
-    return html.unescape(re.sub(r"</?span[^>]*>", "", code))
+    return html.unescape(re.sub(r"</?(?:span|b)\b[^>]*>", "", code))
 
 
 def rows_of(file: FileDiff, old: str, new: str) -> list[tuple[str, str, str, str]]:
@@ -183,3 +184,31 @@ def test_what_the_environment_calls_secret_is_not_on_the_page(monkeypatch: pytes
     monkeypatch.setenv("SHOP_API_TOKEN", "canary-4711-canary")
     shown = without_secrets(change(modified("a.py", words="token = 'canary-4711-canary'")))
     assert "canary" not in shown.text() and "secret" in shown.text() and "+token" in shown.text()
+
+
+def test_words_that_changed_are_marked_inside_of_their_line() -> None:
+    old, new = "x = 1\nresult = value * 5 & mask  # <five>\n", "x = 1\nresult = value * 50 & mask  # <five>\n"
+    file = one_file(old, new)
+    rows = [row for b in Painter().paint(file, lambda: {"a" * 40: old, "b" * 40: new}).blocks for *_, row in b.rows]
+    removed, added = (next(row for row in rows if f'class="{kind}"' in row) for kind in ("del", "add"))
+    assert re.findall(r'<b class="w">(.*?)</b>', removed) == ["5"]
+    assert re.findall(r'<b class="w">(.*?)</b>', added) == ["50"]
+    assert added.count("&lt;five&gt;") == 1 and "<five>" not in added
+
+
+def test_lines_without_a_word_in_common_and_invisible_characters_are_not_marked() -> None:
+    for old, new in (("alpha beta\n", "something(else, here)\n"), ("a = 1\u202e\n", "a = 2\u202e\n")):
+        blocks = Painter().paint(one_file(old, new), dict).blocks
+        assert not [row for block in blocks for *_, row in block.rows if 'class="w"' in row]
+
+
+def test_white_space_can_be_ignored() -> None:
+    old, new = "if a:\n    b = 1\n    c = 2\n", "if a:\n        b = 1\n        c = 3\n"
+    shown = ignoring_space(Diff("", "", (one_file(old, new),), ())).files[0]
+    lines = [(line.kind, line.old, line.new, line.text) for block in shown.blocks for line in block.lines]
+    assert ("same", 2, 2, "        b = 1") in lines
+    assert [line for line in lines if line[0] != "same"] == [
+        ("del", 3, None, "    c = 2"),
+        ("add", None, 3, "        c = 3"),
+    ]
+    assert (shown.added, shown.removed) == (1, 1)

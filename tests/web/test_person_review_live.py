@@ -137,6 +137,40 @@ def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, open
 
 
 @pytest.mark.slow
+def test_a_change_is_read_and_commented_on_by_keys(served: Served, opened: Browser) -> None:
+    with logged_in(opened, served, width=1280, height=720) as page:
+        goto(page, served, 2)
+        page.locator("[data-split]").check()
+        page.wait_for_selector(".lines.split tr.mirror", state="attached")
+        left, right = (
+            page.locator(f".file[data-path='app.py'] tr.{kind}").first.bounding_box() for kind in ("del", "add")
+        )
+        assert left and right and left["y"] == right["y"] and left["x"] < right["x"]
+        page.locator("[data-split]").uncheck()
+        page.evaluate("document.activeElement.blur()")
+        for key in ("j", "j", "j", "J", "c"):
+            page.keyboard.press(key)
+        page.wait_for_selector("[data-comment]")
+        page.keyboard.type("By keys.")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("[data-draft]")
+        (draft,) = served.of_project("GET", "/tasks/2/draft").json()["comments"]
+        assert (draft["path"], draft["text"]) == ("app.py", "By keys.") and draft["line"]
+        page.keyboard.press("n")
+        until(page, "document.activeElement.textContent.includes('Zero is not handled')")
+        page.keyboard.press("n")
+        until(page, "document.activeElement.closest('.file')?.dataset.path === 'mod_007.py'")
+        page.keyboard.press("]")
+        until(page, "document.activeElement.closest('.file')?.dataset.path === 'mod_008.py'")
+        page.keyboard.press("e")
+        until(page, "!document.querySelector('.file[data-path=\"mod_008.py\"]').open")
+        page.keyboard.press("?")
+        page.wait_for_selector("dialog#keys[open]")
+        assert "next or previous finding" in page.locator("#keys").inner_text()
+        served.of_project("DELETE", f"/tasks/2/draft/comments/{draft['id']}")
+
+
+@pytest.mark.slow
 def test_viewed_files_are_folded_and_counted_after_a_reload(served: Served, opened: Browser) -> None:
     with logged_in(opened, served) as page:
         goto(page, served, 2)

@@ -129,7 +129,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
 
         # since the last review, and whole
         page.locator("#tab-changes").click()
-        page.get_by_role("button", name="Since the last review").click()
+        page.locator("#span").select_option("review")
         page.wait_for_selector("tr.del")
         assert page.locator("tr.add").count() == 1
 

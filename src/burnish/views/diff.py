@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import groupby
 
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.finding import Finding, worst_first
@@ -49,6 +51,8 @@ class FileDiff:
     added: int
     removed: int
     findings: tuple[Finding, ...] = ()
+    # lines that differ in white space only are shown as unchanged
+    ignores_space: bool = False
 
     @property
     def path(self) -> str:
@@ -152,6 +156,34 @@ def bare(change: Change) -> Diff:
     """Without findings: as long as the two trees are the same, so is this."""
     files = [_file(number, file) for number, file in enumerate(change.files)]
     return Diff(change.old_tree, change.new_tree, tuple(files), ())
+
+
+def ignoring_space(diff: Diff) -> Diff:
+    """The diff with lines that differ in white space only as unchanged ones, in their new form."""
+    files = []
+    for file in diff.files:
+        blocks = tuple(replace(block, lines=tuple(_ignore_space(block.lines))) for block in file.blocks)
+        kinds = [line.kind for block in blocks for line in block.lines]
+        counts = kinds.count("add"), kinds.count("del")
+        files.append(replace(file, blocks=blocks, ignores_space=True, added=counts[0], removed=counts[1]))
+    return replace(diff, files=tuple(files))
+
+
+def _ignore_space(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
+    for is_changed, run in groupby(lines, key=lambda line: line.kind != "same"):
+        group = list(run)
+        if not is_changed:
+            yield from group
+            continue
+        old = [line for line in group if line.kind == "del"]
+        new = [line for line in group if line.kind == "add"]
+        before, after = (["".join(line.text.split()) for line in side] for side in (old, new))
+        for kind, old_start, old_end, new_start, new_end in SequenceMatcher(None, before, after, False).get_opcodes():
+            if kind == "equal":
+                pairs = zip(old[old_start:old_end], new[new_start:new_end], strict=True)
+                yield from (replace(line, kind="same", old=removed.old) for removed, line in pairs)
+            else:
+                yield from (*old[old_start:old_end], *new[new_start:new_end])
 
 
 def pinned(diff: Diff, findings: Sequence[Finding]) -> Diff:

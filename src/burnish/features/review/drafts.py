@@ -54,8 +54,13 @@ class DraftReview:
     next_id: int = 1
     # path → blob that the person marked as viewed
     viewed: Mapping[str, str] = field(default_factory=dict)
-    # the tree that the person looked at last
+    # the tree that the person looked at last, and the one before: what changed since is between them
+    last_tree: str = ""
     seen_tree: str = ""
+
+    def seen_before(self, tree: str) -> str:
+        """The last tree that the person looked at other than this one; "" if there is none."""
+        return self.seen_tree if self.last_tree == tree else self.last_tree
 
     def comment(self, id: int) -> DraftComment:
         for one in self.comments:
@@ -77,7 +82,10 @@ def own_draft(home: Path, task: Task) -> DraftReview:
 def change_draft(app: App, task_id: int, change: Callable[[DraftReview], DraftReview]) -> DraftReview:
     file = _file(app, task_id)
     with slot(app.locks, f"{app.key}-person-review-{task_id}", 1):
-        draft = change(_read(file, app.person))
+        before = _read(file, app.person)
+        draft = change(before)
+        if draft == before:
+            return draft
         people = {**_people(file), app.person: encode(draft)}
         private_folder(file.parent)
         write_whole(file, json.dumps(people, ensure_ascii=True).encode())

@@ -59,7 +59,8 @@ def draft_comment(
     """Add a comment to the person's draft. `blob` is the content that the page showed."""
     refuse_inside_phase()
     file = _changed_file(app, task_id, path)
-    if blob != (file.old_blob if side == "old" else file.new_blob):
+    # removed lines may be those of an earlier cycle
+    if side == "new" and blob != file.new_blob:
         raise Refused(f"{path} has changed since it was shown.", hint="Reload the page, then comment again.")
     quote = _lines(app, blob, line, end_line or line)
     comment = DraftComment(0, text, path, blob, line, end_line if end_line != line else None, side, quote)
@@ -87,8 +88,12 @@ def mark_viewed(app: App, task_id: int, path: str, blob: str, *, is_viewed: bool
 
 
 def mark_seen(app: App, task_id: int, tree: str) -> DraftReview:
-    """Remember the tree that the person looked at, for `since I last looked`."""
-    return change_draft(app, task_id, lambda draft: replace(draft, seen_tree=tree))
+    """Remember the tree that the person looks at; the one before is what `since I last looked` compares with."""
+
+    def mark(draft: DraftReview) -> DraftReview:
+        return draft if draft.last_tree == tree else replace(draft, last_tree=tree, seen_tree=draft.last_tree)
+
+    return change_draft(app, task_id, mark)
 
 
 def send_review(

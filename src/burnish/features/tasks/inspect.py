@@ -94,6 +94,13 @@ def last_reviewed(app: App, task: Task) -> str | None:
     return trees[-1] if trees else None
 
 
+def cycle_trees(app: App, task: Task) -> dict[int, str]:
+    """The tree at the end of each cycle of the current run."""
+    history = app.store.history(app.key, task.id)
+    tips = {cycle: history.tip(cycle) for cycle in range(1, history.cycle + 1)}
+    return {cycle: tip.result.tree for cycle, tip in tips.items() if tip and tip.result.tree}
+
+
 def without_secrets(change: Change) -> Change:
     """Redacted for display, even if the secrets are in the user's own files."""
     hide = secrets_from_environment().redact

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from html import escape
+from itertools import pairwise
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_for_filename
-from pygments.lexers.special import TextLexer
-from pygments.token import Comment, Generic, Keyword, Literal, Name, Operator, String, _TokenType
-from pygments.token import Number as NumberToken
-from pygments.util import ClassNotFound
 
 from burnish.core.finding import Finding
 from burnish.core.task import Task
 from burnish.errors import NotFound, Refused
 from burnish.features.review.drafts import FileDrafts, placed_drafts, read_draft
-from burnish.features.tasks.inspect import change_between, change_ends, file_texts, last_reviewed, without_secrets
+from burnish.features.tasks.inspect import (
+    change_between,
+    change_ends,
+    cycle_trees,
+    file_texts,
+    last_reviewed,
+    without_secrets,
+)
 from burnish.runtime.app import App
-from burnish.sanitize import clean_text
-from burnish.views.diff import Diff, DiffLine, FileDiff, bare, pinned
+from burnish.views.diff import Diff, FileDiff, bare, ignoring_space, pinned
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
+from burnish.web.pages.paint import Painted, Painter, between
 from burnish.web.pages.rendering import fragment
 
 router = APIRouter(prefix="/p/{project}/t/{task}/file", include_in_schema=False)
@@ -44,67 +44,32 @@ Tree = Annotated[str, Query(pattern="^[0-9a-f]{40,64}$")]
 Number = Annotated[int, Query(ge=1, le=2**31)]
 
 
-MAX_KEPT = 24 * 1024 * 1024
-
-
-class Painter:
-    """Renders each pair of blobs once and caches the newest. Thread-safe."""
-
-    def __init__(self, most: int = MAX_KEPT) -> None:
-        self._most = most
-        self._cache: OrderedDict[Key, tuple[Painted, int]] = OrderedDict()
-        self._size = 0
-        self._lock = threading.Lock()
-
-    def paint(self, file: FileDiff, read: Read) -> Painted:
-        """`read` returns the texts of the blobs; it is called only on a cache miss."""
-        key = (file.path, file.file.old_blob, file.file.new_blob)
-        with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key][0]
-        painted = _paint(file, read())
-        self._keep(key, painted)
-        return painted
-
-    def _keep(self, key: Key, painted: Painted) -> None:
-        size = sum(len(html) for block in painted.blocks for _, _, html in block.rows)
-        with self._lock:
-            if key in self._cache:
-                return
-            self._cache[key] = (painted, size)
-            self._size += size
-            while self._size > self._most and len(self._cache) > 1:
-                _, (_, size) = self._cache.popitem(last=False)
-                self._size -= size
-
-
 @dataclass(frozen=True, slots=True)
-class Painted:
-    """A file: its blocks, and the number of unchanged lines after the last one."""
+class DiffView:
+    """What of the change is shown. `span` is all of it, or `review`, `seen` or `1..2` (between two cycles)."""
 
-    blocks: tuple[Rows, ...]
-    rest: int = 0
+    span: str = ""
+    ignores_space: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """One block of a file as HTML rows; findings are inserted between rows."""
+WHOLE = DiffView()
 
-    skipped: int
-    old: int
-    new: int
-    about: str
-    # each row with its line numbers in the old and the new file
-    rows: tuple[tuple[int | None, int | None, str], ...]
+
+def _view(
+    span: Annotated[str, Query(pattern=r"^(review|seen|[0-9]{1,4}\.\.[0-9]{1,4})?$")] = "", space: bool = True
+) -> DiffView:
+    return DiffView(span, not space)
+
+
+ViewDep = Annotated[DiffView, Depends(_view)]
 
 
 @router.get("/{number}")
 def file(
-    registry: RegistryDep, project: ProjectDep, task: TaskNumber, number: int, tree: Tree, since_review: bool = False
+    registry: RegistryDep, project: ProjectDep, task: TaskNumber, number: int, tree: Tree, view: ViewDep
 ) -> Response:
     app = registry.open(project.key)
-    found = _file(app, task, number, tree, since_review)
+    found = _file(app, task, number, tree, view)
     drafts = placed_drafts([found], read_draft(app, task).comments)
     return fragment(
         "task/file_body.html.j2", file=found, painted=_painted(app, found), markup=markup, drafts=drafts.get(found.path)
@@ -120,8 +85,8 @@ def markup(html: str) -> Markup:
     return Markup(html)
 
 
-def _file(app: App, task: int, number: int, tree: str, since_review: bool) -> FileDiff:
-    diff = _diff(app, task, since_review=since_review)
+def _file(app: App, task: int, number: int, tree: str, view: DiffView) -> FileDiff:
+    diff = _diff(app, task, view)
     if diff.new_tree != tree:
         raise Refused("The branch has moved since this page was loaded.", hint="Reload the page.")
     if not 0 <= number < len(diff.files):
@@ -129,8 +94,8 @@ def _file(app: App, task: int, number: int, tree: str, since_review: bool) -> Fi
     return diff.files[number]
 
 
-def _diff(app: App, task: int, *, since_review: bool) -> Diff:
-    trees = change_ends(app, task, since_review=since_review)
+def _diff(app: App, task: int, view: DiffView) -> Diff:
+    trees = _ends(app, task, view.span)
     with _lock:
         diff = _cache.get(trees)
         if diff is not None:
@@ -142,87 +107,26 @@ def _diff(app: App, task: int, *, since_review: bool) -> Diff:
             _cache[diff.old_tree, diff.new_tree] = diff
             while len(_cache) > MAX_KNOWN:
                 _cache.popitem(last=False)
+    diff = ignoring_space(diff) if view.ignores_space else diff
     return pinned(diff, app.store.findings(app.key, task))
+
+
+def _ends(app: App, task: int, span: str) -> tuple[str, str]:
+    """The trees that the shown change lies between."""
+    old, new = change_ends(app, task, since_review=span == "review")
+    if span == "seen":
+        return read_draft(app, task).seen_before(new) or old, new
+    first, dots, last = span.partition("..")
+    if not dots:
+        return old, new
+    trees = {0: old, **cycle_trees(app, app.store.task(app.key, task))}
+    if int(first) not in trees or int(last) not in trees:
+        raise NotFound(f"Task {task} has no code of cycle {first} or {last}.", hint="Choose other cycles.")
+    return trees[int(first)], trees[int(last)]
 
 
 _cache: OrderedDict[tuple[str, str], Diff] = OrderedDict()
 _lock = threading.Lock()
-
-
-Key = tuple[str, str, str]
-
-
-def _paint(file: FileDiff, texts: Mapping[str, str]) -> Painted:
-    change = file.file
-    old = _source(change.old_path or change.path, texts.get(change.old_blob))
-    new = _source(change.path, texts.get(change.new_blob))
-    blocks = [
-        Rows(
-            b.skipped, b.old, b.new, b.about, tuple((line.old, line.new, _of_line(line, old, new)) for line in b.lines)
-        )
-        for b in file.blocks
-    ]
-    rest = _count(new.texts) + 1 - file.tail()[1] if blocks and new.texts else 0
-    return Painted(tuple(blocks), max(0, rest))
-
-
-def _of_line(line: DiffLine, old: _Source, new: _Source) -> str:
-    source, number = (old, line.old) if line.kind == "del" else (new, line.new)
-    assert number is not None
-    # the patch is authoritative: a source that differs is not used
-    is_current = 0 < number <= len(source.texts) and source.texts[number - 1] == line.text
-    html = source.html[number - 1] if is_current else plain(line.text)
-    if line.unended:
-        html += '<span class="cut" title="No line break at the end of the file">⏎̸</span>'
-    return _row(line.kind, line.old, line.new, html)
-
-
-def plain(line: str) -> str:
-    """One line as HTML: invisible characters are shown by their code; a very long line is cut."""
-    if len(line) > MAX_LINE_LENGTH:
-        hidden = len(line) - MAX_LINE_LENGTH
-        return f'{_visible(line[:MAX_LINE_LENGTH])}<span class="cut">… {hidden:,} more characters in this line</span>'
-    return _visible(line)
-
-
-MAX_LINE_LENGTH = 2_000
-
-
-def _visible(text: str) -> str:
-    if clean_text(text) == text:
-        return escape(text)
-    return "".join(escape(char) if clean_text(char) == char else _named(char) for char in text)
-
-
-def _named(char: str) -> str:
-    label = "␍" if char == "\r" else f"U+{ord(char):04X}"
-    return f'<span class="odd" title="invisible character: U+{ord(char):04X}">{label}</span>'
-
-
-def _row(kind: str, old: int | None, new: int | None, html: str) -> str:
-    sign, word = _SIGNS[kind]
-    label = f'<span class="visually-hidden">{word}: </span>' if word else ""
-    anchor = f' data-line="{new}"' if new else ""
-    return (
-        f'<tr class="{kind}"{anchor}><td class="n">{old or ""}</td><td class="n">{new or ""}</td>'
-        f'<td class="sign" aria-hidden="true">{sign}</td><td class="code">{label}{html}</td></tr>\n'
-    )
-
-
-_SIGNS = {"add": ("+", "added"), "del": ("−", "removed"), "same": ("", "")}
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A whole file: its lines as text and as coloured HTML."""
-
-    texts: list[str]
-    html: list[str]
-
-
-def _count(lines: Sequence[str]) -> int:
-    """The number of lines; a final line break does not start another one."""
-    return len(lines) - (1 if lines and not lines[-1] else 0)
 
 
 @router.get("/{number}/lines")
@@ -235,127 +139,21 @@ def lines(
     old: Number,
     new: Number,
     count: Number,
-    since_review: bool = False,
+    view: ViewDep,
 ) -> Response:
     """Unchanged lines, up to a limit."""
     app = registry.open(project.key)
-    change = _file(app, task, number, tree, since_review).file
+    change = _file(app, task, number, tree, view).file
     text = file_texts(app, [change.new_blob]).get(change.new_blob, "")
     return HTMLResponse(between(change.path, text, old, new, min(count, MAX_BETWEEN)))
-
-
-def between(path: str, text: str, old: int, new: int, count: int) -> str:
-    """`count` folded lines, from these line numbers on."""
-    lines = coloured(path, text)
-    end = min(new + count - 1, _count(lines))
-    return "".join(_row("same", old + n - new, n, lines[n - 1]) for n in range(new, end + 1))
-
-
-def coloured(path: str, text: str) -> list[str]:
-    """The lines of a text as HTML; without colours if the language is unknown or the text is too large."""
-    lines = text.split("\n")
-    lexer = _lexer(path) if len(text) <= MAX_COLOURED else None
-    if lexer is None or max(map(len, lines)) > MAX_LINE_LENGTH:
-        return [plain(line) for line in lines]
-    # most files have no control characters and only need escaping
-    show = escape if clean_text(text) == text else _visible
-    html, texts = [""], [""]
-    for kind, piece in _pieces(lexer, text):
-        first, *rest = piece.split("\n")
-        html[-1] += _span(kind, first, show)
-        texts[-1] += first
-        for part in rest:
-            html.append(_span(kind, part, show))
-            texts.append(part)
-    # a lexer may drop characters: then the plain text is shown
-    return html if texts == lines else [plain(line) for line in lines]
-
-
-def _span(colour: str, text: str, show: Callable[[str], str]) -> str:
-    if not text:
-        return ""
-    return f'<span class="{colour}">{show(text)}</span>' if colour and text.strip() else show(text)
-
-
-def _lexer(path: str) -> Lexer | None:
-    try:
-        found: Lexer = get_lexer_for_filename(path.rpartition("/")[2])
-    except (ClassNotFound, ValueError):
-        return None
-    return None if isinstance(found, TextLexer) else found
-
-
-# -- diff colour ----------------------------------------------------------------------------------
-# Syntax highlighting: Pygments' tokens with a few classes of our own; the text itself is never changed.
-
-# larger files are not highlighted: it would take seconds, and most are generated
-MAX_COLOURED = 200_000
-
-
-def _pieces(lexer: Lexer, text: str) -> Iterator[tuple[str, str]]:
-    """The text in pieces of one colour."""
-    colour = ""
-    pieces: list[str] = []
-    # get_tokens() would change line breaks
-    for _, kind, piece in lexer.get_tokens_unprocessed(text):
-        here = _class(kind)
-        if here != colour and piece.strip():
-            yield colour, "".join(pieces)
-            colour, pieces = here, []
-        pieces.append(piece)
-    yield colour, "".join(pieces)
-
-
-def _class(kind: _TokenType) -> str:
-    if kind not in _class_cache:
-        _class_cache[kind] = next((name for wide, name in _CLASSES if _within(kind, wide)), "")
-    return _class_cache[kind]
-
-
-def _within(kind: _TokenType, wide: _TokenType) -> bool:
-    return kind[: len(wide)] == tuple(wide)
-
-
-# the first match counts; classes of `code.css`
-_CLASSES: tuple[tuple[_TokenType, str], ...] = (
-    (Comment.Preproc, "t"),
-    (Comment, "c"),
-    (Keyword.Constant, "m"),
-    (Keyword, "k"),
-    (Operator.Word, "k"),
-    (String.Doc, "c"),
-    (String, "s"),
-    (NumberToken, "m"),
-    (Literal, "m"),
-    (Name.Function, "f"),
-    (Name.Class, "f"),
-    (Name.Decorator, "t"),
-    (Name.Tag, "t"),
-    (Name.Attribute, "b"),
-    (Name.Builtin, "b"),
-    (Name.Exception, "b"),
-    (Generic.Heading, "f"),
-    (Generic.Subheading, "f"),
-    (Generic.Strong, "f"),
-)
-
-
-_class_cache: dict[_TokenType, str] = {}
-
-
-def _source(path: str, text: str | None) -> _Source:
-    return _Source(text.split("\n"), coloured(path, text)) if text is not None else _Source([], [])
-
-
-Read = Callable[[], Mapping[str, str]]
 
 
 _painter = Painter()
 
 
-def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
+def diff_of(app: App, task: Task, view: DiffView) -> dict[str, Any]:
     """The data of the part `changes`."""
-    diff = _diff(app, task.id, since_review=since_review)
+    diff = _diff(app, task.id, view)
     bodies: dict[int, Painted] = {}
     room = AT_ONCE
     review = read_draft(app, task.id)
@@ -372,16 +170,28 @@ def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
         "drafts_apart": [one for one in review.comments if one.path not in drafts],
         "viewed": {file.number for file in diff.files if review.viewed.get(file.path) == file.file.new_blob},
         "most": MAX_FILES,
-        "since_review": since_review,
-        "reviewed": last_reviewed(app, task) is not None,
+        "view": view,
+        "spans": _spans(app, task, review.seen_before(diff.new_tree)),
         "markup": markup,
     }
+
+
+def _spans(app: App, task: Task, seen_tree: str) -> list[tuple[str, str]]:
+    """What a reader can choose to see, with its label."""
+    spans = [("", "All changes")]
+    if last_reviewed(app, task) is not None:
+        spans.append(("review", "Since the last review"))
+    if seen_tree:
+        spans.append(("seen", "Since I last looked"))
+    cycles = sorted(cycle_trees(app, task))
+    pairs = pairwise(cycles)
+    return spans + [(f"{one}..{two}", f"Cycle {one} to {two}") for one, two in pairs]
 
 
 def stamp(file: FileDiff, drafts: FileDrafts | None = None) -> str:
     """A hash that changes when the file's diff, findings or draft comments change."""
     words = [file.path, file.file.old_blob, file.file.new_blob, *(_look(finding) for finding in file.findings)]
-    words.append(repr(drafts) if drafts else "")
+    words += [repr(drafts) if drafts else "", str(file.ignores_space)]
     return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 

@@ -37,7 +37,7 @@ from burnish.views.task_page.checks import checks_view
 from burnish.views.task_page.page import TaskHead, findings_view, head_of
 from burnish.views.task_page.story import story
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
-from burnish.web.pages.diff import diff_of
+from burnish.web.pages.diff import WHOLE, DiffView, ViewDep, diff_of
 from burnish.web.pages.markdown import MAX_ARTIFACT_LENGTH, artifact_html
 from burnish.web.pages.rendering import fragment, page, render
 
@@ -82,13 +82,13 @@ def parts(
     project: ProjectDep,
     task: TaskNumber,
     names: Annotated[str, Query(max_length=200)],
-    since_review: bool = False,
+    view: ViewDep,
 ) -> Response:
     """The current HTML of several parts."""
     part_names = names.split(",")
     if any(name not in PARTS for name in part_names):
         raise NotFound("Unknown part of the page.", hint=f"The parts are: {', '.join(PARTS)}.")
-    context = page_context(registry, project, task, since_review=since_review)
+    context = page_context(registry, project, task, view)
     return HTMLResponse("\n".join(part(name, context) for name in part_names))
 
 
@@ -151,8 +151,8 @@ class PageContext:
     registry: ProjectRegistry
     project: ProjectRow
     head: TaskHead
-    # show only changes since the last review
-    since_review: bool = False
+    # what of the change is shown
+    diff_view: DiffView = WHOLE
 
     @property
     def task(self) -> Task:
@@ -164,12 +164,10 @@ class PageContext:
         return self.registry.open(self.project.key)
 
 
-def page_context(
-    registry: ProjectRegistry, project: ProjectRow, task: int, *, since_review: bool = False
-) -> PageContext:
+def page_context(registry: ProjectRegistry, project: ProjectRow, task: int, view: DiffView = WHOLE) -> PageContext:
     conflict = registry.conflict(project, task)
     head = head_of(registry.store, project.key, task, registry.holders(), conflict)
-    return PageContext(registry, project, head, since_review)
+    return PageContext(registry, project, head, view)
 
 
 def part(name: str, context: PageContext) -> str:
@@ -232,8 +230,8 @@ def _checks(context: PageContext) -> dict[str, Any]:
 
 def _changes(context: PageContext) -> dict[str, Any]:
     if not context.task.branch or not context.task.base:
-        return {"diff": None, "since_review": False}
-    return diff_of(context.app, context.task, since_review=context.since_review)
+        return {"diff": None}
+    return diff_of(context.app, context.task, context.diff_view)
 
 
 def _log(context: PageContext) -> dict[str, Any]:

@@ -1,11 +1,15 @@
 // The diff: files are fetched when they scroll into view, folded lines when they are unfolded.
-import { attempt, fragment, make } from "./burnish.js";
-import { here } from "./task-context.js";
+import { api, attempt, fragment, make } from "./burnish.js";
+import { here, path } from "./task-context.js";
 
 let near;
 // requests for files that have not been answered
 let pending = 0;
-let sinceReview = "";
+// what of the change is shown, as a query; how it is shown is kept in this browser
+let view = "";
+let span = "";
+const OPTIONS = "burnish-diff";
+const options = () => JSON.parse(localStorage.getItem(OPTIONS) || "{}");
 
 export function startChanges() {
   const fillVisible = (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => fill(entry.target));
@@ -13,6 +17,8 @@ export function startChanges() {
   document.addEventListener("part", (event) => event.detail.dataset.part === "changes" && arrived(event.detail));
   document.addEventListener("toggle", (event) => event.target.matches?.(".file") && event.target.open && watch(), true);
   document.addEventListener("click", clicked);
+  document.addEventListener("change", changed);
+  setView();
   document.addEventListener("show-line", (event) => showLine(event.detail));
   document.addEventListener("toggle", readArtifact, true);
 }
@@ -23,6 +29,87 @@ function arrived(part) {
   if (tree && matchMedia("(max-width: 1000px)").matches) tree.open = false;
   reserve(part);
   watch();
+  const isSplit = Boolean(options().split);
+  const box = part.querySelector("[data-split]");
+  if (box) box.checked = isSplit;
+  part.querySelectorAll(".lines").forEach((table) => showSplit(table, isSplit));
+  const bar = part.querySelector("[data-tree]");
+  // the tree that the user looks at, for "since I last looked"
+  if (bar?.dataset.whole && !document.hidden) api("PUT", `${path}/seen`, { tree: bar.dataset.tree }).catch(() => {});
+}
+
+function setView() {
+  view = `${span ? `&span=${span}` : ""}${options().ignoreSpace ? "&space=false" : ""}`;
+  document.dispatchEvent(new CustomEvent("diff-view", { detail: view }));
+}
+
+function changed(event) {
+  const box = event.target;
+  if (box.matches("[data-span]")) span = box.value;
+  else if (box.matches("[data-ignore-space]")) keep({ ignoreSpace: box.checked });
+  else if (box.matches("[data-split]")) {
+    keep({ split: box.checked });
+    document.querySelectorAll(".lines").forEach((table) => showSplit(table, box.checked));
+    return;
+  } else return;
+  box.blur();
+  setView();
+}
+
+function keep(values) {
+  localStorage.setItem(OPTIONS, JSON.stringify({ ...options(), ...values }));
+}
+
+/**
+ * Side by side: removed lines in the left column, added ones beside them in the right one, unchanged ones in both.
+ * The rows stay the same elements, so comments and links work as before; only their order changes.
+ */
+function showSplit(table, isSplit) {
+  table.classList.toggle("split", isSplit);
+  for (const mirror of table.querySelectorAll("tr.mirror")) mirror.remove();
+  for (const body of table.tBodies) {
+    const rows = [...body.rows];
+    for (const { removed, added } of runs(rows)) {
+      const after = (isSplit ? pairs(removed, added) : [...removed, ...added]).flat();
+      const place = document.createComment("");
+      removed[0][0].before(place);
+      place.replaceWith(...after);
+    }
+    if (!isSplit) continue;
+    for (const row of body.querySelectorAll("tr.same")) {
+      const mirror = row.cloneNode(true);
+      mirror.className = "same mirror";
+      mirror.removeAttribute("data-line");
+      mirror.setAttribute("aria-hidden", "true");
+      row.before(mirror);
+    }
+  }
+}
+
+/** Runs of removed and added lines; each line is a list: its row, then the rows of comments below it. */
+function runs(rows) {
+  const found = [];
+  let run = null;
+  let lines = null;
+  for (const row of rows) {
+    const kind = row.classList.contains("del") ? "removed" : row.classList.contains("add") ? "added" : "";
+    if (kind) {
+      if (!run) found.push((run = { removed: [], added: [] }));
+      run[kind].push((lines = [row]));
+    } else if (row.matches(".note") && run && lines) lines.push(row);
+    else run = lines = null;
+  }
+  return found.filter((one) => one.removed.length && one.added.length);
+}
+
+function pairs(removed, added) {
+  const longest = Math.max(removed.length, added.length);
+  // comments come below both halves
+  return Array.from({ length: longest }, (_, at) => {
+    const [left, ...below] = removed[at] ?? [];
+    const [right, ...more] = added[at] ?? [];
+    return [left, right, ...below, ...more].filter(Boolean);
+  });
 }
 
 /** Gives files that are fetched later about the height that they will have, so that places below them do not move. */
@@ -62,7 +149,7 @@ function watch() {
   for (const body of document.querySelectorAll(".file[open] .file-body[data-wanted]")) near.observe(body);
 }
 
-const query = (file) => `tree=${file.dataset.tree}${sinceReview}`;
+const query = (file) => `tree=${file.dataset.tree}${view}`;
 
 async function fill(body) {
   if (!body.hasAttribute("data-wanted")) return;
@@ -73,6 +160,7 @@ async function fill(body) {
   const succeeded = await attempt(async () => {
     const html = await fragment(`${here}/file/${file.dataset.number}?${query(file)}`);
     body.replaceWith(document.createRange().createContextualFragment(html));
+    if (options().split) file.querySelectorAll(".lines").forEach((table) => showSplit(table, true));
   });
   pending -= 1;
   if (!succeeded) body.setAttribute("data-wanted", "");
@@ -80,13 +168,8 @@ async function fill(body) {
 
 async function clicked(event) {
   const fold = event.target.closest(".lines .fold button");
-  const which = event.target.closest("[data-since-review]");
   const all = event.target.closest("[data-fold]");
   if (fold) await unfold(fold);
-  if (which) {
-    sinceReview = which.dataset.sinceReview ? "&since_review=true" : "";
-    document.dispatchEvent(new CustomEvent("since-review", { detail: Boolean(sinceReview) }));
-  }
   if (all) for (const file of document.querySelectorAll(".file")) file.open = all.dataset.fold === "none";
 }
 
@@ -101,6 +184,7 @@ async function unfold(button) {
     const rows = table.content.querySelectorAll("tr");
     const fold = button.closest("tr");
     fold.before(...rows);
+    if (options().split) showSplit(fold.closest(".lines"), true);
     // the server limits how many lines it sends at once
     const left = Number(count) - rows.length;
     if (left > 0 && rows.length) {

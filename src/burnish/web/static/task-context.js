@@ -7,7 +7,8 @@ export const path = `/projects/${project}/tasks/${task}`;
 // parts on the page are kept up to date; the others are fetched when their tab is opened
 const loaded = new Set([...document.querySelectorAll("[data-part]:not([data-empty])")].map((part) => part.dataset.part));
 const keepers = [];
-let sinceReview = false;
+// which changes are shown, as a query
+let diffView = "";
 
 /** Fetches a part again soon, if it is on the page. */
 export const refresh = gathered(async (names) => {
@@ -21,7 +22,7 @@ export const refreshAll = () => loaded.forEach((name) => refresh(name));
 export const keepPartIf = (keeper) => keepers.push(keeper);
 
 export async function fetchParts(names) {
-  const query = `names=${names.join(",")}${sinceReview ? "&since_review=true" : ""}`;
+  const query = `names=${names.join(",")}${diffView}`;
   const html = await fragment(`${here}/parts?${query}`);
   const parsed = document.createRange().createContextualFragment(html);
   for (const fresh of [...parsed.querySelectorAll("[data-part]")]) replacePart(fresh);
@@ -83,7 +84,7 @@ export function announceParts() {
   for (const part of document.querySelectorAll("[data-part]:not([data-empty])")) announcePart(part);
 }
 
-document.addEventListener("since-review", (event) => {
-  sinceReview = event.detail;
+document.addEventListener("diff-view", (event) => {
+  diffView = event.detail;
   refresh("changes");
 });

@@ -35,7 +35,7 @@ export function startReview() {
   });
 }
 
-const numberRow = (event) => event.target.closest?.(".lines td.n, .lines td.sign")?.closest("tr[class]:not(.fold, .note, .about)");
+const numberRow = (event) => event.target.closest?.(".lines td.n, .lines td.sign")?.closest("tr[class]:not(.fold, .note, .about, .mirror)");
 
 function extend(event) {
   const row = event.target.closest?.(".lines tr");
@@ -50,7 +50,7 @@ const number = (row) => Number(row.cells[side(row) === "old" ? 0 : 1]?.textConte
 function rowsBetween(one, other) {
   const rows = [...one.parentElement.rows];
   const [from, to] = [rows.indexOf(one), rows.indexOf(other)].sort((a, b) => a - b);
-  return rows.slice(from, to + 1).filter((row) => side(row) === side(one) && number(row));
+  return rows.slice(from, to + 1).filter((row) => side(row) === side(one) && number(row) && !row.matches(".mirror"));
 }
 
 function mark(one, other) {

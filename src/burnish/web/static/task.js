@@ -2,6 +2,7 @@
 import { api, attempt, listen, sure } from "./burnish.js";
 import { land, startChanges } from "./task-changes.js";
 import { announceParts, loadPart, path, project, refresh, refreshAll, since, task } from "./task-context.js";
+import { startKeys } from "./task-keys.js";
 import { startForms } from "./task-forms.js";
 import { startLog } from "./task-log.js";
 import { startReview } from "./task-review.js";
@@ -95,7 +96,17 @@ function showFindings() {
   for (const chip of part.querySelectorAll("[data-show]")) {
     chip.setAttribute("aria-pressed", String((chip.dataset.show === "open") === only));
   }
+  const choice = part.querySelector("[data-severity-filter]");
+  if (choice) choice.value = page.dataset.severity ?? "";
+  for (const item of part.querySelectorAll("[data-severity]")) {
+    item.classList.toggle("filtered-out", Boolean(page.dataset.severity) && item.dataset.severity !== page.dataset.severity);
+  }
 }
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-severity-filter]")) return;
+  page.dataset.severity = event.target.value;
+  showFindings();
+});
 document.addEventListener("click", (event) => {
   const chip = event.target.closest("#part-findings [data-show]");
   if (!chip) return;
@@ -159,6 +170,7 @@ setInterval(() => {
 startForms();
 startChanges();
 startReview();
+startKeys();
 startLog();
 announceParts();
 // links to the gate and to the override are not tabs

@@ -1,0 +1,110 @@
+// Keyboard shortcuts of the page of a task: from line to line, finding to finding and file to file.
+import { addKeys } from "./keys.js";
+import { land } from "./task-changes.js";
+import { commentOn } from "./task-review.js";
+
+// where a range of lines began, while Shift is held
+let rangeStart = null;
+
+const visible = (element) => element.offsetParent !== null;
+const all = (selector) => [...document.querySelectorAll(selector)].filter(visible);
+const isLine = (row) => row.matches(".lines tr:is(.add, .del, .same):not(.mirror)");
+const currentRow = () => (document.activeElement?.matches?.(".lines tr") ? document.activeElement : null);
+
+const ANSWER = "[data-answer] :is(textarea, input, button)";
+
+export function startKeys() {
+  const onChanges = () => !document.getElementById("changes").hidden;
+  addKeys("Review", [
+    { keys: ["j", "k"], words: "next or previous line", run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
+    { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
+    { keys: ["n", "p"], words: "next or previous finding", run: (event) => toFinding(event.key === "n" ? 1 : -1) },
+    { keys: ["]", "["], words: "next or previous file", run: (event) => toFile(event.key === "]" ? 1 : -1), when: onChanges },
+    { keys: ["c"], words: "comment on the line, or on the chosen lines", run: comment, when: onChanges },
+    { keys: ["v"], words: "mark the file as viewed, and go to the next", run: view, when: onChanges },
+    { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges },
+    { keys: ["d"], words: "go to your decision", run: () => document.getElementById("gate-note")?.focus() },
+    { keys: ["a"], words: "go to the form that answers this task", run: () => document.querySelector(ANSWER)?.focus() },
+    { keys: ["1", "2", "3", "4", "5", "6"], words: "open a tab", run: (event) => all("[role=tab]")[event.key - 1]?.click() },
+  ]);
+}
+
+/** The first line, file or finding below the upper edge, or the one that has the focus. */
+function nearest(elements) {
+  const from = document.activeElement?.closest?.(".lines tr, .file, .finding, .finding-item");
+  const edge = 130;
+  const at = from ? elements.findIndex((one) => one === from || one.contains(from)) : -1;
+  if (at >= 0) return { at, isOn: true };
+  const below = elements.findIndex((one) => one.getBoundingClientRect().bottom > edge);
+  return { at: below < 0 ? elements.length - 1 : below, isOn: false };
+}
+
+function step(by, extending = false) {
+  const rows = all(".lines tr").filter(isLine);
+  if (!rows.length) return;
+  const { at, isOn } = nearest(rows);
+  const row = rows[Math.min(rows.length - 1, Math.max(0, isOn ? at + by : at))];
+  rangeStart = extending ? (rangeStart ?? (isOn ? rows[at] : row)) : null;
+  focus(row);
+  for (const one of document.querySelectorAll(".lines tr.chosen")) one.classList.remove("chosen");
+  if (!rangeStart) return;
+  const [from, to] = [rows.indexOf(rangeStart), rows.indexOf(row)].sort((a, b) => a - b);
+  for (const one of rows.slice(from, to + 1)) one.classList.add("chosen");
+}
+
+function focus(element) {
+  if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
+  element.focus({ preventScroll: true });
+  const box = element.getBoundingClientRect();
+  if (box.top < 130 || box.bottom > innerHeight - 150) element.scrollIntoView({ block: "center" });
+}
+
+function toFinding(by) {
+  const isList = !document.getElementById("findings").hidden;
+  const found = all(isList ? ".finding-item" : "#changes .finding:not(.draft)");
+  if (!found.length) return;
+  const { at, isOn } = nearest(found);
+  const index = isOn ? at + by : by > 0 ? at : at - 1;
+  const finding = found[(index + found.length) % found.length];
+  finding.open = true;
+  finding.querySelector("summary").focus({ preventScroll: true });
+  land(finding, "center");
+}
+
+function toFile(by) {
+  const files = all(".file");
+  if (!files.length) return null;
+  const { at, isOn } = nearest(files);
+  const file = files[Math.min(files.length - 1, Math.max(0, isOn || by < 0 ? at + by : at))];
+  file.querySelector("summary").focus({ preventScroll: true });
+  land(file);
+  return file;
+}
+
+const currentFile = () => {
+  const files = all(".file");
+  return files[nearest(files).at];
+};
+
+function comment() {
+  const row = currentRow();
+  if (!row) return step(1);
+  commentOn(rangeStart?.isConnected ? rangeStart : row, row);
+  rangeStart = null;
+}
+
+function view() {
+  const file = currentFile();
+  const box = file && document.querySelector(`[data-viewed="${file.dataset.number}"]`);
+  if (!box) return;
+  file.querySelector("summary").focus({ preventScroll: true });
+  box.click();
+  if (box.checked) toFile(1);
+}
+
+function fold() {
+  const file = currentFile();
+  if (!file) return;
+  file.open = !file.open;
+  file.querySelector("summary").focus({ preventScroll: true });
+}
