@@ -6,10 +6,12 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.pages import board, diff, home, inbox, prompts, stats, task
+    from burnish.web.pages import board, diff, home, inbox, prompts, stats, task, task_list
 
     return (
         home.router,
+        # before the board: /p/{project}/list
+        task_list.router,
         board.router,
         task.router,
         diff.router,

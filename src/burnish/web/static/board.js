@@ -4,6 +4,7 @@ import { addAgent, addTags, filter, fold } from "./board-filter.js";
 import { startForms } from "./board-forms.js";
 import { startKeys } from "./board-keys.js";
 import { startMoves } from "./board-moves.js";
+import "./saved-filters.js";
 
 const board = document.getElementById("board");
 const project = document.body.dataset.project;

@@ -12,8 +12,10 @@ const PAGES = [
   ["Inbox", "/inbox", "g i"],
   ["Next task that needs me", `/inbox/next${task ? `?after=${project}-${task}` : ""}`, "g n"],
   ["Projects", "/projects", "g p"],
+  ["Board of all projects", "/all", "g a"],
   ...(project ? [
     ["Board", `/p/${project}`, "g b"],
+    ["List of tasks", `/p/${project}/list`, "g l"],
     ["Statistics", `/p/${project}/stats`, "g s"],
     ["Prompts", `/p/${project}/prompts`, ""],
   ] : []),

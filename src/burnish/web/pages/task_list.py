@@ -1,0 +1,116 @@
+"""Tasks as a table or as one board: of a project, or of all projects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from burnish.features.server.registry import ProjectRegistry
+from burnish.store.rows import ProjectRow
+from burnish.views.board import GROUPS, ORDER, TaskCard, cards_of
+from burnish.views.board_moves import ACTS
+from burnish.web.deps import ProjectDep, RegistryDep
+from burnish.web.pages.rendering import fragment, page
+
+router = APIRouter(include_in_schema=False)
+
+# acts on several tasks: those that ask for no text and open no page
+_BULK = ("run", "goon", "retry", "back", "stop", "pause", "unpause", "cancel", "archive", "remove")
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    card: TaskCard
+    project: ProjectRow
+
+    @property
+    def acts(self) -> list[str]:
+        possible = {*self.card.moves.values(), *self.card.others}
+        return [name for name in _BULK if name in possible]
+
+
+@router.get("/p/{project}/list")
+def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Response:
+    return _page(request, registry, [project], project)
+
+
+@router.get("/p/{project}/list/part")
+def part(registry: RegistryDep, project: ProjectDep) -> Response:
+    return fragment("list_part.html.j2", **_view(registry, [project]))
+
+
+@router.get("/all/list")
+def show_all(request: Request, registry: RegistryDep) -> Response:
+    return _page(request, registry, registry.projects(), None)
+
+
+@router.get("/all/list/part")
+def part_of_all(registry: RegistryDep) -> Response:
+    return fragment("list_part.html.j2", **_view(registry, registry.projects()))
+
+
+@router.get("/all")
+def board_of_all(request: Request, registry: RegistryDep) -> Response:
+    projects = registry.projects()
+    since = {row.key: registry.store.last_event(row.key) for row in projects}
+    return page(request, "all.html.j2", title="All projects", here="all", since=since, **_columns(registry, projects))
+
+
+@router.get("/all/part")
+def part_of_board(registry: RegistryDep) -> Response:
+    return fragment("all_part.html.j2", **_columns(registry, registry.projects()))
+
+
+def _page(
+    request: Request, registry: ProjectRegistry, projects: list[ProjectRow], project: ProjectRow | None
+) -> Response:
+    # read before the data, so that no event in between is missed
+    since = {row.key: registry.store.last_event(row.key) for row in projects}
+    title = f"Tasks of {project.name}" if project else "Tasks of all projects"
+    acts = [(name, ACTS[name]) for name in _BULK]
+    view = _view(registry, projects)
+    return page(
+        request,
+        "list.html.j2",
+        title=title,
+        here="list",
+        project=project,
+        since=since,
+        acts=[
+            {"name": name, "label": a.label, "method": a.method, "path": a.path, "body": dict(a.body), "ask": a.ask}
+            for name, a in acts
+        ],
+        statuses=ORDER,
+        tags=sorted({tag for row in view["rows"] for tag in row.card.tags}),
+        agents=sorted({row.card.agent for row in view["rows"] if row.card.agent}),
+        **view,
+    )
+
+
+def _view(registry: ProjectRegistry, projects: list[ProjectRow]) -> dict[str, Any]:
+    return {"rows": _rows(registry, projects), "several": len(projects) > 1}
+
+
+def _rows(registry: ProjectRegistry, projects: list[ProjectRow]) -> list[TableRow]:
+    holders, waiting = registry.holders(), registry.waiting(projects)
+    return [
+        TableRow(card, project)
+        for project in projects
+        for card in cards_of(registry.store.tasks(project.key, brief=True), holders, waiting=waiting)
+    ]
+
+
+def _columns(registry: ProjectRegistry, projects: list[ProjectRow]) -> dict[str, Any]:
+    rows = _rows(registry, projects)
+    # newest first: ranks of different projects cannot be compared
+    rows.sort(key=lambda row: row.card.updated_at, reverse=True)
+    columns = [
+        (name, title, statuses[0], [row for row in rows if row.card.group == name]) for name, title, statuses in GROUPS
+    ]
+    return {"columns": columns, "limit": _LIMIT}
+
+
+# cards of a column on the board of all projects; the list has all of them
+_LIMIT = 200

@@ -1,0 +1,65 @@
+// Filters under a name: the query of the URL, kept by this browser for the board and the list of each project.
+import { make, sure, toast } from "./burnish.js";
+
+const KEY = "burnish-filters";
+const select = document.getElementById("saved-filters");
+const read = () => JSON.parse(localStorage.getItem(KEY) ?? "{}");
+const query = () => {
+  const found = new URLSearchParams(location.search);
+  found.sort();
+  return found.toString();
+};
+
+function draw() {
+  const filters = Object.entries(read()).sort(([one], [other]) => one.localeCompare(other));
+  const now = query();
+  select.replaceChildren(
+    new Option("Saved filters", ""),
+    ...filters.map(([name, saved]) => new Option(name, saved, false, Boolean(now) && saved === now)),
+    new Option("Delete a filter…", "delete"),
+  );
+  select.hidden = !filters.length;
+}
+
+async function save() {
+  if (!query()) return toast("Nothing is filtered.", { hint: "Search, or choose a status, an agent or a tag first." });
+  const name = (await sure("Save this filter", "Give it a name.", { yes: "Save", note: "e.g. Mine this week" }))?.trim();
+  if (!name) return;
+  localStorage.setItem(KEY, JSON.stringify({ ...read(), [name.slice(0, 60)]: query() }));
+  draw();
+  toast(`The filter “${name.slice(0, 60)}” was saved.`);
+}
+
+async function remove() {
+  const box = make("dialog");
+  box.setAttribute("aria-labelledby", "delete-filter");
+  const form = make("form", { method: "dialog", className: "form" });
+  form.append(make("h2", { id: "delete-filter", textContent: "Delete a saved filter" }));
+  for (const name of Object.keys(read())) form.append(make("button", { value: name, textContent: name }));
+  form.append(make("button", { value: "", textContent: "Cancel" }));
+  box.append(form);
+  document.body.append(box);
+  box.showModal();
+  box.addEventListener("close", () => {
+    const filters = read();
+    const gone = filters[box.returnValue];
+    box.remove();
+    if (gone === undefined) return draw();
+    const { [box.returnValue]: _, ...rest } = filters;
+    localStorage.setItem(KEY, JSON.stringify(rest));
+    draw();
+    toast(`The filter “${box.returnValue}” was deleted.`, {
+      undo: async () => {
+        localStorage.setItem(KEY, JSON.stringify({ ...read(), [box.returnValue]: gone }));
+        draw();
+      },
+    });
+  });
+}
+
+select.addEventListener("change", () => {
+  if (select.value === "delete") remove();
+  else location.search = select.value;
+});
+document.getElementById("save-filter").addEventListener("click", save);
+draw();
