@@ -71,7 +71,7 @@ class GateDecision:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who decides, and from where: cli, gate, web."""
+    """Who decides, and from where: cli, gate, tui, web."""
 
     name: str
     via: str = "cli"

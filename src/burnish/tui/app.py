@@ -96,6 +96,9 @@ class BurnishTui(ProjectScreen):
             self.say("Nothing waits for you." if self.board.has_inbox else "The inbox is not read yet.")
             return
         at = ids.index(self.number) + 1 if self.number in ids else max(0, self.place)
+        if not self.has_gone_on:
+            # the list is in another order than the inbox: begin with the oldest
+            at, self.has_gone_on = int(self.number == ids[0]), True
         self.pane.tab = "overview"
         self.action_open_task(ids[at % len(ids)])
 

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Checkbox, Input, Static, TextArea
+from textual.widgets import Input, Static, TextArea
 
 from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.errors import BadInput
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from burnish.tui.project import TaskDetails
 
 T = TypeVar("T")
+# columns of a box, as in style.tcss
+_WIDTH = 76
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box"):
-            yield Static(styled(plain(self.heading), "bold"), classes="title")
+            title = styled(plain(self.heading), "bold")
+            title.truncate(min(_WIDTH, int(self.app.size.width * 0.96)) - 4, overflow="ellipsis")
+            yield Static(title, classes="title")
             if self.words:
                 text = LineView(classes="words")
                 text.can_focus = False
@@ -174,37 +178,53 @@ class NoteDialog(Dialog[str]):
         self.dismiss(text)
 
 
+class CheckList(PickList):
+    """Lines to tick."""
+
+    BINDINGS = [  # noqa: RUF012 - as textual has it
+        Binding("space", "choose", show=False),
+        Binding("enter", "send", show=False),
+    ]
+
+    def __init__(self, labels: Sequence[str], *, id: str) -> None:
+        super().__init__(id=id)
+        self.labels = labels
+        self.ticks = [False] * len(labels)
+
+    def on_mount(self) -> None:
+        self.draw()
+
+    def draw(self) -> None:
+        pairs = enumerate(zip(self.ticks, self.labels, strict=True))
+        self.show(ShownLine(styled(f" [{'x' if tick else ' '}] {label}"), key=str(n)) for n, (tick, label) in pairs)
+
+    def action_choose(self) -> None:
+        self.ticks[int(self.key)] ^= True
+        self.draw()
+
+    def action_send(self) -> None:
+        self.post_message(NoteArea.Sent())
+
+
 class ReasonsDialog(Dialog[OverrideReasons]):
     """The questions of an override."""
 
     def body(self) -> Iterable[Widget]:
-        for number, question in enumerate(QUESTIONS):
-            yield Checkbox(question.words, id=f"question-{number}", compact=True)
+        yield CheckList([question.words for question in QUESTIONS], id="questions")
         yield Static(styled("Explain (needed if none of the first four applies):"), classes="label")
         yield NoteArea("", soft_wrap=True, tab_behavior="focus", id="note")
-        yield Static(styled(f"Tab moves · Space ticks · {_SEND}", "dim"), id="hint")
+        yield Static(styled(f"Space ticks · Tab moves · {_SEND}", "dim"), id="hint")
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#question-0").focus()
-
-    def on_key(self, event: events.Key) -> None:
-        step: dict[str, Callable[[], object]] = {"down": self.focus_next, "up": self.focus_previous}
-        if event.key in step and isinstance(self.focused, Checkbox):
-            event.stop()
-            step[event.key]()
-        elif event.key == "enter" and isinstance(self.focused, Checkbox):
-            event.stop()
-            self._send()
+        self.query_one("#questions").focus()
 
     @on(NoteArea.Sent)
     def _send(self) -> None:
-        ticks = {
-            question.flag: self.query_one(f"#question-{number}", Checkbox).value
-            for number, question in enumerate(QUESTIONS)
-        }
+        ticks = self.query_one("#questions", CheckList).ticks
+        answers = {question.flag: tick for question, tick in zip(QUESTIONS, ticks, strict=True)}
         try:
-            self.dismiss(override_reasons(ticks, self.query_one("#note", NoteArea).text))
+            self.dismiss(override_reasons(answers, self.query_one("#note", NoteArea).text))
         except BadInput:
             self.query_one("#hint", Static).update(styled("Tick a reason, or explain it. Esc cancels.", "yellow"))
 
@@ -269,7 +289,7 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         words, is_required = _NOTES[act]
         if act == "fix" and gate and not (gate.findings or gate.against):
             words, is_required = "No finding is open: describe what to fix.", True
-        words = f"{words}\n{details.head.note}" if act == "improve" and details.head.note else words
+        words = f"{details.head.note}\n\n{words}" if act == "improve" and details.head.note else words
         text = task.spec.description if act == "describe" else ""
         app.push_screen(NoteDialog(name, words, text=text, is_required=is_required), with_text)
     elif act == "waive":

@@ -13,7 +13,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.runtime.reader import Reader
 from burnish.store import Store
-from burnish.views.board import Holders, TaskCard, cards_of
+from burnish.views.board import GROUPS, NEEDS_YOU, Holders, TaskCard, cards_of
 from burnish.views.status import Summary, elapsed, summary
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from burnish.views.task_page.page import FindingView, TaskHead
     from burnish.views.task_page.story import Story
 
-# the groups of the list, with what needs a person first
-NEEDS_YOU, WORKING, READY, TO_DO, DONE = "Needs you", "Working", "Ready to merge", "To do", "Done"
-GROUPS = (NEEDS_YOU, WORKING, READY, TO_DO, DONE)
+# the columns of the board as groups of the list, with what needs a person first
+TITLES = {name: title for name, title, _ in GROUPS}
+_ORDER = (NEEDS_YOU, "working", "ready", "todo", "done")
 # git is asked for lost branches and conflicts at most this often
 _SECONDS_BETWEEN_LOOKS = 5.0
 
@@ -42,29 +42,18 @@ class BoardState:
     # False for the first screen, which is drawn before the inbox is read
     has_inbox: bool = False
 
-    def group(self, card: TaskCard) -> str:
-        if card.status in (Status.COMPLETED, Status.CANCELLED) or card.why == "human rejected":
-            return DONE
-        if card.status is Status.BACKLOG:
-            return TO_DO
-        is_waiting = card.needs_me if self.has_inbox else card.standing == "interrupted"
-        if card.status is Status.VERIFIED:
-            return NEEDS_YOU if is_waiting else READY
-        if card.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
-            return NEEDS_YOU if is_waiting else WORKING
-        return NEEDS_YOU
-
-    def grouped(self, is_shown: Callable[[TaskCard, str], bool]) -> Iterator[tuple[str, list[TaskCard]]]:
-        """Each group that has cards, in order."""
-        groups: dict[str, list[TaskCard]] = {name: [] for name in GROUPS}
+    def grouped(self, is_shown: Callable[[TaskCard], bool]) -> Iterator[tuple[str, list[TaskCard]]]:
+        """The title of each group that has cards, in order."""
+        groups: dict[str, list[TaskCard]] = {name: [] for name in _ORDER}
         for card in sorted(self.cards, key=lambda card: card.rank):
-            group = self.group(card)
-            if is_shown(card, group):
-                groups[group].append(card)
-        yield from ((name, cards) for name, cards in groups.items() if cards)
+            if is_shown(card):
+                groups[card.group].append(card)
+        yield from ((TITLES[name], cards) for name, cards in groups.items() if cards)
 
-    def count(self, group: str) -> int:
-        return sum(self.group(card) == group for card in self.cards)
+    @property
+    def waiting(self) -> int:
+        """How many things are in the inbox."""
+        return len(self.entries) if self.has_inbox else sum(card.group == NEEDS_YOU for card in self.cards)
 
     @property
     def running(self) -> list[TaskCard]:

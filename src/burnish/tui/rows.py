@@ -9,7 +9,7 @@ from rich.text import Text
 
 from burnish.core.status import Status
 from burnish.tui.lines import ShownLine, plain, styled
-from burnish.tui.project import BoardState, since
+from burnish.tui.project import TITLES, BoardState, since
 from burnish.views.board import TaskCard
 from burnish.views.status import MARKS
 
@@ -92,7 +92,7 @@ def inbox_rows(state: BoardState, filter_text: str) -> Callable[[int], list[Show
         lines: list[ShownLine] = []
         for entry in state.entries:
             card = cards.get(entry.task.id)
-            if card is None or matches_filter(card, state.group(card)):
+            if card is None or matches_filter(card):
                 lines += _entry_rows(entry, width)
         if not lines:
             words = "Nothing in the inbox matches." if filter_text else "Nothing waits for you."
@@ -114,17 +114,17 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     yield ShownLine(why)
 
 
-def matcher(filter_text: str) -> Callable[[TaskCard, str], bool]:
+def matcher(filter_text: str) -> Callable[[TaskCard], bool]:
     """Every word must be in the task; `status:blocked` names a status or a group."""
     words = filter_text.lower().split()
 
-    def matches(card: TaskCard, group: str) -> bool:
-        status = card.status.value
+    def matches(card: TaskCard) -> bool:
+        status, group = card.status.value, TITLES[card.group]
         text = f"t{card.id} {card.title} {status} {group} {card.agent} {card.why} {card.standing}".lower()
         for word in words:
             name, _, value = word.partition(":")
             if name == "status" and value:
-                if not (status.startswith(value) or group.lower().replace(" ", "_").startswith(value)):
+                if not (status.startswith(value) or card.group.startswith(value)):
                     return False
             elif word not in text:
                 return False

@@ -20,7 +20,7 @@ from burnish.tui import pages, rows
 from burnish.tui.acts import keys_of
 from burnish.tui.lines import Bar, BarItem, PickList, ShownLine, plain, styled
 from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
-from burnish.tui.project import NEEDS_YOU, BoardState, ProjectData, TaskDetails
+from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
 if TYPE_CHECKING:
     from burnish.features.run.detach import RunProcess
@@ -51,6 +51,8 @@ class ProjectScreen(App[str]):
         self.opening = ""
         # of the selected task in the inbox, and where it was last
         self.place = -1
+        # whether the person has asked for the next task before
+        self.has_gone_on = False
         # waits until the task is read
         self.notice: ModalScreen[str | None] | None = None
         # acts that are being carried out
@@ -61,6 +63,7 @@ class ProjectScreen(App[str]):
         self._follower: Follower | None = None
         self._redrawn_at = 0.0
         self._has_ended = False
+        self._first_key = ""
 
     def compose(self) -> ComposeResult:
         yield Bar(id="top", gap=" ")
@@ -76,6 +79,7 @@ class ProjectScreen(App[str]):
         self._adapt(self.size.width)
         self.picks.focus()
         self._draw_list()
+        self._first_key = self.picks.key
         self.say(self.opening)
         self._load_state()
         self.call_after_refresh(gc.enable)
@@ -122,7 +126,7 @@ class ProjectScreen(App[str]):
         if not self.is_open:
             return
         board = self.board
-        waiting = len(board.entries) if board.has_inbox else board.count(NEEDS_YOU)
+        waiting = board.waiting
         numbers = {"tasks": len(board.cards), "inbox": waiting, "live": len(board.running)}
         items = [BarItem(f" {plain(self.data.name)} ", "bold")]
         for name, label in (("tasks", "1 Tasks"), ("inbox", "2 Inbox"), ("live", "3 Live")):
@@ -221,9 +225,13 @@ class ProjectScreen(App[str]):
 
     def _take_state(self, state: BoardState) -> None:
         self._is_loading = False
+        # the first screen is drawn without the inbox: its first task may not be the first one now
+        is_first = not self.board.has_inbox and self.picks.key == self._first_key
         self.board = state
         self._note_place()
         self._draw_list()
+        if is_first:
+            self.picks.action_move(-len(state.cards))
         self._draw_live()
         self._load_details()
 
