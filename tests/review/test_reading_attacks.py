@@ -423,13 +423,14 @@ def hook_requests() -> Attempts:
     ]
     for data in texts:
         try:
-            read_stopping(data)
+            event = read_stopping(data)
         except BadInput:
             yield repr(data[:60]), False
         except Exception as error:
             yield f"{data[:60]!r}: {error!r:.100}", True
         else:
-            yield repr(data[:60]), True
+            # a place that is none does not count; then the program's own word and earlier stops do
+            yield repr(data[:60]), event.cwd is not None
 
 
 KINDS: dict[str, Callable[[], Attempts]] = {

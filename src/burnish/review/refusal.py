@@ -12,10 +12,11 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from burnish.core.text_encoding import skeleton, visible
+from burnish.review.blocks import line_pieces
 
 # an underscore inside of a word is not markup: `changes_requested`
 _MARKUP = re.compile(
@@ -267,7 +268,8 @@ def _other_marker(line: str) -> bool:
     """Whether a marker of another verdict is anywhere in the line, outside of code spans."""
     if not _MAY_HAVE_MARKER.search(line):
         return False
-    return _MARKER.search(plain_text(_CODE_SPAN.sub("", line[:4000]))) is not None
+    text = plain_text(_CODE_SPAN.sub("", line[:4000]))
+    return _MARKER.search(text) is not None and not _EARLIER.search(text)
 
 
 def _joined_letters(text: str) -> str:
@@ -382,12 +384,19 @@ def contradicting_field(block: dict[str, Any], known_keys: frozenset[str]) -> st
             if other := _other_verdict(key, value):
                 return other
             for text in _texts(value):
-                if refuses(plain_line(text)):
+                if _refuses_in_lines(text, is_rejecting_line):
                     return f"{key}: {text[:80]}"
     for name, text in _known_texts(block):
-        if refuses(plain_line(text)):
+        # a finding or a note may quote a status; a summary has no reason to
+        if _refuses_in_lines(text, is_rejecting_line if name == "summary" else _other_marker):
             return f"{name}: {' '.join(text.split())[:80]}"
     return ""
+
+
+def _refuses_in_lines(text: str, is_rejection: Callable[[str], bool]) -> bool:
+    """Whether the text refuses as a whole, or one of its lines does."""
+    lines = text.split("\n")
+    return refuses(plain_line(text)) or any(map(is_rejection, (*lines, *line_pieces(lines))))
 
 
 def _known_texts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -99,7 +99,12 @@ def _repositories(hook: StopHook, stopping: StopEvent) -> list[FoundRepository]:
                 found.setdefault(one.root, one)
             except (BadInput, OSError) as error:
                 problem = error if isinstance(error, BadInput) and not found else problem
-        roots[:] = [str(root) for root in found][:MAX_ROOTS]
+        # the earlier ones first: others must not push them out
+        roots[:] = [
+            *(root for root in roots if Path(root) in found),
+            *(str(one) for one in found if str(one) not in roots),
+        ]
+        del roots[MAX_ROOTS:]
     if not found:
         raise problem
     return list(found.values())
