@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,27 @@ def test_a_task_stops_before_an_agent_is_paid(tmp_path: Path) -> None:
     lab.burnish("run", code=None)
     assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
     assert "pre-commit run --all-files" in lab.show()["note"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "text"),
+    [
+        ("npm test", "package.json", '{"scripts": {"test": "npm run lint && npm run unit", "unit": "jest -o"}}'),
+        ("make test", "Makefile", "test: unit\n\techo done\nunit:\n\tnpx vitest run --changed\n"),
+        ("sh scripts/test.sh", "scripts/test.sh", "set -e\npytest --picked\n"),
+        ("./test.sh", "test.sh", "npx jest --onlyChanged\n"),
+    ],
+)
+def test_a_command_behind_a_script_is_found(tmp_path: Path, command: str, name: str, text: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert "uncommitted files" in uncommitted_only(command, tmp_path)
+    whole = re.sub(r" (?:-o|--changed|--picked|--onlyChanged)\b", "", text)
+    (tmp_path / name).write_text(whole + '# pre-commit run; test -z "$(git diff --name-only)"\n' * name.endswith(".sh"))
+    assert not uncommitted_only(command, tmp_path)
+
+
+def test_a_script_that_the_command_does_not_start_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "npm run lint && jest", "quick": "jest -o"}}')
+    (tmp_path / "Makefile").write_text("test:\n\tnpm test\nquick:\n\tjest -o\n")
+    assert not uncommitted_only("npm test", tmp_path) and not uncommitted_only("make test", tmp_path)

@@ -266,6 +266,9 @@ _SELECTIONS = (
     ),
 )
 
+# Behind scripts only these count: other commands may look at uncommitted files for other reasons.
+_OF_TESTS = tuple(one for one in _SELECTIONS if re.match(r"\\b(?:jest|vitest|pytest)", one.command.pattern))
+
 
 def uncommitted_only(command: Command, root: Path) -> str:
     """Why this command checks nothing in a commit, with a hint; "" if it checks files."""
@@ -273,9 +276,52 @@ def uncommitted_only(command: Command, root: Path) -> str:
     line = parse_command(command, root)
     if line and line.script:
         texts.append(" ".join((*line.script.texts, *line.arguments)))
-    for text in texts:
-        for one in _SELECTIONS:
+    started_texts = [] if line and line.script else _started_texts(command, root)
+    for text, selections in (*((text, _SELECTIONS) for text in texts), *((one, _OF_TESTS) for one in started_texts)):
+        for one in selections:
             for found in one.command.finditer(text):
                 if not one.other.search(found[0] + found[1]):
                     return f"It checks only uncommitted files, and a commit has none. {one.advice}"
     return ""
+
+
+def _started_texts(command: Command, root: Path) -> list[str]:
+    """What a command starts by name: scripts of package.json, recipes of a Makefile, a shell script."""
+    split = split_command(command)
+    if split is None:
+        return []
+    words, folder = split
+    position = _skip_prefixes([word.text for word in words])
+    if position is None:
+        return []
+    line = CommandLine(command, words, position, folder)
+    if line.name in _SCRIPT_RUNNERS:
+        scripts = _scripts(root / folder)
+        return [scripts[name] for name in _reached(_script_name(line) or "", scripts)]
+    arguments = [word for word in line.arguments if not word.startswith("-")]
+    if line.name in ("make", "gmake"):
+        text = next(filter(None, (_text(root / folder / name) for name in ("GNUmakefile", "Makefile", "makefile"))), "")
+        recipes = dict(re.findall(r"^([\w.-]+)[ \t]*:(?![:=])(.*(?:\n\t.*)*)", text, re.M))
+        return [recipes[name] for name in _reached(arguments[0] if arguments else "", recipes)]
+    is_shell = line.name in ("sh", "bash", "dash", "zsh")
+    script = arguments[0] if is_shell and arguments else line.texts[position]
+    return [_text(root / folder / script)] if script.endswith(".sh") or is_shell else []
+
+
+def _reached(name: str, scripts: dict[str, str]) -> list[str]:
+    """The scripts that one names, directly or not, with itself."""
+    found: list[str] = []
+    pending = [name]
+    while pending:
+        one = pending.pop()
+        if one in scripts and one not in found:
+            found.append(one)
+            pending += re.findall(r"[^\s'\"\\;&|()]+", scripts[one])
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return (read_regular(path, longest=1024 * 1024) or b"").decode("utf-8", "replace")
+    except OSError:
+        return ""
