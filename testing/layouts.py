@@ -817,6 +817,21 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "checks.extra.packages-test-utils-test": in_folder("packages/test-utils", "npm test"),
         },
     ),
+    "packages that a requirements file of the root installs together": (
+        {
+            "requirements.txt": "pytest\n-e ./core\n-e app[test]  # this one\n",
+            "core/pyproject.toml": '[project]\nname = "core"\n',
+            "core/src/core/__init__.py": "",
+            "app/pyproject.toml": '[project]\nname = "app"\n[project.optional-dependencies]\ntest = ["pytest"]\n',
+            "app/src/app/__init__.py": "",
+            "app/tests/test_app.py": TEST,
+        },
+        {
+            "checks.test": in_folder("app", (".venv/bin/python", "-m", "pytest", "-q")),
+            "workspace.setup": "cd app && python3 -m venv .venv && echo '*' > .venv/.gitignore"
+            " && .venv/bin/python -m pip install -q -e '.[test]' -e ../core",
+        },
+    ),
     "npm workspace without other dependencies": (
         {
             "package.json": '{"private": true, "workspaces": ["packages/*"]}',

@@ -259,6 +259,18 @@ def _files_for_tests(place: ProjectFolder) -> list[str]:
     return [*top_files, *(inner[name] for name in names)]
 
 
+_FILES_AT_ROOT = ("requirements.txt", "requirements-dev.txt", "dev-requirements.txt", "requirements_dev.txt")
+_EDITABLE = re.compile(r"^\s*(?:-e|--editable)[ =]+(?:\./)?([\w./-]+?)/?(?:\[[^\]]*\])?\s*(?:#.*)?$", re.M)
+
+
+def editable_siblings(place: ProjectFolder) -> list[str]:
+    """Paths to other packages of the repository that a requirements file of the root installs beside this one."""
+    texts = [place.read_from_root(name) or "" for name in _FILES_AT_ROOT] if place.folder else []
+    folders = [posixpath.normpath(match[1]) for text in texts for match in _EDITABLE.finditer(text)]
+    others = dict.fromkeys(folder for folder in folders if folder not in (place.folder, "."))
+    return [posixpath.relpath(folder, place.folder) for folder in others] if place.folder in folders else []
+
+
 def _lines_of(place: ProjectFolder, path: str, visited_paths: frozenset[str] = frozenset()) -> Iterator[str]:
     """The lines of a requirements file and of those that it includes."""
     if path in visited_paths or len(visited_paths) > 10:

@@ -10,6 +10,7 @@ from typing import Any
 
 from burnish.checks.python_dependencies import (
     PythonDependencies,
+    editable_siblings,
     has_pytest,
     read_dependencies,
     requirement_names,
@@ -282,6 +283,7 @@ class _Project:
         if self._is_package() and not dependencies.installs_itself:
             extras = dependencies.feature_extras()
             packages += ["-e", f".[{','.join(extras)}]" if extras else "."]
+            packages += [word for path in editable_siblings(self.place) for word in ("-e", path)]
         packages += [word for name in sets_for_tests(dependencies.groups) for word in ("--group", name)]
         packages += dependencies.hatch
         packages += sorted(self._poetry_names()) if self.replaced else ()
