@@ -294,3 +294,32 @@ def test_what_an_earlier_run_left_cannot_be_in_the_way(cwd: Path) -> None:
     finally:
         if left.exists():
             left.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    ("command", "makefile", "is_dropped"),
+    [
+        ("make test", "export GOFLAGS := -mod=mod\n", True),
+        ("GOFLAGS=-race go test ./...", "", True),
+        ("go test ./...", "test:\n\tgo test ./...\n", False),
+    ],
+)
+def test_stored_results_of_go_are_dropped_where_the_project_sets_its_flags(
+    tmp_path: Path, command: str, makefile: str, is_dropped: bool
+) -> None:
+    programs, tree = tmp_path / "bin", tmp_path / "tree"
+    for folder in (programs, tree):
+        folder.mkdir()
+    for name in ("go", "make"):
+        (programs / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {tmp_path}/calls\n')
+        (programs / name).chmod(0o755)
+    (tree / "Makefile").write_text(makefile)
+    env = {"PATH": f"{programs}:/usr/bin:/bin"}
+    run_checks(
+        [CheckSpec("test", command)],
+        place=Placement.plain(tree),
+        out_dir=tmp_path / "out",
+        env=env,
+    )
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert ("go clean -testcache" in calls) is is_dropped and len(calls) == 1 + is_dropped

@@ -91,8 +91,9 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
     wrap = context.place.wrap
     reports = check.known.runner.tree_reports if check.known else None
     before = report_file_stats(context.place.written_by(spec.name), *reports) if reports else {}
+    argv = wrap(check.argv, spec.name, report_dir) if wrap else _without_results_of_go(check.argv, spec, context.place)
     command = Command(
-        argv=wrap(check.argv, spec.name, report_dir) if wrap else check.argv,
+        argv=argv,
         cwd=place,
         env=check.env,
         call_dir=call_dir,
@@ -122,6 +123,36 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
         unknown = error_report(spec, f"The tests do not test the change: {why}.", hint)
         return replace(unknown, tail=report.tail, output_path=report.output_path, seconds=report.seconds)
     return _from_root(report, context.place, spec.cwd) if spec.cwd else report
+
+
+# Files that may set variables for the tests.
+_SETS_VARIABLES = re.compile(
+    r"(?:GNU)?[Mm]akefile|[Jj]ustfile|Taskfile\.ya?ml|magefile\.go|\.env(?:rc|\..*)?|.*\.(?:mk|sh)"
+)
+_SCRIPT_FOLDERS = ("", "scripts", "script", "hack", "build", "ci", "tools", "tests", "test")
+
+
+def _without_results_of_go(argv: tuple[str, ...], spec: CheckSpec, place: Placement) -> tuple[str, ...]:
+    """The command; where the project sets GOFLAGS itself, after Go has dropped the results of earlier tests.
+
+    The variable of checks (`-count=1`) does not count there, and without a sandbox all trees share Go's cache.
+    """
+    if not runs_tests(spec) or not _sets_go_flags(spec, place.files):
+        return argv
+    return ("/bin/sh", "-c", 'go clean -testcache >/dev/null 2>&1; exec "$@"', "sh", *argv)
+
+
+def _sets_go_flags(spec: CheckSpec, files: Path) -> bool:
+    if "GOFLAGS" in spec.words:
+        return True
+    for folder in dict.fromkeys(files / base / name for base in ("", spec.cwd) for name in _SCRIPT_FOLDERS):
+        try:
+            names = [entry.name for entry in os.scandir(folder) if _SETS_VARIABLES.fullmatch(entry.name)]
+        except OSError:
+            continue
+        if any(b"GOFLAGS" in (read_regular(folder / name, longest=256 * 1024) or b"") for name in names):
+            return True
+    return False
 
 
 def _untested_problem(
