@@ -303,3 +303,18 @@ def test_output_has_relative_paths_and_keeps_the_folder_itself(tmp_path: Path) -
     (row,) = builder.add(ToolEnded("1", output, 1))
     assert row.text == "python a.py"
     assert row.detail == 'File "src/a.py", line 3\n/home/u/work\n/home/u/worked/b'
+
+
+def test_aider_prints_text_of_which_its_own_lines_are_left_out(tmp_path: Path) -> None:
+    sample = json.loads((SAMPLES / "aider.json").read_text())
+    lines, rows = transcript(tmp_path / "a", "aider", sample["implement"]["stdout"])
+    assert lines[-1] == "edited hello.txt" and "All done." in rows[0].text
+    assert [row.kind for row in rows] == ["said", "edited"]
+    assert not any(word in rows[0].text for word in ("Aider v", "Repo-map", "HTTPSConnectionPool", "Tokens:"))
+
+    lines, _ = transcript(tmp_path / "b", "aider", sample["401"]["stdout"])
+    assert lines[0].startswith("litellm.AuthenticationError")
+
+    verdict = '```burnish-verdict 1\n{"verdict": "approved", "summary": "It looks\nright."}\n```\n\nTokens: 1k sent.\n'
+    lines, rows = transcript(tmp_path / "c", "aider", f"app.py\n\n{verdict}")
+    assert lines == ["Verdict approved: It looks right."] and [row.text for row in rows] == lines

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, Login, StopHook, TokenFile, UsageReport
 from burnish.agents.failure import failure, missing_answer, no_answer
+from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted
 from burnish.agents.usage import TokenCount, billed, dollars, is_token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -40,6 +42,14 @@ _TOKEN_LIMIT = re.compile(
     r"^> (Model \S+ has hit a token limit)!.*?^> (Input tokens: [^\n]*)", re.MULTILINE | re.DOTALL
 )
 _MAX_TRIES = 5
+# What it prints beside the model's answer: of itself, and the names of the files in the chat.
+_OWN_LINE = re.compile(
+    r"Aider v\d|(?:Main m|M|Weak m|Editor m)odel: |Git repo: |Repo-map: |Added .+ to the chat"
+    r"|Retrying in [\d.]+ seconds|The API provider|HTTPSConnectionPool\(|Note: in-chat filenames"
+)
+_FILE_NAME = re.compile(r"(?:[\w@+.-]+/)*[\w@+.-]+\.\w{1,8}")
+_EDIT = re.compile(r"Applied edit to (\S.*)")
+_PRINTED_ERROR = re.compile(r"litellm\.\w*Error: .+")
 
 LOGIN_FILES = Login(
     paths=(".aider", ".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json"),
@@ -123,6 +133,16 @@ class AiderAgent:
         chat = call.files.get(_CHAT, "")
         sums = list(_SUM.finditer(chat))
         return _reply("", sums, _MODEL.search(chat), call) if sums else None
+
+    def line_steps(self, line: str) -> Iterable[Step]:
+        if problem := _PRINTED_ERROR.match(line):
+            return (Problem(problem[0]),)
+        if edit := _EDIT.fullmatch(line):
+            return (ToolStarted(line, "edit", {"path": edit[1]}), ToolEnded(line))
+        if line.startswith("Tokens: "):
+            # the end of an answer
+            return (Said(""),)
+        return () if _OWN_LINE.match(line) or _FILE_NAME.fullmatch(line) else (Said(f"{line}\n", is_piece=True),)
 
     def abort_reason(self, stdout: str, stderr: str) -> AgentFailure | None:
         """It retries for 80 seconds, and has no setting for that."""

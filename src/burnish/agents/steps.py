@@ -70,6 +70,15 @@ class ReportsSteps(Protocol):
         ...
 
 
+@runtime_checkable
+class ReportsLines(Protocol):
+    """An agent whose program prints plain text, of which it is known what its own lines are."""
+
+    def line_steps(self, line: str) -> Iterable[Step]:
+        """What one line means; nothing for lines that only a program needs."""
+        ...
+
+
 # -- tools ----------------------------------------------------------------------------------------
 # Names of the programs' tools in lower case without separators.
 
@@ -152,7 +161,8 @@ def readable_answer(text: str) -> str:
 
 def _verdict_words(text: str) -> str:
     try:
-        values = json.loads(text)
+        # aider wraps lines, also within a string
+        values = json.loads(text.replace("\n", " "))
     except (ValueError, RecursionError):
         return ""
     verdict = text_or_empty(dig(values, "verdict"))

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from burnish.agents.base import Agent
-from burnish.agents.jsonlines import Json
 from burnish.agents.monitor import Meter, NewLines, parse_event
-from burnish.agents.steps import ReportsSteps, RowBuilder, Step, shortened
+from burnish.agents.steps import ReportsLines, ReportsSteps, RowBuilder, Step, shortened
 from burnish.core.transcript import Row, RowKind, row_from_json
 from burnish.sanitize import clean_text
 
@@ -31,7 +30,7 @@ def transcript_file(folder: Path) -> Path:
 class TranscriptWriter:
     """Reads the program's events as they come, and appends a row for each thing that was said or done."""
 
-    agent: ReportsSteps
+    agent: ReportsSteps | ReportsLines
     # the folder of the attempt
     folder: Path
     roots: tuple[str, ...]
@@ -69,15 +68,19 @@ class TranscriptWriter:
             self._take(iter([Row(RowKind.SAID, text)]))
 
     def _new_rows(self) -> Iterator[Row]:
-        for line in self._lines.read():
-            event = parse_event(line) if line.lstrip().startswith(b"{") else None
-            for step in self._steps(event) if event is not None else ():
+        lines = self._lines.read()
+        # the rest after the last line feed
+        for line in lines[:-1] if lines and not lines[-1] else lines:
+            for step in self._steps(line):
                 yield from self._builder.add(step)
 
-    def _steps(self, event: Json) -> Iterable[Step]:
+    def _steps(self, line: bytes) -> Iterable[Step]:
+        # redacted before anything is cut: a part of a secret cannot be found any more
+        if isinstance(self.agent, ReportsLines):
+            return self.agent.line_steps(self.redact(line.decode(errors="replace").rstrip("\r\n")))
+        event = parse_event(line) if line.lstrip().startswith(b"{") else None
         try:
-            # before anything is cut: a part of a secret cannot be found any more
-            return self.agent.steps(self._redacted(event))
+            return () if event is None else self.agent.steps(self._redacted(event))
         except RecursionError:
             return ()
 
@@ -137,8 +140,8 @@ def writer_for(
     on_row: Callable[[Row], None],
     meter: Meter | None = None,
 ) -> TranscriptWriter | None:
-    """None for a program that prints plain text."""
-    if not isinstance(agent, ReportsSteps):
+    """None for a program that prints any text."""
+    if not isinstance(agent, ReportsSteps | ReportsLines):
         return None
     return TranscriptWriter(agent, folder, roots, redact, on_row, meter)
 
