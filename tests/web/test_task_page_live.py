@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -229,6 +231,28 @@ def test_an_output_that_is_still_empty_says_so_until_something_comes(served: Ser
         page.locator("#tab-story").click()
         page.locator("#tab-log").click()
         until(page, "document.querySelector('#output').textContent === 'first words\\n'", seconds=20)
+
+
+@pytest.mark.slow
+def test_the_log_begins_with_the_transcript_although_the_output_was_written_later(
+    served: Served, opened: Browser
+) -> None:
+    calls = (served.lab.root / "home" / "burnish").glob("projects/*/tasks/2-*/calls/run-*")
+    newest = max(
+        (call for call in calls if (call / "try-1" / "stdout").exists()), key=lambda call: call.stat().st_mtime
+    )
+    transcript = newest / "try-1-transcript.jsonl"
+    transcript.write_text('{"kind": "said", "text": "the words of the agent"}\n')
+    now = time.time()
+    os.utime(transcript, (now, now))
+    os.utime(newest / "try-1" / "stdout", (now + 5, now + 5))
+    try:
+        with logged_in(opened, served) as page:
+            goto(page, served, 2)
+            page.locator("#tab-log").click()
+            until(page, "document.querySelector('#output').textContent.includes('the words of the agent')", seconds=20)
+    finally:
+        transcript.unlink()
 
 
 @pytest.mark.slow

@@ -76,7 +76,10 @@ function keepChoice(old, fresh) {
 function showOutput() {
   const select = document.getElementById("output-choice");
   box.hidden = !select;
-  if (select) choose(select.value);
+  if (!select) return;
+  // the first of the list is the file that was written last, which may be the raw output
+  if (document.getElementById("follow").checked) follow();
+  else choose(select.value);
 }
 
 function choose(which) {
