@@ -26,6 +26,8 @@ _QUIET = (
 )
 _ENV = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    # else it breaks lines after 80 characters
+    "COLUMNS": "1000",
     # where git knows no name it writes one into .git/config
     "GIT_CONFIG_COUNT": "2",
     "GIT_CONFIG_KEY_0": "user.name",
