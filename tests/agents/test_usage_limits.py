@@ -221,3 +221,16 @@ def test_two_keys_are_two_logins() -> None:
     entry = AgentSettings("author", "claude")
     assert login_of(entry, {"ANTHROPIC_API_KEY": "sk-one"}) != login_of(entry, {"ANTHROPIC_API_KEY": "sk-two"})
     assert login_of(AgentSettings("tool", "command"), {"ANTHROPIC_API_KEY": "sk-one"}) == "tool"
+
+
+def test_a_call_that_was_under_way_when_the_limit_was_reported_does_not_end_it() -> None:
+    now = [NOW]
+    limits = Limits()
+    wait = LimitWait(limits, clock=lambda: now[0])
+    claude = AgentSettings("claude", "claude")
+    assert wait.begin(claude, AgentFailure("", limit="You've hit your session limit · resets 3am"))
+    wait.end(claude)
+    assert wait.current(claude) is not None
+    now[0] += timedelta(hours=5)
+    wait.end(claude)
+    assert limits.rows == {}

@@ -22,10 +22,20 @@ from burnish.runtime.requests import next_time
 from burnish.store.store import Store
 from testing.attack_counts import CountAttacks
 from testing.lab import APPROVE, AUTHOR, Lab
+from testing.night_clock import NightClock
 
 # each starts runs that wait
 pytestmark = pytest.mark.slow
 SLOW = "import time; time.sleep(60)"
+
+# Its first four calls fail; each is on its list.
+OVERLOADED = """
+with open(pathlib.Path(LOG).with_name("overloaded"), "a+") as log:
+    log.write("x")
+    log.flush()
+    if log.tell() <= 4:
+        sys.exit("error 529: overloaded")
+"""
 
 
 def status(lab: Lab, number: int) -> str:
@@ -158,6 +168,29 @@ def test_the_file_of_a_detached_run_has_each_result_once(tmp_path: Path) -> None
     lab.until(lambda: "task was run" in log.read_text())
     assert log.read_text().count("Task 1 verified") == 1
     assert "1 task was run, cost unknown: 1 verified.\n" in log.read_text()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_started_again_retries_what_failed_before_it_was_killed(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=OVERLOADED + AUTHOR, judge=APPROVE)
+    clock = NightClock(tmp_path / "clock", "22:30")
+    clock.of(lab)
+    lab.add("Add division")
+    with lab.start("run", "--watch") as run:
+        while status(lab, 1) != "failed":
+            clock.advance(5)
+        run.kill()
+        run.communicate(timeout=30)
+    with lab.start("run", "--watch") as run:
+        began, end = clock.now, time.monotonic() + 90
+        while status(lab, 1) == "failed":
+            assert time.monotonic() < end
+            clock.advance(5)
+        assert (clock.now - began).total_seconds() >= 300
+        lab.until(lambda: status(lab, 1) == "verified")
+        lab.burnish("stop")
+        _, err = run.communicate(timeout=60)
+    assert "Trying task 1 again after AGENT_FAILED." in err
 
 
 @pytest.mark.slow

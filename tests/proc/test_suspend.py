@@ -17,8 +17,8 @@ from burnish.core.agent import UsageLimit
 from burnish.proc.run import Command, StopToken, run
 
 NIGHT = 8 * 3600.0
-# These use the wall clock, and no time limit: the age of files, when the machine was started.
-WALL_CLOCK = {"adapters/checks/environments.py", "checks/run.py", "proc/identity.py"}
+# These use the wall clock, and no time limit: the age of files, when the machine was started, the time of day.
+WALL_CLOCK = {"adapters/checks/environments.py", "checks/run.py", "proc/clock.py", "proc/identity.py"}
 # Python's monotonic clock stands still in suspend: CLOCK_MONOTONIC on Linux, mach_absolute_time on macOS.
 SOURCES = Path(burnish.__file__).parent
 

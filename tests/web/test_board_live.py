@@ -222,5 +222,5 @@ def test_auto_is_switched_on_and_off_on_the_board_and_limits_are_shown(tmp_path:
         until_in(page, 2, "verified")
         second.get_by_role("switch", name="Auto").click()
         page.wait_for_selector("#auto[aria-checked=false]"), page.wait_for_selector("#stop-all", state="hidden")
-        assert served.api("DELETE", "/limits/claude").json() == {"limits": []}
+        assert served.api("DELETE", "/limits/claude").json() == {"limits": [], "windows": []}
         assert served.api("DELETE", "/limits/claude").status_code == 404

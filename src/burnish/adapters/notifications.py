@@ -15,6 +15,7 @@ from burnish.core.task import Task
 from burnish.engine.ports import Progress
 from burnish.errors import BurnishError
 from burnish.notify.notifier import Channel, Notifier, bell, desktop, url
+from burnish.proc import clock
 
 if TYPE_CHECKING:
     from burnish.config.sections import Notify
@@ -54,7 +55,9 @@ def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iter
             reported_errors.add(why)
             progress.note(f"A notification could not be sent: {why}")
 
-    notifier = Notifier(channels(settings), on=settings.on, quiet_hours=settings.quiet_hours, on_failure=failed)
+    notifier = Notifier(
+        channels(settings), on=settings.on, quiet_hours=settings.quiet_hours, on_failure=failed, now=clock.now
+    )
     try:
         yield NotifyingProgress(progress, notifier)
     finally:

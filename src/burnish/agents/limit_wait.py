@@ -16,6 +16,7 @@ from burnish.agents.registry import AGENTS
 from burnish.agents.usage_limits import MAX_WAIT, reset_time
 from burnish.core.agent import WINDOW_SETTING, PlanWindow, Setback, UsageLimit
 from burnish.core.quiet_hours import after_quiet_hours
+from burnish.proc import clock
 from burnish.proc.run import Stopped, StopToken
 
 # a limit without a known end: the program is asked again after this time
@@ -63,15 +64,11 @@ def login_of(entry: AgentSettings, env: Mapping[str, str] = os.environ) -> str:
     return entry.kind
 
 
-def _local_now() -> datetime:
-    return datetime.now(UTC).astimezone()
-
-
 @dataclass(frozen=True, slots=True)
 class LimitWait:
     limits: UsageLimits
     # the time with the zone of the user
-    clock: Callable[[], datetime] = _local_now
+    clock: Callable[[], datetime] = clock.now
     # the user's `limits.quiet_hours`: no limit ends in them
     quiet_hours: str | None = None
     # the user's `limits.window_percent`: a login waits for the reset of a window of which so much is used
@@ -130,7 +127,8 @@ class LimitWait:
             last = (now + MAX_WAIT).astimezone(UTC).isoformat(timespec="seconds")
             current_windows = [replace(one, until=min(one.until, last)) for one in windows if one.end > now]
             self.limits.set_plan_windows(login, current_windows, now.astimezone(UTC).isoformat(timespec="seconds"))
-        if any(one.login == login for one in self.limits.usage_limits()):
+        # One that has not ended was reported while this call was under way: no call begins during a limit.
+        if any(one.login == login and one.end <= now for one in self.limits.usage_limits()):
             self.limits.end_usage_limit(login)
         self._window_limit(login, now)
 
@@ -148,7 +146,7 @@ class LimitWait:
                     words = f"{limit.words(self.clock())}. Waiting."
                     on_setback(Setback(entry.name, words, "reached its limit", until=limit.until))
                 rest = (limit.end - self.clock()).total_seconds()
-                if stop.wait(max(0.1, min(_PAUSE, rest))):
+                if clock.pause(stop, max(0.1, min(_PAUSE, rest))):
                     raise Stopped(f"The task was waiting: {limit.words(self.clock())}.")
         if stop.requested:
             raise Stopped("The task was waiting for a free place.")

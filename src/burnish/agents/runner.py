@@ -22,6 +22,7 @@ from burnish.agents.usage import with_failed_attempts
 from burnish.core.agent import WINDOW_SETTING, AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
+from burnish.proc import clock
 from burnish.proc.environment import variables_for_mounts
 from burnish.proc.file_systems import full_disk_failure
 from burnish.proc.mounts import Mount, TreeView, with_overlays
@@ -210,7 +211,7 @@ class AgentRunner:
             pause = self._retry.pause(attempt)
             kind = in_short(answer.what)
             watch.on_setback(Setback(entry.name, answer.what, kind, pause, attempt + 1, attempts))
-            if self._stop.wait(pause):
+            if clock.pause(self._stop, pause):
                 break
         raise Stopped(f"It was waiting to ask {entry.name} again.")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import clean, one_line, say, say_json
@@ -27,6 +26,7 @@ def limits(
     spent.
     """
     from burnish import runtime
+    from burnish.proc import clock
     from burnish.store.store import Store
 
     if clear is not None:
@@ -37,7 +37,7 @@ def limits(
             if not store.clear_usage_limits(clear):
                 names = ", ".join(one.login for one in store.usage_limits()) or "none"
                 raise BadInput(f"There is no usage limit of {clear!r}.", hint=f"Logins with a limit: {names}.")
-    now = datetime.now(UTC).astimezone()
+    now = clock.now()
     found = [one for one in reader.store.usage_limits() if one.end > now]
     windows = [(login, one) for login, one in reader.store.all_plan_windows() if one.end > now]
     if as_json:

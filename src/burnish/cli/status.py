@@ -69,7 +69,9 @@ def status(
 
 
 def _say_limits(reader: Reader) -> None:
-    now = datetime.now(UTC).astimezone()
+    from burnish.proc import clock
+
+    now = clock.now()
     for limit in reader.store.usage_limits():
         if limit.end > now:
             say(f"{one_line(limit.words(now))}; its tasks wait (burnish limits).")

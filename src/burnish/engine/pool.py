@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from burnish.core.budget import overspent
 from burnish.core.flow import RUNNING
@@ -28,6 +29,8 @@ MAX_WORKERS = 64
 TRANSIENT = frozenset({ErrorCode.AGENT_FAILED, ErrorCode.TIMEOUT, ErrorCode.DISK_FULL, ErrorCode.DATABASE_LOCKED})
 # seconds until a run that stands tries such a task again
 RETRY_AFTER = (300.0, 900.0, 2700.0)
+# A failure that is older than this when a run begins waits for a person.
+TAKEN_OVER = 3600.0
 WATCH_PAUSE = 1.0
 # seconds until an idle run looks at all tasks although no event was recorded: a runner may have died meanwhile
 LOOK_AGAIN = 10.0
@@ -110,6 +113,8 @@ class Pool:
             # a worker beyond the tasks there are would only take memory
             workers = min(workers, len(self.deps.event_log.tasks()))
         workers = max(1, workers)
+        if self.watch:
+            self._take_over_failures(self.watch)
         slots = self.deps.worker_slots
         slots.limit = workers
         threads = [self._start_worker(number) for number in range(workers)]
@@ -124,6 +129,15 @@ class Pool:
         if self.trouble:
             raise self.trouble[0]
         return [self.results[task_id] for task_id in sorted(self.results)]
+
+    def _take_over_failures(self, watch: Watch) -> None:
+        """Tasks that failed shortly before are tried again: the run that would have done so may have been killed."""
+        oldest = datetime.fromisoformat(self.deps.now()) - timedelta(seconds=TAKEN_OVER)
+        for task in self.deps.event_log.tasks():
+            is_recent = bool(task.updated_at) and datetime.fromisoformat(task.updated_at) >= oldest
+            if task.status is Status.FAILED and task.error in TRANSIENT and is_recent:
+                self.done.append(task)
+                watch.ended(task, task.updated_at)
 
     def _start_worker(self, number: int) -> threading.Thread:
         thread = threading.Thread(target=self._work, name=f"worker-{number}")

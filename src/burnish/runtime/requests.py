@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from burnish.core.task import Task
 from burnish.errors import BadInput
+from burnish.proc import clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def next_time(text: str) -> datetime:
     hour, minute = (int(match[1]), int(match[2])) if match else (99, 99)
     if hour > 23 or minute > 59:
         raise BadInput(f"{text!r} is not a time of day.", hint="Use HH:MM, for example 07:00.")
-    now = datetime.now(UTC).astimezone()
+    now = clock.now()
     then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
     then = then if then > now else then + timedelta(days=1)
     # with the difference to UTC of that day

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -37,6 +36,7 @@ from burnish.errors import BurnishError, PhaseFailed, Refused
 from burnish.features.run.repair import heal
 from burnish.features.run.stop import remove_old_requests, take_request, take_task_requests
 from burnish.git.base import uncommitted
+from burnish.proc import clock
 from burnish.proc.awake import KeepAwake
 from burnish.proc.identity import hold
 from burnish.proc.memory import is_memory_cap_available
@@ -115,7 +115,7 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     )
     if request.watch:
         is_trusted = _StandingTrust(app, deps.progress.note).holds
-        pool.watch = Watch(partial(_retry, app, deps), is_trusted, readmit=stops.forget)
+        pool.watch = Watch(partial(_retry, app, deps), is_trusted, clock=clock.elapsed, readmit=stops.forget)
     with _watching(app, pool, stops, request.until, deps.runner) as requests:
         finished_tasks = pool.run(request.jobs)
     ended_by = requests[0] if requests else "signal" if stops.asked else "budget" if pool.spent else ""
@@ -202,6 +202,7 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     missing = missing_paths(app.config) if app.config.sandbox.mode != "off" else ""
     notes += [f"Warning: {missing}."] if missing else []
     notes += _uncounted(app, request)
+    notes += [f"The clock is moved by {clock.offset():g} seconds ({clock.VARIABLE})."] if clock.offset() else []
     if app.config.machine.memory_gb is not None and not is_memory_cap_available():
         notes.append("machine.memory_gb does not limit programs here: it needs `systemd-run --user --scope`.")
     if request.no_review and app.config.review.required:
@@ -295,7 +296,7 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
     def look() -> None:
         while not over.wait(0.5):
             awake.hold(bool(pool.running))
-            is_late = until is not None and time.time() >= until
+            is_late = until is not None and clock.epoch() >= until
             if take_request(app.home, runner) or is_late:
                 if not stops.asked:
                     requests.append("until" if is_late else "stop")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 from burnish.adapters.task_locks import is_runner_dead
@@ -20,6 +20,7 @@ from burnish.features.run.run import run_tasks
 from burnish.features.server.background_runs import BackgroundRuns, Notice
 from burnish.git.discovery import discover
 from burnish.git.refs import FileState, KnownRefs, file_state, is_settled
+from burnish.proc import clock
 from burnish.runtime.app import App
 from burnish.runtime.lost_branches import void_lost_approvals
 from burnish.runtime.ports import NullProgress
@@ -202,12 +203,12 @@ class ProjectRegistry:
 
     def limits(self) -> list[UsageLimit]:
         """Logins whose plan is used up now."""
-        now = datetime.now(UTC)
+        now = clock.now()
         return [one for one in self.store.usage_limits() if one.end > now]
 
     def windows(self) -> list[tuple[str, PlanWindow]]:
         """How much of its plan each login has used."""
-        now = datetime.now(UTC)
+        now = clock.now()
         return [(login, one) for login, one in self.store.all_plan_windows() if one.end > now]
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,6 +12,7 @@ from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput, BurnishError
 from burnish.features.server.registry import ProjectRegistry
 from burnish.features.server.task_output import last_steps
+from burnish.proc import clock
 from burnish.views.board import ORDER, TaskCard, board, cards_of, head_of, near
 from burnish.views.board_moves import ACTS, refuse_move
 from burnish.views.filters import mentioning, unmet_among
@@ -119,7 +119,7 @@ def _runs(registry: ProjectRegistry, key: str) -> dict[str, Any]:
     return {
         "runs": [run.id for run in registry.runs.active(key)],
         "auto": registry.runs.auto(key) is not None,
-        "limits": [(limit.words(datetime.now(UTC).astimezone()), limit.message) for limit in registry.limits()],
+        "limits": [(limit.words(clock.now()), limit.message) for limit in registry.limits()],
     }
 
 
