@@ -49,6 +49,7 @@ OTHER_COMMANDS = [
     ["rebuild"],
     ["reopen", "1", "F1"],
     ["resolve", "1", "F1"],
+    ["review", "1", "--edit"],
     ["review", "1", "--from", "review.md"],
     ["rm", "1"],
     ["run", "--all"],

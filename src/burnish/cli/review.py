@@ -56,6 +56,9 @@ def review(
     commit: Annotated[
         str | None, Option("--commit", metavar="SHA", help="With --from: name the reviewed commit.")
     ] = None,
+    edit: Annotated[
+        bool, Option("--edit", help="Review TASK yourself: open its change with the findings in $EDITOR.")
+    ] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
@@ -66,8 +69,14 @@ def review(
 
     With TASK, have the last commit of the task reviewed; no code is changed. To have it changed, use
     `burnish improve`. With --from, record a review by a person or another tool (Markdown, contract JSON, SARIF or
-    rdjson).
+    rdjson). With --edit, write comments below the lines of the change and send them as your review.
     """
+    if edit:
+        if what is None or not _TASK.fullmatch(what) or source or rev or dirty or staged:
+            raise BadInput("--edit reviews a task.", hint="Usage: burnish review TASK --edit")
+        from burnish.cli.edit_review import edit_review
+
+        return edit_review(task_id(what), as_json=as_json)
     if source is not None or verdict or commit:
         return _take(what, source, verdict, commit, exit_zero=exit_zero, as_json=as_json)
     sources = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -75,6 +76,21 @@ def edit_comment(app: App, task_id: int, id: int, text: str) -> DraftComment:
 def delete_comment(app: App, task_id: int, id: int) -> DraftReview:
     refuse_inside_phase()
     return change_draft(app, task_id, lambda draft: delete_draft(draft, id))
+
+
+def replace_drafts(app: App, task_id: int, comments: Sequence[DraftComment]) -> DraftReview:
+    """Put these comments in the place of the person's draft."""
+    refuse_inside_phase()
+    files = {file.path: file for file in change_of(app, task_id, since_review=False).files}
+    texts = [(one, _lines(app, one.blob, one.line, one.end_line or one.line)) for one in comments if one.path in files]
+
+    def put(draft: DraftReview) -> DraftReview:
+        draft = replace(draft, comments=())
+        for comment, quote in texts:
+            draft = add_draft(draft, replace(comment, quote=quote))
+        return draft
+
+    return change_draft(app, task_id, put)
 
 
 def mark_viewed(app: App, task_id: int, path: str, blob: str, *, is_viewed: bool) -> DraftReview:

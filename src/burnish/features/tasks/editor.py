@@ -38,8 +38,9 @@ def editor(env: Mapping[str, str] | None = None) -> list[str]:
     return [found, *words[1:]]
 
 
-def open_in(words: list[str], folder: Path) -> None:
-    """Start the editor and wait for it; one with windows of its own comes back at once."""
-    code = subprocess.run([*words, str(folder)], check=False).returncode
+def open_in(words: list[str], place: Path) -> None:
+    """Start the editor on a folder or a file and wait for it; one with windows of its own comes back at once."""
+    code = subprocess.run([*words, str(place)], check=False).returncode
     if code:
-        raise BurnishError(f"{words[0]} ended with exit code {code}.", hint=f"The workspace is {folder}")
+        what = "The file" if place.is_file() else "The workspace"
+        raise BurnishError(f"{words[0]} ended with exit code {code}.", hint=f"{what} is {place}")

@@ -1,0 +1,169 @@
+"""A change with its findings as one text for an editor, in a form that reads back: comments stand below their lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from burnish.core.finding import Finding
+from burnish.errors import BadInput
+from burnish.features.review.drafts import DraftComment, FileDrafts, placed_drafts
+from burnish.features.review.person_review import ReviewVerdict
+from burnish.sanitize import clean_text
+from burnish.views.diff import Diff, FileDiff
+
+HELP = """\
+# Write your comments below the lines that they are about, each line after "> ".
+#     > Say which file is missing.
+#     > (lines 3-4) A comment on several lines: it stands below the last one.
+# A comment below "=== FILE" is about the whole file. Lines after "#" are ignored.
+# Leave all other lines as they are.
+#
+# The verdict is approve, request_changes or comment. Without one, your comments are saved as drafts and not sent.
+"""
+_SIGNS = {"same": " ", "add": "+", "del": "-"}
+_RANGE = re.compile(r"\(lines ([0-9]{1,9})-([0-9]{1,9})\) ?")
+
+
+@dataclass(frozen=True, slots=True)
+class EditedReview:
+    verdict: ReviewVerdict | None
+    note: str
+    comments: tuple[DraftComment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a line of the form stands for. A comment below it is about this."""
+
+    text: str
+    file: FileDiff
+    side: str = "new"
+    line: int | None = None
+
+
+def review_form(title: str, diff: Diff, drafts: Sequence[DraftComment], *, commit: str) -> str:
+    """The text to edit."""
+    by_path = placed_drafts(diff.files, drafts)
+    parts = [f"# Review of {clean_text(title)}, commit {commit[:12]}\n", HELP, "verdict:\nnote:\n"]
+    for finding in diff.apart:
+        parts.append(_finding(finding))
+    for file in diff.files:
+        parts += _file(file, by_path.get(file.path))
+    return "".join(parts)
+
+
+def _file(file: FileDiff, drafts: FileDrafts | None) -> Iterator[str]:
+    under: Mapping[int, Sequence[Finding]] = file.under()
+    for place in _places(file):
+        yield f"{place.text}\n"
+        if place.line is None and place.text.startswith("==="):
+            yield from (_finding(finding) for finding in file.elsewhere())
+            yield from (_draft(one) for one in (drafts.elsewhere if drafts else ()))
+        elif place.line is not None:
+            notes = under.get(place.line, ()) if place.side == "new" else ()
+            yield from (_finding(finding) for finding in notes)
+            yield from (_draft(one) for one in (drafts.under.get((place.side, place.line), ()) if drafts else ()))
+
+
+def _places(file: FileDiff) -> Iterator[_Place]:
+    yield _Place(f"=== {clean_text(file.path)}", file)
+    for block in file.blocks:
+        yield _Place(f"@@ {clean_text(block.about)}".rstrip(), file)
+        for line in block.lines:
+            side, number = ("old", line.old) if line.kind == "del" else ("new", line.new)
+            yield _Place(f"{_SIGNS[line.kind]}{clean_text(line.text)}", file, side, number)
+
+
+def _finding(finding: Finding) -> str:
+    remark = finding.remark
+    words = [f"{finding.id} [{remark.severity}] {finding.state}: {remark.title}", remark.description]
+    words += [f"{reply.by}: {reply.text}" for reply in finding.replies]
+    return "".join(f"# {clean_text(line)}\n" for text in words if text for line in text.splitlines())
+
+
+def _draft(comment: DraftComment) -> str:
+    text = f"(lines {comment.line}-{comment.end_line}) {comment.text}" if comment.end_line else comment.text
+    return "".join(f"> {line}\n" for line in clean_text(text).splitlines()) + "#\n"
+
+
+def read_form(text: str, diff: Diff) -> EditedReview:
+    """The verdict, the note and the comments; raises if other lines were changed."""
+    head, lines = _split(text)
+    places = [place for file in diff.files for place in _places(file)]
+    comments: list[DraftComment] = []
+    words: list[str] = []
+    at = -1
+    for number, line in lines:
+        if line.startswith(">"):
+            words.append(line[1:].removeprefix(" "))
+            continue
+        comments += _comment(words, places, at)
+        words = []
+        if line.startswith("#"):
+            continue
+        at += 1
+        if at >= len(places) or places[at].text.rstrip() != line.rstrip():
+            expected = places[at].text if at < len(places) else "the end of the change"
+            raise BadInput(
+                f"Line {number} of the review differs from the change: {line[:80]!r}.",
+                hint=f"Expected {expected[:80]!r}. Write comments after `> `.",
+            )
+    comments += _comment(words, places, at)
+    if at + 1 < len(places):
+        raise BadInput(
+            "The end of the change is missing in the review.", hint=f"Expected {places[at + 1].text[:80]!r}."
+        )
+    return EditedReview(_verdict(head.get("verdict", "")), head.get("note", ""), tuple(comments))
+
+
+def _split(text: str) -> tuple[dict[str, str], list[tuple[int, str]]]:
+    """The fields before the first file, and the numbered lines from there on."""
+    lines = list(enumerate(text.split("\n"), 1))
+    if lines and not lines[-1][1]:
+        lines.pop()
+    start = next((at for at, (_, line) in enumerate(lines) if line.startswith("===")), len(lines))
+    fields: dict[str, str] = {}
+    name = ""
+    for _, line in lines[:start]:
+        if line.startswith("#"):
+            continue
+        found = re.match(r"(verdict|note):[ \t]*(.*)", line)
+        if found:
+            name = found[1]
+            fields[name] = found[2].strip()
+        elif name == "note":
+            fields[name] = f"{fields[name]}\n{line.removeprefix('> ')}".strip()
+        elif line.strip():
+            raise BadInput(f"Unexpected line before the change: {line[:80]!r}.", hint="Write it after `note:`.")
+    return fields, lines[start:]
+
+
+def _comment(words: Sequence[str], places: Sequence[_Place], at: int) -> Iterator[DraftComment]:
+    text = "\n".join(words).strip()
+    if not text or at < 0:
+        return
+    place = places[at]
+    found = _RANGE.match(text)
+    line, end_line = place.line, None
+    if found and place.line is not None:
+        line, end_line, text = int(found[1]), int(found[2]), text[found.end() :]
+        if end_line != place.line or not 1 <= line <= end_line:
+            raise BadInput(
+                f"(lines {line}-{end_line}) does not end at line {place.line}.",
+                hint="Write a comment on several lines below the last one.",
+            )
+    blob = place.file.file.old_blob if place.side == "old" else place.file.file.new_blob
+    yield DraftComment(0, text, place.file.path, blob, line, end_line if end_line != line else None, place.side)
+
+
+def _verdict(text: str) -> ReviewVerdict | None:
+    word = text.strip().lower().replace(" ", "_").replace("-", "_")
+    if not word:
+        return None
+    try:
+        return ReviewVerdict(word)
+    except ValueError:
+        choices = ", ".join(ReviewVerdict)
+        raise BadInput(f"Unknown verdict {text.strip()[:40]!r}.", hint=f"Choose from: {choices}.") from None

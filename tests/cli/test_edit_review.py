@@ -1,0 +1,93 @@
+"""burnish review TASK --edit: the change in an editor, with comments that read back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from burnish.core.change import ChangedFile
+from burnish.core.finding import Category, Finding, Remark, Severity
+from burnish.errors import BadInput
+from burnish.features.review.drafts import DraftComment
+from burnish.features.review.edit_form import read_form, review_form
+from burnish.views.diff import Diff, bare, pinned
+from testing.changes import change
+from testing.histories import hunks
+from testing.lab import APPROVE, Lab
+
+OLD, NEW = "a = 1\nb = 2\n\nc = 3\n", "a = 1\nb = 20\n\nc = 3\nd = 4\n"
+
+
+def diff_of() -> Diff:
+    file = ChangedFile("app.py", "M", old_blob="a" * 40, new_blob="b" * 40, hunks=hunks(OLD, NEW))
+    remark = Remark(Category.CODE, Severity.ERROR, "Too large", "Why 20?\n> not a comment", file="app.py", line=2)
+    return pinned(bare(change(file)), (Finding("F1", remark),))
+
+
+def test_a_form_reads_back_to_the_comments_that_are_in_it() -> None:
+    diff = diff_of()
+    file = diff.files[0].file
+    drafts = (
+        DraftComment(1, "Whole file.", "app.py", file.new_blob),
+        DraftComment(2, "Removed?\nReally?", "app.py", file.old_blob, 2, None, "old"),
+        DraftComment(3, "Both.", "app.py", file.new_blob, 4, 5),
+    )
+    form = review_form("task 1: x", diff, drafts, commit="c" * 40)
+    assert "# F1 [error] open: Too large" in form and "# > not a comment" in form
+    edited = form.replace("verdict:\n", "verdict: Request changes\n").replace("note:\n", "note: First line.\nSecond.\n")
+    # editors strip white space at the end of lines
+    stripped = "\n".join(line.rstrip() for line in edited.split("\n"))
+    for text in (edited, stripped):
+        review = read_form(text, diff)
+        assert (review.verdict, review.note) == ("request_changes", "First line.\nSecond.")
+        assert [(one.text, one.line, one.end_line, one.side, one.blob) for one in review.comments] == [
+            (one.text, one.line, one.end_line, one.side, one.blob) for one in drafts
+        ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("+b = 20", "+b = 21", "differs from the change"),
+        ("+d = 4\n", "", "end of the change is missing"),
+        ("verdict:", "verdict: maybe", "Unknown verdict"),
+        ("+d = 4\n", "+d = 4\n> (lines 1-2) x\n", "does not end at line 5"),
+    ],
+)
+def test_a_form_that_was_damaged_is_refused(old: str, new: str, message: str) -> None:
+    diff = diff_of()
+    form = review_form("task 1: x", diff, (), commit="c" * 40)
+    with pytest.raises(BadInput, match=message):
+        read_form(form.replace(old, new, 1), diff)
+
+
+def test_a_review_written_in_an_editor_is_saved_then_sent(tmp_path: Path, hermetic: object) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, extra="approval: required\n")
+    lab.add("Add division")
+    lab.burnish("run", "1", code=1)
+    script = tmp_path / "editor.py"
+    lab.env["EDITOR"] = f"{sys.executable} {script}"
+
+    def edits(*pairs: tuple[str, str]) -> None:
+        replaced = "".join(f".replace({old!r}, {new!r}, 1)" for old, new in pairs)
+        script.write_text(
+            f"import pathlib, sys\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text(){replaced})\n"
+        )
+
+    edits()
+    assert "Nothing was changed" in lab.burnish("review", "1", "--edit").err
+    line = "+    return a / b  # BUG\n"
+    edits((line, f"{line}> Handle zero.\n> Return None.\n"))
+    assert "Saved 1 comment as a draft" in lab.burnish("review", "1", "--edit").out
+    assert not lab.show(1)["findings"]
+    edits((line, "+    return 0\n"))
+    answer = lab.burnish("review", "1", "--edit", code=None)
+    assert answer.code == 2 and "differs from the change" in answer.err and "Your text is in" in answer.err
+    edits(("verdict:", "verdict: request changes"), ("> Return None.", "> Return nothing."))
+    assert "request_changes (F1)" in lab.burnish("review", "1", "--edit").out
+    (finding,) = lab.show(1)["findings"]
+    assert (finding["file"], finding["line"], finding["quote"]) == ("app.py", 4, "    return a / b  # BUG")
+    assert "Return nothing." in finding["description"] and lab.task()["status"] == "in_progress"
+    assert lab.burnish("review", "--edit", code=None).code == 2
