@@ -96,7 +96,9 @@ def test_the_inbox_lists_what_the_command_line_lists_with_an_answer_for_each(pas
     counted = past.client.get("/inbox/count", headers=headers).json()
     # the board has no count of its own
     assert f">{counted['waiting']} need you<" in page(past, f"/p/{past.project}")
+    latest = counted.pop("latest")
     assert counted == {"waiting": kinds.count("blocked"), "ready": kinds.count("ready")}
+    assert latest["link"] in shown and latest["title"].startswith("T")
     assert page(past, "/inbox/part?of=nothing").count("entry-") == 0
 
 
@@ -164,7 +166,7 @@ def test_several_projects_are_shown_together_and_one_at_a_time(tmp_path: Path) -
         together = page(server, "/inbox")
         assert all(f'id="entry-{key}-1"' in together for key in (one, two)) and "All projects" in together
         # a page of no project leads to the projects
-        assert '<a href="/">Projects</a>' in together and "Projects</a>" not in page(server, f"/p/{one}")
+        assert '<a href="/projects">Projects</a>' in together and "Projects</a>" not in page(server, f"/p/{one}")
         alone = page(server, f"/inbox?of={two}")
         assert f"entry-{two}-" in alone and f"entry-{one}-" not in alone
         # what is to be copied works from anywhere, whatever the folder is called

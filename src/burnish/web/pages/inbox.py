@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,7 +120,7 @@ def part(registry: RegistryDep, of: str = "") -> Response:
 
 
 @router.get("/count")
-def count(request: Request, registry: RegistryDep) -> dict[str, int]:
+def count(request: Request, registry: RegistryDep) -> dict[str, Any]:
     """Number of items that need a person, and of tasks that are ready to merge, for the header."""
     rows, state = registry.projects(), request.app.state
     newest = tuple((row.key, registry.store.last_event(row.key)) for row in rows)
@@ -129,7 +129,7 @@ def count(request: Request, registry: RegistryDep) -> dict[str, int]:
     if events != newest or time.monotonic() - at > FRESH:
         found = registry.inbox(rows)
         ready = sum(entry.kind == "ready" for entry in found)
-        counts = {"waiting": len(found) - ready, "ready": ready}
+        counts = {"waiting": len(found) - ready, "ready": ready, "latest": _latest(found, rows)}
         state.waiting = (newest, time.monotonic(), counts)
     return dict(counts)
 
@@ -143,6 +143,18 @@ def next_item(registry: RegistryDep, after: str = "") -> Response:
     others = lines[ids.index(after) + 1 :] + lines[: ids.index(after)] if after in ids else lines
     link = f"/p/{others[0].project.key}/t/{others[0].entry.task.id}" if others else "/inbox"
     return RedirectResponse(link, 303)
+
+
+def _latest(found: Sequence[InboxEntry], rows: Sequence[ProjectRow]) -> dict[str, str] | None:
+    """The entry that came last, for a notification."""
+    entries = [entry for entry in found if entry.kind != "ready"]
+    if not entries:
+        return None
+    entry = max(entries, key=lambda one: one.since)
+    task = entry.task
+    where = next((f"{row.name} " for row in rows if row.key == task.project and len(rows) > 1), "")
+    link = f"/p/{task.project}/t/{task.id}"
+    return {"title": f"{where}T{task.id} {task.spec.title}"[:200], "why": entry.why[:300], "link": link}
 
 
 def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[str, Any]:

@@ -226,7 +226,9 @@ const countWaiting = gathered(async () => {
     const answer = await fetch("/inbox/count", { headers: { Accept: "application/json" } });
     if (answer.status === 401) loginEnded();
     if (!answer.ok) return;
-    const { waiting } = await answer.json();
+    const counts = await answer.json();
+    const { waiting } = counts;
+    document.dispatchEvent(new CustomEvent("waiting", { detail: counts }));
     place.textContent = waiting > 99 ? "99+" : waiting;
     place.title = waiting === 1 ? "1 task needs you" : `${waiting} tasks need you`;
     place.hidden = !waiting;

@@ -1,6 +1,7 @@
 // The palette (Ctrl-K): pages, everything that the buttons of this page do, and tasks. Also the keys of every page.
 import { api, make } from "./burnish.js";
 import { addKeys, showKeys } from "./keys.js";
+import "./notifications.js";
 
 const { project, task } = document.body.dataset;
 const MAX_SHOWN = 50;

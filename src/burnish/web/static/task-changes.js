@@ -224,5 +224,5 @@ async function content({ fetch: page, output }) {
   if (page) return document.createRange().createContextualFragment(await fragment(`${here}/${page}`));
   const answer = await fetch(`${here}/output/${encodeURIComponent(output)}`, { headers: { Accept: "application/json" } });
   const { text, next, size } = await answer.json();
-  return make("pre", { textContent: text + (next < size ? "\n… (download it to read the rest)" : "") });
+  return make("pre", { tabIndex: 0, textContent: text + (next < size ? "\n… (download it to read the rest)" : "") });
 }

@@ -1,0 +1,47 @@
+// Opt-in: a notification of the browser when another task needs the user, and their number in the title of the page.
+import { toast } from "./burnish.js";
+
+const KEY = "burnish-notify";
+const title = document.title;
+let before = null;
+
+export const isOn = () => localStorage.getItem(KEY) === "on";
+
+/** Switches it on or off; the browser asks for permission the first time. */
+export async function toggle() {
+  const on = !isOn();
+  const allowed = !on || !("Notification" in window) || (await Notification.requestPermission()) === "granted";
+  localStorage.setItem(KEY, on ? "on" : "off");
+  draw();
+  if (!on) toast("Notifications are off in this browser.");
+  else if (allowed) toast("You are notified here while a page of burnish is open.");
+  else toast("The title shows how many tasks need you.", { hint: "The browser does not allow notifications of this page." });
+}
+
+function draw() {
+  document.title = isOn() && before?.waiting ? `(${before.waiting}) ${title}` : title;
+  const button = document.getElementById("notify-button");
+  button?.setAttribute("aria-pressed", String(isOn()));
+}
+
+document.addEventListener("waiting", ({ detail }) => {
+  const more = before !== null && detail.waiting > before.waiting;
+  before = detail;
+  draw();
+  if (!more || !isOn() || !document.hidden || window.Notification?.permission !== "granted") return;
+  const { latest, waiting } = detail;
+  // one tag: pages in several tabs show one notification
+  const shown = new Notification(latest?.title ?? `${waiting} tasks need you`, { body: latest?.why ?? "", tag: `burnish-${waiting}` });
+  shown.onclick = () => {
+    window.focus();
+    location.href = latest?.link ?? "/inbox";
+    shown.close();
+  };
+});
+
+document.getElementById("notify-button")?.addEventListener("click", toggle);
+addEventListener("storage", (event) => event.key === KEY && draw());
+document.addEventListener("palette", ({ detail }) => {
+  const label = isOn() ? "Turn notifications of this browser off" : "Notify me in this browser";
+  detail.push({ label, kind: "setting", run: toggle });
+});
