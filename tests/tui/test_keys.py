@@ -193,3 +193,54 @@ def test_the_transcript_follows_what_is_written(tmp_path: Path) -> None:
         await screen.until("• ran pytest -q (exit code 1)")
 
     on_screen(lab, act, size=WIDE)
+
+
+@pytest.mark.slow
+def test_g_starts_a_run_that_x_stops(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="print('at it', flush=True)\ntime.sleep(60)", judge=APPROVE)
+    lab.add("Add division")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("g Start")
+        await screen.press("g")
+        await screen.until("Task 1: It runs in the background.")
+        await screen.until("x Stop")
+        await screen.press("t")
+        await screen.until("at it")
+        await screen.press("x")
+        await screen.until("Stopping task 1; its work is kept.")
+        await screen.until("g Continue")
+
+    on_screen(lab, act, size=WIDE)
+    assert lab.task()["status"] == "in_progress" and not lab.processes()
+
+
+def test_f_describes_a_task_that_changed_nothing(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="pass", judge=APPROVE)
+    lab.add("Add division")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("f Describe")
+        await screen.press("f")
+        await screen.type("divide a by b")
+        await screen.press("ctrl+j")
+        await screen.type("in app")
+        await screen.press("enter")
+        await screen.until("Changed the description of task 1.")
+
+    on_screen(lab, act, size=WIDE)
+    assert lab.show()["description"] == "divide a by b\nin app"
+
+
+def test_what_cannot_be_done_is_said_with_what_to_do(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        lab.repo.commit({"burnish.yaml": lab.settings("checks: {test: null, lint: 'true'}\n")}, "not trusted")
+        await screen.press("a", "y")
+        await screen.until("burnish trust")
+
+    on_screen(lab, act, size=WIDE)
+    assert lab.task()["status"] == "waiting_approval"

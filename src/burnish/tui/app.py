@@ -166,8 +166,11 @@ class BurnishTui(ProjectScreen):
 
     @on(LineView.Pressed, "#page")
     def _press(self, event: LineView.Pressed) -> None:
-        """A click on a finding shows it in the diff, or all of it."""
-        if event.key.startswith("finding:"):
+        """A click on a finding shows it in the diff, or all of it; on a file in the list of files, the file."""
+        kind, _, name = event.key.partition(":")
+        if kind == "index":
+            self.pane.jump_to(f"file:{name}")
+        elif kind == "finding":
             self.action_tab("diff" if self.pane.tab == "findings" else "findings")
 
     # what the person does

@@ -203,6 +203,8 @@ def _events_of(view: FindingView) -> Iterator[ShownLine]:
 def diff_page(diff: Diff, read: Callable[[Sequence[str]], Mapping[str, str]]) -> list[ShownLine]:
     """Files with their findings in place. `read` returns the texts of blobs, for the colours."""
     lines = [_totals(diff)]
+    if len(diff.files) > 1:
+        lines += [_file_heading(file, key="index") for file in diff.files]
     for finding in diff.apart:
         lines += finding_lines(finding)
     colours = MAX_COLOURED_IN_ALL
@@ -223,12 +225,13 @@ def _totals(diff: Diff) -> ShownLine:
     return ShownLine(text)
 
 
-def _file_heading(file: FileDiff) -> ShownLine:
+def _file_heading(file: FileDiff, key: str = "file") -> ShownLine:
     text = styled(verbatim(file.path), "bold")
     text += styled(f"  {file.word}", "dim") + styled(f"  +{file.added}", "green") + styled(f" -{file.removed}", "red")
     if file.alive:
         text += styled(f"  {file.alive} open", "yellow")
-    return ShownLine(text, styled("── ", "cyan"), key=f"file:{file.number}")
+    lead = styled("── " if key == "file" else "   ", "cyan")
+    return ShownLine(text, lead, key=f"{key}:{file.number}")
 
 
 def _blocks(file: FileDiff, texts: Mapping[str, str]) -> Iterator[ShownLine]:

@@ -65,6 +65,24 @@ class TaskPane(Vertical):
 
     def on_mount(self) -> None:
         self.query_one("#task-head").can_focus = False
+        self.watch(self.page, "scroll_y", self.show_tabs, init=False)
+
+    def jump_to(self, key: str) -> None:
+        """Put the line with this key at the top."""
+        number = next((n for n, line in enumerate(self.page.lines) if line.key == key), None)
+        if number is not None:
+            self.page.jump(number)
+
+    def _place(self) -> str:
+        """The file of a diff that is at the top of the page."""
+        if self.tab != "diff":
+            return ""
+        top, lines = self.page.top_line(), self.page.lines
+        number = next((n for n in range(top, -1, -1) if n < len(lines) and lines[n].key.startswith("file:")), None)
+        if number is None:
+            return ""
+        total = sum(line.key.startswith("file:") for line in lines)
+        return f"{int(lines[number].key.partition(':')[2]) + 1}/{total} {lines[number].text.plain.partition('  ')[0]} "
 
     def clear(self, words: str) -> None:
         self.details, self._drawn = None, None
@@ -90,7 +108,7 @@ class TaskPane(Vertical):
             count = f" {numbers[name]}" if numbers.get(name) else ""
             style = "reverse bold" if name == self.tab else ""
             items.append(BarItem(f" {label}{count} ", style, f"app.tab('{name}')"))
-        self.query_one("#tabs", Bar).show(items)
+        self.query_one("#tabs", Bar).show(items, self._place())
 
     def is_drawn(self, content: object) -> bool:
         return self._drawn == content
