@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from burnish.core.status import Status
+from testing import boards
 from testing.byhand import ADDS_A_LINE, commit_by_hand, facts
 from testing.lab import APPROVE, REJECT, Lab
 from testing.screens import Screen, on_screen
@@ -240,7 +242,59 @@ def test_what_cannot_be_done_is_said_with_what_to_do(tmp_path: Path) -> None:
         await screen.until("Verdict")
         lab.repo.commit({"burnish.yaml": lab.settings("checks: {test: null, lint: 'true'}\n")}, "not trusted")
         await screen.press("a", "y")
-        await screen.until("burnish trust")
+        await screen.until("have changed since they were trusted.")
 
     on_screen(lab, act, size=WIDE)
     assert lab.task()["status"] == "waiting_approval"
+
+
+def test_a_plan_is_shown_before_it_is_approved(tmp_path: Path) -> None:
+    lab = Lab.make(
+        tmp_path, author="print('# Plan\\n\\n1. divide [b]everything[/b]')", judge=APPROVE, extra="approval: required\n"
+    )
+    lab.add("Plan it", "-t", "plan")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("1. divide [b]everything[/b]")
+        await screen.press("a", "y")
+        await screen.until("Approved task 1")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_u_shows_only_what_changed_since_the_last_review(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, extra="approval: required\n")
+    lab.add("Add division")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("u")
+        await screen.until("only what changed since the last review")
+        await screen.until("-     return a / b  # BUG")
+        await screen.press("u")
+        await screen.until("1 file  +2 -0")
+        assert "# BUG" not in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
+@pytest.mark.slow
+def test_g_raises_the_limit_of_a_task_that_has_used_it_up(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
+    lab.add("Add division")
+    store, key = boards.open_store(lab)
+    note = "It has used $1.00 of $1.00 (budget.task_usd)."
+    boards.bring(store, key, 1, Status.BLOCKED, cost=1.0, reason="budget", note=note)
+    store.close()
+
+    async def act(screen: Screen) -> None:
+        await screen.until("g Raise and retry")
+        await screen.press("g")
+        await screen.until("The limit was 1.00. The new limit:")
+        assert "2.00" in screen.text
+        await screen.press("enter")
+        await screen.until(lambda: "'budget_usd': 2.0" in str([e["data"] for e in lab.events("task.edited")]))
+
+    on_screen(lab, act, size=WIDE)

@@ -38,6 +38,7 @@ LABELS = {
     "run": "Start",
     "goon": "Continue",
     "ask": "Review",
+    "raise": "Raise and retry",
     "retry": "Retry",
     "review": "Review",
     "restart": "Start again",
@@ -46,6 +47,7 @@ LABELS = {
     "stop": "Stop",
     "cancel": "Cancel",
     "back": "Put back",
+    "archive": "Archive",
     "merge": "Merge",
     "rebase": "Resolve",
     "waive": "Waive",
@@ -56,7 +58,7 @@ _KEYS = {
     "r": ("reject",),
     "f": ("fix", "describe", "improve"),
     "s": ("skip",),
-    "g": ("run", "goon", "ask", "retry"),
+    "g": ("run", "goon", "ask", "raise", "retry"),
     "m": ("rebase", "merge"),
     "c": ("comment",),
     "w": ("waive",),
@@ -83,6 +85,14 @@ class Order:
 def acts_of(details: TaskDetails) -> list[tuple[str, str]]:
     """What is possible now, each with what it means."""
     possible = [button.name for button in details.head.buttons]
+    if answer := details.head.answer:
+        # the page of the board has a form in place of this button
+        is_approved = details.task.status is Status.VERIFIED
+        possible.append(
+            {"note": "improve", "budget": "raise", "conflict": "rebase" if is_approved else "retry"}.get(
+                answer.kind, "retry"
+            )
+        )
     if details.task.status is Status.WAITING_APPROVAL:
         gate = details.gate.shown if details.gate else None
         possible += ["approve", "reject", "fix", *(["skip"] if gate and gate.may_skip else [])]
@@ -171,6 +181,20 @@ def _retry(app: App, order: Order) -> str:
     return f"Retry of task {task.id}: {_start(app, task)}"
 
 
+def _raise(app: App, order: Order) -> str:
+    """Retry with a higher limit: `12.50` in USD, or `tokens 30000`."""
+    from burnish.features.tasks.edit import TaskLimit, retry_task
+
+    unit, _, number = order.text.strip().rpartition(" ")
+    try:
+        limit = TaskLimit(tokens=int(number)) if unit == "tokens" else TaskLimit(usd=float(number))
+    except ValueError as error:
+        raise BadInput(f"{number!r} is not a number.", hint="Give the limit as a number, for example 12.50.") from error
+    app.trust.require()
+    task = retry_task(app, order.task, restart=False, limit=limit)
+    return f"Raised the limit of task {task.id}. {_start(app, task)}"
+
+
 def _run(app: App, order: Order) -> str:
     return f"Task {order.task}: {_start(app, app.store.task(app.key, order.task))}"
 
@@ -216,6 +240,12 @@ def _put_back(app: App, order: Order) -> str:
 
     task = edit_task(app, order.task, {}, status=Status.BACKLOG.value)
     return f"Task {task.id} is in the backlog again."
+
+
+def _archive(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import edit_task
+
+    return f"Archived task {edit_task(app, order.task, {'archived': True}, status=None).id}."
 
 
 def _merge(app: App, order: Order) -> str:
@@ -279,6 +309,7 @@ _ACTS: dict[str, Callable[[App, Order], str]] = {
     "override": _override,
     "improve": _improve,
     "comment": _comment,
+    "raise": _raise,
     "retry": _retry,
     "restart": _retry,
     "run": _run,
@@ -291,6 +322,7 @@ _ACTS: dict[str, Callable[[App, Order], str]] = {
     "stop": _stop,
     "cancel": _cancel,
     "back": _put_back,
+    "archive": _archive,
     "merge": _merge,
     "rebase": _rebase,
     "waive": _waive,

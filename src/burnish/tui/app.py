@@ -36,6 +36,7 @@ class BurnishTui(ProjectScreen):
         Binding("t", "tab('transcript')", show=False),
         Binding("i", "tab('findings')", show=False),
         Binding("d", "tab('diff')", show=False),
+        Binding("u", "since_review", show=False),
         Binding("left", "turn(-1)", show=False),
         Binding("right", "turn(1)", show=False),
         Binding("right_square_bracket", "jump(1, 'file:')", show=False),
@@ -107,6 +108,11 @@ class BurnishTui(ProjectScreen):
             self.pane.tab = name
             self.pane.show_tabs()
             self.action_open()
+
+    def action_since_review(self) -> None:
+        """The diff from the last review on, or all of it again."""
+        self.since_review = not self.since_review
+        self.action_tab("diff")
 
     def action_turn(self, step: int) -> None:
         names = list(TABS)

@@ -292,6 +292,12 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         words = f"{details.head.note}\n\n{words}" if act == "improve" and details.head.note else words
         text = task.spec.description if act == "describe" else ""
         app.push_screen(NoteDialog(name, words, text=text, is_required=is_required), with_text)
+    elif act == "raise" and details.head.answer:
+        answer = details.head.answer
+        unit = "tokens " if answer.is_tokens else ""
+        words = f"{details.head.note}\n\n{answer.effect} The limit was {answer.limit}. The new limit:"
+        dialog = NoteDialog(name, words, text=answer.proposal, is_required=True)
+        app.push_screen(dialog, lambda text: with_text(f"{unit}{text}" if text else None))
     elif act == "waive":
         _ask_waiver(app, name, details, with_text)
     elif act in _SURE:

@@ -53,6 +53,8 @@ def overview(details: TaskDetails) -> list[ShownLine]:
         lines += [_BLANK, heading("Output"), *prose(head.output, indent=2)]
     if details.entry and details.entry.conflicts:
         lines += [_BLANK, heading("Conflicts"), *(fact("", path) for path in details.entry.conflicts[:50])]
+    if details.plan:
+        lines += [heading("Plan"), *prose(details.plan)]
     lines += _request(task)
     lines += [
         fact("waits for", f"T{need.id} {need.title}{' (done)' * need.met}", "" if need.met else "yellow")
@@ -200,9 +202,9 @@ def _events_of(view: FindingView) -> Iterator[ShownLine]:
 # -- diff -----------------------------------------------------------------------------------------
 
 
-def diff_page(diff: Diff, read: Callable[[Sequence[str]], Mapping[str, str]]) -> list[ShownLine]:
+def diff_page(diff: Diff, read: Callable[[Sequence[str]], Mapping[str, str]], about: str = "") -> list[ShownLine]:
     """Files with their findings in place. `read` returns the texts of blobs, for the colours."""
-    lines = [_totals(diff)]
+    lines = [_totals(diff, about)]
     if len(diff.files) > 1:
         lines += [_file_heading(file, key="index") for file in diff.files]
     for finding in diff.apart:
@@ -219,10 +221,10 @@ def diff_page(diff: Diff, read: Callable[[Sequence[str]], Mapping[str, str]]) ->
     return lines
 
 
-def _totals(diff: Diff) -> ShownLine:
+def _totals(diff: Diff, about: str) -> ShownLine:
     files = f"{len(diff.files)} file{'s' * (len(diff.files) != 1)}"
     text = styled(f"{files}  ") + styled(f"+{diff.added}", "green") + styled(" ") + styled(f"-{diff.removed}", "red")
-    return ShownLine(text)
+    return ShownLine(text + styled(f"  {about}" if about else "", "yellow"))
 
 
 def _file_heading(file: FileDiff, key: str = "file") -> ShownLine:
@@ -293,6 +295,7 @@ _HELP = (
                  ("q", "quit"))),
     ("Task", (("o t i d", "overview, transcript, findings, diff"), ("← →", "the page before, the next one"),
               ("[ ]", "file before, next file"), (", .", "finding before, next finding"),
+              ("u", "diff: only what changed since the last review, or all"),
               ("j k Space", "scroll, or move in a list"))),
     ("Decide", (("a", "approve the commit that is shown; against the review it asks for reasons"),
                 ("r", "reject"), ("f", "send back with a note, answer a question, give one more cycle"),

@@ -72,6 +72,8 @@ class TaskDetails:
     # why the gate cannot be shown
     trouble: str = ""
     entry: InboxEntry | None = None
+    # of a task that makes one
+    plan: str = ""
 
     @property
     def task(self) -> Task:
@@ -154,17 +156,21 @@ class ProjectData:
         if entry and entry.conflicts:
             conflict = TargetConflict(str(entry.task.target), entry.conflicts)
         head = head_of(self.store, self.key, number, self._holders(), conflict)
-        gate, trouble = None, ""
+        gate, trouble, plan = None, "", ""
         if head.task.status is Status.WAITING_APPROVAL:
             from burnish.features.decide.decisions import decision_view
+            from burnish.features.tasks.inspect import artifact
 
             try:
-                gate = decision_view(self.open(), number)
+                app = self.open()
+                gate = decision_view(app, number)
+                if gate.shown.is_plan:
+                    plan = artifact(app, number, "plan.md").decode(errors="replace")
             except BurnishError as error:
                 trouble = f"{error.what} {error.hint}".strip()
         findings = findings_view(self.store, self.key, number)
         events = story(self.store, self.key, number, running=head.running)
-        return TaskDetails(head, findings, events, gate, trouble, entry)
+        return TaskDetails(head, findings, events, gate, trouble, entry, plan)
 
     def open(self) -> App:
         """The project with its settings as they are now, to read."""
@@ -172,13 +178,13 @@ class ProjectData:
 
         return open_app(self.start, reading=True)
 
-    def diff(self, number: int) -> tuple[App, Diff]:
-        """The change of a task with its findings. Raises if it has none."""
+    def diff(self, number: int, *, since_review: bool) -> tuple[App, Diff]:
+        """The change of a task with its findings, or what came after its last review. Raises if it has none."""
         from burnish.features.tasks.inspect import change_between, change_ends, without_secrets
         from burnish.views.diff import bare, pinned
 
         app = self.open()
-        trees = change_ends(app, number, since_review=False)
+        trees = change_ends(app, number, since_review=since_review)
         if trees not in self._diffs:
             self._diffs.clear()
             self._diffs[trees] = bare(without_secrets(change_between(app, number, *trees)))

@@ -47,6 +47,8 @@ class ProjectScreen(App[str]):
         self.data, self.board, self.process = data, state, run
         self.view = "tasks"
         self.filter_text = ""
+        # the diff begins at the last review
+        self.since_review = False
         # said when the screen is drawn for the first time
         self.opening = ""
         # of the selected task in the inbox, and where it was last
@@ -276,7 +278,7 @@ class ProjectScreen(App[str]):
         elif tab == "findings":
             self.pane.draw(pages.findings_page(details.findings), (tab, number, details.findings))
         elif tab == "diff":
-            token = (tab, number, details.head.commit, details.findings)
+            token = (tab, number, details.head.commit, details.findings, self.since_review)
             if not self.pane.is_drawn(token):
                 self._in_background(
                     lambda: self._read_diff(number), lambda lines: self._take_diff(lines, token), "page"
@@ -287,9 +289,10 @@ class ProjectScreen(App[str]):
     def _read_diff(self, number: int) -> list[ShownLine]:
         from burnish.features.tasks.inspect import file_texts
 
-        app, diff = self.data.diff(number)
+        about = "only what changed since the last review; u shows all" if self.since_review else ""
+        app, diff = self.data.diff(number, since_review=self.since_review)
         try:
-            return pages.diff_page(diff, lambda blobs: file_texts(app, blobs))
+            return pages.diff_page(diff, lambda blobs: file_texts(app, blobs), about)
         finally:
             app.store.close()
 
