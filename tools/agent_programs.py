@@ -318,6 +318,8 @@ PROGRAMS = {
         AGENTS["cline"].tested_version,
         home=cline_home,
         control=("cline", "--json", "Do it."),
+        # else a daemon stays
+        control_env={"CLINE_SESSION_BACKEND_MODE": "local"},
         acp_problem="only with an account of its maker",
         resumes=False,
         hostile={
