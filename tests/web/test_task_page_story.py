@@ -73,6 +73,7 @@ def test_a_cycle_with_an_unknown_cost_is_not_shown_as_the_sum_of_the_others(told
 def test_what_runs_is_live_and_what_was_cut_is_not(told: Teller) -> None:
     told.phase("implement", ends=None)
     assert told.moments(running=True)["Implement"].live
+    assert told.cycle(running=True).seconds is None
     cut = told.moments()["Implement"]
     assert not cut.live and "cut" in cut.detail
 

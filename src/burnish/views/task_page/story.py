@@ -86,8 +86,10 @@ class CycleStory:
     warnings: tuple[str, ...] = ()
 
     @property
-    def seconds(self) -> float:
-        return sum(moment.seconds or 0 for moment in self.moments)
+    def seconds(self) -> float | None:
+        """Of the phases that have ended; None while the first one runs."""
+        ended = [moment.seconds for moment in self.moments if moment.seconds is not None]
+        return sum(ended) if ended else None
 
     @property
     def cost_usd(self) -> float | None:
