@@ -119,8 +119,10 @@ def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, open
 
         # the reasons are asked for beside the button
         assert not page.locator("#gate-why").is_visible()
+        page.evaluate("scrollTo(0, 0)")
         page.locator("#gate").get_by_role("button", name="Approve").click()
         assert page.locator("#gate-why").is_visible()
+        assert page.evaluate("scrollY") == 0, "the code stays where it was"
         assert "give a reason" in page.locator("#gate .error").inner_text()
 
         page.locator("#gate-note").fill("See the comments.")

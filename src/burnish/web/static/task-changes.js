@@ -8,6 +8,7 @@ let pending = 0;
 // what of the change is shown, as a query; how it is shown is kept in this browser
 let view = "";
 let span = "";
+let seenTree = "";
 const OPTIONS = "burnish-diff";
 const options = () => JSON.parse(localStorage.getItem(OPTIONS) || "{}");
 
@@ -35,7 +36,9 @@ function arrived(part) {
   part.querySelectorAll(".lines").forEach((table) => showSplit(table, isSplit));
   const bar = part.querySelector("[data-tree]");
   // the tree that the user looks at, for "since I last looked"
-  if (bar?.dataset.whole && !document.hidden) api("PUT", `${path}/seen`, { tree: bar.dataset.tree }).catch(() => {});
+  if (!bar?.dataset.whole || document.hidden || bar.dataset.tree === seenTree) return;
+  seenTree = bar.dataset.tree;
+  api("PUT", `${path}/seen`, { tree: seenTree }).catch(() => {});
 }
 
 function setView() {

@@ -96,7 +96,8 @@ async function submit(event) {
     message.hidden = false;
     // the decision was about an old state: ask to reload the page
     if (error.status === 409) form.querySelector("[data-stale]")?.removeAttribute("hidden");
-    message.scrollIntoView({ block: "nearest" });
+    // the box at the lower edge is always in view
+    if (box) message.scrollIntoView({ block: "nearest" });
   } finally {
     buttons.forEach((button) => (button.disabled = false));
   }
@@ -142,7 +143,8 @@ async function decide(form, choice) {
   const grounds = choice === "approve" && form.dataset.against ? groundsOf(form) : undefined;
   if (grounds && !grounds.explain.trim() && !Object.entries(grounds).some(([name, yes]) => yes === true && name !== "follow_up")) {
     form.querySelector(".against").hidden = false;
-    form.querySelector(".against input").focus();
+    form.querySelector(".gate-details").open = false;
+    form.querySelector(".against input").focus({ preventScroll: true });
     throw new Error("Approving overrides the review: give a reason first.");
   }
   const { commit, status } = form.dataset;
