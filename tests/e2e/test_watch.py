@@ -233,6 +233,23 @@ def test_a_task_that_is_stopped_is_left_alone_by_every_run_until_a_person_contin
         run.communicate(timeout=60)
 
 
+@pytest.mark.slow
+def test_a_stopped_task_is_taken_up_again_after_retry_later(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=SLOW, judge=APPROVE)
+    lab.add("Slow")
+    with lab.start("run", "--watch") as run:
+        lab.until(lambda: status(lab, 1) == "in_progress" and lab.calls())
+        lab.burnish("stop", "1")
+        lab.until(lambda: lab.task(1)["error"] == "INTERRUPTED")
+        # the run lets it go
+        lab.until(lambda: "goes on" in lab.burnish("status").out)
+        lab.agent("robot", AUTHOR)
+        lab.burnish("retry", "1", "--later")
+        lab.until(lambda: status(lab, 1) == "verified")
+        lab.burnish("stop")
+        run.communicate(timeout=60)
+
+
 def test_a_run_that_stands_has_a_worker_for_tasks_that_are_added_later(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=SLOW)
     lab.add("First")

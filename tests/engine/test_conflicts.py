@@ -121,6 +121,8 @@ def test_merge_resolves_and_merges_where_it_is_asked_to(tmp_path: Path, by: str)
     two_tasks(lab)
     said = lab.burnish("merge", "2", "--json", *(["--resolve"] if by == "flag" else []))
     assert said.json["merged"][0]["how"] == "merge"
+    assert "Task 2: main is merged into the branch, with conflicts in work.txt." in said.err
+    assert "Nothing was changed" not in said.err
     assert lab.repo.git("show", "main:work.txt") == "one\ntask 2\ntask 1\nthree"
     assert lab.task("2")["status"] == "completed"
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from rich.console import Console, Group
 from rich.live import Live as Screen
@@ -23,7 +24,7 @@ from burnish.core.cost import short_cost
 from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
 from burnish.core.journal import read
-from burnish.core.journal_events import PhaseStarted
+from burnish.core.journal_events import PhaseProgress, PhaseStarted
 from burnish.core.task import Task
 
 # columns that the action gets before the title does, and the fewest that a title is cut to
@@ -71,6 +72,9 @@ class LiveProgress(PlainProgress):
                 self.rows[task.id] = LiveRow(task, f"{counter} {words}", time.monotonic(), Spinner("dots"))
             elif event.type in ("phase.finished", "phase.failed"):
                 self.rows.pop(task.id, None)
+            elif event.type == "phase.progress" and (row := self.rows.get(task.id)):
+                until = read(PhaseProgress, event.data).until
+                row.last_output = f"waits until {datetime.fromisoformat(until).astimezone():%H:%M}" if until else ""
         if event.type == "phase.started":
             return  # the live line shows it
         super().event(task, event)

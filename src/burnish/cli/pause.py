@@ -20,7 +20,8 @@ def pause(task: TaskId, as_json: AsJson = False) -> None:
         return
     say(titled(f"Paused task {task_after.id}: ", task_after.spec.title, f" ({task_after.status})"))
     if task_after.status in RUNNING and task_after.runner:
-        tell(f"  It ends after the phase that it is in. To end it at once: burnish stop {task_after.id}")
+        tell("  It ends after the phase that it is in, or at once if it waits for a usage limit.")
+        tell(f"  To end it at once in any case: burnish stop {task_after.id}")
 
 
 def unpause(task: TaskId, as_json: AsJson = False) -> None:

@@ -229,7 +229,9 @@ class Pool:
         """A task that was stopped or cancelled may be run again when a person has changed it since."""
         if task is None or task.runner or task.id in self.running:
             return
-        if watch.stop_changes.setdefault(task.id, task.updated_at) != task.updated_at:
+        # since it ended here, even if nothing has looked at it since then
+        before = watch.last_changes.get(task.id, task.updated_at)
+        if watch.stop_changes.setdefault(task.id, before) != task.updated_at:
             del watch.stop_changes[task.id]
             watch.readmit(task.id)
 

@@ -157,11 +157,10 @@ def _resolved(app: App, number: int, request: MergeRequest, progress: Progress) 
     for _ in range(TRIES - 1):
         try:
             return _one(app, number, request, progress)
-        except Conflicts as conflict:
+        except Conflicts:
             task = app.store.task(app.key, number)
             if not is_allowed or request.into not in (None, task.target):
                 raise
-            progress.note(conflict.what)
         request = _approved_again(bring_up_to_date(app, number, progress), request)
     return _one(app, number, request, progress)
 

@@ -15,6 +15,7 @@ from burnish.adapters.event_log import StoreEventLog, write_event_file
 from burnish.adapters.redaction import clean_changes
 from burnish.core.approval import asked_for
 from burnish.core.finding import Finding, Reply, Severity, Waiver
+from burnish.core.flow import RUNNING
 from burnish.core.gate import Actor
 from burnish.core.history import History
 from burnish.core.status import Status, check_move
@@ -121,7 +122,12 @@ def retry_task(app: App, task_id: int, *, restart: bool, limit: TaskLimit | None
     if restart:
         refuse_if_branch_held(app.event_log, task)
         return lifecycle.restart(app.event_log, app.repository, task_id)
-    return lifecycle.retry(app.event_log, app.repository, task_id, by=app.person)
+    task_after = lifecycle.retry(app.event_log, app.repository, task_id, by=app.person)
+    is_held = bool(task_after.runner) and not app.event_log.is_dead(str(task_after.runner))
+    if task.status in RUNNING and task_after.status is task.status and not is_held:
+        # it was stopped: a run that goes on takes it up again when a person has changed it since
+        return app.store.edit_task(app.key, task_id, {"paused": False})
+    return task_after
 
 
 @dataclass(frozen=True, slots=True)
