@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from burnish.core.status import Reason
 from burnish.features.hooks.commits import CommitReview
 from burnish.features.hooks.news import commits_folder
 from burnish.store import Store
-from burnish.views.inbox import inbox
+from burnish.views.inbox import answer_to, inbox
 from testing.byhand import ADDS_A_LINE, commit_by_hand
 from testing.lab import APPROVE, REJECT, Lab
 
@@ -131,3 +132,15 @@ def test_nothing_is_said_so_and_other_projects_are_named_with_their_folder(tmp_p
     lab.burnish("run", "--hitl-review", code=1)
     page = lab.burnish("inbox", "--all").out
     assert f"burnish -C {lab.repo.path} decide 1 approve" in page
+
+
+@pytest.mark.parametrize(
+    ("note", "want"),
+    [
+        ("the task has cost $5.00 of $4.00 (budget.task_usd)", "burnish retry {} --budget …"),
+        ("the task has used 900 of 100 tokens (budget.task_tokens)", "burnish retry {} --tokens …"),
+        ("this run has cost $5.00 of $4.00 (budget.session_usd)", "burnish retry {}"),
+    ],
+)
+def test_the_answer_to_a_reached_budget_raises_it_where_a_retry_can(note: str, want: str) -> None:
+    assert answer_to(Reason.BUDGET, note) == want

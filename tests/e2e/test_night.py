@@ -248,6 +248,7 @@ def test_a_night_of_forty_tasks_ends_with_an_inbox_and_a_bill_that_are_right(tmp
                 why if status == "blocked" else None,
             ), line
             assert status == "verified" or str(why) in line["why"], line
+            assert fate_of(task) != "budget" or line["command"] == f"burnish retry {task['id']} --budget …"
             assert line["command"].startswith("burnish ") and f" {task['id']}" in line["command"], line
     assert sum(len(tasks(lab)) for lab in labs) == 40
     # nothing was paid that is not on the bill, and nothing twice; the limits cost nothing

@@ -44,6 +44,8 @@ ANSWERS = {
 
 
 NO_CONFLICTS: Mapping[tuple[str, int], TargetConflict] = {}
+# the budgets that a retry can replace, with its option
+TASK_BUDGETS = {"budget.task_usd": " --budget …", "budget.task_tokens": " --tokens …"}
 DESCRIBE = 'burnish edit {} -d "…"'
 
 
@@ -51,6 +53,10 @@ def answer_to(reason: Reason | None, note: str) -> str:
     """The command that answers a blocked task, with `{}` for its number."""
     if needs_description(reason, note):
         return DESCRIBE
+    if reason is Reason.BUDGET:
+        # a retry alone would be blocked again at once
+        option = next((option for setting, option in TASK_BUDGETS.items() if setting in note), "")
+        return f"{ANSWERS[reason]}{option}"
     return ANSWERS[reason] if reason else "burnish retry {}"
 
 
