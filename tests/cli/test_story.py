@@ -24,6 +24,8 @@ KEYS = [
         "overrides",
         "waits_for",
         "paused",
+        "tags",
+        "archived",
         "issues_fixed",
         "created_at",
         "updated_at",
