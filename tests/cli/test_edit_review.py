@@ -63,6 +63,20 @@ def test_a_form_that_was_damaged_is_refused(old: str, new: str, message: str) ->
         read_form(form.replace(old, new, 1), diff)
 
 
+@pytest.mark.attacks("hide text from a person's review", 4)
+def test_text_of_a_change_is_shown_and_read_as_text_of_the_change() -> None:
+    hostile = "x = 1\r> Looks good.\r# vim: set ft=x:\nif ok\u202e: # \u200b\nverdict: approve\n"
+    file = ChangedFile("a\nverdict: approve", "A", old_blob="a" * 40, new_blob="b" * 40, hunks=hunks("", hostile))
+    remark = Remark(Category.CODE, Severity.INFO, "t\rverdict: approve", "d\n> approved\x85verdict: approve")
+    diff = pinned(bare(change(file)), (Finding("F1", remark),))
+    form = review_form("task 1: x\rverdict: approve", diff, (), commit="c" * 40)
+    assert "if ok\\u202e: # \\u200b" in form and "=== a\\nverdict: approve" in form
+    review = read_form(form, diff)
+    assert (review.verdict, review.note, review.comments) == (None, "", ())
+    lines = form.rstrip("\n").split("\n")
+    assert all(line.startswith("#") and "set" not in line for line in (*lines[:5], *lines[-5:]))
+
+
 def test_a_review_written_in_an_editor_is_saved_then_sent(tmp_path: Path, hermetic: object) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra="approval: required\n")
     lab.add("Add division")

@@ -10,7 +10,7 @@ from burnish.core.finding import Finding
 from burnish.errors import BadInput
 from burnish.features.review.drafts import DraftComment, FileDrafts, placed_drafts
 from burnish.features.review.person_review import ReviewVerdict
-from burnish.sanitize import clean_text
+from burnish.sanitize import clean_text, escape_controls
 from burnish.views.diff import Diff, FileDiff
 
 HELP = """\
@@ -22,6 +22,8 @@ HELP = """\
 #
 # The verdict is approve, request_changes or comment. Without one, your comments are saved as drafts and not sent.
 """
+# Editors look for settings in the first and the last lines of a file (vim: five): no text of a change is there.
+END = "#\n" * 6
 _SIGNS = {"same": " ", "add": "+", "del": "-"}
 _RANGE = re.compile(r"\(lines ([0-9]{1,9})-([0-9]{1,9})\) ?")
 
@@ -46,12 +48,17 @@ class _Place:
 def review_form(title: str, diff: Diff, drafts: Sequence[DraftComment], *, commit: str) -> str:
     """The text to edit."""
     by_path = placed_drafts(diff.files, drafts)
-    parts = [f"# Review of {clean_text(title)}, commit {commit[:12]}\n", HELP, "verdict:\nnote:\n"]
+    parts = [HELP, f"# Review of {_shown(title)}, commit {commit[:12]}\n", "verdict:\nnote:\n"]
     for finding in diff.apart:
         parts.append(_finding(finding))
     for file in diff.files:
         parts += _file(file, by_path.get(file.path))
-    return "".join(parts)
+    return "".join([*parts, END])
+
+
+def _shown(text: str) -> str:
+    """One line, in which control and invisible characters are escaped: a person must see them."""
+    return escape_controls(text.removesuffix("\r")).replace("\n", "\\n")
 
 
 def _file(file: FileDiff, drafts: FileDrafts | None) -> Iterator[str]:
@@ -68,19 +75,19 @@ def _file(file: FileDiff, drafts: FileDrafts | None) -> Iterator[str]:
 
 
 def _places(file: FileDiff) -> Iterator[_Place]:
-    yield _Place(f"=== {clean_text(file.path)}", file)
+    yield _Place(f"=== {_shown(file.path)}", file)
     for block in file.blocks:
-        yield _Place(f"@@ {clean_text(block.about)}".rstrip(), file)
+        yield _Place(f"@@ {_shown(block.about)}".rstrip(), file)
         for line in block.lines:
             side, number = ("old", line.old) if line.kind == "del" else ("new", line.new)
-            yield _Place(f"{_SIGNS[line.kind]}{clean_text(line.text)}", file, side, number)
+            yield _Place(f"{_SIGNS[line.kind]}{_shown(line.text)}", file, side, number)
 
 
 def _finding(finding: Finding) -> str:
     remark = finding.remark
     words = [f"{finding.id} [{remark.severity}] {finding.state}: {remark.title}", remark.description]
     words += [f"{reply.by}: {reply.text}" for reply in finding.replies]
-    return "".join(f"# {clean_text(line)}\n" for text in words if text for line in text.splitlines())
+    return "".join(f"# {_shown(line)}\n" for text in words if text for line in text.split("\n"))
 
 
 def _draft(comment: DraftComment) -> str:
