@@ -86,6 +86,7 @@ STATES: tuple[tuple[str, Callable[[Page], None] | None], ...] = (
     (f"{BOARD}/list", keys("j", "x")),
     (f"{BOARD}/stats", None),
     (f"{BOARD}/prompts", None),
+    (f"{BOARD}/settings", None),
     (f"{TASK}#story", None),
     (f"{TASK}#changes", None),
     (f"{TASK}#findings", open_all),

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.pages import board, diff, home, inbox, prompts, stats, task, task_list
+    from burnish.web.pages import board, diff, home, inbox, prompts, settings, stats, task, task_list
 
     return (
         home.router,
@@ -18,4 +18,5 @@ def routers() -> tuple[APIRouter, ...]:
         stats.router,
         inbox.router,
         prompts.router,
+        settings.router,
     )

@@ -19,6 +19,7 @@ const PAGES = [
     ["List of tasks", `/p/${project}/list`, "g l"],
     ["Statistics", `/p/${project}/stats`, "g s"],
     ["Prompts", `/p/${project}/prompts`, ""],
+    ["Settings, doctor and cleaning", `/p/${project}/settings`, ""],
   ] : []),
 ];
 

@@ -1,0 +1,45 @@
+"""The page with settings, doctor and cleaning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testing.at_hand import AtHand
+from testing.browser import browser, logged_in
+from testing.lab import Lab
+from testing.serving import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_every_page_of_a_project_leads_to_its_settings(server: AtHand) -> None:
+    _, headers = server.browser()
+    for path in ("", "/list", "/settings"):
+        html = server.client.get(f"/p/{server.project}{path}", headers=headers).text
+        assert f'href="/p/{server.project}/settings"' in html
+
+
+@pytest.mark.slow
+def test_settings_have_sources_and_a_project_is_forgotten(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab", extra="budget: {task_usd: 3}\n")
+    lab.add("One task")
+    with serving(lab) as served, browser() as opened, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/settings")
+        row = page.locator("#budgets tr", has_text="budget.task_usd")
+        row.wait_for()
+        assert "3" in row.inner_text() and "burnish.yaml" in row.inner_text()
+        page.wait_for_selector("#doctor .signs li:has-text('git')", timeout=60_000)
+        page.fill("#search", "max_cycles")
+        keys = page.locator("#settings tbody code").all_inner_texts()
+        assert keys and all("max_cycles" in key for key in keys)
+        page.fill("#search", "")
+        page.check("#only-own")
+        assert "default" not in page.locator("#settings tbody").inner_text()
+        assert "Nothing to clean up." in page.locator("#cleaning").inner_text()
+        page.click("#forget")
+        page.click("dialog[open] button.danger")
+        page.wait_for_url("**/projects")
+        assert served.api("GET", "/projects").json()["projects"] == []
