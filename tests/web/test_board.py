@@ -190,7 +190,7 @@ def test_it_fits_every_screen_in_both_themes(page: Page, theme: str, tmp_path: P
         assert box["w"] <= width and box["h"] <= 844, (width, box)
         assert page.locator("#add").is_visible() and page.locator("#search").is_visible()
         ends = page.eval_on_selector_all(".top nav a", "all => all.map(one => one.getBoundingClientRect().right)")
-        assert len(ends) == 4 and max(ends) <= width
+        assert len(ends) == 6 and max(ends) <= width
         _refusal_is_seen(page)
     assert _worst_contrast(page) >= 4.5
 
