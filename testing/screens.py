@@ -46,6 +46,10 @@ class Screen:
             assert time.monotonic() < end, f"{words!r} did not come; shown:\n{self.text}"
             await self.pilot.pause(0.02)
 
+    async def until_focused(self, id: str) -> None:
+        """Wait until a part of the screen has the focus."""
+        await self.until(lambda: self.app.focused is not None and self.app.focused.id == id)
+
     def matches(self, name: str) -> None:
         """Compare with tests/tui/snapshots; WRITE_SNAPSHOTS=1 writes the file instead."""
         file = SNAPSHOTS / f"{name}.txt"

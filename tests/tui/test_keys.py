@@ -65,7 +65,7 @@ def test_approving_against_the_review_asks_for_reasons(tmp_path: Path) -> None:
     async def act(screen: Screen) -> None:
         await screen.until("Approving goes against the review")
         await screen.press("a")
-        await screen.until("Was the problem there before this task?")
+        await screen.until_focused("questions")
         await screen.press("enter")
         await screen.until("Tick a reason, or explain it.")
         await screen.press("space", "enter")

@@ -171,6 +171,25 @@ def test_agents_at_work_are_shown_side_by_side(lab: Lab) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("size", [(60, 16), (80, 24)])
+def test_the_reasons_of_an_override_fit_a_small_screen(lab: Lab, size: tuple[int, int]) -> None:
+    async def act(screen: Screen) -> None:
+        await screen.press("slash")
+        await screen.type("stalled")
+        await screen.press("enter", "enter")
+        await screen.until("a Override")
+        await screen.press("a")
+        await screen.until_focused("questions")
+        await screen.press("down", "space")
+        await screen.until("[x] Did the reviewer judge with the wrong context?")
+        screen.matches(f"reasons-{size[0]}")
+        await screen.press("escape")
+        await screen.until("a Override")
+        assert "Space ticks" not in screen.text
+
+    on_screen(lab, act, size=size)
+
+
 def test_the_filter_takes_words_and_statuses(lab: Lab) -> None:
     async def act(screen: Screen) -> None:
         await screen.press("slash")

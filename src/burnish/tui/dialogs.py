@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # columns of a box, as in style.tcss
 _WIDTH = 76
+# rows of a screen that has room for spaces in a box
+_TALL = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
             yield from self.body()
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.height < _TALL, "short")
         if self.words:
             self.query_one(".words", LineView).show_fitted(lambda width: prose(self.words))
             self.call_after_refresh(self._fit_words)
