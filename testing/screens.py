@@ -50,12 +50,17 @@ class Screen:
         """Wait until a part of the screen has the focus."""
         await self.until(lambda: self.app.focused is not None and self.app.focused.id == id)
 
-    def matches(self, name: str) -> None:
-        """Compare with tests/tui/snapshots; WRITE_SNAPSHOTS=1 writes the file instead."""
+    async def matches(self, name: str) -> None:
+        """Wait until the screen is as in tests/tui/snapshots; WRITE_SNAPSHOTS=1 writes the file instead."""
         file = SNAPSHOTS / f"{name}.txt"
         if os.environ.get("WRITE_SNAPSHOTS"):
+            await self.pilot.pause(1)
             file.write_text(f"{self.text}\n", "utf-8")
-        assert f"{self.text}\n" == file.read_text("utf-8"), f"{file} differs; shown:\n{self.text}"
+        expected = file.read_text("utf-8")
+        end = time.monotonic() + 20
+        while f"{self.text}\n" != expected:
+            assert time.monotonic() < end, f"{file} differs; shown:\n{self.text}"
+            await self.pilot.pause(0.05)
 
 
 def on_screen(

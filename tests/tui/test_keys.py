@@ -29,12 +29,13 @@ def test_a_approves_the_commit_on_the_screen_and_m_merges_it(tmp_path: Path) -> 
     async def act(screen: Screen) -> None:
         await screen.until("Verdict")
         await screen.press("a")
-        await screen.until("Approve commit")
+        await screen.until_focused("choices")
         await screen.press("enter")
         await screen.until("Approved task 1: it is verified.")
         await screen.until("m Merge")
         await screen.press("m")
-        await screen.until("into main?")
+        await screen.until_focused("choices")
+        assert "into main?" in screen.text
         await screen.press("y")
         await screen.until("Merged task 1 into main")
 

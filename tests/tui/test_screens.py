@@ -64,7 +64,7 @@ def test_tasks_are_listed_in_their_groups(lab: Lab, size: tuple[int, int]) -> No
         await screen.until("needs discussion")
         if size[0] >= 110:
             await screen.until("2 findings are still open")
-        screen.matches(f"tasks-{size[0]}")
+        await screen.matches(f"tasks-{size[0]}")
 
     on_screen(lab, act, size=size)
 
@@ -76,7 +76,7 @@ def test_the_inbox_tells_why_each_task_waits(lab: Lab, size: tuple[int, int]) ->
         await screen.until("codex is not installed")
         if size[0] >= 110:
             await screen.until("2 findings are still open after 3 cycles: Zero is not handled, and")
-        screen.matches(f"inbox-{size[0]}")
+        await screen.matches(f"inbox-{size[0]}")
 
     on_screen(lab, act, size=size)
 
@@ -89,11 +89,11 @@ def test_hostile_text_is_shown_as_text(lab: Lab, size: tuple[int, int]) -> None:
         await screen.press("enter", "enter")
         await screen.until("[bold red]Drop[/] it 日本語のタイトル says.")
         assert "\x1b" not in screen.text and "\u202e" not in screen.text and "owned" not in screen.text
-        screen.matches(f"task-{size[0]}")
+        await screen.matches(f"task-{size[0]}")
         await screen.press("i")
         await screen.until("Zero is [b]not[/b] handled")
         assert "\x1b" not in screen.text
-        screen.matches(f"findings-{size[0]}")
+        await screen.matches(f"findings-{size[0]}")
 
     on_screen(lab, act, size=size)
 
@@ -103,7 +103,7 @@ def test_help_lists_the_keys_and_the_palette_the_acts(lab: Lab, size: tuple[int,
     async def act(screen: Screen) -> None:
         await screen.press("question_mark")
         await screen.until("commands by name")
-        screen.matches(f"help-{size[0]}")
+        await screen.matches(f"help-{size[0]}")
         await screen.press("escape", "ctrl+p")
         await screen.until("Next that needs me")
         await screen.type("passkey")
@@ -126,13 +126,14 @@ def test_the_mouse_selects_opens_and_acts(lab: Lab) -> None:
         await screen.pilot.click("#list", offset=(10, 7))
         await screen.until(lambda: screen.app.number == 13)
         await screen.until("The reviewer wants to talk it over")
+        await screen.pilot.pause(0.5)
         await screen.pilot.click("#tabs", offset=(32, 0))
         await screen.until("No findings.")
         await screen.pilot.click("#top", offset=(22, 0))
         await screen.until("codex is not installed")
         await screen.pilot.click("#keys", offset=(screen.text.split("\n")[-1].index("f Answer"), 0))
         await screen.until("The agent gets one more cycle with your note.")
-        screen.matches("answer-140")
+        await screen.matches("answer-140")
 
     on_screen(lab, act, size=(140, 40))
 
@@ -165,7 +166,7 @@ def test_agents_at_work_are_shown_side_by_side(lab: Lab) -> None:
             await screen.until("I drop [b]everything[/b].")
             say(0, "Now they are cached.")
             await screen.until("Now they are cached.")
-            screen.matches("live-200")
+            await screen.matches("live-200")
 
         on_screen(lab, act, size=(200, 50))
     store.close()
@@ -182,7 +183,7 @@ def test_the_reasons_of_an_override_fit_a_small_screen(lab: Lab, size: tuple[int
         await screen.until_focused("questions")
         await screen.press("down", "space")
         await screen.until("[x] Did the reviewer judge with the wrong context?")
-        screen.matches(f"reasons-{size[0]}")
+        await screen.matches(f"reasons-{size[0]}")
         await screen.press("escape")
         await screen.until("a Override")
         assert "Space ticks" not in screen.text

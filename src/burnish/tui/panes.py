@@ -198,7 +198,7 @@ class LivePane(Container):
                 # another task had this window
                 follower.place = place
                 view.show(follower.lines, at_end=True)
-            if lines.get(number):
+            elif lines.get(number):
                 view.append(lines[number], most=MAX_LINES)
 
 
