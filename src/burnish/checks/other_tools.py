@@ -145,13 +145,13 @@ def php_tools(place: ProjectFolder) -> Tools | None:
     package = _json_table(place.read("composer.json")) if "composer.json" in place.names else None
     if package is None and settings is None:
         return None
-    scripts, required = (package or {}).get("scripts"), (package or {}).get("require-dev")
-    test_scripts = _scripts(scripts, required if isinstance(required, dict) else {})
+    scripts, dev_packages = (package or {}).get("scripts"), (package or {}).get("require-dev")
+    test_scripts = _scripts(scripts, dev_packages if isinstance(dev_packages, dict) else {})
     more_tests, unrun_tests = _further_scripts(test_scripts, "composer", "composer.json")
     test: ToolChoice | None = None
     if test_scripts.first:
         test = ToolChoice(f"composer {test_scripts.first}", f"script `{test_scripts.first}` in composer.json")
-    elif isinstance(required, dict) and "phpunit/phpunit" in required:
+    elif isinstance(dev_packages, dict) and "phpunit/phpunit" in dev_packages:
         test = ToolChoice("vendor/bin/phpunit", "phpunit in composer.json")
     elif settings and place.around.has_program("phpunit"):
         test = ToolChoice("phpunit", settings)
