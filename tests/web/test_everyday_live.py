@@ -64,6 +64,10 @@ def test_pages_are_reached_and_left_by_keys(opened: Browser, served: Served) -> 
         # tasks are found by their words, in the palette of every page
         page.wait_for_selector("[data-ready]")
         page.keyboard.press("Control+k")
+        # Enter alone must not decide: nothing is selected yet
+        assert page.locator("#palette [aria-selected=true]").count() == 0
+        page.keyboard.press("Enter")
+        assert page.locator("#palette").is_visible()
         page.keyboard.type("passkey")
         page.wait_for_selector("#palette [role=option]:has-text('Log in by passkey')")
         page.keyboard.press("Enter")

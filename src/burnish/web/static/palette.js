@@ -35,15 +35,24 @@ document.addEventListener("keydown", (event) => {
 });
 document.getElementById("palette-button")?.addEventListener("click", openPalette);
 
+/** The words of a button, without the explanation below them. */
+function words(button) {
+  const own = [...button.childNodes].filter((one) => !one.matches?.("small, .muted"));
+  return own.map((one) => one.textContent).join(" ").replace(/\s+/g, " ").trim();
+}
+
 /** All that can be done here: buttons that can be seen, then pages, then projects. */
 function choices() {
   const focused = document.activeElement?.closest(".card, .entry");
   const found = [];
   const labels = new Set();
-  for (const button of document.querySelectorAll("main button, main a.button")) {
+  // the main act of the page first, and what is in menus last
+  const rank = (button) => (button.matches(".primary") ? 0 : button.closest("details") ? 2 : 1);
+  const buttons = [...document.querySelectorAll("main button, main a.button")].sort((a, b) => rank(a) - rank(b));
+  for (const button of buttons) {
     const card = button.closest(".card, .entry");
     if ((card && card !== focused) || button.disabled || button.matches(".fold, [role=tab], .more, .chip") || !shown(button)) continue;
-    const label = button.dataset.what || button.textContent.replace(/\s+/g, " ").trim() || button.getAttribute("aria-label");
+    const label = button.dataset.what || words(button) || button.getAttribute("aria-label");
     if (!label || labels.has(label)) continue;
     labels.add(label);
     found.push({ label: label.replace("…", ""), kind: "action", run: () => button.click() });
@@ -78,13 +87,14 @@ function openPalette() {
   none.setAttribute("role", "status");
   box.append(input, list, none);
   tasks = [];
-  let at = 0;
+  // nothing is selected before something is typed: Enter alone must not decide
+  let at = -1;
   let items = [];
   const draw = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (one) => words.every((word) => one.label.toLowerCase().includes(word));
     items = [...all.filter(fits), ...tasks].slice(0, MAX_SHOWN);
-    at = Math.min(at, Math.max(items.length - 1, 0));
+    at = Math.min(input.value.trim() ? Math.max(at, 0) : at, items.length - 1);
     list.replaceChildren(...items.map(row));
     none.hidden = items.length > 0;
     mark();
@@ -104,10 +114,10 @@ function openPalette() {
   };
   const choose = (one) => {
     box.close();
-    one?.run();
+    one.run();
   };
   input.addEventListener("input", () => {
-    at = 0;
+    at = -1;
     draw();
     clearTimeout(timer);
     timer = setTimeout(() => search(input.value.trim(), draw), 150);
@@ -116,11 +126,11 @@ function openPalette() {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       event.preventDefault();
-      at = (at + step + items.length) % Math.max(items.length, 1);
+      at = (Math.max(at, step < 0 ? 0 : -1) + step + items.length) % Math.max(items.length, 1);
       mark();
     } else if (event.key === "Enter") {
       event.preventDefault();
-      choose(items[at]);
+      if (items[at]) choose(items[at]);
     }
   });
   box.addEventListener("close", () => box.remove());
