@@ -168,10 +168,13 @@ class LivePane(Container):
                 title, lines = Bar(id=f"tile-title-{number}"), LineView(id=f"tile-lines-{number}")
                 self.mount(Vertical(title, lines, classes="tile", id=f"tile-{number}"))
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the windows are made."""
+        return len(self.query(".tile LineView")) == _MAX_TILES
+
     def show(self, cards: Sequence[TaskCard], open_follower: Callable[[int], Follower]) -> None:
         """Other tasks may be at work by now."""
-        if len(self.query(".tile LineView")) < _MAX_TILES:
-            return  # they are being made
         ids = [card.id for card in cards[:_MAX_TILES]]
         self.followers = {number: self.followers.get(number) or open_follower(number) for number in ids}
         most = max(1, self.size.width // _TILE_WIDTH)

@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual import events, on
@@ -31,6 +32,8 @@ T = TypeVar("T")
 WIDE = 110
 _POLL_SECONDS = 0.25
 _FOLLOW_SECONDS = 0.4
+# until windows on agents are made
+_WINDOW_SECONDS = 0.05
 
 
 class ProjectScreen(App[str]):
@@ -335,7 +338,9 @@ class ProjectScreen(App[str]):
             self.pane.follow(lines)
 
     def _draw_live(self) -> None:
-        if self.view == "live":
+        if self.view == "live" and not self.query_one(LivePane).is_ready:
+            self.set_timer(_WINDOW_SECONDS, partial(self.call_if_open, self._draw_live))
+        elif self.view == "live":
             open_follower = lambda number: follower_of(self.data.tasks_folder, self.data.task(number), is_brief=True)  # noqa: E731
             self.query_one(LivePane).show(self.board.running, open_follower)
 
