@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from burnish.cli.interrupts import Terminated, install_handlers
 from burnish.cli.output import is_plain
 from burnish.cli.session import open_reader, start_dir
 from burnish.errors import BadInput
@@ -67,5 +68,9 @@ def show_screen(run: RunProcess | None = None, *, asks: bool = False) -> str:
     if asks:
         app.opening = "Tasks wait for your decision after each review: a, r, f."
     answer = app.run() or ""
+    # the loop of the screen had handlers of its own
+    install_handlers()
+    if answer == "signal":
+        raise Terminated
     # textual has printed the traceback
     return "failed" if app.return_code else answer

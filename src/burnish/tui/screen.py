@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -88,8 +90,17 @@ class ProjectScreen(App[str]):
         self.say(self.opening)
         self._load_state()
         self.call_after_refresh(gc.enable)
+        if not self.is_headless:
+            self._end_on_signals()
         self.set_interval(_POLL_SECONDS, self._poll)
         self.set_interval(_FOLLOW_SECONDS, self._follow)
+
+    def _end_on_signals(self) -> None:
+        """Close the screen in its own loop: an exception there would leave threads that wait for the loop."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, lambda: self.exit("signal"))
 
     # parts of the screen
 
