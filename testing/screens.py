@@ -77,8 +77,10 @@ def on_screen(
             if first:
                 await screen.until(first)
             await act(screen)
-        data.store.close()
         return app
 
     with mock.patch.dict(os.environ, lab.env):
-        return asyncio.run(show())
+        app = asyncio.run(show())
+    # the threads that read have ended by now
+    app.data.store.close()
+    return app
