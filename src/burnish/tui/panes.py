@@ -177,9 +177,7 @@ class LivePane(Container):
         """Other tasks may be at work by now."""
         ids = [card.id for card in cards[:_MAX_TILES]]
         self.followers = {number: self.followers.get(number) or open_follower(number) for number in ids}
-        most = max(1, self.size.width // _TILE_WIDTH)
-        levels = max(1, -(-len(ids) // most))
-        self.styles.grid_size_columns = max(1, -(-len(ids) // levels))
+        self.fit_columns()
         self.query_one("#live-empty", LineView).show(prose("No agent is at work. g starts the selected task.", "dim"))
         self.query_one("#live-empty").display = not ids
         for place in range(_MAX_TILES):
@@ -191,6 +189,16 @@ class LivePane(Container):
                 title.show([BarItem(words, "bold", f"app.open_task({card.id})")], f"{card.doing} {card.cycle}".strip())
         if len(cards) > len(ids):
             self.query_one(f"#tile-title-{len(ids) - 1}", Bar).right = f"and {len(cards) - len(ids)} more"
+
+    def fit_columns(self) -> None:
+        """As many windows side by side as there is room for."""
+        most = max(1, self.size.width // _TILE_WIDTH)
+        levels = max(1, -(-len(self.followers) // most))
+        self.styles.grid_size_columns = max(1, -(-len(self.followers) // levels))
+
+    def on_resize(self) -> None:
+        """It has no size until it is drawn for the first time."""
+        self.fit_columns()
 
     def add(self, lines: Mapping[int, Sequence[ShownLine]]) -> None:
         """What was read since the last look, by task."""
