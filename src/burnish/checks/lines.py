@@ -12,7 +12,7 @@ from burnish.checks import line_pattern_main
 from burnish.checks.reading import Reading, path_in_repository, shortened
 from burnish.core.check import TestFailure
 from burnish.core.error_lines import pattern_problem
-from burnish.core.finding import Category, Remark, Severity
+from burnish.core.finding import Category, Remark, Severity, outside_rule
 from burnish.errors import BurnishError
 from burnish.proc.capture import capture
 
@@ -102,7 +102,7 @@ def _remark(file: str, line: int, message: str, source: str, severity: Severity)
     match = _RULE_FIRST.fullmatch(message) or _RULE_LAST.fullmatch(message)
     rule, text = (match["rule"], match["text"]) if match else ("", message)
     title = shortened(text, longest=200) or rule
-    return Remark(Category.CODE, severity, title, file=file, line=line or None, rule=rule, source=source)
+    return Remark(Category.CODE, severity, title, file=file, line=line or None, rule=outside_rule(rule), source=source)
 
 
 MAX_FAILURES = 20_000

@@ -16,7 +16,7 @@ from burnish.checks.reading import (
     tool_names,
     value_at,
 )
-from burnish.core.finding import Category, Remark, Severity
+from burnish.core.finding import Category, Remark, Severity, outside_rule
 
 MAX_DIAGNOSTICS = 20_000
 # by name, or by protobuf's number
@@ -81,7 +81,7 @@ def _remark(one: Any, text: str, severity: Any, source: str, root: Path | None, 
         file=path_in_repository(path, root, mounted_at) if isinstance(path, str) else None,
         line=line_number(value_at(one, "location", "range", "start", "line")),
         end_line=line_number(value_at(one, "location", "range", "end", "line")),
-        rule=first_part(code, 200) if isinstance(code, str) else "",
+        rule=outside_rule(first_part(code, 200)) if isinstance(code, str) else "",
         source=source,
     )
 

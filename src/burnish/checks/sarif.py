@@ -18,7 +18,7 @@ from burnish.checks.reading import (
     tool_names,
     value_at,
 )
-from burnish.core.finding import Category, Remark, Severity
+from burnish.core.finding import Category, Remark, Severity, outside_rule
 
 MAX_RESULTS = 20_000
 _SEVERITY = {
@@ -108,7 +108,7 @@ def _remark(result: Any, rule: Any, origin: _Origin) -> Remark:
         file=_file(value_at(place, "artifactLocation", "uri"), origin),
         line=line_number(value_at(place, "region", "startLine")),
         end_line=line_number(value_at(place, "region", "endLine")),
-        rule=first_part(_id(result), 200),
+        rule=outside_rule(first_part(_id(result), 200)),
         source=origin.source,
     )
 

@@ -39,6 +39,8 @@ class FindingState(StrEnum):
 # of a person's comment (`burnish comment`), and of one that asks for nothing
 COMMENT_RULE = "comment"
 REMARK_RULE = "remark"
+# rules by which burnish itself recognizes a finding: a criterion, a group of failures, a collection of remarks
+_OWN_PREFIXES = ("criterion:", "group:", "more-remarks:")
 ALIVE = frozenset({FindingState.OPEN, FindingState.REOPENED, FindingState.DISPUTED})
 
 
@@ -118,6 +120,12 @@ class Finding:
     @property
     def number(self) -> int:
         return int(self.id[1:])
+
+
+def outside_rule(rule: str) -> str:
+    """A rule that a reviewer, a report or a test names. It must not pass for one of burnish's own."""
+    is_own = rule in (COMMENT_RULE, REMARK_RULE) or rule.startswith(_OWN_PREFIXES)
+    return f"reported:{rule}" if is_own else rule
 
 
 def blocks(finding: Finding, block_on: Severity) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.core.criteria import asked_criterion, criterion_key
-from burnish.core.finding import Category, Remark, Severity
+from burnish.core.finding import Category, Remark, Severity, outside_rule
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
 from burnish.core.text_encoding import skeleton
 from burnish.review.quoting import unquoted
@@ -202,7 +202,7 @@ def remark(entry: Any, source: str, notes: list[str]) -> Remark:
         line=line,
         end_line=end_line,
         quote=_optional(one, "quote", notes),
-        rule=_optional(one, "rule", notes),
+        rule=outside_rule(_optional(one, "rule", notes)),
         confidence=_confidence(one, notes),
         source=source,
     )

@@ -19,7 +19,7 @@ from burnish.checks.scanners.base import (
     line_number,
     read_json,
 )
-from burnish.core.finding import Category, Remark, Severity
+from burnish.core.finding import Category, Remark, Severity, outside_rule
 
 SYNTAX = "syntax-error"
 _JS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte")
@@ -242,4 +242,6 @@ def _remark(
         category = Category.SECURITY
     title = shortened(words.split("\n")[0], longest=200)
     end = line_number(place[2]) or line
-    return Remark(category, severity, title, words, file=path, line=line, end_line=end, rule=rule, source="static")
+    return Remark(
+        category, severity, title, words, file=path, line=line, end_line=end, rule=outside_rule(rule), source="static"
+    )

@@ -10,7 +10,7 @@ from burnish.core.change import Change
 from burnish.core.check import CheckStatus, Comparison, TestFailure
 from burnish.core.error_lines import first_error
 from burnish.core.failure_groups import group_remarks, is_group
-from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver, outside_rule
 from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers, next_number
 from burnish.core.ledger.matching import SAME, pair, trace
 from burnish.core.ledger.reanchor import Anchor, Tree, follow, rewrites
@@ -155,7 +155,7 @@ def _of_test(failure: TestFailure, severity: Severity, source: str) -> Remark:
         failure.message,
         file=failure.file,
         line=failure.line,
-        rule=failure.name,
+        rule=outside_rule(failure.name),
         source=source,
     )
 
