@@ -65,7 +65,7 @@ def flaky_failures(
         passing_names: set[str] = set()
         for number in range(1, times + 1):
             report = reruns(replace(spec, command=selection), f"alone-{number}")
-            passing_names |= _passed_alone(report, suspects)
+            passing_names |= _passed_alone(first, report, suspects)
             if passing_names == suspects:
                 break
         suspects = passing_names
@@ -77,9 +77,14 @@ def flaky_failures(
     return frozenset(flaky)
 
 
-def _passed_alone(report: CheckReport | None, suspects: set[str]) -> set[str]:
+def _passed_alone(first: CheckReport, report: CheckReport | None, suspects: set[str]) -> set[str]:
     """Requires that enough tests passed, because a selection that matches no test also passes."""
-    if report is None or report.status is CheckStatus.ERROR or report.counts is None:
+    if (
+        report is None
+        or report.status is CheckStatus.ERROR
+        or report.counts is None
+        or _fails_by_other_names(first, report)
+    ):
         return set()
     passing_names = suspects - {failure.name for failure in report.failures}
     return passing_names if report.counts.passed >= len(passing_names) else set()
@@ -93,7 +98,15 @@ def _passed_in_suite(first: CheckReport, report: CheckReport | None, suspects: s
         return set()
     if report.counts.total < first.counts.total or report.counts.skipped > first.counts.skipped:
         return set()
+    if _fails_by_other_names(first, report):
+        return set()
     return suspects - {failure.name for failure in report.failures}
+
+
+def _fails_by_other_names(first: CheckReport, report: CheckReport) -> bool:
+    """A failure with a name that did not fail before may be the same test: some names change with each run."""
+    names = {failure.name for failure in first.failures}
+    return any(failure.name not in names for failure in report.failures)
 
 
 def confirm_failures(spec: CheckSpec, report: CheckReport, run: Run, *, root: Path) -> CheckReport:
