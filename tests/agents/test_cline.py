@@ -147,7 +147,7 @@ def test_it_is_not_started_where_it_would_run_code_of_the_repository(
     inside = tmp_path / "src" / "deep"
     inside.mkdir(parents=True)
     (tmp_path / ".clinerules").mkdir()
-    (tmp_path / ".clinerules" / "style.md").write_text("Plain text is no code.\n")
+    (tmp_path / ".clinerules" / "style.md").write_text("Plain text is not code.\n")
     assert ClineAgent().call(request(cwd=inside, read_only=read_only), SETTINGS)
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text("touch x\n")

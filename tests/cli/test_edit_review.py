@@ -12,8 +12,10 @@ from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.errors import BadInput
 from burnish.features.review.drafts import DraftComment
 from burnish.features.review.edit_form import read_form, review_form
+from burnish.tui.lines import verbatim
 from burnish.views.diff import Diff, bare, pinned
-from testing.changes import change
+from burnish.web.pages.paint import plain
+from testing.changes import binary, change, deleted, renamed
 from testing.histories import hunks
 from testing.lab import APPROVE, Lab
 
@@ -75,6 +77,25 @@ def test_text_of_a_change_is_shown_and_read_as_text_of_the_change() -> None:
     assert (review.verdict, review.note, review.comments) == (None, "", ())
     lines = form.rstrip("\n").split("\n")
     assert all(line.startswith("#") and "set" not in line for line in (*lines[:5], *lines[-5:]))
+
+
+@pytest.mark.attacks("hide characters from a person's review", 8)
+@pytest.mark.parametrize("char", "\u3164\ufe00\u200c\u00ad\U000e0041\U000e0101\u2800\u034f")
+def test_what_reviewers_get_escaped_a_person_gets_escaped_too(char: str) -> None:
+    file = ChangedFile("a.py", "A", old_blob="a" * 40, new_blob="b" * 40, hunks=hunks("", f"x = 1 # {char}\n"))
+    form = review_form("task 1: x", bare(change(file)), (), commit="c" * 40)
+    shown = [verbatim(f"x{char}"), plain(f"x{char}"), form]
+    assert not any(char in text for text in shown)
+    assert f"{ord(char):x}" in shown[0] and f"U+{ord(char):04X}" in shown[1]
+
+
+def test_a_form_tells_what_the_lines_of_a_file_do_not_show() -> None:
+    files = (binary("logo.png"), renamed("a.py", "b.py"), deleted("old.py"))
+    script = ChangedFile("run.sh", "A", old_mode="000000", new_mode="100755", hunks=hunks("", "echo\n"))
+    form = review_form("task 1: x", bare(change(*files, script)), (), commit="c" * 40)
+    for words in ("# binary: its bytes are not shown", "# renamed from a.py", "# deleted", "# a new executable file"):
+        assert f"{words}\n" in form
+    assert read_form(form, bare(change(*files, script))).comments == ()
 
 
 def test_a_review_written_in_an_editor_is_saved_then_sent(tmp_path: Path, hermetic: object) -> None:

@@ -78,7 +78,7 @@ def test_the_run_goes_on_when_the_screen_is_closed(tmp_path: Path) -> None:
 def test_a_terminal_that_reads_nothing_does_not_stop_the_run(tmp_path: Path) -> None:
     lab = lab_with(tmp_path)
     with terminal(lab, "run", "--tui"):
-        # its output fills the buffer of the terminal, and nobody reads it
+        # its output fills the buffer of the terminal, and no program reads it
         lab.until(lambda: lab.task()["status"] == "verified")
 
 

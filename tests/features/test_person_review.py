@@ -46,7 +46,7 @@ def test_drafts_are_kept_until_they_are_sent_as_findings_that_the_author_gets(la
     with at_hand(lab) as server:
         kept = server.of_project("GET", "/tasks/1/draft").json()["comments"]
         assert [(one["id"], one["line"], one["end_line"]) for one in kept] == [(1, 4, None), (2, 3, 4)]
-        assert not lab.show(1)["findings"], "a draft is no finding"
+        assert not lab.show(1)["findings"], "a draft is not a finding"
         answer = send(server, "request_changes", note="See the comments.").json()
         assert answer["task"]["status"] == "in_progress"
         assert server.of_project("GET", "/tasks/1/draft").json()["comments"] == []

@@ -113,7 +113,7 @@ class ClineAgent:
         tools = (*_NOT_ALONE, *(_NOT_FOR_REVIEWERS if reviews else ()))
         own = {"telemetryOptOut": True, "autoUpdateEnabled": False, "disabledTools": tools}
         env = {
-            # else a daemon does the work, with the settings of whoever started it, and stays
+            # else a daemon does the work, with the settings of the one who started it, and stays
             "CLINE_SESSION_BACKEND_MODE": "local",
             "CLINE_NO_AUTO_UPDATE": "1",
             # of its libraries: four lines for each request

@@ -79,7 +79,7 @@ def make_tools(place: ProjectFolder) -> Tools | None:
     )
 
 
-# Programs that tests of other languages are started with: other checks run these tests, or they are no tests.
+# Programs that tests of other languages are started with: other checks run these tests, or they are not tests.
 _NOT_MORE_TESTS = re.compile(
     r"(?:.*/)?(?:(?:python|pypy)[\d.]*|pytest|py\.test|coverage|tox|nox|uv|poetry|pdm|pipenv|hatch|go|gotestsum|cargo|npm"
     r"|npx|pnpm|yarn|bun|deno|node|mvnw?|gradlew?|bundle|rspec|rake|ruby|php|phpunit|composer|cmake|ctest|meson|ninja|ruff"

@@ -306,7 +306,8 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
     elif act in _SURE:
         words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
         notes = [*gate.warnings, *(f"No reviewer saw {file.path}." for file in gate.unseen_files)] if gate else []
-        words = "\n".join([words, *map(plain, notes[:10])]) if act in ("approve", "skip") else words
+        rest = [f"and {len(notes) - 10} more: see the overview"] if len(notes) > 10 else []
+        words = "\n".join([words, *map(plain, notes[:10]), *rest]) if act in ("approve", "skip") else words
         choices = [Choice("yes", label_of(act, details), "y"), Choice("no", "Do nothing", "n")]
         app.push_screen(ChooseDialog(name, choices, words), if_sure)
     else:

@@ -16,7 +16,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from burnish.sanitize import escape_controls, terminal_text
+from burnish.core.text_encoding import escape_invisible
+from burnish.sanitize import terminal_text
 
 # a longer line is cut: most are generated
 MAX_LINE_LENGTH = 2_000
@@ -29,9 +30,9 @@ def plain(text: str) -> str:
 
 
 def verbatim(line: str) -> str:
-    """A line of a file or of output: control characters as their codes, tabs as spaces, at most so long."""
+    """A line of a file or of output: what cannot be seen as its code, tabs as spaces, at most so long."""
     if not (line.isascii() and line.isprintable()):
-        line = terminal_text(escape_controls(line.replace("\t", "    ")))
+        line = terminal_text(escape_invisible(line.replace("\t", "    ")))
     if len(line) > MAX_LINE_LENGTH:
         return f"{line[:MAX_LINE_LENGTH]}… {len(line) - MAX_LINE_LENGTH:,} more characters in this line"
     return line

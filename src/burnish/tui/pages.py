@@ -48,7 +48,7 @@ def overview(details: TaskDetails) -> list[ShownLine]:
     if details.trouble:
         lines += prose(details.trouble, "yellow")
     if details.gate:
-        lines += [*_gate(details.gate.shown, stale=details.gate.stale), _BLANK]
+        lines += [*gate_lines(details.gate.shown, stale=details.gate.stale), _BLANK]
     if head.output:
         lines += [_BLANK, heading("Output"), *prose(head.output, indent=2)]
     if details.entry and details.entry.conflicts:
@@ -66,7 +66,7 @@ def overview(details: TaskDetails) -> list[ShownLine]:
     return lines
 
 
-def _gate(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
+def gate_lines(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
     """What a person decides on."""
     if stale:
         yield from prose(
@@ -82,9 +82,9 @@ def _gate(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
     if view.objection:
         yield fact("but", view.objection, "yellow")
     yield fact("Commit", view.commit[:12])
-    for warning in view.warnings[:20]:
+    for warning in view.warnings:
         yield fact("Note", warning, "yellow")
-    for file in view.unseen_files[:20]:
+    for file in view.unseen_files:
         yield fact("Unseen", f"{file.path}: {file.description}", "yellow")
     if view.against:
         yield fact("", "Approving goes against the review and needs a reason.", "yellow")

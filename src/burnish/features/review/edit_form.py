@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from burnish.core.finding import Finding
+from burnish.core.text_encoding import escape_invisible
 from burnish.errors import BadInput
 from burnish.features.review.drafts import DraftComment, FileDrafts, placed_drafts
 from burnish.features.review.person_review import ReviewVerdict
-from burnish.sanitize import clean_text, escape_controls
+from burnish.sanitize import clean_text
 from burnish.views.diff import Diff, FileDiff
 
 HELP = """\
@@ -58,7 +59,7 @@ def review_form(title: str, diff: Diff, drafts: Sequence[DraftComment], *, commi
 
 def _shown(text: str) -> str:
     """One line, in which control and invisible characters are escaped: a person must see them."""
-    return escape_controls(text.removesuffix("\r")).replace("\n", "\\n")
+    return escape_invisible(text.removesuffix("\r")).replace("\n", "\\n")
 
 
 def _file(file: FileDiff, drafts: FileDrafts | None) -> Iterator[str]:
@@ -66,6 +67,7 @@ def _file(file: FileDiff, drafts: FileDrafts | None) -> Iterator[str]:
     for place in _places(file):
         yield f"{place.text}\n"
         if place.line is None and place.text.startswith("==="):
+            yield from (f"# {_shown(note)}\n" for note in file.notes)
             yield from (_finding(finding) for finding in file.elsewhere())
             yield from (_draft(one) for one in (drafts.elsewhere if drafts else ()))
         elif place.line is not None:

@@ -17,7 +17,7 @@ from pygments.token import Comment, Generic, Keyword, Literal, Name, Operator, S
 from pygments.token import Number as NumberToken
 from pygments.util import ClassNotFound
 
-from burnish.sanitize import clean_text
+from burnish.core.text_encoding import has_invisible
 from burnish.views.diff import Block, DiffLine, FileDiff
 
 MAX_KEPT = 24 * 1024 * 1024
@@ -136,7 +136,7 @@ def _run(lines: Sequence[DiffLine], start: int, kind: str) -> int:
 def _compare(lines: Sequence[DiffLine], old_at: int, new_at: int) -> dict[int, list[tuple[int, int]]]:
     texts = lines[old_at].text, lines[new_at].text
     # characters that are shown by their code take more room than one
-    if max(map(len, texts)) > MAX_COMPARED or any(clean_text(text) != text for text in texts):
+    if max(map(len, texts)) > MAX_COMPARED or any(map(_has_odd, texts)):
         return {}
     words = [_WORD.findall(text) for text in texts]
     matcher = SequenceMatcher(None, words[0], words[1], False)
@@ -180,9 +180,14 @@ MAX_LINE_LENGTH = 2_000
 
 
 def _visible(text: str) -> str:
-    if clean_text(text) == text:
+    if not _has_odd(text):
         return escape(text)
-    return "".join(escape(char) if clean_text(char) == char else _named(char) for char in text)
+    return "".join(_named(char) if _has_odd(char) else escape(char) for char in text)
+
+
+def _has_odd(text: str) -> bool:
+    """Whether a character cannot be seen. A single carriage return changes what is seen, too."""
+    return "\r" in text or has_invisible(text)
 
 
 def _named(char: str) -> str:
@@ -230,7 +235,7 @@ def coloured(path: str, text: str) -> list[str]:
     if lexer is None or max(map(len, lines)) > MAX_LINE_LENGTH:
         return [plain(line) for line in lines]
     # most files have no control characters and only need escaping
-    show = escape if clean_text(text) == text else _visible
+    show = _visible if _has_odd(text) else escape
     html, texts = [""], [""]
     for kind, piece in _pieces(lexer, text):
         first, *rest = piece.split("\n")

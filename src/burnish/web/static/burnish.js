@@ -61,7 +61,7 @@ let pressed = null;
 document.addEventListener("click", (event) => (pressed = event.target.closest?.("button") ?? null), true);
 document.addEventListener("submit", (event) => (pressed = event.submitter), true);
 
-/** Marks the button, and says so if the answer takes long; returns a function that ends both. */
+/** Marks the button, and reports if the answer takes long; returns a function that ends both. */
 function waiting() {
   const button = pressed?.isConnected ? pressed : null;
   button?.setAttribute("aria-busy", "true");
