@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +78,29 @@ def test_what_scripts_poll_loads_no_library_and_no_types_that_it_does_not_show(
 def test_only_the_verb_that_was_typed_is_loaded(user_repo: UserRepo) -> None:
     verbs = {"burnish.cli.add", "burnish.cli.run", "burnish.cli.edit", "burnish.cli.log", "burnish.cli.show"}
     assert not loaded(user_repo, "status", "--json") & verbs
+
+
+WITHOUT_WEB = """
+import importlib, pkgutil, sys
+sys.modules.update(dict.fromkeys(("fastapi", "starlette", "uvicorn", "websockets")))
+import burnish
+from burnish.cli.main import main
+for module in pkgutil.walk_packages(burnish.__path__, "burnish.", onerror=lambda name: None):
+    if not module.name.startswith("burnish.web") and not module.name.endswith("__main__"):
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            if error.name and error.name.split(".")[0] in ("fastapi", "starlette", "uvicorn", "websockets"):
+                sys.exit(f"{module.name} needs {error.name}")
+sys.exit(main(["serve"]))
+"""
+
+
+@pytest.mark.slow
+def test_without_the_packages_of_the_web_all_but_the_board_works(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "BURNISH_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", WITHOUT_WEB], env=env, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 3
+    what, hint = done.stderr.splitlines()
+    assert what == "error: `burnish serve` needs packages that are not installed: fastapi, uvicorn, websockets."
+    assert "burnish[serve]" in hint

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import say, say_json, tell
@@ -52,6 +53,7 @@ def serve(
     off. The URL with its token is printed once. Ctrl-C stops the server;
     interrupted tasks continue at the next start.
     """
+    require_web_packages()
     from burnish.features.server.registry import ProjectRegistry
     from burnish.runtime import refuse_inside_phase
     from burnish.runtime.requests import RunRequest
@@ -81,6 +83,14 @@ def serve(
     token = _token(host, token_file)
     serve_until_stopped(host, port, token=token, ready=ready, token_files=token_files(token_file), registry=registry)
     tell("Stopped. Interrupted tasks continue with the next `burnish serve` or `burnish run`.")
+
+
+def require_web_packages() -> None:
+    """The web part is optional: who only reviews changes does not install a server."""
+    missing = [name for name in ("fastapi", "uvicorn", "websockets") if find_spec(name) is None]
+    if missing:
+        what = f"`burnish serve` needs packages that are not installed: {', '.join(missing)}."
+        raise BurnishError(what, hint="pip install 'burnish[serve]' (or the same extra from your checkout or URL)")
 
 
 def _checked_project(request: RunRequest) -> str:

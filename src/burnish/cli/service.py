@@ -95,7 +95,10 @@ def _board_options(board: bool, port: int | None, token_file: str | None) -> Boa
             "--board needs --token-file FILE: a service has no terminal for the token.",
             hint="Make one: (umask 077; openssl rand -hex 24 > ~/.burnish-token)",
         )
+    from burnish.cli.serve import require_web_packages
     from burnish.cli.session import start_dir
+
+    require_web_packages()
     from burnish.web.server import PORT, read_token, token_for
 
     path = start_dir() / Path(str(token_file)).expanduser()
