@@ -1,6 +1,6 @@
 # Everything below needs only Python >= 3.11 (with venv), git and make.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-all check bench torture agents projects
+.PHONY: help install demo test test-fast test-all check bench docs torture agents projects
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -57,6 +57,10 @@ check: $(READY) ## lint, format, types, layers, figures of the code base, front 
 bench: $(READY) ## how fast it is, with figures
 	@[ -e bench/__main__.py ] || { echo "make bench is not built yet."; echo "See docs/architecture.md."; exit 2; }
 	$(PY) -m bench $(ARGS)
+
+docs: $(READY) ## the documentation as a site with search, in build/site
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@echo "The site is in build/site: open build/site/index.html."
 
 torture: $(READY) ## the promises, counted: kills, races, forgeries; ends with a table of attacks
 	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 --dist worksteal -n $(JOBS) $(ARGS) $$(grep -rlE --include='test_*.py' 'BURNISH_TORTURE|mark\.attacks|count_attacks|mark\.long|mark\.representatives|@given' tests)
