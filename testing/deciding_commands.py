@@ -61,6 +61,8 @@ OTHER_COMMANDS = [
     ["service", "--remove"],
     ["stop"],
     ["stop", "1"],
+    ["sync"],
+    ["sync", "--fetch"],
     # its keys decide
     ["tui"],
     ["unpause", "1"],

@@ -56,6 +56,7 @@ GROUPS = {
         "rebase": "burnish.cli.run:rebase",
         "pr": "burnish.cli.pr:pr",
         "done": "burnish.cli.edit:done",
+        "sync": "burnish.cli.sync:sync",
         "clean": "burnish.cli.clean:clean",
     },
     "Look": {

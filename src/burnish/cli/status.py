@@ -52,6 +52,7 @@ def status(
     excerpt = _excerpt(reader, everything=everything) if reader.project else None
     if excerpt is None or not excerpt.view.tasks:
         say(NO_TASKS)
+        _tell_other_machines(reader)
         return
     view = _with_conflicts(reader, excerpt.view)
     _say_board(view)
@@ -66,6 +67,14 @@ def status(
     _say_limits(reader)
     _tell_changed_settings(reader)
     _tell_cleaning(reader)
+
+
+def _tell_other_machines(reader: Reader) -> None:
+    """Branches of burnish that came with a clone: the tasks behind them are in the home of another machine."""
+    from burnish.git.discovery import has_remote_branches
+
+    if has_remote_branches(reader.found):
+        tell("  There are branches of burnish from another machine. Its tasks and reviews: burnish sync --fetch")
 
 
 def _say_limits(reader: Reader) -> None:

@@ -144,3 +144,14 @@ def _main(common_dir: Path) -> Path | None:
 
 def _read(path: Path) -> str:
     return os.fsdecode(read_regular(path) or b"")
+
+
+def has_remote_branches(found: FoundRepository) -> bool:
+    """Whether a remote has branches of tasks, found without running git."""
+    try:
+        if any((found.common_dir / "refs" / "remotes").glob("*/burnish/*")):
+            return True
+        packed = (found.common_dir / "packed-refs").read_bytes()
+    except OSError:
+        return False
+    return re.search(rb" refs/remotes/[^/\n]+/burnish/", packed) is not None
