@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from burnish.checks import java_tools, make_tools, node_tools, other_tools, python_tools
 from burnish.checks.other_tools import is_tested_elsewhere
+from burnish.checks.own_commands import with_own_commands
 from burnish.checks.parts import is_part_of_build, with_installed_projects, with_paths
 from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
 from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools, UnrunTests
@@ -107,6 +108,7 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
     parts = with_paths(found, paths, read, around.link_target)
     others = (_unrun_projects(paths, folders, read, around), _too_many(parts[MAX_FOLDERS:]))
     result = _with_make(tuple(parts[:MAX_FOLDERS]), _place("", paths, read, without=set(), around=around))
+    result = with_own_commands(result, lambda folder: _place(folder, paths, read, without=set(), around=around))
     # without a language, since they only name tests
     return (*result, *(Tools("", "", unrun_tests=unrun) for unrun in others if unrun))
 
@@ -274,22 +276,12 @@ def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ..
     """Adds make targets, CMake or Meson where no language tool was found, which report failures in more detail."""
     make = make_tools.make_tools(root)
     builder = other_tools.cmake_tools(root) or other_tools.meson_tools(root)
-    if any(tools.test for tools in found if tools.folder == ""):
-        found = _with_tests_of_make(found, make_tools.tests_of_make(root))
     if builder and any(tools.test for tools in found if tools.folder == "") and other_tools.is_built_apart(root):
         # Tests of another language at the root, e.g. in Python, do not start those of CMake.
         return (*_with_targets(found, make), builder)
     if make is None or make.test is None:
         make = replace(builder, lint=make.lint if make else None) if builder else make
     return _with_targets(found, make)
-
-
-def _with_tests_of_make(found: tuple[Tools, ...], tests: ToolChoice | UnrunTests | None) -> tuple[Tools, ...]:
-    if tests is None:
-        return found
-    if isinstance(tests, UnrunTests):
-        return (*found, Tools("", "Make", unrun_tests=(tests,)))
-    return (*found, Tools("", "Make", tests))
 
 
 def _with_targets(found: tuple[Tools, ...], make: Tools | None) -> tuple[Tools, ...]:
