@@ -359,3 +359,38 @@ def test_commands_of_the_root_belong_to_the_part_whose_folder_they_enter() -> No
         ("api", f"RUN_SLOW=1 {SLOW}"),
         ("web", "npm test"),
     }
+
+
+SDK = '<Project><PackageReference Include="Microsoft.NET.Test.Sdk" /></Project>'
+SYSTEMS: dict[str, tuple[dict[str, str], list[Any]]] = {
+    ".NET": ({"Calc.sln": "", "tests/Calc.Tests/Calc.Tests.csproj": SDK}, ["dotnet test"]),
+    ".NET without a solution": (
+        {"tests/A/A.csproj": SDK, "src/B.csproj": "<Project/>"},
+        ["dotnet test tests/A/A.csproj"],
+    ),
+    "Elixir": ({"mix.exs": "", "test/calc_test.exs": ""}, ["mix test"]),
+    "Bazel": ({"MODULE.bazel": "", "BUILD": 'sh_test(\n    name = "smoke",\n)\n'}, ["bazel test //..."]),
+    "Ant": ({"build.xml": '<project><target name="test" depends="build"/></project>'}, ["ant test"]),
+    "just alone": ({"justfile": "test:\n  ./calc --selftest\n", "calc": "#!/usr/bin/perl\n"}, ["./calc --selftest"]),
+}
+
+
+@pytest.mark.parametrize(("files", "expected"), SYSTEMS.values(), ids=SYSTEMS.keys())
+def test_tests_of_further_build_systems_are_found_alone_and_beside_python(
+    files: dict[str, str], expected: list[Any]
+) -> None:
+    assert list(checks(files).values()) == expected
+    assert list(checks({**CALC, **files}).values()) in ([PYTEST, *expected], [*expected, PYTEST])
+
+
+@pytest.mark.parametrize("name", [".NET", "Elixir", "Bazel", "Ant"])
+def test_beside_other_tests_a_build_system_that_is_not_installed_is_named(name: str) -> None:
+    files, commands = SYSTEMS[name]
+    program = commands[0].split()[0]
+    around = {"has_program": lambda one: one != program}
+    assert checks({**CALC, **files}, **around) == {"test": PYTEST}
+    assert unrun({**CALC, **files}, **around)[0].startswith(f"`{commands[0]}`: {program} is not installed here")
+
+
+def test_bazel_does_not_run_the_tests_of_go_again() -> None:
+    assert checks({**GO, "WORKSPACE": "", "BUILD.bazel": 'go_test(\n    name = "x",\n)\n'}) == {"test": "go test ./..."}
