@@ -10,7 +10,9 @@ from burnish.checks.discover import decide, discover
 from burnish.checks.tools import Surroundings
 from testing.layouts import PYTEST, TEST, package
 
-CALC = {"calc.py": "", "test_calc.py": TEST}
+# a conftest.py would be the reason for pytest
+PLUGIN = "parser.addoption('--runslow')\nparser.addoption('--stage')\n"
+CALC = {"calc.py": "", "test_calc.py": TEST, "plugin.py": PLUGIN}
 GO = {"go.mod": "module x\n", "x_test.go": ""}
 RUST = {"Cargo.toml": '[package]\nname = "x"\n', "src/lib.rs": ""}
 
@@ -268,6 +270,10 @@ FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
         make("test:\n\tpytest\n\tmkdir -p out\n\tpython smoke.py out\n"),
         [PYTEST, "mkdir -p out && python3 smoke.py out"],
     ),
+    "below a manager": (
+        {**make("test:\n\tuv run pytest\n\tuv run tests/smoke.py\n"), "uv.lock": ""},
+        ["uv run --no-sync python -m pytest -q", "uv run --no-sync tests/smoke.py"],
+    ),
     "that make alone can read": (
         make("test:\n\tpytest\n\tpython smoke.py $(wildcard data/*.csv)\n"),
         [PYTEST, "make test"],
@@ -299,6 +305,12 @@ NOTHING = {
         "tox.ini": "[tox]\nenvlist = py311,docs,mypy\n[testenv]\n"
         "commands = pytest\n[testenv:docs]\ncommands = sphinx-build a b\n",
     },
+    "variables of a script": {
+        **CALC,
+        "scripts/test": '#!/bin/sh\nexport PREFIX=""\nif [ -d venv ]; then\n  export PREFIX="venv/bin/"\nfi\n'
+        'FILES="a b"\n${PREFIX}ruff check $FILES\n${PREFIX}coverage run -m pytest "$@"\n',
+    },
+    "messages of make": make("test:\n\t$(info running tests)\n\tpytest\n"),
     "another environment": make(
         "VENV = .venv\ntest: $(VENV)\n\t$(VENV)/bin/pytest\n$(VENV):\n\tpython -m venv .venv\n"
     ),
@@ -307,6 +319,27 @@ NOTHING = {
 
 @pytest.mark.parametrize("files", NOTHING.values(), ids=NOTHING.keys())
 def test_a_command_that_adds_nothing_leaves_the_bare_runner(files: dict[str, str]) -> None:
+    assert checks(files) == {"test": PYTEST}
+
+
+def test_an_option_whose_plugin_is_unknown_is_named_and_not_used() -> None:
+    files = make("test:\n\tpytest\n\tpytest --nbval book.ipynb\n")
+    assert checks(files) == {"test": PYTEST}
+    assert unrun(files) == ["`pytest --nbval`: `make test` uses this option, and the set-up may not install its plugin"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "coveralls",
+        "rstcheck README.rst",
+        "python tools/generate_docs.py",
+        "./scripts/build.sh",
+        "codacy report -r x.xml",
+    ],
+)
+def test_commands_that_are_not_tests_are_not_run(command: str) -> None:
+    files = {**make(f"test:\n\tpytest\n\t{command}\n"), "tools/generate_docs.py": "", "scripts/build.sh": ""}
     assert checks(files) == {"test": PYTEST}
 
 

@@ -54,6 +54,8 @@ class Makefile:
                 return automatic.get(match[3], UNKNOWN)
             if command := re.fullmatch(r"shell\s+(.*)", name, re.S):
                 return f"\1({command[1]})"
+            if re.match(r"(?:info|warning)\s", name):
+                return ""  # a message
             return UNKNOWN if re.search(r"[\s,:]", name) else variables.get(name, "")
 
         for _ in range(_MAX_DEPTH):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from burnish.checks.command_line import parse_command
 from burnish.checks.makefile import UNKNOWN
+from burnish.checks.own_commands.python_scripts import read_toml
 from burnish.checks.own_commands.runner_calls import (
+    IGNORED_VARIABLES,
     RunnerCall,
     assignments,
     command_of,
@@ -17,7 +21,8 @@ from burnish.checks.own_commands.runner_calls import (
     without_selection,
 )
 from burnish.checks.own_commands.steps import NOT_TESTS, OwnCommands, Step
-from burnish.checks.tools import Command, ProjectFolder, ToolChoice, Tools, UnrunTests
+from burnish.checks.python_dependencies import read_dependencies
+from burnish.checks.tools import MAX_OPENED, Command, ProjectFolder, ToolChoice, Tools, UnrunTests
 
 _MAX_MORE = 10
 SERVICES = re.compile(
@@ -33,7 +38,7 @@ _NOT_A_TEST = re.compile(
     r"|revive|eslint|tslint|prettier|shellcheck|shfmt|hadolint|yamllint|markdownlint\S*|stylelint|tsc|vue-tsc|biome|oxlint|standard|xo"
     r"|rubocop|standardrb|phpcs|phpstan|psalm|php-cs-fixer|pint|twine|check-manifest|check-wheel-contents|sphinx-build|mkdocs|codecov"
     r"|coveralls|genhtml|lcov|gcov|gcovr|cloc|virtualenv|safety|pip-audit|pip-compile|pip-sync|rustfmt|clang-format|clang-tidy|cppcheck"
-    r"|brew|apt|apt-get|yum|apk|conda|mamba|rustup|goreleaser|xdg-open|open|semgrep|licensecheck|reuse|towncrier|deptry|ty)"
+    r"|brew|apt|apt-get|yum|apk|conda|mamba|rustup|goreleaser|xdg-open|open|semgrep|licensecheck|playwright\s+install|reuse|towncrier|deptry|ty)"
     r"|(?:\S*/)?python[\d.]*\s+(?:-\S+\s+)*-m\s+(?:pip|venv|build|mypy|ruff|black|isort|flake8|pylint|compileall|coverage|pyright|virtualenv"
     r"|ensurepip|bandit|twine|sphinx|pre_commit)"
     r"|(?:\S*/)?python[\d.]*\s+setup\.py\s+\w+|coverage\s+(?:report|xml|html|erase|combine|json|lcov|annotate|debug)|manage\.py\s+(?:check|migrate\S*|makemigrations|collectstatic)"
@@ -48,12 +53,35 @@ _NOT_A_TEST = re.compile(
     r"|hatch\s+(?:env|fmt|build|version)|bundle\s+(?:install|check|update|exec\s+rubocop)|composer\s+(?:install|update|validate|audit|dump-autoload\S*|lint|cs\S*|phpstan|stan)|gem\s+\w+"
     r"|deno\s+(?:lint|fmt|check|cache)|tox\s+-e\s*\S*(?:lint|docs?|types?|mypy|style)\S*|dotnet\s+(?:restore|build|format)|terraform\s+\S+)(?:\s|$)"
 )
+# What tests are called, and programs that run nothing else.
+_TEST_WORD = re.compile(
+    r"(?:^|[\s./_:-])(?:self[-_]?)?(?:tests?|testing|specs?|smoke|e2e|integration|acceptance|functional|verify|checks?|doctest)(?:$|[\s./_:-])"
+    r"|^(?:bats|prove|shellspec|behave|robot|cucumber|ctest|newman|roundup|shunit2|expect)\s",
+    re.I,
+)
+# Files of the repository that a command runs, and scripts that do something else than test.
+_OWN_CODE = re.compile(
+    r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|zsh|deno run|bun|tsx|lua|Rscript)\s+(?:-\S+\s+)*"
+    r"\"?(?:\./)?[\w./-]+\.\w+"
+    r"|\./[\w./-]+|(?:ba|z|da)?sh\s+[\w./-]+|[\w.-]+/[\w./-]+|go\s+run\s|cargo\s+(?:\+\S+\s+)?run\b|(?:\S*/)?python[\d.]*\s+-c\s|(?:npm|pnpm|yarn|bun)\s|rake\s"
+    r"|[\w./-]+\.(?:py|sh|js|rb|pl)(?:\s|$)"
+)
+_OTHER_SCRIPT = re.compile(
+    r"(?:^|[\s./_-])(?:gen(?:erate|erated)?|clean\S*|docs?|build|compile|reports?|lcov|coverage|cov|release|deploy|publish|format|fmt|lint\S*"
+    r"|install|setup|bootstrap|bench\w*|serve|server|upload|download|sync|changelog|version|migrate|seed|dist|package|update|sync-version)(?:$|[\s./_-])",
+    re.I,
+)
 # What makes files that a later command may use.
 _PREPARES = re.compile(
     r"(?:(?:mkdir|cp|touch|ln|install|cmake|ninja|gcc|cc|g\+\+|c\+\+|clang|clang\+\+|tar|unzip|protoc)"
     r"|go\s+(?:build|generate)|cargo\s+(?:\+\S+\s+)?build|(?:npm|pnpm|yarn|bun)(?:\s+run)?\s+\S*build\S*"
     r"|(?:make|just|task)\s+\S*(?:build|generate|compile)\S*|(?:\S*/)?python[\d.]*\s+setup\.py\s+build\S*)(?:\s|$)"
 )
+_PYTEST_OPTION = re.compile(
+    r"--(?:rootdir|import-mode|strict|strict-markers|strict-config|doctest-\S+|pyargs|noconftest|keep-duplicates|confcutdir|override-ini"
+    r"|pythonwarnings|assert|runxfail|collect-in-virtualenv|trace-config|inifile|config-file)"
+)
+_MANAGERS = ("uv", "poetry", "pdm", "pipenv", "hatch", "rye")
 _SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
 _DEPENDENCY_FILES = re.compile(
     r"pyproject\.toml|setup\.(?:py|cfg)|tox\.ini|noxfile\.py|Pipfile|package\.json|Gemfile|composer\.json|[\w.-]*requirements[\w.-]*\.(?:txt|in)"
@@ -161,6 +189,10 @@ class _Entry:
             call = replace(call, options=(), last=(), selection=())
         if call.runner == "pytest" and any(one.what.startswith("pytest -m") for one in tools.unrun_tests):
             call = _with_marks(call)
+        if option := self._unknown_option(call):
+            why = f"`{self.command}` uses this option, and the set-up may not install its plugin"
+            self._leave_out(f"pytest {option}", option, why)
+            call = replace(call, options=(), selection=())
         words = _words(tools.test.command).split() if tools.test else []
         call = replace(call, options=tuple(one for one in call.options if not (one.startswith("--") and one in words)))
         group = next((one for one in groups if without_selection(one.call) == without_selection(call)), None)
@@ -173,12 +205,29 @@ class _Entry:
         group.selection += [f"{prefix}{one}" if prefix and not one.startswith("-") else one for one in call.selection]
         group.runs_all &= not prefix
 
+    def _unknown_option(self, call: RunnerCall) -> str:
+        """An option of pytest that neither pytest, nor the project, nor a declared plugin defines; "" if none."""
+        options = (
+            [one.partition("=")[0] for one in call.options if one.startswith("--")] if call.runner == "pytest" else []
+        )
+        options = [one for one in options if not _PYTEST_OPTION.fullmatch(one)]
+        if not options:
+            return ""
+        files = [path for path in self.place.paths if path.endswith("conftest.py")]
+        files += [path for path in self.place.paths if path.endswith(".py") and "plugin" in path]
+        texts = [self.place.read(path) for path in files[:MAX_OPENED]]
+        names = read_dependencies(self.place, read_toml(self.place.read("pyproject.toml"))).all_names
+        return next((one for one in options if not _is_defined(one, texts, names)), "")
+
     def _is_further(self, step: Step) -> bool:
-        if not step.words or _NOT_A_TEST.match(step.text) or _PREPARES.match(step.text):
+        texts = (step.text, " ".join(_without_manager(step.words)))
+        if not step.words or any(_NOT_A_TEST.match(text) or _PREPARES.match(text) for text in texts):
             return False
         program = posixpath.basename(step.words[0])
         if program in _SCRIPT_RUNNERS:
             return self._is_further_script(step)
+        if not any(_is_test_of_project(text) for text in texts):
+            return False
         if program in ("make", "just", "task", "rake") and NOT_TESTS.fullmatch(step.words[-1]):
             return False
         if program == "make" and "-C" in step.words[:-1]:
@@ -214,6 +263,7 @@ class _Entry:
         if step.is_unknown and (UNKNOWN in step.text or not step.line):
             self._add_whole(step)
             return
+        step = self._in_environment(step)
         text = _shell_text(step, self.place.folder)
         program = _program(step)
         if (
@@ -240,9 +290,20 @@ class _Entry:
         else:
             self._leave_out(self.command, self.command, f"{why}, and {program} is not installed here")
 
+    def _in_environment(self, step: Step) -> Step:
+        """`uv run` that installs nothing; without a manager that is not installed, as pip replaces it."""
+        if step.line or step.words[0] not in _MANAGERS or step.words[1:2] != ("run",):
+            return step
+        if self.place.around.has_program(step.words[0]):
+            is_uv = step.words[0] == "uv" and "--no-sync" not in step.words
+            return replace(step, text=step.text.replace("uv run", "uv run --no-sync", 1)) if is_uv else step
+        words = _without_manager(step.words)
+        words = ("python", *words) if words and words[0].endswith(".py") else words
+        return replace(step, words=words, text=shlex.join(words)) if words else step
+
     def _has_program(self, program: str) -> bool:
-        if self.place.around.has_program(program):
-            return True
+        if self.place.around.has_program(program) or program in _MANAGERS:
+            return self.place.around.has_program(program)
         files = [name for name in self.place.names if _DEPENDENCY_FILES.fullmatch(name)]
         return any(re.search(rf"(?<![\w-]){re.escape(program)}(?![\w-])", self.place.read(name)) for name in files)
 
@@ -338,10 +399,36 @@ def _without_covered(tools: Tools) -> Tools:
     return replace(tools, unrun_tests=unrun)
 
 
+def _is_defined(option: str, texts: Iterable[str], packages: Iterable[str]) -> bool:
+    stem = option.strip("-").split("-")[0]
+    return any(option in text for text in texts) or any(stem in name for name in packages)
+
+
+def _is_test_of_project(text: str) -> bool:
+    """True for code of the repository, unless its name says that it is something else, and for what is named a test."""
+    text = text.replace('"', "").replace("'", "")
+    if _OWN_CODE.match(text):
+        return not _OTHER_SCRIPT.search(" ".join(text.split()[:3]))
+    return _TEST_WORD.search(text) is not None
+
+
 def _service(step: Step) -> str:
     match = SERVICES.search(step.text) or SERVICES.search(step.line)
     address = next((value for _, value in step.env if _SERVICE_ADDRESS.search(value)), "")
     return match[0] if match else address
+
+
+def _without_manager(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that `uv run` and the like start."""
+    line = parse_command(words, None) if words and words[0] in _MANAGERS else None
+    # `uv run python -m build` is read up to the module
+    return (
+        words[words.index("run") + 1 :]
+        if line and "python" in line.texts
+        else line.texts[line.program :]
+        if line
+        else words
+    )
 
 
 def _program(step: Step) -> str:
@@ -351,6 +438,8 @@ def _program(step: Step) -> str:
 def _shell_text(step: Step, folder: str) -> str:
     """The command for a shell in the folder of the project."""
     text = step.line or step.text
+    env = tuple((name, value) for name, value in step.env if not IGNORED_VARIABLES.fullmatch(name))
+    step = replace(step, env=env)
     if not step.line:
         text = re.sub(r"^python(?=\s)", "python3", text)
     text = f"{assignments(step.env)}{text}" if not step.line else _exports(step) + text

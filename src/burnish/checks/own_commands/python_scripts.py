@@ -71,10 +71,10 @@ class PythonScripts:
 
     @cached_property
     def _pyproject(self) -> dict[str, Any]:
-        return _toml(self.place.read("pyproject.toml"))
+        return read_toml(self.place.read("pyproject.toml"))
 
     def _table(self, start: str) -> Mapping[str, Any]:
-        table = _at(_toml(self.place.read("Pipfile")), "scripts") if start == "pipenv run" else None
+        table = _at(read_toml(self.place.read("Pipfile")), "scripts") if start == "pipenv run" else None
         table = _at(self._pyproject, *_SCRIPT_TABLES[start]) if start in _SCRIPT_TABLES else table
         return table if isinstance(table, dict) else {}
 
@@ -97,7 +97,7 @@ class PythonScripts:
             elif isinstance(legacy, str):
                 parser.read_string(legacy)
             else:
-                table = _toml(self.place.read("tox.toml")) if "tox.toml" in self.place.names else own
+                table = read_toml(self.place.read("tox.toml")) if "tox.toml" in self.place.names else own
                 parser.read_dict(_as_ini(table) if isinstance(table, dict) else {})
         except configparser.Error:
             parser.clear()
@@ -159,10 +159,10 @@ class PythonScripts:
             return self._substituted(value, depth + 1) if depth < _MAX_DEPTH else ""
 
         text = re.sub(r"\{\[([^\]]+)\](\w+)\}", section_value, text)
+        text = re.sub(r"\{(?:tox_root|toxinidir)\}[/\\]?", "./", text)
         text = re.sub(r"\{posargs(?::([^{}]*))?\}|\[\]", lambda match: match[1] or "", text)
         text = re.sub(r"\{env:\w+(?::([^{}]*))?\}", lambda match: match[1] or "", text)
         text = re.sub(r"\{posargs(?::([^{}]*))?\}", lambda match: match[1] or "", text)
-        text = re.sub(r"\{(?:tox_root|toxinidir)\}[/\\]?", "./", text)
         return re.sub(r"\{(?:env_?python|env_python)\}|\{env_?bin_?dir\}/python", "python", text)
 
     # -- nox ---------------------------------------------------------------------------------------
@@ -263,7 +263,8 @@ def _at(table: object, *keys: str) -> object:
     return table
 
 
-def _toml(text: str) -> dict[str, Any]:
+def read_toml(text: str) -> dict[str, Any]:
+    """The table of a file; empty if it cannot be read."""
     try:
         return parse_toml(text)
     except (ValueError, RecursionError):

@@ -113,8 +113,8 @@ _RUNNERS: dict[str, tuple[str, _Options]] = {
     "deno": ("Deno", _OTHER),
 }
 # Variables that change how results look or where files are written.
-_IGNORED_VARIABLES = re.compile(
-    r"PATH|PWD|HOME|CI|SHELL|VIRTUAL_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONIOENCODING|PY_COLORS|FORCE_COLOR|NO_COLOR|TERM|COLUMNS"
+IGNORED_VARIABLES = re.compile(
+    r"PATH|PWD|HOME|TMPDIR|TEMP|CI|SHELL|VIRTUAL_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONIOENCODING|PY_COLORS|FORCE_COLOR|NO_COLOR|TERM|COLUMNS"
     r"|COVERAGE_\w+|PIP_\w+|UV_\w+|TOX\w*|NOX\w*|CARGO_TERM_\w+|RUST_BACKTRACE|RUSTDOCFLAGS|MAKEFLAGS|VENV\w*|CARGO_INCREMENTAL"
     r"|npm_config_\w+|TOXENV|CODECOV_\w+|SETUPTOOLS_SCM_\w+|PYTHONWARNINGS_DEFAULT"
 )
@@ -138,7 +138,7 @@ def runner_call(step: Step, exists: Callable[[str], bool]) -> RunnerCall | None:
         more = _divided(name, _split(addopts), options, exists)
         found = (tuple(dict.fromkeys((*found[0], *more[0]))), found[1], found[2])
     variables = tuple(
-        sorted((key, _plain(value)) for key, value in env.items() if not _IGNORED_VARIABLES.fullmatch(key))
+        sorted((key, _plain(value)) for key, value in env.items() if not IGNORED_VARIABLES.fullmatch(key))
     )
     return RunnerCall(language, name, variables, *found)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r]+)|(?P<comment>(?<!\S)\#[^\n]*)|(?P<redirect>\d*(?:>>?|<)&?[ \t]*(?:[^\s;|&()<>]+|$))"
     r"|(?P<operator>&&|\|\||;;|[;|&()\n])"
-    r"|(?P<word>(?:'[^']*'|\"(?:[^\"\\]|\\.|\\\n)*\"|\\.|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|[^\s'\"\\;|&()<>`])+)|(?P<other>.)",
+    r"|(?P<word>(?:'[^']*'|\"(?:[^\"\\]|\\.|\\\n)*\"|\\.|\$\((?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^()'\"]|\((?:'[^']*'|[^()'])*\))*\)|`[^`]*`|[^\s'\"\\;|&()<>`])+)|(?P<other>.)",
     re.S,
 )
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
@@ -40,6 +40,7 @@ class ShellLine:
 def split_line(line: str) -> ShellLine:
     """The commands of a line. Structured lines list the commands that they may start."""
     result = ShellLine()
+    line = line.replace("\\\n", " ")
     start, end, words = -1, 0, list[str]()
     for match in _TOKEN.finditer(line[:_MAX_CHARACTERS] + "\n"):
         kind = match.lastgroup

@@ -10,7 +10,7 @@ import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from burnish.checks.makefile import UNKNOWN, Makefile, read_makefile
@@ -42,6 +42,7 @@ _OWN_FOLDER = re.compile(
     r"\$\(\s*(?:cd\s+)?\"?\$?\(?\s*dirname\s+(?:--\s+)?\"?\$\{?(?:0|BASH_SOURCE(?:\[0\])?)\}?\"?\s*\)?\"?(?:\s*&&\s*pwd)?\s*\)"
     r"|\$\{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}"
 )
+_PLAIN_VALUE = re.compile(r"[\w./ :,=@%+-]*")
 _RAKE_DEFAULT = re.compile(
     r"^\s*(?:multi)?task[ (]+(?::?default\b:?|['\"]default['\"])[ \t]*(?:=>|,)?[ \t]*"
     r"(\[[^\]]{0,500}\]|%[iw][\[(][^\])]{0,500}|[^\n]{0,500})",
@@ -79,6 +80,8 @@ class _Context:
     env: Mapping[str, str]
     # the commands that are being resolved, against endless recursion
     above: tuple[str, ...] = ()
+    # variables of the shell that are not exported
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class OwnCommands:
@@ -156,12 +159,13 @@ class OwnCommands:
     def _lines_steps(self, lines: Iterable[str], context: _Context) -> tuple[list[Step], _Context]:
         """The steps of lines in one shell, and the folder and variables after them."""
         steps: list[Step] = []
-        for line in lines:
+        for written in lines:
+            line = _with_values(written, {**context.variables, **context.env})
             parsed = split_line(line)
             for command in parsed.commands:
-                if not command.words or command.words[0] in ("export", "declare", "set", "unset"):
-                    exported = [*command.env, *(_assignment(word) for word in command.words[1:] if "=" in word)]
-                    context = replace(context, env={**context.env, **dict(exported)})
+                if not command.words or command.words[0] in ("export", "declare", "set", "unset", "readonly", "local"):
+                    # a value that a condition sets is not known
+                    context = context if parsed.is_structured else _assigned(context, command)
                     continue
                 if command.words[0] in ("cd", "pushd") and len(command.words) > 1:
                     context = replace(context, folder=_below(context.folder, command.words[1]))
@@ -269,6 +273,14 @@ class OwnCommands:
         text = _REPOSITORY.sub(".", text)
         lines = list(_logical_lines(text))
         steps, after = self._lines_steps(lines, context)
+        # Variables for the text of the script alone: prefixes of programs, lists of files.
+        inner_names = {
+            name
+            for name, value in after.env.items()
+            if not value or (f"${{{name}}}" in text and re.search(r"/$|\s", value))
+        }
+        inner_names |= {name for name, value in after.env.items() if f"${name}" in text and re.search(r"/$|\s", value)}
+        steps = [replace(one, env=tuple(pair for pair in one.env if pair[0] not in inner_names)) for one in steps]
         is_moved = after.folder.startswith("..") or "$" in after.folder
         return None if is_moved or any("$" in step.folder for step in steps) else steps
 
@@ -324,6 +336,27 @@ def _without_runners_of_scripts(line: str) -> str:
     if not match:
         return line
     return " && ".join(f"npm run {word}" for word in match[1].split() if not word.startswith("-"))
+
+
+def _assigned(context: _Context, command: SimpleCommand) -> _Context:
+    """The context after `A=1` or `export A=1 B`."""
+    words = command.words[1:] if command.words[:1] == ("export",) else ()
+    exported = dict(_assignment(word) for word in words if "=" in word)
+    exported |= {word: context.variables[word] for word in words if word in context.variables}
+    own = dict(command.env)
+    exported |= {name: value for name, value in own.items() if name in context.env}
+    return replace(context, env={**context.env, **exported}, variables={**context.variables, **own})
+
+
+def _with_values(line: str, variables: Mapping[str, str]) -> str:
+    """The line with the values of variables that the lines before it set; without the arguments of a script."""
+    line = re.sub(r"(?<!\\)\"?\$(?:[@*]|\{[@*]\})\"?", "", line)
+
+    def value(match: re.Match[str]) -> str:
+        known_value = variables.get(match[1] or match[2])
+        return known_value if known_value is not None and _PLAIN_VALUE.fullmatch(known_value) else match[0]
+
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", value, line) if variables else line
 
 
 def _assignment(word: str) -> tuple[str, str]:
