@@ -12,7 +12,8 @@ from testing.layouts import PYTEST, TEST, package
 
 # a conftest.py would be the reason for pytest
 PLUGIN = "parser.addoption('--runslow')\nparser.addoption('--stage')\n"
-CALC = {"calc.py": "", "test_calc.py": TEST, "plugin.py": PLUGIN}
+SCRIPTS = dict.fromkeys(("smoke.py", "integration.py", "tools/smoke.py", "tests/smoke.py"), "")
+CALC = {"calc.py": "", "test_calc.py": TEST, "plugin.py": PLUGIN, **SCRIPTS}
 GO = {"go.mod": "module x\n", "x_test.go": ""}
 RUST = {"Cargo.toml": '[package]\nname = "x"\n', "src/lib.rs": ""}
 
@@ -310,6 +311,7 @@ NOTHING = {
         "scripts/test": '#!/bin/sh\nexport PREFIX=""\nif [ -d venv ]; then\n  export PREFIX="venv/bin/"\nfi\n'
         'FILES="a b"\n${PREFIX}ruff check $FILES\n${PREFIX}coverage run -m pytest "$@"\n',
     },
+    "functions of make without words": make("FLAGS ?= $(filter -g,${CFLAGS})\nexport FLAGS\ntest:\n\tpytest\n"),
     "messages of make": make("test:\n\t$(info running tests)\n\tpytest\n"),
     "another environment": make(
         "VENV = .venv\ntest: $(VENV)\n\t$(VENV)/bin/pytest\n$(VENV):\n\tpython -m venv .venv\n"
@@ -361,6 +363,12 @@ def test_a_further_command_whose_program_is_missing_is_named() -> None:
     assert unrun(files, has_program=lambda name: name != "bats") == [
         "`bats spec`: `make test` runs it, and bats is not installed here"
     ]
+
+
+def test_a_script_that_the_repository_does_not_have_is_named() -> None:
+    files = make("test:\n\tpytest\n\tpython other/smoke.py\n")
+    assert checks(files) == {"test": PYTEST}
+    assert unrun(files) == ["`python3 other/smoke.py`: `make test` runs it, and the repository has no other/smoke.py"]
 
 
 def test_programs_of_the_project_need_not_be_installed_to_be_read() -> None:

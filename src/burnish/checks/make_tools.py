@@ -41,7 +41,8 @@ def make_build(place: ProjectFolder, language: str) -> ToolChoice | None:
         return None
     recipes = {name: "\n".join(rule.recipe) for name, rule in makefile.rules.items()}
     targets = [one for one in test.sources if recipes.get(one) and not _NOT_BUILT.fullmatch(one)]
-    targets = [one for one in targets if not _INSTALLS.search(recipes[one])]
+    # `.venv` and the like mark that something was installed
+    targets = [one for one in targets if not _INSTALLS.search(recipes[one]) and not one.startswith(".")]
     starts_services = any(_SERVICES.search(recipes[one]) for one in targets)
     if not targets or starts_services or not _RUNNERS[language].search(recipes["test"]):
         return None

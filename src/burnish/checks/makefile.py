@@ -56,6 +56,8 @@ class Makefile:
                 return f"\1({command[1]})"
             if re.match(r"(?:info|warning)\s", name):
                 return ""  # a message
+            if re.fullmatch(r"(?:filter|filter-out|patsubst|addprefix|addsuffix)\s.*,\s*|(?:strip|sort)\s*", name):
+                return ""  # of no words
             return UNKNOWN if re.search(r"[\s,:]", name) else variables.get(name, "")
 
         for _ in range(_MAX_DEPTH):

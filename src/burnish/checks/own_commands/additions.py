@@ -63,7 +63,7 @@ _TEST_WORD = re.compile(
 _OWN_CODE = re.compile(
     r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|zsh|deno run|bun|tsx|lua|Rscript)\s+(?:-\S+\s+)*"
     r"\"?(?:\./)?[\w./-]+\.\w+"
-    r"|\./[\w./-]+|(?:ba|z|da)?sh\s+[\w./-]+|[\w.-]+/[\w./-]+|go\s+run\s|cargo\s+(?:\+\S+\s+)?run\b|(?:\S*/)?python[\d.]*\s+-c\s|(?:npm|pnpm|yarn|bun)\s|rake\s"
+    r"|\./[\w./-]+|(?:ba|z|da)?sh\s+[\w./-]+|[\w.-]+/[\w./-]+|go\s+run\s+(?!\S+@)|cargo\s+(?:\+\S+\s+)?run\b|(?:\S*/)?python[\d.]*\s+-c\s|(?:npm|pnpm|yarn|bun)\s|(?:bundle\s+exec\s+)?rake\s"
     r"|[\w./-]+\.(?:py|sh|js|rb|pl)(?:\s|$)"
 )
 _OTHER_SCRIPT = re.compile(
@@ -228,7 +228,7 @@ class _Entry:
             return self._is_further_script(step)
         if not any(_is_test_of_project(text) for text in texts):
             return False
-        if program in ("make", "just", "task", "rake") and NOT_TESTS.fullmatch(step.words[-1]):
+        if program in ("make", "just", "task", "rake", "bundle") and NOT_TESTS.fullmatch(step.words[-1]):
             return False
         if program == "make" and "-C" in step.words[:-1]:
             folder = posixpath.normpath(step.words[step.words.index("-C") + 1])
@@ -274,6 +274,9 @@ class _Entry:
             if not prepared:
                 self._add_whole(step)
                 return
+        elif (file := _file_argument(step)) and not prepared and not self._exists(step, file):
+            self._leave_out(text, text, f"`{self.command}` runs it, and the repository has no {file}")
+            return
         elif not self._has_program(program):
             self._leave_out(text, text, f"`{self.command}` runs it, and {program} is not installed here")
             return
@@ -429,6 +432,13 @@ def _without_manager(words: tuple[str, ...]) -> tuple[str, ...]:
         if line
         else words
     )
+
+
+def _file_argument(step: Step) -> str:
+    """The script that an interpreter starts, "" for another command."""
+    is_interpreter = re.fullmatch(r"python[\d.]*|node|ruby|php|perl|(?:ba|da|z)?sh", posixpath.basename(step.words[0]))
+    first = step.words[1] if is_interpreter and len(step.words) > 1 else ""
+    return "" if first.startswith("-") or step.line or "$" in first else first
 
 
 def _program(step: Step) -> str:

@@ -27,7 +27,7 @@ _TEXT_KEYS = ("composite", "sequence", "chain", "cmd", "shell", "call")
 _NOT_TESTS = re.compile(
     r"(?:.*[-_.])?(?:lint(?:er|ers|ing)?|fmt|format|style|types?|typing|typecheck|mypy|pyright|flake8|ruff|black|isort|pylint"
     r"|docs?|build|dist|package|publish|release|pre-?commit|bench(?:mark)?s?|cov(?:erage)?|report|clean|dev|devenv|check"
-    r"|changelog|safety|bandit|audit|pip-?compile|requirements|lock)(?:[-_.].*)?",
+    r"|changelog|downstream|safety|bandit|audit|pip-?compile|requirements|lock)(?:[-_.].*)?",
     re.I,
 )
 _CONDITION = re.compile(r"^[!\w{},.*-]+:\s+")

@@ -52,7 +52,7 @@ _PYTEST = _options(
     r"|benchmark|lf|ff|nf|last-failed|failed-first|new-first|sw|stepwise|cache-clear|cache-show|pdb|log-|alluredir|basetemp"
     r"|disable-warnings|disable-pytest-warnings|timeout|instafail|force-sugar|emoji|xfail-tb|full-trace|setup-show|report-log"
     r"|doctest-modules|no-migrations|reuse-db|create-db|continue-on-collection-errors|picked|testmon|random-order"
-    r"|randomly|md-report|nunit|ctrf|json-report|profile|pastebin)[\w-]*(?:=.*)?|-p=?no:.*",
+    r"|randomly|md-report|nunit|ctrf|json-report|parallel-threads|workers|profile|pastebin)[\w-]*(?:=.*)?|-p=?no:.*",
     r"-[km]|-[km].+|--(?:ignore|ignore-glob|deselect|co|collect-only)(?:=.*)?",
     r"-[kmpcoWnr]|--(?:ignore|ignore-glob|deselect|tb|color|cov|cov-report|cov-config|junitxml|junit-xml|durations|maxfail"
     r"|rootdir|confcutdir|ds|dc|capture|timeout|basetemp|html|reruns|log-level|log-cli-level|dist|numprocesses|import-mode"
@@ -138,7 +138,7 @@ def runner_call(step: Step, exists: Callable[[str], bool]) -> RunnerCall | None:
         more = _divided(name, _split(addopts), options, exists)
         found = (tuple(dict.fromkeys((*found[0], *more[0]))), found[1], found[2])
     variables = tuple(
-        sorted((key, _plain(value)) for key, value in env.items() if not IGNORED_VARIABLES.fullmatch(key))
+        sorted((key, _plain(value)) for key, value in env.items() if value and not IGNORED_VARIABLES.fullmatch(key))
     )
     return RunnerCall(language, name, variables, *found)
 

@@ -30,7 +30,7 @@ _SCRIPT_ENTRIES = re.compile(
 NOT_TESTS = re.compile(
     r"(?:.*[-_.:])?(?:lint(?:er|ers|ing)?|fmt|format(?:ting)?|vet|deps?|dependencies|tools?|install|setup|clean|help|build"
     r"|docker|check|style|types?|typing|typecheck|type-check|mypy|pyright|flake8|ruff|rubocop|standard|brakeman|reek|black|isort|pylint|docs?|venv|init"
-    r"|dist|package|publish|release|audit|security|pre-?commit|bench(?:mark)?s?|cov(?:erage)?|changelog|spell(?:ing)?)"
+    r"|dist|package|publish|release|audit|security|pre-?commit|bench(?:mark)?s?|cov(?:erage)?|changelog|(?:code)?spell(?:ing)?|downstream)"
     r"(?:[-_.:].*)?"
 )
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
@@ -295,7 +295,7 @@ class OwnCommands:
         steps = []
         for name in dict.fromkeys(names):
             if not NOT_TESTS.fullmatch(name):
-                words = ("rake", name)
+                words = ("bundle", "exec", "rake", name) if "Gemfile" in self.place.names else ("rake", name)
                 steps.append(
                     Step(words, tuple(context.env.items()), " ".join(words), context.folder, "rake", context.file)
                 )
