@@ -438,7 +438,7 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "go with build tags in its Makefile": (
         {"go.mod": "", "Makefile": "build:\n\tgo build -tags x\n\ntest: build\n\tgo test -v -tags=slow,db ./...\n"},
         {
-            "checks.test": "go test -tags slow,db ./...",
+            "checks.test": "go test -tags=slow,db ./...",
             "checks.lint": "go vet ./...",
             "checks.build": "make build",
         },
@@ -680,7 +680,7 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
     "go with a script of tests below make": (
         {"go.mod": "", "Makefile": "test: unit cli\nunit:\n\tgo test ./...\ncli: build\n\t@bats test/\nbuild:\n"},
-        {"checks.test": "go test ./...", "checks.extra.make-test": "make test", "checks.lint": "go vet ./..."},
+        {"checks.test": "go test ./...", "checks.extra.go-test": "bats test/", "checks.lint": "go vet ./..."},
     ),
     "go with a script of tests below make that needs containers": (
         {"go.mod": "", "Makefile": "test:\n\tdocker compose up -d\n\tgo test ./...\n\t./tests/cli.sh\n"},
@@ -709,11 +709,11 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "make check": ({"Makefile": "check:\n\ty\n"}, {"checks.test": "make check"}),
     "make without tests": ({"Makefile": "test := 1\nlint ::= 3\nall:\n"}, {}),
     "make where the language is silent": (
-        {"Makefile": "test:\n\tx\nlint:\n\ty\n", "go.mod": "", "a.go": ""},
+        {"Makefile": "test:\n\tgo test ./...\nlint:\n\ty\n", "go.mod": "", "a.go": ""},
         {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
     ),
     "make gives a linter to a language without": (
-        {"Makefile": "test:\n\tx\nlint:\n\ty\n", "test_a.py": TEST},
+        {"Makefile": "test:\n\tpytest\nlint:\n\ty\n", "test_a.py": TEST},
         {"checks.test": PYTEST, "checks.lint": "make lint"},
     ),
     "nothing": ({"README.md": "", "data.csv": ""}, {}),
@@ -919,7 +919,7 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"checks.test": PYTEST, "checks.extra.javascript-test": "npm test"},
     ),
     "make is left out where the parts speak for themselves": (
-        {"Makefile": "test:\n\tx\nlint:\n\ty\n", "web/package.json": package({"test": "jest"})},
+        {"Makefile": "test:\n\tcd web && npm test\nlint:\n\ty\n", "web/package.json": package({"test": "jest"})},
         {"checks.test": in_folder("web", "npm test"), "checks.lint": "make lint"},
     ),
     "workspaces speak for their packages": (

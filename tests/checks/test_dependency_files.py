@@ -201,6 +201,79 @@ def test_requirements_count_by_any_usual_name_with_what_they_include() -> None:
     assert included_paths(contents, paths) == ("deps/more.txt",)
 
 
+BUILD_INPUTS = {
+    "the version file of hatch": (
+        {"pyproject.toml": '[tool.hatch.version]\npath = "src/calc/__about__.py"\n'},
+        ["src/calc/__about__.py"],
+    ),
+    "the version file of pdm": (
+        {"pyproject.toml": '[tool.pdm.version]\nsource = "file"\npath = "calc/__init__.py"\n'},
+        ["calc/__init__.py"],
+    ),
+    "a build script of hatch": ({"pyproject.toml": "[tool.hatch.build.hooks.custom]\n"}, ["hatch_build.py"]),
+    "dependencies in a file": (
+        {
+            "pyproject.toml": '[tool.setuptools.dynamic]\ndependencies = {file = ["deps.txt"]}\n'
+            'readme = {file = "README.md"}\n'
+        },
+        ["deps.txt"],
+    ),
+    "a version in a module": (
+        {"pyproject.toml": '[tool.setuptools.dynamic]\nversion = {attr = "calc.__version__"}\n'},
+        ["calc/__init__.py"],
+    ),
+    "the module of flit": (
+        {
+            "pyproject.toml": '[build-system]\nbuild-backend = "flit_core.buildapi"\n'
+            '[project]\nname = "calc"\ndynamic = ["version"]\n'
+        },
+        ["calc/__init__.py"],
+    ),
+    "setup.cfg": (
+        {
+            "setup.cfg": "[metadata]\nversion = attr: calc.__version__\n[options]\n"
+            "install_requires = file: deps.txt\nscripts =\n    bin/calc\n"
+        },
+        ["bin/calc", "calc/__init__.py", "deps.txt"],
+    ),
+    "setup.py": (
+        {
+            "setup.py": "from setuptools import setup\n"
+            'setup(name="calc", install_requires=open("deps.txt").read(), scripts=["bin/calc"])\n'
+        },
+        ["bin/calc", "deps.txt"],
+    ),
+    "a path in parts": (
+        {"setup.py": 'v = open(os.path.join(here, "src", "calc", "__about__.py")).read()\n'},
+        ["src/calc/__about__.py"],
+    ),
+    "a path of pathlib": (
+        {"setup.py": 'v = (HERE / "src" / "calc" / "__about__.py").read_text()\n'},
+        ["src/calc/__about__.py"],
+    ),
+    "a class map of composer": ({"composer.json": '{"autoload": {"classmap": ["lib/"]}}'}, ["lib/Calc.php"]),
+}
+
+
+@pytest.mark.parametrize(("contents", "expected"), BUILD_INPUTS.values(), ids=BUILD_INPUTS.keys())
+def test_files_that_an_installation_reads_decide_what_is_installed(
+    contents: dict[str, str], expected: list[str]
+) -> None:
+    paths = [
+        *("calc/__init__.py", "calc/core.py", "src/calc/__about__.py", "deps.txt", "bin/calc", "hatch_build.py"),
+        *("README.md", "lib/Calc.php", "lib/notes.txt", *contents),
+    ]
+    assert list(included_paths({name: text.encode() for name, text in contents.items()}, paths)) == expected
+
+
+def test_only_the_version_and_the_classes_of_such_files_count() -> None:
+    before, after = b'__version__ = "1"\n', b'__version__ = "1"\n\n\ndef add(): ...\n'
+    assert fingerprint({"calc/__init__.py": before}) == fingerprint({"calc/__init__.py": after})
+    assert fingerprint({"calc/__init__.py": before}) != fingerprint({"calc/__init__.py": b'__version__ = "2"\n'})
+    one, same, other = (b"<?php\nclass %s {\n  %s\n}\n" % pair for pair in ((b"A", b""), (b"A", b"x();"), (b"B", b"")))
+    assert fingerprint({"lib/a.php": one}) == fingerprint({"lib/a.php": same}) != fingerprint({"lib/a.php": other})
+
+
 def test_files_that_a_set_up_command_names_are_found() -> None:
     paths = ["Makefile", "web/tools/boot.sh", "deps.txt", "other.txt"]
     assert named_paths("make deps && pip install -r deps.txt", paths) == ("Makefile", "deps.txt")

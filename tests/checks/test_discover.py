@@ -435,21 +435,11 @@ def test_tests_that_no_check_runs_are_named_with_the_reason(name: str, words: li
         ),
         ({"setup.cfg": "[tool:pytest]\ntestpaths =\n    tests\n[other]\naddopts = -m 'not slow'\n"}, []),
         (
-            {
-                "features/steps/a.py": "",
-                "pyproject.toml": '[tool.poe.tasks]\ntest = ["u", "c"]\nc = "python tests/c.py"\n',
-            },
-            [
-                "`behave`: features may need a browser or services",
-                "`poe test`: it also runs `python tests/c.py`",
-            ],
-        ),
-        (
-            {"pyproject.toml": "[tool.pdm.scripts]\ntest = {composite = ['pytest', 'sh tests/c.sh']}\n"},
-            ["`pdm run test`: it also runs `sh tests/c.sh`"],
+            {"features/steps/a.py": ""},
+            ["`behave`: features may need a browser or services"],
         ),
     ],
-    ids=["testpaths and marks", "ignored folder", "everything", "behave and poe", "pdm"],
+    ids=["testpaths and marks", "ignored folder", "everything", "behave"],
 )
 def test_python_tests_that_settings_leave_out_are_named(files: dict[str, str], words: list[str]) -> None:
     tests = dict.fromkeys(("tests/unit/test_a.py", "tests/api/test_b.py", "docs/test_c.py"), "def test_it(): pass\n")

@@ -38,6 +38,15 @@ def test_the_result_of_set_up_and_tests_is_shown(user_repo: UserRepo, capsys: Ca
     assert user_repo.fingerprint() == before
 
 
+@pytest.mark.slow
+def test_skipped_tests_do_not_count_as_run(user_repo: UserRepo, capsys: Capture) -> None:
+    skipped = "\n\n@pytest.mark.skipif('CI' in os.environ, reason='slow')\ndef test_c(): ...\n"
+    user_repo.commit({**TESTS, "test_app.py": f"import os, pytest\n{TESTS['test_app.py']}{skipped}"})
+    user_repo.trust()
+    assert types(user_repo, "init", "--try") == 0
+    assert " 2 tests ran, none failed, 1 skipped (checks run with CI=1) (" in capsys.readouterr().out
+
+
 def test_a_set_up_that_fails_is_told_with_its_cause_and_how_to_go_on(user_repo: UserRepo, capsys: Capture) -> None:
     fails = "printf 'start\\\\nerror: no such package x\\\\nhint: none\\\\n'; exit 2"
     user_repo.commit({**TESTS, "burnish.yaml": f'workspace: {{setup: "{fails}"}}\n'})

@@ -14,6 +14,11 @@ from burnish.core.review_checks import stored_check
     ("data", "line"),
     [
         ({"status": "passed", "counts": {"passed": 3}}, "test: passed 3"),
+        ({"status": "passed", "counts": {"passed": 3, "skipped": 2}}, "test: passed 3, 2 skipped"),
+        (
+            {"status": "failed", "old": ["b"], "counts": {"passed": 2, "skipped": 1}},
+            "test: 1 failure, failed before too, 2 passed, 1 skipped",
+        ),
         ({"status": "passed", "counts": {"passed": 3}, "flaky": ["t::a"]}, "test: passed 3, 1 flaky test"),
         ({"status": "failed", "new": ["a"], "old": ["b"]}, "test: 1 new failure, 1 failed before too"),
         ({"status": "failed", "old": ["b"], "counts": {"passed": 2}}, "test: 1 failure, failed before too, 2 passed"),
@@ -31,3 +36,8 @@ from burnish.core.review_checks import stored_check
 )
 def test_a_stored_check_reads_as_in_a_review(data: dict[str, Any], line: str) -> None:
     assert stored_check(read(CheckRecord, {"name": "test", **data})).line == line
+
+
+def test_the_json_of_a_check_has_the_number_of_skipped_tests() -> None:
+    record = read(CheckRecord, {"name": "test", "status": "passed", "counts": {"passed": 3, "skipped": 2}})
+    assert stored_check(record).as_json()["skipped"] == 2

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from burnish.checks.build_inputs import build_inputs, relevant_lines
 from burnish.regular_files import parse_toml
 
 # Folders whose projects are not installed with this one.
@@ -78,8 +79,9 @@ def named_paths(command: str, paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def included_paths(contents: Mapping[str, bytes | None], paths: Iterable[str]) -> tuple[str, ...]:
-    """Files that requirements files include with `-r` and `-c`, except those already in `contents`."""
-    names = set()
+    """Files that these include or read (`-r` in requirements, a version file), except those already in `contents`."""
+    paths = list(paths)
+    names = set(build_inputs(contents, paths))
     for path, data in contents.items():
         if path.endswith((".txt", ".in")):
             for entry in _INCLUDED.findall((data or b"").decode("utf-8", "replace")):
@@ -113,6 +115,8 @@ def fingerprint(contents: Mapping[str, bytes | None], *facts: str) -> str:
 def relevant(path: str, data: bytes) -> bytes:
     """The part of a file that decides what is installed, without tool settings in pyproject.toml and package.json."""
     name = path.rpartition("/")[2]
+    if (lines := relevant_lines(path, data)) is not None:
+        return lines
     try:
         if name == "pyproject.toml":
             return _plain(_python_tables(parse_toml(data.decode())))

@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from burnish.checks import java_tools, make_tools, node_tools, other_tools, python_tools
+from burnish.checks import build_systems, java_tools, make_tools, node_tools, other_tools, python_tools
 from burnish.checks.other_tools import is_tested_elsewhere
+from burnish.checks.own_commands import with_own_commands
 from burnish.checks.parts import is_part_of_build, with_installed_projects, with_paths
 from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
 from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools, UnrunTests
@@ -32,6 +33,10 @@ _DETECTORS: dict[str, Callable[[ProjectFolder], Tools | None]] = {
     "Ruby": other_tools.ruby_tools,
     "PHP": other_tools.php_tools,
     "Deno": other_tools.deno_tools,
+    ".NET": build_systems.dotnet_tools,
+    "Elixir": build_systems.elixir_tools,
+    "Bazel": build_systems.bazel_tools,
+    "Ant": build_systems.ant_tools,
 }
 _MARKERS = {
     **dict.fromkeys(python_tools.MARKERS, "Python"),
@@ -52,6 +57,11 @@ _MARKERS = {
     "phpunit.dist.xml": "PHP",
     "deno.json": "Deno",
     "deno.jsonc": "Deno",
+    "mix.exs": "Elixir",
+    "build.xml": "Ant",
+    "MODULE.bazel": "Bazel",
+    "WORKSPACE.bazel": "Bazel",
+    "WORKSPACE": "Bazel",
 }
 # Folders of tests, and other names that a part of a repository may have among its siblings: `packages/test-utils`.
 _OF_TESTS = re.compile(r"tests?|testing|spec|e2e|__tests__|(?:integration|acceptance|system|e2e)[-_]?tests?", re.I)
@@ -102,11 +112,13 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
             serves_checks = tools and tools.setup and (not folder or is_uv_workspace(folder, read))
             if tools and (tools.test or tools.more_tests or tools.lint or tools.unrun_tests or serves_checks):
                 found += [tools] if not _covered(tools, found, paths, read) else []
+    found = build_systems.with_installed_systems(found, _place("", paths, read, without=set(), around=around))
     found = with_installed_projects(_without_empty_suites(found, paths), paths, read)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
     parts = with_paths(found, paths, read, around.link_target)
     others = (_unrun_projects(paths, folders, read, around), _too_many(parts[MAX_FOLDERS:]))
     result = _with_make(tuple(parts[:MAX_FOLDERS]), _place("", paths, read, without=set(), around=around))
+    result = with_own_commands(result, lambda folder: _place(folder, paths, read, without=set(), around=around))
     # without a language, since they only name tests
     return (*result, *(Tools("", "", unrun_tests=unrun) for unrun in others if unrun))
 
@@ -193,7 +205,7 @@ def _folders(paths: list[str]) -> dict[str, list[str]]:
     top = found.setdefault("", [])
     top += [
         language
-        for language in ("Python", "Ruby", "Java")
+        for language in ("Python", "Ruby", "Java", ".NET")
         if language not in top and not any(language in theirs for theirs in found.values())
     ]
     return found
@@ -274,22 +286,12 @@ def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ..
     """Adds make targets, CMake or Meson where no language tool was found, which report failures in more detail."""
     make = make_tools.make_tools(root)
     builder = other_tools.cmake_tools(root) or other_tools.meson_tools(root)
-    if any(tools.test for tools in found if tools.folder == ""):
-        found = _with_tests_of_make(found, make_tools.tests_of_make(root))
     if builder and any(tools.test for tools in found if tools.folder == "") and other_tools.is_built_apart(root):
         # Tests of another language at the root, e.g. in Python, do not start those of CMake.
         return (*_with_targets(found, make), builder)
     if make is None or make.test is None:
         make = replace(builder, lint=make.lint if make else None) if builder else make
     return _with_targets(found, make)
-
-
-def _with_tests_of_make(found: tuple[Tools, ...], tests: ToolChoice | UnrunTests | None) -> tuple[Tools, ...]:
-    if tests is None:
-        return found
-    if isinstance(tests, UnrunTests):
-        return (*found, Tools("", "Make", unrun_tests=(tests,)))
-    return (*found, Tools("", "Make", tests))
 
 
 def _with_targets(found: tuple[Tools, ...], make: Tools | None) -> tuple[Tools, ...]:

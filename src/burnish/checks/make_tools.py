@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from burnish.checks.tools import ProjectFolder, ToolChoice, Tools, UnrunTests
+from burnish.checks.makefile import read_makefile
+from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
 
 # Targets that other checks and set-up replace, and services that a check cannot start.
 _NOT_BUILT = re.compile(
     r"(?:.*[-_])?(?:lint|fmt|format|vet|deps?|dependencies|tools?|install|setup|tidy|mod|vendor|download|clean|check|"
     r"verify|test|help|all|docker|up|start)(?:[-_].*)?"
 )
-_NOT_TESTS = re.compile(
-    r"(?:.*[-_])?(?:lint|fmt|format|vet|deps?|tools?|install|setup|clean|help|build|docker|check)(?:[-_].*)?"
-)
-_RULE = re.compile(r"([\w./-]{1,200})[ \t]{0,20}:(?![:=])")
 _SERVICES = re.compile(r"\b(?:docker|podman|kubectl|compose|sudo|minikube|kind)\b")
 
 
@@ -39,29 +35,18 @@ _INSTALLS = re.compile(
 
 def make_build(place: ProjectFolder, language: str) -> ToolChoice | None:
     """What the project's own `make test` makes before the tests: generated sources, libraries, programs."""
-    name, rules = make_rules(place) if language in _RUNNERS else ("", {})
-    sources, recipe = rules.get("test", ([], ""))
-    targets = [one for one in sources if one in rules and rules[one][1] and not _NOT_BUILT.fullmatch(one)]
-    targets = [one for one in targets if not _INSTALLS.search(rules[one][1])]
-    starts_services = any(_SERVICES.search(rules[one][1]) for one in targets)
-    if not targets or starts_services or not _RUNNERS[language].search(recipe):
+    makefile = read_makefile(place)
+    test = makefile.rules.get("test")
+    if test is None or language not in _RUNNERS:
         return None
-    return ToolChoice(f"make {' '.join(targets)}", f"what `make test` in {name} needs")
-
-
-def make_rules(place: ProjectFolder) -> tuple[str, dict[str, tuple[list[str], str]]]:
-    """The name of the Makefile, and its rules with one target: what the target needs, and its recipe."""
-    name = place.first("GNUmakefile", "Makefile", "makefile") or ""
-    rules: dict[str, tuple[list[str], str]] = {}
-    target = ""
-    for line in (place.read(name) if name else "").replace("\\\n", " ").splitlines():
-        if line.startswith("\t"):
-            sources, recipe = rules.get(target, ([], ""))
-            rules[target] = sources, f"{recipe}{line}\n"
-        elif match := _RULE.match(line):
-            target = match[1]
-            rules[target] = line[match.end() :].partition("#")[0].split(), ""
-    return name, rules
+    recipes = {name: "\n".join(rule.recipe) for name, rule in makefile.rules.items()}
+    targets = [one for one in test.sources if recipes.get(one) and not _NOT_BUILT.fullmatch(one)]
+    # `.venv` and the like mark that something was installed
+    targets = [one for one in targets if not _INSTALLS.search(recipes[one]) and not one.startswith(".")]
+    starts_services = any(_SERVICES.search(recipes[one]) for one in targets)
+    if not targets or starts_services or not _RUNNERS[language].search(recipes["test"]):
+        return None
+    return ToolChoice(f"make {' '.join(targets)}", f"what `make test` in {makefile.name} needs")
 
 
 def make_tools(place: ProjectFolder) -> Tools | None:
@@ -77,58 +62,3 @@ def make_tools(place: ProjectFolder) -> Tools | None:
         ToolChoice(f"make {test}", f"target `{test}` in {name}") if test else None,
         ToolChoice("make lint", f"target `lint` in {name}") if "lint" in targets else None,
     )
-
-
-# Programs that tests of other languages are started with: other checks run these tests, or they are not tests.
-_NOT_MORE_TESTS = re.compile(
-    r"(?:.*/)?(?:(?:python|pypy)[\d.]*|pytest|py\.test|coverage|tox|nox|uv|poetry|pdm|pipenv|hatch|go|gotestsum|cargo|npm"
-    r"|npx|pnpm|yarn|bun|deno|node|mvnw?|gradlew?|bundle|rspec|rake|ruby|php|phpunit|composer|cmake|ctest|meson|ninja|ruff"
-    r"|mypy|flake8|black|isort|golangci-lint|gofmt|eslint|prettier|shellcheck|echo|printf|cd|mkdir|rm|cp|mv|touch|set"
-    r"|export|true|exit|test|\[|if|fi|then|else|for|do|done|pip|pip3|git|command|which|cat|chmod|source|\.|date|time|sleep"
-    r"|\$\(MAKE\)|make)"
-)
-# `python tests/cli_check.py`
-_FILE_OF_TESTS = re.compile(
-    r"(?:python[\d.]*|node|ruby|php|perl)\s+(?:\./)?(?:tests?|e2e|integration|spec)/[\w./-]+\.\w+(?:\s|$)"
-)
-_SCRIPT_OF_TESTS = re.compile(
-    r"(?:(?:ba|z|da)?sh\s+(?:-\w+\s+)*)?(?:\./)?[\w./-]*(?:tests?|spec|check|e2e|integration|smoke)[\w./-]*(?:\s|$)"
-    r"|(?:bats|prove|shellspec)\s"
-)
-
-
-def tests_of_make(place: ProjectFolder) -> ToolChoice | UnrunTests | None:
-    """`make test` if it also starts scripts of tests or the like, which the tools of a language do not run."""
-    name, rules = make_rules(place)
-    commands = list(_recipe_lines("test", rules))
-    more = next((one for one in commands if _starts_more_tests(one)), None)
-    if more is None or not place.around.has_program("make"):
-        return None
-    why = f"it also runs `{more.strip()[:60]}`"
-    if _SERVICES.search("\n".join(commands)):
-        return UnrunTests("make test", "make test", f"{why} and may need services")
-    return ToolChoice("make test", f"target `test` in {name}: {why}")
-
-
-def _starts_more_tests(command: str) -> bool:
-    if _FILE_OF_TESTS.match(command):
-        return True
-    return not _NOT_MORE_TESTS.fullmatch(command.split()[0]) and _SCRIPT_OF_TESTS.match(command) is not None
-
-
-def _recipe_lines(target: str, rules: dict[str, tuple[list[str], str]]) -> Iterator[str]:
-    """The single commands of a target and of the targets that it needs, without what make itself reads."""
-    found: list[str] = []
-    pending = [target]
-    while pending:
-        one = pending.pop()
-        if one in found or one not in rules or (one != target and _NOT_TESTS.fullmatch(one)):
-            continue
-        found.append(one)
-        sources, recipe = rules[one]
-        pending += [*sources, *re.findall(r"\$[({]MAKE[)}]\s+([\w-]+)", recipe)]
-        for line in recipe.splitlines():
-            for command in re.split(r"&&|\|\||;", line.strip().lstrip("@-+")):
-                words = re.sub(r"^(?:[A-Za-z_]\w*=\S*\s+)+", "", command.strip())
-                if words:
-                    yield words

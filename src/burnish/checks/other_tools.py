@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from burnish.checks.make_tools import make_rules
 from burnish.checks.project_scripts import TestScripts, find_test_scripts
 from burnish.checks.tools import MAX_OPENED, ProjectFolder, Read, ToolChoice, Tools, UnrunTests
 from burnish.checks.unrun_tests import unrun_go_tests, unrun_rust_tests, unrun_suites
@@ -25,18 +24,9 @@ def go_tools(place: ProjectFolder) -> Tools | None:
         lint = ToolChoice("golangci-lint run", config_file)
     elif config_file:
         notes = (_not_installed("golangci-lint", config_file, instead="go vet"),)
-    test = _go_test(place)
+    test = ToolChoice("go test ./...", "go.mod")
     unrun_tests = unrun_go_tests(place, str(test.command))
     return Tools(place.folder, "Go", test, lint, None, place.count(".go"), notes, unrun_tests=unrun_tests)
-
-
-def _go_test(place: ProjectFolder) -> ToolChoice:
-    """`go test`, with the build tags that the project's own `make test` sets: else tests of these tags do not run."""
-    name, rules = make_rules(place)
-    tags = re.findall(r"\bgo test\b.*?\s--?tags[= ]['\"]?([\w,.]+)", rules.get("test", ([], ""))[1])
-    if len(tags) != 1:
-        return ToolChoice("go test ./...", "go.mod")
-    return ToolChoice(f"go test -tags {tags[0]} ./...", f"go.mod, and the tags of `make test` in {name}")
 
 
 def rust_tools(place: ProjectFolder) -> Tools | None:

@@ -20,21 +20,15 @@ _SAMPLES = re.compile(
 _INI_VALUE = r"^%s\s*=\s*(.*(?:\n[ \t]+\S.*)*)"
 _DESELECTED_MARK = re.compile(r"""-m[ =]?\s*["'\\]*([^"'\\\n]*\bnot\s+\(?\w+[^"'\\\n]*)""")
 _IGNORED_PATH = re.compile(r"--ignore[= ]([\w./-]+)")
-# Commands of a script that are tests, and that no runner of Python tests starts.
-_OTHER_TESTS = re.compile(
-    r"(?:(?:python[\d.]*|(?:ba)?sh)\s+)?(?:\./)?(?:tests?|e2e|integration|spec)/[\w./-]+\.(?:py|sh)\b"
-    r"|(?:bats|behave|robot|prove|shellspec)\s|(?:python[\d.]*\s+)?-m\s+(?:doctest|behave|robot)\b"
-)
 
 
 def unrun_python_tests(place: ProjectFolder, table: Mapping[str, Any], tests: Sequence[str]) -> tuple[UnrunTests, ...]:
-    """Tests outside of `testpaths`, those that `addopts` deselects, features, and further commands of a script."""
+    """Tests outside of `testpaths`, those that `addopts` deselects, and features."""
     settings = _pytest_settings(place, table)
     return (
         *_outside_of_testpaths(place, settings.get("testpaths", ""), tests),
         *_deselected(settings.get("addopts", ""), tests),
         *_behave(place),
-        *_more_in_scripts(table),
     )
 
 
@@ -88,35 +82,6 @@ def _deselected(addopts: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
 def _behave(place: ProjectFolder) -> Iterator[UnrunTests]:
     if any(re.match(r"(?:.*/)?features/steps/[^/]+\.py$", path) for path in place.paths):
         yield UnrunTests("behave", "behave", "features may need a browser or services")
-
-
-def _more_in_scripts(table: Mapping[str, Any]) -> Iterator[UnrunTests]:
-    """Scripts `test` of pdm, hatch, poe and taskipy with commands that pytest does not run."""
-    for start, scripts in (
-        ("pdm run", _at(table, "tool", "pdm", "scripts")),
-        ("hatch run", _at(table, "tool", "hatch", "envs", "default", "scripts")),
-        ("poe", _at(table, "tool", "poe", "tasks")),
-        ("task", _at(table, "tool", "taskipy", "tasks")),
-    ):
-        commands = list(_commands("test", scripts)) if isinstance(scripts, dict) else []
-        if more := next((one for one in commands if _OTHER_TESTS.match(one)), None):
-            yield UnrunTests(f"{start} test", f"{start} test", f"it also runs `{more.strip()[:60]}`")
-
-
-def _commands(name: str, scripts: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
-    """The commands of a script and of the scripts that it names."""
-    value = scripts.get(name)
-    if isinstance(value, dict):
-        value = next((value[key] for key in ("composite", "sequence", "cmd", "shell", "call") if key in value), "")
-    for one in value if isinstance(value, list) else [value]:
-        text = one.get("cmd") or one.get("ref") if isinstance(one, dict) else one
-        if not isinstance(text, str):
-            continue
-        for command in filter(None, map(str.strip, re.split(r"&&|;|\n", text))):
-            if command in scripts and command not in (*above, name):
-                yield from _commands(command, scripts, (*above, name))
-            else:
-                yield command
 
 
 def _at(table: object, *keys: str) -> object:

@@ -37,6 +37,7 @@ class ReviewedCheck:
     new: tuple[str, ...] = ()
     old: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()
+    skipped: int | None = None
 
     @property
     def clear(self) -> bool:
@@ -47,12 +48,13 @@ class ReviewedCheck:
     def line(self) -> str:
         """One line for people."""
         flaky = f", {_count(len(self.flaky), 'flaky test')}" if self.flaky else ""
-        passed_text = f", {self.passed} passed" if self.passed is not None else ""
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        passed_text = f", {self.passed} passed{skipped}" if self.passed is not None else ""
         match self.state:
             case CheckState.PASSED:
-                words = f"passed {self.passed}" if self.passed is not None else "passed"
+                words = f"passed {self.passed}{skipped}" if self.passed is not None else "passed"
             case CheckState.MORE_SKIPPED:
-                words = f"{self.why}{passed_text}"
+                words = f"{self.why}, {self.passed} passed" if self.passed is not None else self.why
             case CheckState.NEW_FAILURES if self.new:
                 before = f", {len(self.old)} failed before too" if self.old else ""
                 words = f"{_count(len(self.new), 'new failure')}{before}{passed_text}"
@@ -75,6 +77,7 @@ class ReviewedCheck:
             "state": self.state.value,
             "why": self.why,
             "passed": self.passed,
+            "skipped": self.skipped,
             "new": list(self.new),
             "old": list(self.old),
             "flaky": list(self.flaky),
@@ -107,6 +110,7 @@ def reviewed_check(comparison: Comparison) -> ReviewedCheck:
         tuple(failure.name for failure in comparison.new),
         tuple(failure.name for failure in comparison.old),
         report.flaky,
+        report.counts.skipped if report.counts else None,
     )
 
 
@@ -136,8 +140,10 @@ def stored_check(record: CheckRecord) -> ReviewedCheck:
         state = CheckState.NEW_FAILURES
     elif record.uncountable:
         state, why = CheckState.UNCOUNTABLE, record.uncountable.removeprefix(f"{name} ")
-    passed_count = record.counts.passed if record.counts else None
-    return ReviewedCheck(name, record.command, state, why, passed_count, record.new, record.old, record.flaky)
+    passed_count, skipped_count = (record.counts.passed, record.counts.skipped) if record.counts else (None, None)
+    return ReviewedCheck(
+        name, record.command, state, why, passed_count, record.new, record.old, record.flaky, skipped_count
+    )
 
 
 _TEXTS = frozenset({".md", ".markdown", ".rst", ".adoc"})

@@ -113,4 +113,9 @@ def _review_shown(phase: JudgedPhase | None) -> ReviewResult:
 
 def _check_warnings(history: History) -> tuple[str, ...]:
     checks = [p for p in with_result(history.phases, CheckResult) if p.cycle == history.cycle and not p.superseded]
-    return checks[-1].result.warnings if checks else ()
+    if not checks:
+        return ()
+    result = checks[-1].result
+    with_skips = [(check.name, check.counts) for check in result.checks if check.counts and check.counts.skipped]
+    skips = [f"Check {name}: {counts.skipped} of {counts.total} tests were skipped." for name, counts in with_skips]
+    return (*result.warnings, *skips)

@@ -176,10 +176,13 @@ def _result(report: CheckReport) -> str:
     if counts is None:
         failure = f"fails with exit code {report.exit_code}" if report.exit_code else "fails"
         return "passes" if report.status == "passed" else f"{failure} before any task: {first_error(report.tail)}"
-    tests = f"{counts.total:,} test{'' if counts.total == 1 else 's'}"
+    count = counts.total - counts.skipped
+    tests = f"{count:,} test{'' if count == 1 else 's'}"
+    # Some projects skip tests on CI.
+    skipped = f", {counts.skipped:,} skipped (checks run with CI=1)" if counts.skipped else ""
     if not counts.failed:
-        return f"{tests} ran, none failed"
-    before = f"{tests} ran, {counts.failed:,} failed"
+        return f"{tests} ran, none failed{skipped}"
+    before = f"{tests} ran, {counts.failed:,} failed{skipped}"
     if why := report.what_hides_failures:
         return f"{before} before any task, and {why}: {INDISTINGUISHABLE}, so approvals wait for a person"
     return f"{before}: they fail before any task, so no task is blamed for them"

@@ -1,0 +1,466 @@
+"""Compares the tools that were found with the project's own test commands, and adds what these do beyond them. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from burnish.checks.command_line import parse_command
+from burnish.checks.makefile import UNKNOWN
+from burnish.checks.own_commands.python_scripts import read_toml
+from burnish.checks.own_commands.runner_calls import (
+    IGNORED_VARIABLES,
+    RunnerCall,
+    assignments,
+    command_of,
+    is_resolved,
+    runner_call,
+    without_selection,
+)
+from burnish.checks.own_commands.steps import NOT_TESTS, OwnCommands, Step
+from burnish.checks.python_dependencies import read_dependencies
+from burnish.checks.tools import MAX_OPENED, Command, ProjectFolder, ToolChoice, Tools, UnrunTests
+
+_MAX_MORE = 10
+SERVICES = re.compile(
+    r"(?<![\w./-])(?:docker|docker-compose|podman|kubectl|compose|sudo|minikube|vagrant|systemctl|localstack)(?![\w./-])"
+)
+_SERVICE_ADDRESS = re.compile(r"\w+://[^\s'\"]*@|(?:postgres(?:ql)?|mysql|redis|mongodb|amqps?|https?)://|localhost:\d")
+# Commands that are not tests: messages, files, linters, formatters, installation, reports.
+_NOT_A_TEST = re.compile(
+    r"(?:(?:\S*/)?(?:echo|printf|rm|mv|set|export|unset|true|false|:|exit|test|\[|\[\[|pip3?|git|which|cat|chmod|source|\.|date|sleep|tee|grep"
+    r"|sed|awk|head|tail|find|xargs|read|trap|shift|return|local|ls|pwd|tput|clear|type|hash|wait|kill|ulimit|umask|eval|declare"
+    r"|ruff|mypy|dmypy|flake8|black|isort|pylint|pyright|basedpyright|pyflakes|pycodestyle|pydocstyle|bandit|vulture|pyupgrade|pre-commit"
+    r"|codespell|yapf|autopep8|docformatter|interrogate|golangci-lint|gofmt|gofumpt|goimports|staticcheck|govulncheck|gosec|golint"
+    r"|revive|eslint|tslint|prettier|shellcheck|shfmt|hadolint|yamllint|markdownlint\S*|stylelint|tsc|vue-tsc|biome|oxlint|standard|xo"
+    r"|rubocop|standardrb|phpcs|phpstan|psalm|php-cs-fixer|pint|twine|check-manifest|check-wheel-contents|sphinx-build|mkdocs|codecov"
+    r"|coveralls|genhtml|lcov|gcov|gcovr|cloc|virtualenv|safety|pip-audit|pip-compile|pip-sync|rustfmt|clang-format|clang-tidy|cppcheck"
+    r"|brew|apt|apt-get|yum|apk|conda|mamba|rustup|goreleaser|xdg-open|open|semgrep|licensecheck|playwright\s+install|reuse|towncrier|deptry|ty)"
+    r"|(?:\S*/)?python[\d.]*\s+(?:-\S+\s+)*-m\s+(?:pip|venv|build|mypy|ruff|black|isort|flake8|pylint|compileall|coverage|pyright|virtualenv"
+    r"|ensurepip|bandit|twine|sphinx|pre_commit)"
+    r"|(?:\S*/)?python[\d.]*\s+setup\.py\s+\w+|coverage\s+(?:report|xml|html|erase|combine|json|lcov|annotate|debug)|manage\.py\s+(?:check|migrate\S*|makemigrations|collectstatic)"
+    r"|(?:\S*/)?python[\d.]*\s+manage\.py\s+(?:migrate|makemigrations|collectstatic|compilemessages|check)"
+    r"|go\s+(?:vet|fmt|mod|install|get|tool|clean|list|env|work|version)"
+    r"|cargo\s+(?:\+\S+\s+)?(?:fmt|clippy|check|doc|install|audit|deny|tarpaulin|llvm-cov|clean|update|fetch|bench|machete|udeps|outdated|hack)"
+    r"|(?:npm|pnpm|yarn|bun)\s+(?:ci|install|i|audit|add|link|publish|pack|config|version|exec\s+(?:tsc|eslint|prettier))"
+    r"|(?:npm|pnpm|yarn|bun)(?:\s+run)?\s+(?:-\S+\s+)*(?:\S*[:_-])?(?:lint|format|fmt|prettier|eslint|type-?check|types|tsc|style|size|docs?|clean|audit|prepare|coverage|cov|bench)(?:[:_-]\S*)?"
+    r"|npx\s+(?:--?\S+\s+)*(?:tsc|eslint|prettier|biome|publint|attw|size-limit|markdownlint\S*|semantic-release)"
+    r"|(?:uv|poetry|pdm|pipenv|rye)\s+(?:sync|pip|lock|install|check|build|publish|venv|python|export|update|audit|tool|env)"
+    r"|(?:uv|poetry|pdm|pipenv|hatch|rye)\s+run\s+(?:-\S+\s+)*(?:ruff|mypy|flake8|black|isort|pylint|pyright|pre-commit|codespell|bandit|lint\S*|fmt\S*|format|types\S*|coverage\s+(?:report|xml|html|erase|combine|json))"
+    r"|hatch\s+(?:env|fmt|build|version)|bundle\s+(?:install|check|update|exec\s+rubocop)|composer\s+(?:install|update|validate|audit|dump-autoload\S*|lint|cs\S*|phpstan|stan)|gem\s+\w+"
+    r"|deno\s+(?:lint|fmt|check|cache)|tox\s+-e\s*\S*(?:lint|docs?|types?|mypy|style)\S*|dotnet\s+(?:restore|build|format)|terraform\s+\S+)(?:\s|$)"
+)
+# What tests are called, and programs that run nothing else.
+_TEST_WORD = re.compile(
+    r"(?:^|[\s./_:-])(?:self[-_]?)?(?:tests?|testing|specs?|smoke|e2e|integration|acceptance|functional|verify|checks?|doctest)(?:$|[\s./_:-])"
+    r"|^(?:bats|prove|shellspec|behave|robot|cucumber|ctest|newman|roundup|shunit2|expect)\s",
+    re.I,
+)
+# Files of the repository that a command runs, and scripts that do something else than test.
+_OWN_CODE = re.compile(
+    r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|zsh|deno run|bun|tsx|lua|Rscript)\s+(?:-\S+\s+)*"
+    r"\"?(?:\./)?[\w./-]+\.\w+"
+    r"|\./[\w./-]+|(?:ba|z|da)?sh\s+[\w./-]+|[\w.-]+/[\w./-]+|go\s+run\s+(?!\S+@)|cargo\s+(?:\+\S+\s+)?run\b|(?:\S*/)?python[\d.]*\s+-c\s|(?:npm|pnpm|yarn|bun)\s|(?:bundle\s+exec\s+)?rake\s"
+    r"|[\w./-]+\.(?:py|sh|js|rb|pl)(?:\s|$)"
+)
+_OTHER_SCRIPT = re.compile(
+    r"(?:^|[\s./_-])(?:gen(?:erate|erated)?|clean\S*|docs?|build|compile|reports?|lcov|coverage|cov|release|deploy|publish|format|fmt|lint\S*"
+    r"|install|setup|bootstrap|bench\w*|serve|server|upload|download|sync|changelog|version|migrate|seed|dist|package|update|sync-version)(?:$|[\s./_-])",
+    re.I,
+)
+# What makes files that a later command may use.
+_PREPARES = re.compile(
+    r"(?:(?:mkdir|cp|touch|ln|install|cmake|ninja|gcc|cc|g\+\+|c\+\+|clang|clang\+\+|tar|unzip|protoc)"
+    r"|go\s+(?:build|generate)|cargo\s+(?:\+\S+\s+)?build|(?:npm|pnpm|yarn|bun)(?:\s+run)?\s+\S*build\S*"
+    r"|(?:make|just|task)\s+\S*(?:build|generate|compile)\S*|(?:\S*/)?python[\d.]*\s+setup\.py\s+build\S*)(?:\s|$)"
+)
+_PYTEST_OPTION = re.compile(
+    r"--(?:rootdir|import-mode|strict|strict-markers|strict-config|doctest-\S+|pyargs|noconftest|keep-duplicates|confcutdir|override-ini"
+    r"|pythonwarnings|assert|runxfail|collect-in-virtualenv|trace-config|inifile|config-file)"
+)
+_MANAGERS = ("uv", "poetry", "pdm", "pipenv", "hatch", "rye")
+_SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
+_DEPENDENCY_FILES = re.compile(
+    r"pyproject\.toml|setup\.(?:py|cfg)|tox\.ini|noxfile\.py|Pipfile|package\.json|Gemfile|composer\.json|[\w.-]*requirements[\w.-]*\.(?:txt|in)"
+)
+
+
+@dataclass(slots=True)
+class _RunnerGroup:
+    """Calls of one runner with the same variables and options."""
+
+    call: RunnerCall
+    entries: list[str]
+    file: str
+    selection: list[str] = field(default_factory=list)
+    # one of the calls runs all tests
+    runs_all: bool = False
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the commands of one folder add to its tools."""
+
+    groups: dict[int, list[_RunnerGroup]] = field(default_factory=dict)
+    further: list[ToolChoice] = field(default_factory=list)
+    unrun: list[UnrunTests] = field(default_factory=list)
+
+
+def with_own_commands(tools: Sequence[Tools], place_of: Callable[[str], ProjectFolder]) -> tuple[Tools, ...]:
+    """The tools with the variables, options and further commands of the project's own test commands."""
+    result = list(tools)
+    for folder in dict.fromkeys(("", *(one.folder for one in tools))):
+        found = _read(result, place_of(folder))
+        for index, groups in found.groups.items():
+            result[index] = _with_calls(result[index], groups)
+        result = _with_further(result, folder, found)
+    return tuple(_without_covered(one) for one in result)
+
+
+def _read(tools: Sequence[Tools], place: ProjectFolder) -> _Found:
+    found = _Found()
+    entries = dict(OwnCommands(place).entries())
+    commands = {_words(one.test.command) for one in tools if one.test and one.folder == place.folder}
+    # Checks that run a command of the project as a whole run its steps, too.
+    covered_steps = {(step.words, step.env) for entry in commands & entries.keys() for step in entries[entry]}
+    for entry, steps in entries.items():
+        others = [step for step in steps if (step.words, step.env) not in covered_steps]
+        _Entry(entry, others, tools, place, found).read()
+    return found
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One test command of a folder, compared with the tools."""
+
+    command: str
+    steps: Sequence[Step]
+    tools: Sequence[Tools]
+    place: ProjectFolder
+    found: _Found
+
+    def read(self) -> None:
+        calls = [(step, self._call(step)) for step in self.steps]
+        others = [step for step, call in calls if call is None and self._is_further(step)]
+        if service := next(filter(None, (_service(step) for step in self.steps)), ""):
+            if others or any(call and not call.adds_nothing for _, call in calls):
+                why = f"it may need services ({service})"
+                self._leave_out(self.command, self.command, why)
+            return
+        prepared: list[str] = []
+        for step, call in calls:
+            if call is not None and (is_resolved(call) and not (step.line and step.is_unknown)):
+                self._add_call(step, call)
+            elif call is not None and not call.adds_nothing:
+                self._add_whole(step)
+            elif step in others:
+                self._add_further(step, prepared)
+            elif _PREPARES.match(step.text) and not step.is_unknown:
+                prepared.append(_shell_text(step, self.place.folder))
+
+    def _call(self, step: Step) -> RunnerCall | None:
+        call = runner_call(step, lambda path: self._exists(step, path))
+        return call if call and self._tools_of(step.folder, call.language) is not None else None
+
+    def _exists(self, step: Step, path: str) -> bool:
+        full = posixpath.normpath(posixpath.join(step.folder, path))
+        own = posixpath.relpath(full, self.place.folder or ".") if self.place.folder else full
+        return own in self.place.paths or any(one.startswith(f"{own}/") for one in self.place.paths)
+
+    def _tools_of(self, folder: str, language: str) -> int | None:
+        """The tools with tests of this language in the folder, or in the nearest one above."""
+        candidates = [
+            (len(one.folder), index)
+            for index, one in enumerate(self.tools)
+            if one.test and one.language == language and (not one.folder or f"{folder}/".startswith(f"{one.folder}/"))
+        ]
+        return max(candidates)[1] if candidates else None
+
+    def _add_call(self, step: Step, call: RunnerCall) -> None:
+        index = self._tools_of(step.folder, call.language)
+        assert index is not None
+        groups = self.found.groups.setdefault(index, [])
+        tools = self.tools[index]
+        if tools.test and not _is_same_runner(tools.test.command, call.runner):
+            # pytest runs the tests of unittest, too; options of one are not those of the other
+            call = replace(call, options=(), last=(), selection=())
+        if call.runner == "pytest" and any(one.what.startswith("pytest -m") for one in tools.unrun_tests):
+            call = _with_marks(call)
+        if option := self._unknown_option(call):
+            why = f"`{self.command}` uses this option, and the set-up may not install its plugin"
+            self._leave_out(f"pytest {option}", option, why)
+            call = replace(call, options=(), selection=())
+        words = _words(tools.test.command).split() if tools.test else []
+        call = replace(call, options=tuple(one for one in call.options if not (one.startswith("--") and one in words)))
+        group = next((one for one in groups if without_selection(one.call) == without_selection(call)), None)
+        if group is None:
+            group = _RunnerGroup(call, [], step.file)
+            groups.append(group)
+        group.entries.append(self.command)
+        group.runs_all |= not call.selection
+        prefix = f"{posixpath.relpath(step.folder, tools.folder or '.')}/" if step.folder != tools.folder else ""
+        group.selection += [f"{prefix}{one}" if prefix and not one.startswith("-") else one for one in call.selection]
+        group.runs_all &= not prefix
+
+    def _unknown_option(self, call: RunnerCall) -> str:
+        """An option of pytest that neither pytest, nor the project, nor a declared plugin defines; "" if none."""
+        options = (
+            [one.partition("=")[0] for one in call.options if one.startswith("--")] if call.runner == "pytest" else []
+        )
+        options = [one for one in options if not _PYTEST_OPTION.fullmatch(one)]
+        if not options:
+            return ""
+        files = [path for path in self.place.paths if path.endswith("conftest.py")]
+        files += [path for path in self.place.paths if path.endswith(".py") and "plugin" in path]
+        texts = [self.place.read(path) for path in files[:MAX_OPENED]]
+        names = read_dependencies(self.place, read_toml(self.place.read("pyproject.toml"))).all_names
+        return next((one for one in options if not _is_defined(one, texts, names)), "")
+
+    def _is_further(self, step: Step) -> bool:
+        texts = (step.text, " ".join(_without_manager(step.words)))
+        if not step.words or any(_NOT_A_TEST.match(text) or _PREPARES.match(text) for text in texts):
+            return False
+        program = posixpath.basename(step.words[0])
+        if program in _SCRIPT_RUNNERS:
+            return self._is_further_script(step)
+        if not any(_is_test_of_project(text) for text in texts):
+            return False
+        if program in ("make", "just", "task", "rake", "bundle") and NOT_TESTS.fullmatch(step.words[-1]):
+            return False
+        if program == "make" and "-C" in step.words[:-1]:
+            folder = posixpath.normpath(step.words[step.words.index("-C") + 1])
+            # in a loop the folder is a variable
+            return not any((one.folder == folder or ("$" in folder and one.folder)) and one.test for one in self.tools)
+        return not any(self._is_covered(step, choice) for choice in self._choices(step.folder))
+
+    def _choices(self, folder: str) -> list[ToolChoice]:
+        return [
+            choice
+            for one in self.tools
+            if one.folder == folder
+            for choice in (one.test, one.lint, *one.more_tests)
+            if choice
+        ]
+
+    def _is_covered(self, step: Step, choice: ToolChoice) -> bool:
+        """True if a check runs this command already, also in another interpreter."""
+        text = re.sub(r"^(?:\S*/)?python[\d.]*\s", "python ", _words(choice.command))
+        words = re.sub(r"^(?:\S*/)?python[\d.]*\s", "python ", " ".join(step.words))
+        return text.endswith(words) or text == words.removeprefix("bundle exec ")
+
+    def _is_further_script(self, step: Step) -> bool:
+        """True for a script of package.json that no check starts and that exists."""
+        words = [word for word in step.words[1:] if not word.startswith("-")]
+        name = words[1] if words[:1] in (["run"], ["run-script"]) and words[1:] else words[0] if words else ""
+        names = {_words(choice.command).split()[-1] for choice in self._choices(step.folder)}
+        unrun_names = {unrun.mark for one in self.tools if one.folder == step.folder for unrun in one.unrun_tests}
+        return name not in {*names, *unrun_names, "", "test", "t"} and NOT_TESTS.fullmatch(name) is None
+
+    def _add_further(self, step: Step, prepared: Sequence[str]) -> None:
+        if step.is_unknown and (UNKNOWN in step.text or not step.line):
+            self._add_whole(step)
+            return
+        step = self._in_environment(step)
+        text = _shell_text(step, self.place.folder)
+        program = _program(step)
+        if (
+            "/" in program
+            and not self._exists(step, program)
+            and not program.startswith(("/", ".venv/", "node_modules/"))
+        ):
+            if not prepared:
+                self._add_whole(step)
+                return
+        elif (file := _file_argument(step)) and not prepared and not self._exists(step, file):
+            self._leave_out(text, text, f"`{self.command}` runs it, and the repository has no {file}")
+            return
+        elif not self._has_program(program):
+            self._leave_out(text, text, f"`{self.command}` runs it, and {program} is not installed here")
+            return
+        command = " && ".join((*prepared, text))
+        self._add(ToolChoice(command, f"`{self.command}` in {step.file} also runs it"))
+
+    def _add_whole(self, step: Step) -> None:
+        """The project's own command, where a part of it cannot be read."""
+        program = self.command.split()[0]
+        why = f"it also runs `{step.text.replace(UNKNOWN, '…').strip()[:60]}`"
+        if program.startswith("./") or self._has_program(program):
+            shown = f"sh {self.command}" if program.startswith("./") else self.command
+            self._add(ToolChoice(shown, f"{step.file}: {why}"))
+        else:
+            self._leave_out(self.command, self.command, f"{why}, and {program} is not installed here")
+
+    def _in_environment(self, step: Step) -> Step:
+        """`uv run` that installs nothing; without a manager that is not installed, as pip replaces it."""
+        if step.line or step.words[0] not in _MANAGERS or step.words[1:2] != ("run",):
+            return step
+        if self.place.around.has_program(step.words[0]):
+            is_uv = step.words[0] == "uv" and "--no-sync" not in step.words
+            return replace(step, text=step.text.replace("uv run", "uv run --no-sync", 1)) if is_uv else step
+        words = _without_manager(step.words)
+        words = ("python", *words) if words and words[0].endswith(".py") else words
+        return replace(step, words=words, text=shlex.join(words)) if words else step
+
+    def _has_program(self, program: str) -> bool:
+        if self.place.around.has_program(program) or program in _MANAGERS:
+            return self.place.around.has_program(program)
+        files = [name for name in self.place.names if _DEPENDENCY_FILES.fullmatch(name)]
+        return any(re.search(rf"(?<![\w-]){re.escape(program)}(?![\w-])", self.place.read(name)) for name in files)
+
+    def _add(self, choice: ToolChoice) -> None:
+        if not any(one.command == choice.command for one in (*self.found.further, *self._choices(self.place.folder))):
+            self.found.further.append(choice)
+
+    def _leave_out(self, what: str, mark: str, why: str) -> None:
+        if not any(one.what == what for one in self.found.unrun):
+            self.found.unrun.append(UnrunTests(what, mark, why))
+
+
+def _with_calls(tools: Tools, groups: list[_RunnerGroup]) -> Tools:
+    """The tools with the variables and options of the project's own calls of their runner."""
+    groups = [one for one in groups if not any(_replaces(other, one) for other in groups)]
+    if not tools.test or not groups:
+        return tools
+    bare = tools.test.command
+    first = next((one for one in groups if one.call.adds_nothing), groups[0])
+    test = tools.test if first.call.adds_nothing else _choice(tools.test, bare, first, ())
+    more = [_choice(tools.test, _without_paths(bare), one, one.selection) for one in groups if one is not first]
+    env = first.call.env
+    others = [
+        ToolChoice(f"{assignments(env)}{_words(choice.command)}", choice.why) if env else choice
+        for choice in tools.more_tests
+    ]
+    return replace(tools, test=test, more_tests=(*others, *more[:_MAX_MORE]))
+
+
+def _replaces(group: _RunnerGroup, other: _RunnerGroup) -> bool:
+    """True if a group runs the same tests with more options. Calls of one command are all meant."""
+    return group.call.includes(other.call) and not set(group.entries) & set(other.entries)
+
+
+def _choice(test: ToolChoice, bare: Command, group: _RunnerGroup, selection: Iterable[str]) -> ToolChoice:
+    command = command_of(bare, group.call, () if group.runs_all else tuple(dict.fromkeys(selection)))
+    entry = group.entries[0]
+    return ToolChoice(command, f"{test.why}, as `{entry}` in {group.file} runs it")
+
+
+def _without_paths(bare: Command) -> Command:
+    """The command without folders that a selection replaces."""
+    if isinstance(bare, tuple) and "pytest" in bare:
+        end = bare.index("pytest") + 1
+        return (*bare[:end], *(word for word in bare[end:] if word == "-q"))
+    return bare
+
+
+def _with_marks(call: RunnerCall) -> RunnerCall:
+    """`-m slow` as an option, where the settings deselect tests: it replaces their expression."""
+    words = list(call.selection)
+    if "-m" not in words[:-1]:
+        return call
+    at = words.index("-m")
+    rest = (*words[:at], *words[at + 2 :])
+    return replace(call, options=(*call.options, "-m", words[at + 1]), selection=rest)
+
+
+def _is_same_runner(command: Command, runner: str) -> bool:
+    names = {"django": "manage.py", "maven": "mvn", "gradle": "gradle", "nose": "nose", "node": ""}
+    return names.get(runner, runner) in _words(command)
+
+
+def _with_further(tools: list[Tools], folder: str, found: _Found) -> list[Tools]:
+    """The tools with further commands, at the part of the folder that has most code."""
+    if not found.further and not found.unrun:
+        return tools
+    indexes = [index for index, one in enumerate(tools) if one.folder == folder and one.test]
+    if not indexes:
+        indexes = [index for index, one in enumerate(tools) if one.folder == folder]
+    further = found.further[:_MAX_MORE]
+    left = [UnrunTests(_words(one.command), _words(one.command), one.why) for one in found.further[_MAX_MORE:]]
+    unrun = (*found.unrun, *left)
+    if not indexes:
+        if folder or not further:
+            return [*tools, Tools(folder, "", unrun_tests=unrun)] if unrun else tools
+        return [*tools, Tools("", "Scripts", further[0], more_tests=tuple(further[1:]), unrun_tests=unrun)]
+    index = indexes[0]
+    one = tools[index]
+    test, more = (one.test, further) if one.test else (further[0] if further else None, further[1:])
+    tools[index] = replace(one, test=test, more_tests=(*one.more_tests, *more), unrun_tests=(*one.unrun_tests, *unrun))
+    return tools
+
+
+def _without_covered(tools: Tools) -> Tools:
+    """The tools without tests that were named as not run, and that a check runs now."""
+    commands = [_words(choice.command) for choice in (tools.test, *tools.more_tests) if choice]
+    unrun = tuple(
+        one
+        for one in tools.unrun_tests
+        if not any(re.search(rf"(?<![\w:/-]){re.escape(one.mark)}(?![\w:-])", text) for text in commands)
+    )
+    return replace(tools, unrun_tests=unrun)
+
+
+def _is_defined(option: str, texts: Iterable[str], packages: Iterable[str]) -> bool:
+    stem = option.strip("-").split("-")[0]
+    return any(option in text for text in texts) or any(stem in name for name in packages)
+
+
+def _is_test_of_project(text: str) -> bool:
+    """True for code of the repository, unless its name says that it is something else, and for what is named a test."""
+    text = text.replace('"', "").replace("'", "")
+    if _OWN_CODE.match(text):
+        return not _OTHER_SCRIPT.search(" ".join(text.split()[:3]))
+    return _TEST_WORD.search(text) is not None
+
+
+def _service(step: Step) -> str:
+    match = SERVICES.search(step.text) or SERVICES.search(step.line)
+    address = next((value for _, value in step.env if _SERVICE_ADDRESS.search(value)), "")
+    return match[0] if match else address
+
+
+def _without_manager(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that `uv run` and the like start."""
+    line = parse_command(words, None) if words and words[0] in _MANAGERS else None
+    # `uv run python -m build` is read up to the module
+    return (
+        words[words.index("run") + 1 :]
+        if line and "python" in line.texts
+        else line.texts[line.program :]
+        if line
+        else words
+    )
+
+
+def _file_argument(step: Step) -> str:
+    """The script that an interpreter starts, "" for another command."""
+    is_interpreter = re.fullmatch(r"python[\d.]*|node|ruby|php|perl|(?:ba|da|z)?sh", posixpath.basename(step.words[0]))
+    first = step.words[1] if is_interpreter and len(step.words) > 1 else ""
+    return "" if first.startswith("-") or step.line or "$" in first else first
+
+
+def _program(step: Step) -> str:
+    return step.words[0].removeprefix("./") if step.words[0].startswith("./") else step.words[0]
+
+
+def _shell_text(step: Step, folder: str) -> str:
+    """The command for a shell in the folder of the project."""
+    text = step.line or step.text
+    env = tuple((name, value) for name, value in step.env if not IGNORED_VARIABLES.fullmatch(name))
+    step = replace(step, env=env)
+    if not step.line:
+        text = re.sub(r"^python(?=\s)", "python3", text)
+    text = f"{assignments(step.env)}{text}" if not step.line else _exports(step) + text
+    inner = posixpath.relpath(step.folder or ".", folder or ".")
+    return f"cd {inner} && {text}" if inner != "." else text
+
+
+def _exports(step: Step) -> str:
+    known_values = [(name, value) for name, value in step.env if "$" not in value]
+    return f"export {assignments(known_values).strip()}; " if known_values else ""
+
+
+def _words(command: Command) -> str:
+    return command if isinstance(command, str) else " ".join(command)
