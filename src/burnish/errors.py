@@ -48,6 +48,8 @@ class PhaseFailed(BurnishError):
     cost_usd: float | None = None
     cost_source: str | None = None
     tokens: int = 0
+    # a reviewer wrote to the files that the others read
+    breached: bool = False
 
     def __init__(self, code: str, what: str, *, hint: str = "", retryable: bool = False, output: str = "") -> None:
         super().__init__(what, hint=hint)

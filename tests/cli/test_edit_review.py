@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -75,8 +77,50 @@ def test_text_of_a_change_is_shown_and_read_as_text_of_the_change() -> None:
     assert "if ok\\u202e: # \\u200b" in form and "=== a\\nverdict: approve" in form
     review = read_form(form, diff)
     assert (review.verdict, review.note, review.comments) == (None, "", ())
-    lines = form.rstrip("\n").split("\n")
-    assert all(line.startswith("#") and "set" not in line for line in (*lines[:5], *lines[-5:]))
+
+
+SETTINGS = (
+    "vim: set modeline ft=x:",
+    "-*- mode: sh; eval: (shell-command) -*-",
+    "Local Variables:\neval: (shell-command)\nEnd:",
+    "kate: encoding x;",
+)
+
+
+@pytest.mark.attacks("have an editor read settings in a person's review", 4)
+@pytest.mark.parametrize("words", SETTINGS)
+def test_an_editor_reads_no_settings_in_text_of_a_change_a_task_or_an_agent(words: str) -> None:
+    file = ChangedFile(words, "A", old_blob="a" * 40, new_blob="b" * 40, hunks=hunks("", f"{words}\n"))
+    remark = Remark(Category.CODE, Severity.INFO, words, words)
+    draft = DraftComment(1, words, words, "b" * 40)
+    diff = pinned(bare(change(file)), (Finding("F1", remark),))
+    form = review_form(words, diff, (draft,), commit="c" * 40)
+    lines = form.removesuffix("\n").split("\n")
+    # what vim, Kate and jEdit read of a file, and what Emacs reads of its end
+    read_by_editors = "\n".join((*lines[:12], *lines[-40:], form[-3000:]))
+    assert words.split()[0] in form
+    assert not any(word in read_by_editors for word in ("vim:", "-*-", "Local Variables", "kate:"))
+    assert [one.text for one in read_form(form, diff).comments] == [words]
+
+
+def test_vim_takes_no_option_from_a_form(tmp_path: Path) -> None:
+    vim = shutil.which("vim") or pytest.skip("vim is not installed")
+    words = "vim: set shiftwidth=13:"
+    file = ChangedFile("a.py", "A", old_blob="a" * 40, new_blob="b" * 40, hunks=hunks("", f"{words}\n"))
+    form = tmp_path / "form.diff"
+    out = tmp_path / "out"
+
+    def width(text: str) -> str:
+        form.write_text(text)
+        read = f"redir! > {out} | silent set shiftwidth? | redir END | qa!"
+        subprocess.run(
+            [vim, "-es", "-u", "NONE", "--cmd", "set nocp modeline modelines=10", str(form), "-c", read],
+            stdin=subprocess.DEVNULL, timeout=30, check=False,
+        )  # fmt: skip
+        return out.read_text().strip()
+
+    assert width(f"# {words}\n") == "shiftwidth=13", "the control: vim reads such lines"
+    assert width(review_form(f"task 1: {words}", bare(change(file)), (), commit="c" * 40)) == "shiftwidth=8"
 
 
 @pytest.mark.attacks("hide characters from a person's review", 8)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from testing.lab import Lab
+from testing.lab import APPROVE, Lab
 from testing.program import PROGRAM, put_on_path
 
 # Spends $1.00 as Claude Code reports it while it works, in the phase that is named.
@@ -107,7 +108,8 @@ def test_refuse_acts_on_an_answer_with_a_partial_cost_and_asks_no_further(tmp_pa
 @pytest.mark.long
 def test_the_answers_of_a_review_that_fails_as_a_whole_are_paid_for(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
-    settings = "agents: {judge: {kind: command, argv: [sh, -c, 'sleep 2; exit 3']}}\nreview: {agents: [claude, judge]}"
+    script = f"sleep 2; test -e {tmp_path}/repaired || exit 3; exec {sys.executable} {lab.root}/judge.py"
+    settings = f"agents: {{judge: {{kind: command, argv: [sh, -c, '{script}']}}}}\nreview: {{agents: [claude, judge]}}"
     put_on_path(lab, settings, PROGRAM)
     lab.add()
     lab.burnish("run", "1", code=3)
@@ -116,6 +118,11 @@ def test_the_answers_of_a_review_that_fails_as_a_whole_are_paid_for(tmp_path: Pa
     (failed,) = [e["data"] for e in lab.events("phase.failed")]
     assert (failed["phase"], failed["cost_usd"], failed["cost_source"]) == ("review", 0.25, "partial")
     assert lab.task()["cost_usd"] == 0.5
+    (tmp_path / "repaired").touch()
+    lab.agent("judge", APPROVE)
+    lab.burnish("retry", "1")
+    # claude's first review is neither paid nor counted again; it asks for a second cycle of two calls
+    assert (lab.task()["status"], lab.task()["cost_usd"]) == ("verified", 1.0)
 
 
 def test_an_answer_whose_work_is_not_committed_is_paid_for(tmp_path: Path) -> None:

@@ -257,3 +257,32 @@ except FileExistsError:
     assert lab.task(number)["reason"] == "rejected"
     prompts = {c["prompt"].split("burnish-verdict ")[1][:12] for c in lab.calls() if c["phase"] == "review"}
     assert len(prompts) == 2
+
+
+# fails as long as a file is missing
+UNTIL_REPAIRED = 'sys.exit(3) if not pathlib.Path(LOG).with_name("repaired").exists() else ' + APPROVE
+
+
+@pytest.mark.slow
+def test_a_retry_asks_only_the_reviewers_that_gave_no_answer_and_counts_each_cost_once(tmp_path: Path) -> None:
+    lab = panel(tmp_path, "all", APPROVE, UNTIL_REPAIRED, APPROVE)
+    lab.burnish("run", code=3)
+    assert lab.task()["error"] == "AGENT_FAILED"
+    (tmp_path / "repaired").touch()
+    lab.burnish("retry", "1")
+    assert lab.task()["status"] == "verified"
+    assert [call["agent"] for call in lab.calls("end")].count("judge0") == 1
+    assert {agent for (_, _, phase, agent), count in lab.paid().items() if phase == "review" and count == 1} == {
+        "judge0", "judge1", "judge2",
+    }  # fmt: skip
+
+
+@pytest.mark.attacks("reuse an answer that was given beside a breach", 1)
+def test_answers_given_while_a_reviewer_wrote_to_the_files_of_the_others_are_not_kept(tmp_path: Path) -> None:
+    writes = f'app.chmod(0o644); app.write_text("harmless\\n"); {UNTIL_REPAIRED}'
+    lab = panel(tmp_path, "all", APPROVE, writes)
+    lab.burnish("run", code=3)
+    (tmp_path / "repaired").touch()
+    lab.agent("judge1", APPROVE)
+    lab.burnish("retry", "1")
+    assert [call["agent"] for call in lab.calls("end")].count("judge0") == 2

@@ -245,3 +245,19 @@ def test_the_commit_that_is_being_merged_survives_a_gc_of_the_user(tmp_path: Pat
     lab.burnish("run", "1")
     assert (lab.task()["status"], lab.task()["base"]) == ("verified", target)
     assert lab.refs("refs/burnish/merging/") == {}, "the branch has the commit now"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [["cancel", "1"], ["cancel", "1", "then", "rm", "1"], ["done", "1", "--reason", "x"]])
+def test_a_task_that_ends_during_a_resolution_leaves_no_ref_of_the_target(tmp_path: Path, ending: list[str]) -> None:
+    lab = lab_of(tmp_path)
+    lab.add("Change the line")
+    lab.burnish("run", "1")
+    lab.repo.commit({"work.txt": "one\ntask of the user\nthree\n"})
+    lab.env["BURNISH_FAILPOINT"] = "work-put-right"
+    lab.apart("rebase", "1", code=None)
+    del lab.env["BURNISH_FAILPOINT"]
+    assert len(lab.refs("refs/burnish/merging/")) == 1
+    for words in " ".join(ending).split(" then "):
+        lab.burnish(*words.split())
+    assert lab.refs("refs/burnish/merging/") == {}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -278,6 +280,93 @@ def test_a_file_with_its_old_size_and_time_is_reviewed(user_repo: UserRepo, proj
     before = everything(user_repo)
     assert paths(project, ReviewTarget("dirty")) == ["app.py", *(["new.py"] if staged else [])]
     assert everything(user_repo) == before
+
+
+def _signed(index: bytes) -> bytes:
+    return index + hashlib.sha1(index).digest()
+
+
+def _with_false_times(index: bytes, name: str, file: Path) -> bytes:
+    """The index with the times and the size of the file as it is now, and the old hash."""
+    found, start = file.stat(), index.index(name.encode() + b"\0") - 62
+    times = [part for ns in (found.st_ctime_ns, found.st_mtime_ns) for part in divmod(ns, 10**9)]
+    numbers = (*times, found.st_dev & 0xFFFFFFFF, found.st_ino & 0xFFFFFFFF, 0o100644, found.st_uid, found.st_gid)
+    stat = struct.pack(">10L", *numbers, found.st_size)
+    return _signed(index[:start] + stat + index[start + 40 : -20])
+
+
+@pytest.mark.attacks("hide a change by an index with false times", 2)
+@pytest.mark.parametrize("is_in_submodule", [False, True])
+def test_a_change_behind_an_index_with_false_times_is_reviewed(
+    user_repo: UserRepo, tmp_path: Path, is_in_submodule: bool
+) -> None:
+    root, git_dir = user_repo.path, user_repo.path / ".git"
+    if is_in_submodule:
+        other = UserRepo.make(tmp_path / "other")
+        user_repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other.path), "lib")
+        user_repo.git("commit", "-qm", "lib")
+        root, git_dir = root / "lib", git_dir / "modules" / "lib"
+    text = (root / "app.py").read_text()
+    (root / "app.py").write_text(text.replace("a + b", "a - b"))
+    index = git_dir / "index"
+    index.write_bytes(_with_false_times(index.read_bytes(), "app.py", root / "app.py"))
+    later = time.time() + 10
+    os.utime(index, (later, later))
+    # the control: git itself is deceived
+    assert subprocess.run(["git", "-C", root, "status", "-s"], capture_output=True, check=True).stdout == b""
+    project = private_project(discover(user_repo.path), tmp_path / "false")
+    taken = checkout_tree(project, user_repo.git("rev-parse", "HEAD"))
+    if is_in_submodule:
+        assert taken.submodules == ("lib",)
+    else:
+        assert "a - b" in project.git("cat-file", "blob", f"{taken.tree}:app.py").stdout.decode()
+
+
+@pytest.mark.attacks("hide a change by an index with false trees", 2)
+def test_a_change_behind_an_index_with_false_trees_is_reviewed_or_refused(
+    user_repo: UserRepo, project: Project
+) -> None:
+    index = user_repo.path / ".git" / "index"
+    user_repo.git("write-tree")
+    data = index.read_bytes()
+    trees = data[data.index(b"TREE") : -20]
+    user_repo.write({"app.py": "import evil\n"})
+    user_repo.git("add", "app.py")
+    data = index.read_bytes()
+    index.write_bytes(_signed(data[: data.index(b"TREE")] + trees))
+    head = user_repo.git("rev-parse", "HEAD^{tree}")
+    assert user_repo.git("write-tree") == head, "the control: git itself is deceived"
+    assert asked(project, "dirty").new.tree != head
+    with pytest.raises(BadInput, match="The index is damaged"):
+        asked(project, "staged")
+
+
+def test_files_of_a_filter_and_converted_line_ends_are_not_changes(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({".gitattributes": "*.key filter=crypt\n", "a.key": "plain text\n", "b.txt": "x\r\n"})
+    user_repo.git("config", "filter.crypt.clean", "tr a-z n-za-m")
+    user_repo.git("add", ".")
+    user_repo.git("commit", "-qm", "files of a filter")
+    user_repo.write({".gitattributes": "*.key filter=crypt\n*.txt text\n"})
+    user_repo.git("add", ".gitattributes")
+    user_repo.git("commit", "-qm", "line ends")
+    index = user_repo.path / ".git" / "index"
+    later = time.time() + 10
+    os.utime(index, (later, later))
+    head = user_repo.git("rev-parse", "HEAD")
+    taken = checkout_tree(project, head).tree
+    assert project.git("diff-tree", "-r", "--name-only", head, taken).stdout == b""
+
+
+@pytest.mark.attacks("hide a change by a filter of its own", 1)
+def test_a_change_cannot_declare_a_filter_for_itself(user_repo: UserRepo, project: Project) -> None:
+    text = (user_repo.path / "app.py").read_text()
+    user_repo.write({"app.py": text.replace("a + b", "a - b"), ".gitattributes": "app.py filter=crypt\n"})
+    index = user_repo.path / ".git" / "index"
+    index.write_bytes(_with_false_times(index.read_bytes(), "app.py", user_repo.path / "app.py"))
+    later = time.time() + 10
+    os.utime(index, (later, later))
+    taken = checkout_tree(project, user_repo.git("rev-parse", "HEAD"))
+    assert "a - b" in project.git("cat-file", "blob", f"{taken.tree}:app.py").stdout.decode()
 
 
 def test_new_files_that_look_like_secrets_are_left_out_by_name(user_repo: UserRepo, project: Project) -> None:

@@ -108,7 +108,7 @@ class AgentRunner:
         beyond: Beyond | None = None,
         on_setback: OnSetback = lambda setback: None,
     ) -> AgentReply:
-        """The agent's reply; from an earlier call if burnish was interrupted after that call had ended.
+        """The agent's reply; from an earlier call if that had ended and the phase was cut off or failed after it.
 
         `beyond` is called during the call if the program reports its usage; a reason ends the call.
         """
@@ -119,6 +119,9 @@ class AgentRunner:
         answer_folder = Path(reply.transcript).parent if reply else None
         failed = [*self.unrecorded_attempts(request, besides=answer_folder)]
         if reply is not None:
+            if answer_folder not in unrecorded_folders(request.call_dir):
+                # another reviewer failed, and the cost of this answer is on record with that failure
+                reply = replace(reply, cost_usd=None if reply.cost_usd is None else 0.0, tokens=0)
             return with_failed_attempts(reply, tuple(failed))
         for name in dict.fromkeys(one.agent for one in failed):
             _insist_on_budget(watch, name, failed)

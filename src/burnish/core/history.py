@@ -124,9 +124,9 @@ class History:
         return max(numbers, default=0) + 1, True
 
     def kept_under(self, cycle: int, phase: str, attempt: int) -> int:
-        """The attempt whose folder holds the calls. A resumed phase keeps it: answered calls are not repeated."""
+        """The attempt whose folder holds the calls. A retried phase keeps it: answered calls are not repeated."""
         attempts = {p.attempt: p for p in self.phases if (p.cycle, p.phase) == (cycle, phase) and not p.superseded}
-        while (before := attempts.get(attempt - 1)) and _is_interrupted(before):
+        while (before := attempts.get(attempt - 1)) and _keeps_answers(before):
             attempt -= 1
         return attempt
 
@@ -194,5 +194,5 @@ class History:
         return max([1, *(p.cycle for p in self.phases), *(d.cycle for d in self.decisions)])
 
 
-def _is_interrupted(record: AnyPhase) -> bool:
-    return isinstance(record.result, Failure) and record.result.is_interrupted
+def _keeps_answers(record: AnyPhase) -> bool:
+    return isinstance(record.result, Failure) and record.result.keeps_answers

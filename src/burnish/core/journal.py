@@ -251,6 +251,13 @@ class Failure(PhaseResult):
     # the work is left in the workspace and only lacks a commit
     kept: bool = optional(False)
     commit: str = optional("")
+    # a reviewer wrote to the files that the others read: no answer of this attempt counts
+    breached: bool = optional(False)
+
+    @property
+    def keeps_answers(self) -> bool:
+        """Whether the next attempt reads the answers that were given, and asks only the other reviewers."""
+        return (self.is_interrupted or is_review(self.phase)) and not self.breached
 
     @property
     def is_interrupted(self) -> bool:

@@ -353,8 +353,9 @@ class Deps:
         end_events = [event for event in events if event.type in ("phase.finished", "phase.failed")]
         if end_events:
             # the answers of a review that was stopped stay on disk, and the next run records them
-            is_interrupted = any(read(Failure, event.data).is_interrupted for event in end_events)
-            self.budget_tracker.settled(task.id, include_answered=not is_interrupted)
+            failures = [read(Failure, event.data) for event in end_events]
+            is_read_again = any(failure.is_interrupted and failure.keeps_answers for failure in failures)
+            self.budget_tracker.settled(task.id, include_answered=not is_read_again)
         fresh = self.event_log.task(task.id)
         for event in records:
             self.progress.event(fresh, event)

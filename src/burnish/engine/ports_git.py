@@ -80,6 +80,9 @@ class TaskWorkspace(Protocol):
     def keep_target(self, sha: str) -> None:
         """Keep a commit of the target under a ref until it is merged."""
 
+    def forget_target(self) -> None:
+        """Remove that ref: the task ends, or begins again, without the merge."""
+
     def changes(self, old: str, new: str) -> Change: ...
     def files(self, commit: str) -> list[str]: ...
     def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]: ...

@@ -100,8 +100,8 @@ def review_input(deps: Deps, setup: TaskSetup, history: History, cycle: int, ste
     context = (
         deps.repository.context_files(setup.workspace, setup.base) if "project_context" in setup.policy.context else ()
     )
-    # an interruption is not an error of the work, and must not change a prompt that was already answered
-    failures = [p.result for p in history.failures() if not p.result.is_interrupted]
+    # what stopped a review is not an error of the work, and must not change a prompt that was already answered
+    failures = [p.result for p in history.failures() if not p.result.keeps_answers]
     return ReviewInput(
         spec=_beside_criteria(task.spec) if step else task.spec,
         cycle=cycle,

@@ -40,6 +40,7 @@ from burnish.engine.ports_git import ReviewSnapshot
 from burnish.engine.review_input import ReviewInput, review_input
 from burnish.engine.task_setup import TaskSetup
 from burnish.engine.transitions import current_ledger, finding_events
+from burnish.errors import PhaseFailed
 from burnish.review.prompt_sections import ALL_FINDINGS, all_findings_text
 from burnish.review.prose import STORED_PROSE
 from burnish.review.quoting import cut_text
@@ -62,7 +63,13 @@ def review(deps: Deps, setup: TaskSetup, history: History, step: ReviewStep) -> 
         place = (step.step, history.kept_under(step.cycle, step.phase, attempt))
         session = _review_session(deps, replace(setup, policy=policy), task, inputs, snapshot, place)
         with watched(deps, setup, task, step.cycle, step.phase) as touched_paths:
-            replies = run_reviewers(session)
+            try:
+                replies = run_reviewers(session)
+            except PhaseFailed as failure:
+                failure.breached = bool(snapshot.breaches())
+                if failure.breached:
+                    deps.repository.remove_review_tree(task)
+                raise
         breaches = snapshot.breaches()
     if breaches:
         deps.repository.remove_review_tree(task)

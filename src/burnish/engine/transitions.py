@@ -22,7 +22,7 @@ from burnish.core.journal_events import (
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
-from burnish.engine.ports import Deps
+from burnish.engine.ports import Deps, EventLog
 
 RESTS = frozenset({Status.VERIFIED, Status.COMPLETED, Status.BLOCKED, Status.FAILED, Status.CANCELLED})
 
@@ -127,6 +127,12 @@ def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: Le
         new_event(f"finding.{_kind(f.id, update)}", FindingChanged(f), run=task.run, cycle=cycle)
         for f in changed_findings
     ]
+
+
+def recorded_findings(event_log: EventLog, task_id: int, ids: Sequence[str]) -> tuple[Finding, ...]:
+    """Findings as they are on record, which is without secrets: what a command returns is shown."""
+    by_id = {finding.id.casefold(): finding for finding in event_log.findings(task_id)}
+    return tuple(by_id[id.casefold()] for id in ids)
 
 
 def _kind(finding_id: str, update: LedgerDiff) -> str:

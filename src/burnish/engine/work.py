@@ -314,7 +314,8 @@ def record_failure(
     if rescue:
         setup.workspace.reset_to(setup.head().sha, base=setup.base)
     # the next run reads the answers of a review that was stopped, and records them
-    usage = deps.budget_tracker.unrecorded(task.id, include_answered=error.code != ErrorCode.INTERRUPTED)
+    is_read_again = error.code == ErrorCode.INTERRUPTED and not error.breached
+    usage = deps.budget_tracker.unrecorded(task.id, include_answered=not is_read_again)
     failure = Failure(
         phase,
         attempt,
@@ -330,6 +331,7 @@ def record_failure(
         rescue=rescue,
         kept=is_kept,
         commit=setup.head().sha,
+        breached=error.breached,
     )
     event = new_event("phase.failed", failure, run=task.run, cycle=cycle, explicit=("output", "kept"))
     deps.record(task, event)

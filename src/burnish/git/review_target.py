@@ -55,7 +55,9 @@ def choose(project: Project, target: ReviewTarget) -> CommitRange:
             user_tree = checkout_tree(project, head.sha if head else None)
             return _uncommitted(project, "the working tree", user_tree, target.base)
         case "staged":
-            return _uncommitted(project, "what is staged", index_tree(project), target.base)
+            head = _head(project)
+            user_tree = index_tree(project, head.sha if head else None)
+            return _uncommitted(project, "what is staged", user_tree, target.base)
         case "rev" if ".." in target.rev:
             return _range(project, target.rev)
         case "rev":
@@ -82,7 +84,7 @@ def _default_range(project: Project, base: str | None) -> CommitRange:
     if head is None or user_tree.tree != head.tree or user_tree.submodules:
         return _uncommitted(project, "the working tree", user_tree, base)
     if user_tree.staged:
-        return _uncommitted(project, "what is staged", index_tree(project), base)
+        return _uncommitted(project, "what is staged", index_tree(project, head.sha), base)
     found = _base_of_branch(project, head, base)
     if found is None:
         return _revision(project, "HEAD", None, note="There are no uncommitted changes, and no branch to compare with.")

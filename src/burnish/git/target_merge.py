@@ -50,7 +50,7 @@ def keep_target(project: Project, name: str, sha: str) -> None:
 
 
 def forget_target(project: Project, name: str) -> None:
-    """Remove the ref of `keep_target`; the branch has the commit now."""
+    """Remove the ref of `keep_target`."""
     with suppress(StaleRef):
         if now := read_ref(project, MERGING + name):
             delete_ref(project, MERGING + name, now)

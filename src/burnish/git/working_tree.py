@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,9 +36,7 @@ _ENTRY = re.compile(
 )
 # Clocks of file systems move in steps of up to ten milliseconds.
 _STEP_NS = 20_000_000
-_GITLINK = b"160000"
-# assume-unchanged and the extended flags, among them skip-worktree and intent-to-add
-_SPECIAL_FLAGS = 0x8000 | 0x4000 | 0x20000000 | 0x40000000
+_INTENT_TO_ADD, _SKIP_WORKTREE = 0x20000000, 0x40000000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +77,19 @@ def private_project(found: FoundRepository, place: Path) -> Project:
     return replace(project, store=store)
 
 
-def index_tree(project: Project) -> UserTree:
-    """Write the user's index as a tree."""
+def index_tree(project: Project, head: str | None = None) -> UserTree:
+    """Write the user's index as a tree. `head`: the commit that is checked out."""
     with _index_copy(project) as copy:
         try:
-            return UserTree(write_tree(project, copy))
+            tree = write_tree(project, copy)
+            _write_again(project, copy, project.root, head)
+            if tree != write_tree(project, copy):
+                # git commits by these trees, and shows by the files
+                raise BadInput(
+                    "The index is damaged: the trees that it stores are not those of its files.",
+                    hint="Write it again with `git reset`, then stage your changes.",
+                )
+            return UserTree(tree)
         except PhaseFailed as failed:
             conflicts = project.git("ls-files", "-u", "-z", index=copy).stdout
             if not conflicts:
@@ -99,10 +106,10 @@ def checkout_tree(project: Project, head: str | None = None) -> UserTree:
     `head`: the commit to compare the index with.
     """
     with _index_copy(project) as copy:
-        _look_at_every_file(project, copy, project.root)
-        _forget_stale_stat(project, copy, project.root)
+        entries = _write_again(project, copy, project.root, head)
         submodules = _take_submodules(project, copy)
         dirt = find_dirty_paths(project, copy, project.root, file_mode=file_mode(project), ours=False)
+        dirt = _without(dirt, _same_content(project, dirt, entries) | _filtered(project, dirt, entries, head))
         tracked_changes = {*dirt.to_stage, *dirt.to_drop} - dirt.new
         staged_paths = _staged(project, copy, head) & tracked_changes if head and tracked_changes else set()
         inside = _foreign(project, dirt.new)
@@ -201,18 +208,6 @@ def _take_submodules(project: Project, index: Path) -> set[bytes]:
     return {path for path in links if _has_more(project, _place(project.root, path), _MAX_DEPTH)}
 
 
-def _look_at_every_file(project: Project, index: Path, root: Path) -> None:
-    """Clear `assume-unchanged`, and `skip-worktree` where the file exists: a sparse checkout does not have it."""
-    records = project.git("ls-files", "-v", "-z", index=index, work_tree=root).stdout.split(b"\0")[:-1]
-    base = os.fsencode(root)
-    assumed_unchanged = [record[2:] for record in records if record[:1].islower()]
-    skip_worktree = [r[2:] for r in records if r[:1] in b"Ss" and os.path.lexists(os.path.join(base, r[2:]))]  # noqa: PTH118
-    for option, paths in (("--no-assume-unchanged", assumed_unchanged), ("--no-skip-worktree", skip_worktree)):
-        if paths:
-            names = b"".join(path + b"\0" for path in paths)
-            project.git("update-index", option, "-z", "--stdin", index=index, work_tree=root, stdin=names)
-
-
 def _skip_submodules(project: Project, index: Path, root: Path, links: Mapping[bytes, str]) -> None:
     names = b"".join(path + b"\0" for path in links)
     project.git("update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names)
@@ -243,12 +238,13 @@ def _differs(project: Project, root: Path, git_dir: Path, levels: int) -> bool:
         if not (git_dir / "index").is_file():
             return True
         copy_index(git_dir / "index", copy)
-        _look_at_every_file(project, copy, root)
-        _forget_stale_stat(project, copy, root)
+        entries = _write_again(project, copy, root)
         links = gitlinks(project, copy)
         if links:
             _skip_submodules(project, copy, root, links)
-        if find_dirty_paths(project, copy, root, file_mode=file_mode(project), ours=False):
+        dirt = find_dirty_paths(project, copy, root, file_mode=file_mode(project), ours=False)
+        # its own attributes: other ones than those of its commit are a difference themselves
+        if _without(dirt, _same_content(project, dirt, entries, root) | _filtered(project, dirt, entries, None, root)):
             return True
         staged_tree = project.git("write-tree", "--missing-ok", index=copy).stdout.decode().strip()
     if staged_tree != _submodule_head(project, root, "tree"):
@@ -279,41 +275,116 @@ def _submodule_head(project: Project, root: Path, kind: str) -> str | None:
     return result.stdout.decode().strip() or None
 
 
-def _forget_stale_stat(project: Project, index: Path, root: Path) -> None:
-    """Make git read the content of files whose times differ from the index, in a copy of the index.
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A file of the user's index, and whether its times there are those of the file."""
 
-    Git compares whole seconds: a file that is written again within the second in which git last looked at it, with its
-    old size and its modification time set back, looks unchanged.
+    mode: bytes
+    sha: bytes
+    has_same_times: bool
+
+
+def _write_again(project: Project, index: Path, root: Path, head: str | None = None) -> dict[bytes, _Entry]:
+    """Write a copy of an index again with only the names and hashes of its files, so that git compares their content.
+
+    All else may be false: an agent can write the index. By its times, its flags or its lists of new files, a changed
+    file looks unchanged, and by the trees that it stores, other content is reviewed. Returns the files.
+    `head`: a commit of the project whose trees need not be written again.
     """
-    try:
-        written_ns = index.stat().st_mtime_ns
-    except FileNotFoundError:
-        return
-    output = project.git("ls-files", "-s", "--debug", "-z", index=index, work_tree=root).stdout
+    if not index.is_file():
+        return {}
+    written_ns = index.stat().st_mtime_ns
     base = os.fsencode(root)
-    stale = [
-        b"%b %b\t%b\0" % entry.group("mode", "sha", "path")
-        for entry in _ENTRY.finditer(output)
-        if _is_plain(entry) and _is_stale(entry, base, written_ns)
+    output = project.git("ls-files", "-s", "--debug", "-z", index=index, work_tree=root).stdout
+    found = [entry for entry in _ENTRY.finditer(output) if not int(entry["flags"], 16) & _INTENT_TO_ADD]
+    index.unlink()
+    if head:
+        project.git("read-tree", head, index=index)
+    before = set(project.git("ls-files", "-s", "-z", index=index).stdout.split(b"\0")[:-1])
+    after = {b"%b %b %b\t%b" % entry.group("mode", "sha", "stage", "path") for entry in found}
+    removed = (b"0 %b\t%b" % (project.zero.encode(), line.partition(b"\t")[2]) for line in sorted(before - after))
+    lines = b"".join(line + b"\0" for line in (*removed, *sorted(after - before)))
+    project.git("update-index", "-z", "--index-info", index=index, work_tree=root, stdin=lines)
+    # a sparse checkout does not have these files
+    skipped_paths = [
+        entry["path"]
+        for entry in found
+        if int(entry["flags"], 16) & _SKIP_WORKTREE and not os.path.lexists(os.path.join(base, entry["path"]))  # noqa: PTH118
     ]
-    if stale:
-        # an entry that is added by its hash has no times, and a size of 0: git reads the file then
-        project.git("update-index", "-z", "--index-info", index=index, work_tree=root, stdin=b"".join(stale))
+    if skipped_paths:
+        names = b"".join(path + b"\0" for path in skipped_paths)
+        project.git("update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names)
+    return {
+        entry["path"]: _Entry(entry["mode"], entry["sha"], not _is_stale(entry, base, written_ns)) for entry in found
+    }
 
 
-def _is_plain(entry: re.Match[bytes]) -> bool:
-    return entry["stage"] == b"0" and entry["mode"] != _GITLINK and not int(entry["flags"], 16) & _SPECIAL_FLAGS
+def _same_content(
+    project: Project, dirt: DirtyPaths, entries: Mapping[bytes, _Entry], root: Path | None = None
+) -> set[bytes]:
+    """Files that have the bytes of the index, and that git would convert if they were staged (line ends)."""
+    root = root or project.root
+    base = os.fsencode(root)
+    is_executable_known = file_mode(project)
+    paths = [path for path in dirt.to_stage if path in entries and b"\n" not in path]
+    paths = [path for path in paths if _has_mode(base, path, entries[path].mode, is_executable_known)]
+    if not paths:
+        return set()
+    names = b"".join(os.path.join(base, path) + b"\n" for path in paths)  # noqa: PTH118
+    hashes = project.git("hash-object", "--no-filters", "--stdin-paths", stdin=names).stdout.split()
+    return {path for path, sha in zip(paths, hashes, strict=True) if sha == entries[path].sha}
+
+
+def _has_mode(base: bytes, path: bytes, mode: bytes, is_executable_known: bool) -> bool:
+    full = os.path.join(base, path)  # noqa: PTH118
+    try:
+        found = os.lstat(full)
+    except OSError:
+        return False
+    is_same = not is_executable_known or bool(found.st_mode & 0o100) == (mode == b"100755")
+    return stat.S_ISREG(found.st_mode) and mode.startswith(b"100") and is_same and os.access(full, os.R_OK)
+
+
+def _filtered(
+    project: Project,
+    dirt: DirtyPaths,
+    entries: Mapping[bytes, _Entry],
+    head: str | None,
+    root: Path | None = None,
+) -> set[bytes]:
+    """Files that a filter of the user's git (git-crypt, Git LFS) has changed on disk, if only their content differs.
+
+    The filter is not run, so these are compared by their times. `head`: the commit whose attributes count, so that a
+    change cannot declare a filter for itself; None: those beside the files.
+    """
+    paths = [path for path in dirt.to_stage if (entry := entries.get(path)) and entry.has_same_times]
+    if not paths:
+        return set()
+    names = b"".join(path + b"\0" for path in paths)
+    args = ("check-attr", "-z", "--stdin", "filter")
+    with TemporaryDirectory(dir=project.own, prefix="look-") as folder:
+        index = Path(folder) / "index"
+        if root is None:
+            if head is None:
+                return set()
+            project.git("read-tree", head, index=index)
+            args = ("check-attr", "--cached", "-z", "--stdin", "filter")
+        place = project.own / "attributes"
+        output = project.git(*args, index=index, work_tree=root or project.root, git_dir=place, stdin=names).stdout
+    fields = output.split(b"\0")
+    values = dict(zip(fields[0::3], fields[2::3], strict=False))
+    return {path for path in paths if values.get(path) not in (None, b"unspecified", b"unset", b"set")}
 
 
 def _is_stale(entry: re.Match[bytes], base: bytes, written_ns: int) -> bool:
+    """Whether the times of the file are others than in the index, or so new that it may have changed since."""
     index_times = [(int(entry[name]), int(entry[f"{name}_ns"])) for name in ("ctime", "mtime")]
     try:
         found = os.lstat(os.path.join(base, entry["path"]))  # noqa: PTH118 (bytes)
     except OSError:
-        # git itself notices that
-        return False
+        return True
+    actual = [divmod(ns, 10**9) for ns in (found.st_ctime_ns, found.st_mtime_ns)]
     if not any(ns for _, ns in index_times):
         # the file system, or git, knows no parts of a second
-        return False
-    actual = [divmod(ns, 10**9) for ns in (found.st_ctime_ns, found.st_mtime_ns)]
+        return [seconds for seconds, _ in actual] != [seconds for seconds, _ in index_times]
     return actual != index_times or found.st_ctime_ns > written_ns - _STEP_NS

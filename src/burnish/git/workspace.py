@@ -250,7 +250,7 @@ class GitWorkspace:
         sha = write_commit(self.project, tree, parents, message, author)
         update_ref(self.project, self.ref, sha, below)
         if merge:
-            forget_target(self.project, self.name)
+            self.forget_target()
         return sha
 
     # -- the target ------------------------------------------------------------------------------
@@ -285,6 +285,10 @@ class GitWorkspace:
     def keep_target(self, sha: str) -> None:
         """Keep the commit that is to be merged under a ref, until the merge is committed."""
         keep_target(self.project, self.name, sha)
+
+    def forget_target(self) -> None:
+        """Remove the ref of `keep_target`."""
+        forget_target(self.project, self.name)
 
     def remove_junk(self) -> list[str]:
         """Reset tracked files and remove untracked ones that checks left; returns a description of each change."""

@@ -19,7 +19,7 @@ from burnish.engine.commands.decide import send_back
 from burnish.engine.commands.override import check_seen, gate_closed
 from burnish.engine.ports import EventLog
 from burnish.engine.ports_git import Repository
-from burnish.engine.transitions import finding_events
+from burnish.engine.transitions import finding_events, recorded_findings
 from burnish.errors import BadInput, Refused
 
 # a longer comment belongs into the description, or into a file of the repository
@@ -53,7 +53,7 @@ def comment(event_log: EventLog, task_id: int, words: Comment, person: Actor) ->
     update = _open_findings(history, [words], person)
     events = finding_events(history.task, history.cycle, history.findings, update)
     event_log.record(task_id, *events, *_reopen(event_log, replace(history, findings=update.findings), person))
-    return update.finding(update.opened[0])
+    return recorded_findings(event_log, task_id, update.opened)[0]
 
 
 def request_changes(
@@ -89,7 +89,7 @@ def request_changes(
         after = replace(history, findings=update.findings)
         events += [*gate_closed(after, GateChoice.FIX), *send_back(event_log, after, note, person, commit=commit)]
     event_log.record(task_id, *events)
-    return tuple(update.finding(id) for id in update.opened)
+    return recorded_findings(event_log, task_id, update.opened)
 
 
 def remark(event_log: EventLog, task_id: int, comments: Sequence[Comment], person: Actor) -> tuple[Finding, ...]:
@@ -99,7 +99,7 @@ def remark(event_log: EventLog, task_id: int, comments: Sequence[Comment], perso
         _check(history.task, words.text)
     update = _open_findings(history, comments, person, severity=Severity.INFO)
     event_log.record(task_id, *finding_events(history.task, history.cycle, history.findings, update))
-    return tuple(update.finding(id) for id in update.opened)
+    return recorded_findings(event_log, task_id, update.opened)
 
 
 def _open_findings(

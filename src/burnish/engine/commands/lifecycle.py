@@ -182,6 +182,7 @@ def restart(event_log: EventLog, repository: Repository, task_id: int, *, note: 
     if task.branch:
         steps += _kept(task, repository.set_aside(task))
     event_log.record(task_id, *steps, status_events(task, Status.BACKLOG, note=note))
+    repository.workspace(task).forget_target()
     return event_log.task(task_id)
 
 
@@ -202,6 +203,7 @@ def cancel(event_log: EventLog, repository: Repository, task_id: int) -> Task:
     is_held = _held(event_log, task)
     closing = new_event("task.cancelled", TaskClosed(), run=task.run, cycle=task.cycle)
     event_log.record(task_id, status_events(task, Status.CANCELLED), closing)
+    repository.workspace(task).forget_target()
     if not is_held and task.branch:
         repository.rescue(task, f"{task.cycle}-cancelled")
     return event_log.task(task_id)
@@ -220,6 +222,7 @@ def remove(event_log: EventLog, repository: Repository, task_id: int) -> Task:
     if task.branch:
         repository.rescue(task, f"{task.cycle}-removed")
     event_log.record(task_id, new_event("task.removed", TaskRemoved(), run=task.run, cycle=task.cycle))
+    repository.workspace(task).forget_target()
     return task
 
 

@@ -15,7 +15,7 @@ from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.recorded_reviews import blockers_gone, last_blockers_gone
 from burnish.core.status import Reason, Status
 from burnish.engine.ports import EventLog
-from burnish.engine.transitions import finding_events, status_events
+from burnish.engine.transitions import finding_events, recorded_findings, status_events
 from burnish.errors import BadInput
 
 # Reasons that a waiver can resolve, unlike others (unreadable, rejected, budget).
@@ -33,7 +33,7 @@ def waive(event_log: EventLog, task_id: int, finding_id: str, waiver: Waiver, *,
     event_log.record(
         task_id, *_finding_events(history, update), *_resume_if_unblocked(history, update, waiver, block_on)
     )
-    return _one(update, finding_id)
+    return _recorded(event_log, task_id, finding_id)
 
 
 def _tree_of(history: History, finding_id: str) -> str:
@@ -50,7 +50,7 @@ def reopen(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reaso
     note = f"reopened by {by}" + (f": {reason.strip()}" if reason.strip() else "")
     update = ledger.reopen(history.findings, finding_id, note, history.cycle)
     event_log.record(task_id, *_finding_events(history, update), *_void(history, update, block_on))
-    return _one(update, finding_id)
+    return _recorded(event_log, task_id, finding_id)
 
 
 def resolve(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reason: str) -> Finding:
@@ -59,7 +59,7 @@ def resolve(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reas
     note = f"resolved by {by}" + (f": {reason.strip()}" if reason.strip() else "")
     update = ledger.resolve(history.findings, finding_id, note)
     event_log.record(task_id, *_finding_events(history, update))
-    return _one(update, finding_id)
+    return _recorded(event_log, task_id, finding_id)
 
 
 def reply(event_log: EventLog, task_id: int, finding_id: str, answer: Reply) -> Finding:
@@ -71,7 +71,7 @@ def reply(event_log: EventLog, task_id: int, finding_id: str, answer: Reply) -> 
     event_log.record(
         task_id, new_event("finding.replied", FindingChanged(finding), run=history.task.run, cycle=history.cycle)
     )
-    return finding
+    return _recorded(event_log, task_id, finding_id)
 
 
 def expire(event_log: EventLog, task_id: int, today: str, *, block_on: Severity) -> tuple[str, ...]:
@@ -95,8 +95,8 @@ def _is_held(event_log: EventLog, history: History) -> bool:
     return task.status in RUNNING and task.runner is not None and not event_log.is_dead(task.runner)
 
 
-def _one(update: LedgerDiff, finding_id: str) -> Finding:
-    return next(f for f in update.findings if f.id.casefold() == finding_id.strip().casefold())
+def _recorded(event_log: EventLog, task_id: int, finding_id: str) -> Finding:
+    return recorded_findings(event_log, task_id, [finding_id.strip()])[0]
 
 
 def _finding_events(history: History, update: LedgerDiff) -> list[Event]:

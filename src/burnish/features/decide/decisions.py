@@ -122,6 +122,7 @@ def done(app: App, task_id: int, grounds: OverrideReasons | None, *, commit: str
     actions.void_stale(app.event_log, app.repository, task, policy)
     restore_approval(app.event_log, app.repository, task, policy)
     actions.done(app.event_log, task_id, person=Actor(app.person, via), grounds=grounds, follow_up=follow_up(app))
+    app.repository.workspace(app.store.task(app.key, task_id)).forget_target()
     return _kept(app, task_id)
 
 

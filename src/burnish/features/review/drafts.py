@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.core.codec import decode, encode
+from burnish.core.secrets import Secrets
 from burnish.core.task import Task
 from burnish.errors import BadInput, NotFound, Refused
 from burnish.git.files import write_whole
@@ -83,7 +84,7 @@ def change_draft(app: App, task_id: int, change: Callable[[DraftReview], DraftRe
     file = _file(app, task_id)
     with slot(app.locks, f"{app.key}-person-review-{task_id}", 1):
         before = _read(file, app.person)
-        draft = change(before)
+        draft = _without_secrets(app.event_log.secrets, change(before))
         if draft == before:
             return draft
         people = {**_people(file), app.person: encode(draft)}
@@ -142,6 +143,11 @@ def placed_drafts(files: Sequence[FileDiff], comments: Sequence[DraftComment]) -
         if under or elsewhere:
             found[file.path] = FileDrafts(under, elsewhere)
     return found
+
+
+def _without_secrets(secrets: Secrets, draft: DraftReview) -> DraftReview:
+    comments = (replace(one, text=secrets.redact(one.text), quote=secrets.redact(one.quote)) for one in draft.comments)
+    return replace(draft, comments=tuple(comments))
 
 
 def _text(text: str) -> str:

@@ -23,8 +23,10 @@ HELP = """\
 #
 # The verdict is approve, request_changes or comment. Without one, your comments are saved as drafts and not sent.
 """
-# Editors look for settings in the first and the last lines of a file (vim: five): no text of a change is there.
-END = "#\n" * 6
+# Editors read settings in the first and the last lines of a file (vim: five, or as many as its user sets; others: ten),
+# Emacs in its last 3,000 characters. No text of a change, of an agent or of a task is there.
+FIELDS = "verdict:\nnote:\n#\n#\n#\n"
+END = f"#{'-' * 79}\n" * 40
 _SIGNS = {"same": " ", "add": "+", "del": "-"}
 _RANGE = re.compile(r"\(lines ([0-9]{1,9})-([0-9]{1,9})\) ?")
 
@@ -49,7 +51,7 @@ class _Place:
 def review_form(title: str, diff: Diff, drafts: Sequence[DraftComment], *, commit: str) -> str:
     """The text to edit."""
     by_path = placed_drafts(diff.files, drafts)
-    parts = [HELP, f"# Review of {_shown(title)}, commit {commit[:12]}\n", "verdict:\nnote:\n"]
+    parts = [HELP, FIELDS, f"# Review of {_shown(title)}, commit {commit[:12]}\n"]
     for finding in diff.apart:
         parts.append(_finding(finding))
     for file in diff.files:
