@@ -136,6 +136,10 @@ def test_a_login_that_has_used_its_share_of_the_plan_starts_no_further_phase(tmp
         assert f": {words}; its tasks wait" in lab.burnish("status").out
         assert f": {words}\n" in lab.burnish("limits").out
         assert "claude has used 85% of 5 hours." in lab.burnish("limits").out
+        lab.until(lambda: "claude has used 85% of 5 hours." in lab.burnish("cost").out)
+        assert [(one["login"], one["share"]) for one in lab.burnish("cost", "--json").json["windows"]] == [
+            ("claude", 0.85)
+        ]
         lab.until(lambda: lab.events("phase.progress", task=1))
         run.terminate()
         _, err = run.communicate(timeout=30)
