@@ -157,7 +157,9 @@ def with_waits(
 
 
 def _wait_words(task: Task, limit: UsageLimit, now: datetime) -> str:
-    return f"{doing(task.phase or '')}: waits for {limit.login} until {limit.time_words(now)}"
+    # the line below the list names the variable or the folder of the login, if there is one
+    name = limit.login.partition(" (")[0]
+    return f"{doing(task.phase or '')}: waits for {name} until {limit.time_words(now)}"
 
 
 def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: Alive = None) -> StatusLine:
