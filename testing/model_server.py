@@ -29,6 +29,8 @@ class ModelServer:
         # what it billed for, and how: half of the input from the cache, so many tokens of thoughts per answer
         self.billed: list[wire.TokensBilled] = []
         self.thoughts, self.caches = 0, False
+        # sent with each answer, e.g. the used share of a plan
+        self.headers: dict[str, str] = {}
         self.strangers: list[str] = []
         self.over = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -105,8 +107,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, turn: Turn, move: Move, count: wire.TokensBilled) -> None:
         match move:
-            case Refuse(status, message):
-                self._object(status, wire.error(turn, status, message))
+            case Refuse(status, message, details):
+                self._object(status, wire.error(turn, status, message, details))
             case Hang(seconds):
                 self.close_connection = True
                 self.model.over.wait(seconds)
@@ -144,15 +146,21 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
+        self._plan_headers()
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
+
+    def _plan_headers(self) -> None:
+        for name, value in self.model.headers.items():
+            self.send_header(name, value)
 
     def _begin(self) -> None:
         self.close_connection = True
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
+        self._plan_headers()
         self.end_headers()
         self.wfile.flush()
 

@@ -60,6 +60,8 @@ class Shell:
 class Refuse:
     status: int
     message: str = "the model says no"
+    # further fields of the error object, e.g. its type and the time of a reset
+    details: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,17 +63,17 @@ def stream(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Event]:
             yield None, _generated(said, count)
 
 
-def error(turn: Turn, status: int, message: str) -> dict[str, Any]:
+def error(turn: Turn, status: int, message: str, details: Mapping[str, Any]) -> dict[str, Any]:
     kinds = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}
     kind = kinds.get(status, "api_error")
     match turn.dialect:
         case "messages":
-            return {"type": "error", "error": {"type": kind, "message": message}}
+            return {"type": "error", "error": {"type": kind, "message": message, **details}}
         case "gemini":
             states = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}
-            return {"error": {"code": status, "message": message, "status": states.get(status, "INTERNAL")}}
+            return {"error": {"code": status, "message": message, "status": states.get(status, "INTERNAL"), **details}}
         case _:
-            return {"error": {"message": message, "type": kind, "code": kind, "param": None}}
+            return {"error": {"message": message, "type": kind, "code": kind, "param": None, **details}}
 
 
 # messages

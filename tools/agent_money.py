@@ -30,7 +30,7 @@ def counts_money(program: Program) -> str:
     """Two calls, the second in the session of the first where that can be; the bill of both."""
     if program.only_reviews:
         raise Lacks("it has no session")
-    priced = _with_priced_model(program)
+    priced = with_priced_model(program)
     with bench(priced, script(Shell(": look"), Say("All done."))) as it:
         it.server.thoughts, it.server.caches = THOUGHTS, True
         entry = AgentSettings(name="it", kind=program.name, resume=program.resumes)
@@ -58,7 +58,7 @@ def compared(name: str, replies: list[AgentReply], billed: list[TokensBilled]) -
     return told
 
 
-def _with_priced_model(program: Program) -> Program:
+def with_priced_model(program: Program) -> Program:
     model = MODELS.get(program.name)
     if not model:
         return program

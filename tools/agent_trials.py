@@ -24,6 +24,7 @@ from tools.agent_bench import PATIENT, Bench, Lacks, bench, script
 from tools.agent_extras import TITLE, holds_up, speaks_acp
 from tools.agent_logins import keeps_login
 from tools.agent_money import counts_money
+from tools.agent_night import plays_night
 from tools.agent_programs import Program
 
 NUMBER = "8f2c41d09b7e"
@@ -308,6 +309,7 @@ TRIALS: dict[str, Callable[[Program], str]] = {
     "stop hook": holds_up,
     "stop hook, AI reviewer": partial(holds_up, judge=_judgement),
     "acp": speaks_acp,
+    "night": partial(plays_night, judge=_judgement),
     "start-up": starts,
 }
 # what there is to try without a program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -136,11 +137,20 @@ def test_a_login_that_has_used_its_share_of_the_plan_starts_no_further_phase(tmp
         assert f": {words}; its tasks wait" in lab.burnish("status").out
         assert f": {words}\n" in lab.burnish("limits").out
         assert "claude has used 85% of 5 hours." in lab.burnish("limits").out
+        lab.until(lambda: "claude has used 85% of 5 hours." in lab.burnish("cost").out)
+        assert [(one["login"], one["share"]) for one in lab.burnish("cost", "--json").json["windows"]] == [
+            ("claude", 0.85)
+        ]
         lab.until(lambda: lab.events("phase.progress", task=1))
+        assert re.search(
+            r"code_review \(cycle 1/3, reviewing: waits for claude until \d\d:\d\d\)", lab.burnish("status").out
+        )
+        assert "waits for claude until" in lab.burnish("list").out
         run.terminate()
         _, err = run.communicate(timeout=30)
     assert "Waiting." in err
     assert len((lab.root / "program.jsonl").read_text().splitlines()) == 1, "the review was not started"
+    assert "interrupted" in lab.burnish("status").out and "waits for claude" not in lab.burnish("status").out
     # a higher share lets it go on, after the limit is cleared
     lab.user_settings("limits: {window_percent: 90}\n")
     lab.burnish("limits", "--clear", "claude")

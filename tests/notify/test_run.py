@@ -167,3 +167,18 @@ def test_an_apprise_url_is_told_the_same_words(tmp_path: Path) -> None:
     (heard,) = _Receiver.heard
     assert heard["title"] == "Review Failed: Add <division>" and "burnish show 1" in heard["message"]
     assert lab.events("notify.failed") == []
+
+
+@pytest.mark.slow
+def test_the_end_of_a_run_that_watched_is_told_with_its_results_and_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = stand_in(tmp_path, monkeypatch)
+    lab = lab_for(tmp_path, REJECT)
+    with lab.start("run", "--watch") as run:
+        lab.until(lambda: lab.task()["status"] == "blocked")
+        lab.burnish("stop")
+        run.communicate(timeout=60)
+    assert [words[-2:] for words in told(log)][1:] == [
+        ["Run Finished: 1 task", "1 blocked; $?\n1 task needs you: burnish inbox"]
+    ]

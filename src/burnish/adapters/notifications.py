@@ -44,7 +44,7 @@ class NotifyingProgress:
 
 
 @contextmanager
-def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iterator[Progress]:
+def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iterator[NotifyingProgress]:
     reported_errors: set[str] = set()
 
     def failed(task: Task, why: str) -> None:

@@ -117,6 +117,8 @@ class FinishedCall:
     session_usage: Mapping[str, int] | None = None
     # what the program left in call_dir under the names in `output_files`
     files: Mapping[str, str] = field(default_factory=dict)
+    # what `RecordsSession` found in the program's own record of the session
+    session_record: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def how(self) -> str:
@@ -292,6 +294,15 @@ class KnowsModel(Protocol):
 
     def session_model(self, env: Mapping[str, str], session: str) -> str | None:
         """From what the program itself recorded of a session, if the settings name no model."""
+        ...
+
+
+@runtime_checkable
+class RecordsSession(Protocol):
+    """An agent whose program writes to the file of a session what it does not print."""
+
+    def session_record(self, sessions: Path, stdout: str) -> Mapping[str, Any]:
+        """What `read` and `bill` need of it, as JSON; `sessions` is the folder of the call's sessions."""
         ...
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from burnish.agents.base import (
     AgentFailure,
@@ -30,18 +28,16 @@ from burnish.agents.failure import (
 )
 from burnish.agents.file_mentions import NO_ATTACHMENTS
 from burnish.agents.jsonlines import EventStream, Json, dig, number, read_events, text_or_empty
+from burnish.agents.plan_windows import WindowReport, plan_windows
 from burnish.agents.prices import cost
 from burnish.agents.steps import Step, claude_steps
-from burnish.agents.usage import TokenCount, are_token_counts, billed, dollars, highest, token_count
+from burnish.agents.usage import NOTHING_USED, TokenCount, are_token_counts, billed, dollars, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest, PlanWindow, Use
 
 # Other tools do not exist then, not even in subagents. `Bash(git diff:*)` is not allowed: `--output` writes files.
 _READ_ONLY_TOOLS = ("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode", "dontAsk")
 # acceptEdits alone refuses most commands; skipping all permissions is refused to root.
 _AUTHOR_TOOLS = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
-_MAX_WINDOWS = 20
-# a time in seconds, not in milliseconds
-_LAST_RESET = 10_000_000_000
 _TOKEN_KEYS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _LOGIN = "Run `claude` once and log in, or set ANTHROPIC_API_KEY."
 
@@ -168,6 +164,8 @@ class ClaudeAgent:
 
     def bill(self, call: FinishedCall) -> AgentReply | None:
         results = list(read_events(call.stdout).of_type("result").values())
+        if results and all(_is_free(event) for event in results):
+            return NOTHING_USED
         return _reply("", results, call) if results else None
 
     def call_usage(self, event: Json) -> CallUsage | None:
@@ -183,25 +181,14 @@ class ClaudeAgent:
 
 
 def _windows(stream: EventStream) -> tuple[PlanWindow, ...]:
-    """From `rate_limit_event`, which it prints for the plan of an account, not for a key.
-
-    A process that it starts may print one, too: the highest share counts, and each time of a reset counts by itself.
-    """
-    shares: dict[tuple[str, int], float] = {}
+    """From `rate_limit_event`, which it prints for the plan of an account, not for a key."""
+    reports: list[WindowReport] = []
     for event in stream.of_type("rate_limit_event").values():
         windows = dig(event, "rate_limit_info", "unifiedWindows")
         for name, window in windows.items() if isinstance(windows, dict) else ():
-            share, reset = (dig(window, "utilization"), dig(window, "resetsAt")) if isinstance(window, dict) else (0, 0)
-            if not isinstance(share, int | float) or not isinstance(reset, int) or not math.isfinite(share):
-                continue
-            if share > 0 and 0 < reset < _LAST_RESET:
-                key = (str(name)[:40], reset)
-                shares[key] = max(shares.get(key, 0.0), min(float(share), 10.0))
-    highest_first = sorted(shares.items(), key=lambda item: -item[1])[:_MAX_WINDOWS]
-    return tuple(
-        PlanWindow(name, share, datetime.fromtimestamp(reset, UTC).isoformat(timespec="seconds"))
-        for (name, reset), share in highest_first
-    )
+            if isinstance(window, dict):
+                reports.append((str(name), window.get("utilization"), window.get("resetsAt")))
+    return plan_windows(reports)
 
 
 def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
@@ -218,6 +205,12 @@ def _reply(text: str, results: list[Json], call: FinishedCall) -> AgentReply:
     models = [call.model, *(_model(event) for event in results)]
     partial = not any(costs) and not all(count.complete for count in counts)
     return billed(reply, max(costs, default=None), total.highest_price(models), partial=partial)
+
+
+def _is_free(result: Json) -> bool:
+    """Whether a result reports an amount of 0 and no tokens, as after a refused request."""
+    count = _tokens(result)
+    return dollars(result.get("total_cost_usd")) == 0 and count.complete and count.total == 0
 
 
 def _tokens(result: Json) -> TokenCount:

@@ -6,12 +6,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from burnish.agents.base import (
-    REPORTS_TOKENS,
     AgentFailure,
     AgentSettings,
     Call,
@@ -22,10 +21,11 @@ from burnish.agents.base import (
     UsageReport,
 )
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
-from burnish.agents.jsonlines import Json, dig, json_lines, read_events, text_or_empty
+from burnish.agents.jsonlines import EventStream, Json, dig, json_lines, number, read_events, text_or_empty
+from burnish.agents.plan_windows import plan_windows
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values
-from burnish.agents.usage import TokenCount, billed, highest
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.agents.usage import NOTHING_USED, TokenCount, billed, highest
+from burnish.core.agent import AgentReply, AgentRequest, PlanWindow
 from burnish.regular_files import parse_toml, read_regular
 
 _LOGIN = "Run `codex login`, or set CODEX_API_KEY."
@@ -65,6 +65,7 @@ LOGIN_FILES = Login(
 )
 
 
+_USAGE_REPORT = UsageReport(has_windows=True)
 _NO_REASON = "the turn failed without a reason"
 
 
@@ -102,7 +103,7 @@ class CodexAgent:
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
     reads_files: bool = True
-    usage: UsageReport = REPORTS_TOKENS
+    usage: UsageReport = _USAGE_REPORT
     stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
@@ -159,13 +160,20 @@ class CodexAgent:
             return failure("codex", "its last turn did not end", cut=True)
         if not text.strip() or no_answer(text):
             return failure("codex", text or "the answer was empty", cut=not text)
-        return _reply(text.strip(), session, counts, call)
+        return replace(_reply(text.strip(), session, counts, call), windows=_windows(call.session_record))
 
     def bill(self, call: FinishedCall) -> AgentReply | None:
         stream = read_events(call.stdout)
         counts = [_tokens(event.get("usage")) for event in stream.of_type("turn.completed").values()]
-        threads = [text_or_empty(event.get("thread_id")) for event in stream.of_type("thread.started").values()]
-        return _reply("", next(filter(None, threads), None), counts, call) if counts else None
+        if not counts and _is_unanswered(stream) and call.session_record.get("is_unused"):
+            return NOTHING_USED
+        usage = call.session_record.get("usage")
+        # a turn that failed is counted in the session file alone
+        counts += [_tokens(usage)] if usage else []
+        return _reply("", _thread(stream), counts, call) if counts else None
+
+    def session_record(self, sessions: Path, stdout: str) -> Mapping[str, Any]:
+        return session_record(sessions, _thread(read_events(stdout)))
 
     def configured_model(self, env: Mapping[str, str]) -> str | None:
         return configured_model(codex_home(env))
@@ -274,9 +282,8 @@ def configured_model(home: Path) -> str | None:
 
 def session_model(home: Path, session: str) -> str | None:
     """The one that codex recorded last in the file of this session."""
-    if not re.fullmatch(r"[0-9a-zA-Z-]{8,64}", session):
-        return None
-    models = [model for path in home.glob(f"sessions/*/*/*/rollout-*-{session}.jsonl") for model in _recorded(path)]
+    payloads = _recorded(home / "sessions", session, "turn_context")
+    models = [model for payload in payloads if isinstance(model := payload.get("model"), str)]
     return models[-1] if models else None
 
 
@@ -300,13 +307,69 @@ def _toml(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _recorded(path: Path) -> Iterator[str]:
-    # Without a sandbox an author can put a pipe or a link in its place.
-    data = read_regular(path, longest=_MAX_SESSION_LENGTH + 1, follow=False) or b""
-    for line in data.split(b"\n") if len(data) <= _MAX_SESSION_LENGTH else ():
-        if b'"turn_context"' not in line:
-            continue
-        with suppress(ValueError, RecursionError, AttributeError, TypeError):
-            model = json.loads(line)["payload"]["model"]
-            if isinstance(model, str):
-                yield model
+def _recorded(sessions: Path, session: str | None, kind: str) -> Iterator[Json]:
+    """The payloads of this kind in the file of a session."""
+    if not session or not re.fullmatch(r"[0-9a-zA-Z-]{8,64}", session):
+        return
+    mark = f'"{kind}"'.encode()
+    for path in sessions.glob(f"*/*/*/rollout-*-{session}.jsonl"):
+        # Without a sandbox an author can put a pipe or a link in its place.
+        data = read_regular(path, longest=_MAX_SESSION_LENGTH + 1, follow=False) or b""
+        for line in data.split(b"\n") if len(data) <= _MAX_SESSION_LENGTH else ():
+            if mark not in line:
+                continue
+            with suppress(ValueError, RecursionError):
+                event = json.loads(line)
+                payload = dig(event, "payload")
+                if isinstance(payload, dict) and kind in (event.get("type"), payload.get("type")):
+                    yield payload
+
+
+# -- session record -------------------------------------------------------------------------------
+# What codex writes to the file of its session and does not print: the used share of a plan, and the usage of a turn
+# that failed.
+
+
+def session_record(sessions: Path, session: str | None) -> dict[str, Any]:
+    """`windows`, the highest `usage`, and whether the model has answered nothing at all (`is_unused`)."""
+    counts = list(_recorded(sessions, session, "token_count"))
+    windows = [
+        [_window_name(window), _share(window), window.get("resets_at")]
+        for payload in counts
+        for name in ("primary", "secondary")
+        if isinstance(window := dig(payload, "rate_limits", name), dict)
+    ]
+    usages = [usage for payload in counts if isinstance(usage := dig(payload, "info", "total_token_usage"), dict)]
+    record: dict[str, Any] = {"windows": windows} if windows else {}
+    if usages:
+        record["usage"] = max(usages, key=lambda usage: _tokens(usage).total)
+    return record | {"is_unused": bool(counts) and all("info" in one and one["info"] is None for one in counts)}
+
+
+_WINDOW_NAMES = {300: "five_hour", 10080: "seven_day"}
+
+
+def _window_name(window: Json) -> str:
+    minutes = number(window.get("window_minutes"))
+    return _WINDOW_NAMES.get(minutes, f"{minutes} minutes")
+
+
+def _share(window: Json) -> float | None:
+    percent = window.get("used_percent")
+    return percent / 100 if isinstance(percent, int | float) and not isinstance(percent, bool) else None
+
+
+def _windows(record: Mapping[str, Any]) -> tuple[PlanWindow, ...]:
+    reports = record.get("windows", [])
+    return plan_windows((str(name), share, reset) for name, share, reset in reports)
+
+
+def _thread(stream: EventStream) -> str | None:
+    """The first one is the program's own: commands that it starts print only later."""
+    threads = [text_or_empty(event.get("thread_id")) for event in stream.of_type("thread.started").values()]
+    return next(filter(None, threads), None)
+
+
+def _is_unanswered(stream: EventStream) -> bool:
+    """Whether the model has neither written nor called a tool: a command could have changed the session file."""
+    return not stream.gaps and all(dig(event, "item", "type") in (None, "error") for event in stream.events)

@@ -37,6 +37,8 @@ class MountedLogin:
     env: Mapping[str, str] = field(default_factory=dict)
     # what a person should know about the copy
     warnings: tuple[str, ...] = ()
+    # where the program's sessions are outside of the sandbox, as long as the call lasts
+    sessions: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,13 @@ class ConfinedLogins:
                     replace_settings(copy, plan, self._real(login.located(path, self.home, env)), values)
             variables = {name: str(login.located(path, self.home, env)) for name, path in login.session_variables}
             warnings = tuple(not_copied_warning(entry.name, file, login.advice) for file in copy.left_out)
-            yield MountedLogin(_mounts(plan, copy), variables if plan.sessions else {}, warnings)
+            sessions = [self._real(login.located(path, self.home, env)) for path in login.sessions]
+            yield MountedLogin(
+                _mounts(plan, copy),
+                variables if plan.sessions else {},
+                warnings,
+                sessions=next((outside_path(copy, plan, place) for place in sessions), None),
+            )
 
     def _owner(self, entry: AgentSettings) -> Agent | None:
         """The adapter whose login it is; of a `command` or `acp` agent that of the program it starts."""
@@ -200,13 +208,18 @@ def login_copy(parent: Path, plan: CopyPlan) -> Iterator[LoginCopy]:
         os.close(lock)
 
 
+def outside_path(copy: LoginCopy, plan: CopyPlan, place: Path) -> Path | None:
+    """Where a path of the sandbox that the program may write to is outside of it."""
+    folders = [(plan.home, copy.home), *((one.target, one.source) for one in copy.shared if one.writable)]
+    found = [source / place.relative_to(target) for target, source in folders if place.is_relative_to(target)]
+    return found[-1] if found else None
+
+
 def replace_settings(copy: LoginCopy, plan: CopyPlan, place: Path, values: Mapping[str, Any]) -> None:
     """Replace `values` in the copy of a JSON file. One that cannot be parsed stays: its program refuses it."""
-    folders = [(plan.home, copy.home), *((one.target, one.source) for one in copy.shared if one.writable)]
-    files = [source / place.relative_to(target) for target, source in folders if place.is_relative_to(target)]
-    if not files:
+    file = outside_path(copy, plan, place)
+    if file is None:
         return
-    file = files[-1]
     private_folder(file.parent, durable=False)
     if settings := _with_values(file, values):
         file.write_text(settings, "utf-8")

@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, FinishedCall, KnowsModel, ReportsUsage
+from burnish.agents.base import (
+    Agent,
+    AgentFailure,
+    AgentSettings,
+    Call,
+    FinishedCall,
+    KnowsModel,
+    RecordsSession,
+    ReportsUsage,
+)
 from burnish.agents.file_mentions import plain_answer
-from burnish.agents.jsonlines import LEFT_OUT, other_messages, read_events, recover_events, text_around
+from burnish.agents.jsonlines import LEFT_OUT, json_value, other_messages, read_events, recover_events, text_around
 from burnish.agents.monitor import Meter
 from burnish.agents.other_verdicts import conflicting_verdict, torn_output, unfinished_answer
-from burnish.agents.usage import at_least, of_failed_attempt
+from burnish.agents.usage import at_least, of_failed_attempt, uses_nothing
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.cost import CostSource
 from burnish.core.status import ErrorCode
@@ -73,6 +83,16 @@ class AgentCall:
         file = self._model_file(folder)
         return _text(file) or None if file.exists() else self.configured_model()
 
+    def _session_file(self, folder: Path) -> Path:
+        return self.request.call_dir / f"{folder.name}-session"
+
+    def record_session(self, folder: Path, sessions: Path | None) -> None:
+        """Keep what is needed of the program's session, whose folder may be gone after the call."""
+        if sessions is None or not isinstance(self.agent, RecordsSession):
+            return
+        found = self.agent.session_record(sessions, read_text(folder / "stdout"))
+        write_private(self._session_file(folder), json.dumps(found))
+
     def stdin(self, call: Call, folder: Path) -> Path | None:
         if call.stdin is None:
             return None
@@ -102,7 +122,7 @@ class AgentCall:
         return self.agent.configured_model(os.environ)
 
     def failed_use(self, folder: Path, meter: Meter | None = None) -> Use | None:
-        """What an attempt has used that gave no answer; None if its program was never started."""
+        """What an attempt has used that gave no answer; None if its program was never started, or used nothing."""
         if not (folder / "stdout").exists():
             return None
         record = exit_record(folder, read_outcome(folder) or {})
@@ -115,7 +135,14 @@ class AgentCall:
         if report and not call.model and report.session and isinstance(self.agent, KnowsModel):
             call = replace(call, model=self.agent.session_model(os.environ, report.session))
             report = self.agent.bill(call)
+        if report and uses_nothing(report, live_use) and self._is_refused(call):
+            return None
         return of_failed_attempt(report, live_use)
+
+    def _is_refused(self, call: FinishedCall) -> bool:
+        """Whether the program ended because its plan is used up."""
+        answer = self.agent.read(call)
+        return bool(call.exit_code) and isinstance(answer, AgentFailure) and bool(answer.limit)
 
     def _damaged_report(self, call: FinishedCall) -> Use:
         """What the program reported in lines that another process wrote into: these must not lower the bill."""
@@ -136,6 +163,7 @@ class AgentCall:
             resumed=request.session if self.entry.resume else None,
             session_usage=request.session_usage if self.entry.resume else None,
             files={name: _text(folder / name, errors="replace") for name in self.agent.output_files},
+            session_record=_json_object(self._session_file(folder)),
         )
 
     def refuse_cut(self, record: ExitRecord, *, is_stopped: bool) -> None:
@@ -267,6 +295,11 @@ def write_private(path: Path, text: str) -> None:
 def _text(path: Path, *, errors: str = "surrogateescape") -> str:
     """Of a regular file. A link could lead to a private file, and a pipe would never end."""
     return (read_regular(path, follow=False) or b"").decode("utf-8", errors)
+
+
+def _json_object(path: Path) -> Mapping[str, Any]:
+    value = json_value(_text(path))
+    return value if isinstance(value, dict) else {}
 
 
 def _minutes(seconds: float) -> str:

@@ -259,7 +259,7 @@ class AgentRunner:
         call = question.describe(folder)
         patience = Watchdog(question.agent, folder, spending)
         transcript = self._transcript(question, folder, spending, watch)
-        with self._command(question, call, folder, watch) as command:
+        with self._command(question, call, folder, watch) as (command, sessions):
             try:
                 record = run(
                     command,
@@ -270,6 +270,7 @@ class AgentRunner:
             finally:
                 if transcript:
                     transcript.finish()
+                question.record_session(folder, sessions)
         if record.ended == "enough" and patience.spending.why:
             raise OverBudget(patience.spending.why, hint=_RAISE_BUDGET)
         if record.ended == "enough" and patience.why:
@@ -318,8 +319,10 @@ class AgentRunner:
                 scratch.rmdir()
 
     @contextmanager
-    def _command(self, question: AgentCall, call: Call, folder: Path, watch: _Watch) -> Iterator[Command]:
-        """What to run; the copy of the login that it is given lasts as long as the block."""
+    def _command(
+        self, question: AgentCall, call: Call, folder: Path, watch: _Watch
+    ) -> Iterator[tuple[Command, Path | None]]:
+        """What to run, and the folder of its sessions; the copy of its login lasts as long as the block."""
         request, entry = question.request, question.entry
         env = agent_environment(os.environ, request, entry, keys=question.agent.keys, checkout=self._checkout)
         env = {**env, **call.env}
@@ -340,6 +343,7 @@ class AgentRunner:
                 for warning in login.warnings:
                     watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
                 env |= login.env
+                sessions = login.sessions
                 argv = self._sandbox.around(
                     argv,
                     env=for_mounts,
@@ -351,18 +355,22 @@ class AgentRunner:
                 argv = with_overlays(argv, view.overlays)
             else:
                 env |= _own_home(question.agent, request, folder, env)
-            yield Command(
-                argv=argv,
-                cwd=request.cwd,
-                env=env,
-                call_dir=folder,
-                stdin=question.stdin(call, folder),
-                timeout_seconds=request.timeout_seconds,
-                cap_bytes=self._cap,
-                lock_file=watch.lock_file,
-                wrapped=self._sandbox is not None,
-                durable=True,
-                memory_bytes=self._memory,
+                sessions = _own_sessions(question.agent, env)
+            yield (
+                Command(
+                    argv=argv,
+                    cwd=request.cwd,
+                    env=env,
+                    call_dir=folder,
+                    stdin=question.stdin(call, folder),
+                    timeout_seconds=request.timeout_seconds,
+                    cap_bytes=self._cap,
+                    lock_file=watch.lock_file,
+                    wrapped=self._sandbox is not None,
+                    durable=True,
+                    memory_bytes=self._memory,
+                ),
+                sessions,
             )
 
     def _hint(self, entry: AgentSettings, failure: AgentFailure) -> str:
@@ -407,6 +415,11 @@ def _own_home(agent: Agent, request: AgentRequest, folder: Path, env: Mapping[st
     variable = next(name for name, place in agent.login.folder_variables if not place)
     home = Path(env.get(variable) or env.get("HOME") or Path.home())
     return {variable: str(linked_home(folder, home, agent.home_settings(request)))}
+
+
+def _own_sessions(agent: Agent, env: Mapping[str, str]) -> Path | None:
+    home = Path(env.get("HOME") or Path.home())
+    return next((agent.login.located(path, home, env) for path in agent.login.sessions), None)
 
 
 _FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)

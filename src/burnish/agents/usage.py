@@ -115,10 +115,20 @@ def billed(reply: AgentReply, own: float | None, by_list: float | None, *, parti
     return replace(reply, cost_usd=usd, cost_source=CostSource.PARTIAL if partial else source)
 
 
+# The bill of a program that itself reports an amount of 0 and complete counts of 0 tokens.
+NOTHING_USED = AgentReply("", cost_usd=0.0, cost_source=CostSource.PROGRAM)
+
+
+def uses_nothing(report: AgentReply, live_use: Use) -> bool:
+    """Whether a call that was refused is free: the program reports so, and the meter saw nothing else."""
+    return report == NOTHING_USED and not live_use.tokens and not live_use.usd
+
+
 def of_failed_attempt(report: AgentReply | None, live_use: Use) -> Use:
     """The higher of report and meter, as a lower bound: of a call that failed, no report is known to be the last."""
     reply = at_least(report or AgentReply(""), live_use)
-    return Use(reply.cost_usd, reply.tokens, CostSource.UNKNOWN if reply.cost_usd is None else CostSource.PARTIAL)
+    usd = reply.cost_usd or None
+    return Use(usd, reply.tokens, CostSource.UNKNOWN if usd is None else CostSource.PARTIAL)
 
 
 def with_failed_attempts(reply: AgentReply, failed: tuple[FailedAttempt, ...]) -> AgentReply:

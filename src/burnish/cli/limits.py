@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from burnish.cli.output import clean, one_line, say, say_json
 from burnish.cli.parameters import Option
 from burnish.cli.session import AsJson, open_reader
 from burnish.errors import BadInput
-
-if TYPE_CHECKING:
-    from burnish.core.agent import PlanWindow
 
 
 def limits(
@@ -28,6 +24,7 @@ def limits(
     from burnish import runtime
     from burnish.proc import clock
     from burnish.store.store import Store
+    from burnish.views.cost import window_lines, windows_json
 
     if clear is not None:
         runtime.refuse_inside_phase()
@@ -53,15 +50,3 @@ def limits(
         say("No usage limit is known.")
     for line in window_lines(windows):
         say(clean(line))
-
-
-def window_lines(windows: Sequence[tuple[str, PlanWindow]]) -> list[str]:
-    """`claude has used 42% of 5 hours, 61% of 7 days.`: of each window the highest share."""
-    by_login: dict[str, dict[str, PlanWindow]] = {}
-    for login, window in windows:
-        by_login.setdefault(login, {}).setdefault(window.name, window)
-    return [f"{login} has used {', '.join(one.words for one in found.values())}." for login, found in by_login.items()]
-
-
-def windows_json(windows: Sequence[tuple[str, PlanWindow]]) -> list[dict[str, object]]:
-    return [{"login": login, "name": one.name, "share": one.share, "until": one.until} for login, one in windows]

@@ -56,8 +56,7 @@ def stats(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = F
 
 
 def look(days: int | None, everywhere: bool) -> StatsView:
-    from datetime import UTC, datetime
-
+    from burnish.proc import clock
     from burnish.views.stats import stats as count_all
 
     if everywhere:
@@ -68,7 +67,7 @@ def look(days: int | None, everywhere: bool) -> StatsView:
     else:
         reader = open_reader()
         store, keys = reader.store, [reader.project.key] if reader.project else []
-    return count_all(store, keys, now=datetime.now(UTC), days=days)
+    return count_all(store, keys, now=clock.now(), days=days)
 
 
 def page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
@@ -194,6 +193,8 @@ def cost(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = Fa
 
 
 def cost_page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
+    from burnish.views.cost import window_lines
+
     if view.empty:
         yield NOT_LATELY.format(view.since) if view.since else NOTHING
         return
@@ -208,6 +209,9 @@ def cost_page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
             yield from efforts(title, lines, room=room, colour=colour)
     if hidden_count:
         yield f"  … and {hidden_count} more (--json has all)"
+    if view.windows:
+        yield ""
+        yield from (f"  {one_line(line)}" for line in window_lines(view.windows))
 
 
 # -- tables ---------------------------------------------------------------------------------------

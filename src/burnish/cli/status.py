@@ -54,7 +54,7 @@ def status(
         say(NO_TASKS)
         _tell_other_machines(reader)
         return
-    view = _with_conflicts(reader, excerpt.view)
+    view = _with_conflicts(reader, _with_waits(reader, excerpt.view))
     _say_board(view)
     say("")
     if excerpt.words:
@@ -159,7 +159,7 @@ def list_tasks(
     if as_json:
         _say_tasks(reader, tasks)
     elif tasks:
-        _say_board(_with_conflicts(reader, _view(reader, tasks, everything)))
+        _say_board(_with_conflicts(reader, _with_waits(reader, _view(reader, tasks, everything))))
     else:
         say("No task matches. `burnish list` shows all tasks." if everything else NO_TASKS)
 
@@ -174,6 +174,18 @@ def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> Stat
 
     # a runner that is dead was interrupted
     return status_view(tasks, datetime.now(UTC), among=among, alive=reader.alive)
+
+
+def _with_waits(reader: Reader, view: StatusView) -> StatusView:
+    """Look for tasks that wait only if a limit is known: a reading command must start fast."""
+    if not reader.store.usage_limits():
+        return view
+    from burnish.proc import clock
+    from burnish.views.status import with_waits
+    from burnish.views.waiting import waiting_tasks
+
+    now = clock.now()
+    return with_waits(view, waiting_tasks(reader.store, view.tasks, now), now, alive=reader.alive)
 
 
 def _with_conflicts(reader: Reader, view: StatusView) -> StatusView:

@@ -340,6 +340,6 @@ class Notify(v.Section):
     bell: v.Flag = Field(default=True, description="terminal bell")
     sound: v.Text | None = Field(default=None, description="sound file or name")
     quiet_hours: v.QuietHours = Field(default=None, description='e.g. `"22:00-07:00"`')
-    on: tuple[Literal["blocked", "approved", "waiting_approval", "failed"], ...] = Field(
-        default=("blocked", "waiting_approval", "failed"), description="what is worth a notification"
+    on: tuple[Literal["blocked", "approved", "waiting_approval", "failed", "run_finished"], ...] = Field(
+        default=("blocked", "waiting_approval", "failed", "run_finished"), description="what is worth a notification"
     )

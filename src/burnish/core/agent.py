@@ -145,10 +145,14 @@ class UsageLimit:
     def end(self) -> datetime:
         return datetime.fromisoformat(self.until)
 
+    def time_words(self, now: datetime) -> str:
+        """`03:00`, or `03:00 on Fri 20 Nov`; `now` has the zone of the user."""
+        end = self.end.astimezone(now.tzinfo)
+        return f"{end:%H:%M}" if end - now < timedelta(hours=20) else f"{end:%H:%M} on {end:%a} {end.day} {end:%b}"
+
     def words(self, now: datetime) -> str:
         """`claude's limit resets at 03:00`; `now` has the zone of the user."""
-        end = self.end.astimezone(now.tzinfo)
-        time = f"{end:%H:%M}" if end - now < timedelta(hours=20) else f"{end:%H:%M} on {end:%a} {end.day} {end:%b}"
+        time = self.time_words(now)
         if WINDOW_SETTING in self.message:
             return f"{self.login} waits until {time}: {self.message}"
         # a login that variables choose is named with them

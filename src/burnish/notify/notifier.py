@@ -1,4 +1,4 @@
-"""Notifies when a task stops: which events, the messages, the channels, and the thread that sends them."""
+"""Notifies when a task stops or a run ends: which events, the messages, the channels, and the sending thread."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from burnish.core.cost import joint_source, short_cost
 from burnish.core.event import RecordedEvent
 from burnish.core.journal import read
 from burnish.core.journal_events import TaskStatus
@@ -71,6 +72,30 @@ def message_for(task: Task, event: RecordedEvent, on: tuple[str, ...]) -> Messag
     what = f"{lead}: {note}" if lead and note else lead or note
     body = f"{what}\nburnish show {task.id}".strip()
     return Message(f"{title}: {_plain(task.spec.title, 120)}", body, good=status is Status.VERIFIED)
+
+
+RUN_FINISHED = "run_finished"
+
+
+def message_for_run(tasks: Sequence[Task], on: tuple[str, ...]) -> Message | None:
+    """The message for the end of a run with `--watch`; None if it ran nothing or the user did not ask for it."""
+    if not tasks or RUN_FINISHED not in on:
+        return None
+    states = [task.status for task in tasks]
+    parts = [f"{states.count(status)} {status.replace('_', ' ')}" for status in Status if status in states]
+    usd = sum(task.cost_usd or 0.0 for task in tasks)
+    cost = short_cost(usd, joint_source(task.cost_source for task in tasks))
+    needs_person = sum(status in _NEEDS_PERSON for status in states)
+    last = f"{_many(needs_person, 'task')} need{'s' * (needs_person == 1)} you" if needs_person else "No task needs you"
+    body = f"{', '.join(parts)}{f'; {cost}' if cost else ''}\n{last}: burnish inbox"
+    return Message(f"Run Finished: {_many(len(tasks), 'task')}", body, good=not needs_person)
+
+
+_NEEDS_PERSON = (Status.BLOCKED, Status.WAITING_APPROVAL, Status.FAILED)
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _words(status: Status, move: TaskStatus, cycle: int) -> tuple[str, str]:
@@ -236,7 +261,14 @@ class Notifier:
 
     def event(self, task: Task, event: RecordedEvent) -> None:
         """Queue a message for the event, if it is to be notified. Does not block."""
-        message = message_for(task, event, self.on) if self.channels else None
+        self._put(task, message_for(task, event, self.on) if self.channels else None)
+
+    def run_finished(self, tasks: Sequence[Task]) -> None:
+        """Queue a message about all tasks of a run that has ended."""
+        if tasks and self.channels:
+            self._put(tasks[-1], message_for_run(tasks, self.on))
+
+    def _put(self, task: Task, message: Message | None) -> None:
         if message is None or is_quiet(self.now().time(), self.quiet_hours):
             return
         if self.thread is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from burnish.core.agent import PlanWindow
 from burnish.core.cost import CostSource, joint_source
 from burnish.core.journal import Failure, PhaseResult, ReviewerRecord, ReviewFixResult, ReviewResult, WorkResult
 from burnish.core.review import is_person
@@ -188,3 +189,15 @@ def _between(start: str, end: Any) -> float | None:
         return None
     # a clock may have been set back meanwhile
     return max(0.0, took)
+
+
+def window_lines(windows: Sequence[tuple[str, PlanWindow]]) -> list[str]:
+    """`claude has used 42% of 5 hours, 61% of 7 days.`: of each window the highest share."""
+    by_login: dict[str, dict[str, PlanWindow]] = {}
+    for login, window in windows:
+        by_login.setdefault(login, {}).setdefault(window.name, window)
+    return [f"{login} has used {', '.join(one.words for one in found.values())}." for login, found in by_login.items()]
+
+
+def windows_json(windows: Sequence[tuple[str, PlanWindow]]) -> list[dict[str, object]]:
+    return [{"login": login, "name": one.name, "share": one.share, "until": one.until} for login, one in windows]

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from statistics import mean, median
 from typing import Any
 
+from burnish.core.agent import PlanWindow
 from burnish.core.journal import CheckResult
 from burnish.core.status import Status
 from burnish.store import Store
@@ -66,6 +67,8 @@ class StatsView:
     # day, week or month
     step: str
     over_time: tuple[Stretch, ...]
+    # how much of each plan is used now, by login
+    windows: tuple[tuple[str, PlanWindow], ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -98,6 +101,7 @@ def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | N
         total=effort.total(one for _, one in phases),
         step=step,
         over_time=over_time,
+        windows=tuple((login, one) for login, one in store.all_plan_windows() if one.end > now),
     )
 
 
@@ -204,6 +208,7 @@ def cost_json(view: StatsView) -> dict[str, Any]:
         "by_phase": [line.as_json("phase", "detail") for line in view.phases],
         "by_task": [line.as_json("task", "title") for line in view.most_expensive],
         "over_time": {"step": view.step, "each": [_stretch_json(one) for one in view.over_time]},
+        "windows": effort.windows_json(view.windows),
     }
 
 

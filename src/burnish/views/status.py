@@ -13,6 +13,7 @@ from burnish.core.task import Task
 from burnish.views.filters import unmet_among
 
 if TYPE_CHECKING:
+    from burnish.core.agent import UsageLimit
     from burnish.core.commit import TargetConflict
 
 Alive = Callable[[str], bool] | None
@@ -141,6 +142,24 @@ def with_conflicts(view: StatusView, conflicts: Mapping[tuple[str, int], TargetC
         if conflict and step == f"burnish diff {task.id}":
             step = f"burnish rebase {task.id}"
     return replace(view, lines=lines, summary=replace(view.summary, next_step=step))
+
+
+def with_waits(
+    view: StatusView, limits: Mapping[tuple[str, int], UsageLimit], now: datetime, *, alive: Alive = None
+) -> StatusView:
+    """The same with the usage limits that running tasks wait for. `now` has the zone of the user."""
+    found = [limits.get((task.project, task.id)) if is_running(task, alive) else None for task in view.tasks]
+    lines = tuple(
+        replace(line, detail=f"({', '.join((*_cycle_words(task), _wait_words(task, limit, now)))})") if limit else line
+        for task, line, limit in zip(view.tasks, view.lines, found, strict=True)
+    )
+    return replace(view, lines=lines)
+
+
+def _wait_words(task: Task, limit: UsageLimit, now: datetime) -> str:
+    # the line below the list names the variable or the folder of the login, if there is one
+    name = limit.login.partition(" (")[0]
+    return f"{doing(task.phase or '')}: waits for {name} until {limit.time_words(now)}"
 
 
 def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: Alive = None) -> StatusLine:
@@ -296,7 +315,7 @@ def _detail(task: Task, now: datetime, *, alive: Alive, running: bool) -> str:
 
 
 def _progress(task: Task, now: datetime, *, running: bool) -> str:
-    parts = [cycles_words(task)] if task.cycle else []
+    parts = [*_cycle_words(task)]
     if not running and task.is_paused:
         parts.append(f"paused: `burnish unpause {task.id}`")
     elif not running and was_cut(task):
@@ -307,6 +326,10 @@ def _progress(task: Task, now: datetime, *, running: bool) -> str:
         parts.append(f"{doing(task.phase)} {elapsed(task.phase_started, now)}".rstrip())
         parts += ["pauses after it"] if task.is_paused else []
     return f"({', '.join(parts)})" if parts else ""
+
+
+def _cycle_words(task: Task) -> tuple[str, ...]:
+    return (cycles_words(task),) if task.cycle else ()
 
 
 def _sent_back(task: Task) -> str:

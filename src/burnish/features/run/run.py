@@ -89,7 +89,10 @@ def run_tasks(
         try:
             with notifying(app.event_log, app.config.notify, progress) as notifying_progress:
                 deps = deps_for(app, request, notifying_progress, stops, lock.runner.uuid)
-                return _run(app, request, replace(deps, gate=gate), stops, notes)
+                report = _run(app, request, replace(deps, gate=gate), stops, notes)
+                if request.watch:
+                    notifying_progress.notifier.run_finished(report.tasks)
+                return report
         finally:
             app.store.forget_runner(lock.runner.uuid)
 

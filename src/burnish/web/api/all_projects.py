@@ -11,6 +11,7 @@ from burnish import __version__
 from burnish.errors import NotFound
 from burnish.features.projects.projects import forget, list_projects
 from burnish.features.server.registry import ProjectRegistry
+from burnish.views.cost import windows_json
 from burnish.views.filters import pick, search
 from burnish.views.status import task_json
 from burnish.web.api.project import InboxOut, inbox_of
@@ -156,10 +157,10 @@ def clear_limit(registry: RegistryDep, login: Annotated[str, Path(max_length=200
 
 def _limits(registry: ProjectRegistry) -> dict[str, Any]:
     keys = LimitOut.model_fields
-    windows = [
-        {"login": login, "name": one.name, "share": one.share, "until": one.until} for login, one in registry.windows()
-    ]
-    return {"limits": [{key: getattr(one, key) for key in keys} for one in registry.limits()], "windows": windows}
+    return {
+        "limits": [{key: getattr(one, key) for key in keys} for one in registry.limits()],
+        "windows": windows_json(registry.windows()),
+    }
 
 
 @router.get("/server", response_model=ServerOut)

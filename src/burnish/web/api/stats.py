@@ -26,6 +26,8 @@ class CostOut(ApiModel):
     by_phase: list[dict[str, Any]]
     by_task: list[dict[str, Any]]
     over_time: dict[str, Any]
+    windows: list[dict[str, Any]]
+    """How much of the windows of a plan is used now, as far as programs reported it."""
 
 
 class StatsOut(CostOut):
