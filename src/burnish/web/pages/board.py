@@ -22,6 +22,8 @@ from burnish.web.pages.rendering import fragment, page
 router = APIRouter(prefix="/p/{project}", include_in_schema=False)
 
 MAX_IDS = 2000
+# of each column, in the page itself: more than a screen shows. The page fetches the rest when these are painted
+FIRST_CARDS = 30
 # set by the page: the server has to know it before it renders
 COLUMNS_COOKIE = "burnish_columns"
 Text = Annotated[str, Query(max_length=500)]
@@ -44,6 +46,8 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
         by_status=by_status,
         statuses=ORDER,
         since=since,
+        first_cards=FIRST_CARDS,
+        more=[card.id for column in view.columns for card in column.cards[FIRST_CARDS:]],
         acts=_ACTS,
         steps=_steps(registry, project.key, [card for column in view.columns for card in column.cards]),
         **_runs(registry, project.key),

@@ -11,7 +11,7 @@ const renew = gathered(async () => {
   } catch {
     // the next event tries again
   }
-}, { first: 100, storm: 2000 });
+}, { first: 100, storm: 2000, rest: 8 });
 
 for (const [project, since] of Object.entries(JSON.parse(document.body.dataset.since))) {
   listen(project, since, () => renew("all"), () => renew("all"));

@@ -98,7 +98,7 @@ async function perform(card, which) {
     location.href = `/p/${project}/t/${id}${act.ask.slice(4)}`;
     return;
   }
-  const more = await confirmed(act, id, title, card);
+  const more = await confirmed(which, id, title, card);
   if (more === null) return;
   card.classList.add("waiting");
   const succeeded = await attempt(() => api(act.method, `/projects/${project}/tasks/${id}${act.path}`, body(act, more)));
@@ -134,11 +134,14 @@ const body = (act, more) => (act.method === "DELETE" ? undefined : { ...act.body
 // the text that each question asks for, by its name in the request
 const NOTES = { note: "What should change? (optional)", text: "What should the agent settle?" };
 
-async function confirmed(act, id, title, card) {
+/** True if the act opens a dialog or another page. */
+const asks = (which, card) => Boolean(acts[which].ask) && !(which === "cancel" && card.dataset.status === "backlog");
+
+async function confirmed(which, id, title, card) {
+  const act = acts[which];
   if (act.ask === "merge") return howToMerge(id, title, card);
-  if (!act.ask) return {};
-  if (act === acts.cancel && card.dataset.status === "backlog") {
-    fresh.add(id);
+  if (!asks(which, card)) {
+    if (which === "cancel") fresh.add(id);
     return {};
   }
   const danger = act.ask === "sure";
@@ -171,9 +174,8 @@ function howToMerge(id, title, card) {
 // menu
 
 function openMenu(card) {
-  const entries = [...ways(card)].map(([act, to]) => entry(acts[act].label, `→ ${to.join(", ")}`, () => perform(cardNow(card), act)));
-  const rest = card.dataset.others.split(" ").filter(Boolean);
-  const others = rest.map((act) => entry(acts[act].label, "", () => perform(cardNow(card), act), act === "remove"));
+  const entries = [...ways(card)].map(([act, to]) => actEntry(card, act, `→ ${to.join(", ")}`));
+  const others = card.dataset.others.split(" ").filter(Boolean).map((act) => actEntry(card, act, ""));
   others.unshift(entry("Edit…", "", () => document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id }))));
   others.unshift(entry("Open", "", () => (location.href = card.querySelector(".title").href)));
   const head = make("p", { className: "muted", textContent: `Task ${card.dataset.id}` });
@@ -182,10 +184,11 @@ function openMenu(card) {
   list.setAttribute("aria-label", `Actions for task ${card.dataset.id}`);
   list.append(...entries, ...(entries.length ? [make("hr")] : []), ...others);
   menu.replaceChildren(head, list);
-  menu.showModal();
+  // not modal: on a large board that takes the browser some 30 ms, at opening and at closing
+  menu.show();
   place(card.querySelector(".more"));
   menu.querySelector("button").focus();
-  const back = () => cardNow(card)?.isConnected && !document.querySelector("dialog[open]") && cardNow(card).focus();
+  const back = () => document.activeElement === document.body && !document.querySelector("dialog[open]") && cardNow(card).focus();
   menu.addEventListener("close", back, { once: true });
 }
 
@@ -198,6 +201,10 @@ function ways(card) {
 
 // the card may have been replaced since the menu was opened
 const cardNow = (card) => document.getElementById(card.id) ?? card;
+
+function actEntry(card, act, where) {
+  return entry(acts[act].label, where, () => perform(cardNow(card), act), act === "remove");
+}
 
 function entry(label, where, action, danger = false) {
   const button = make("button", { type: "button", className: danger ? "plain danger" : "plain" });
@@ -220,7 +227,13 @@ function place(anchor) {
   menu.style.top = `${top}px`;
 }
 
+document.addEventListener("pointerdown", (event) => menu.open && !menu.contains(event.target) && menu.close());
+menu.addEventListener("focusout", (event) => event.relatedTarget && !menu.contains(event.relatedTarget) && menu.close());
 menu.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    event.stopPropagation();
+    menu.close();
+  }
   const buttons = [...menu.querySelectorAll("button")];
   const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
   if (step === undefined) return;

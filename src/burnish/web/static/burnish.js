@@ -235,7 +235,7 @@ const countWaiting = gathered(async () => {
   } catch {
     // the next event or the next minute tries again
   }
-}, { first: 300, storm: 2000 });
+}, { first: 300, storm: 2000, rest: 8 });
 countWaiting("now");
 setInterval(() => document.hidden || countWaiting("now"), 60000);
 
@@ -275,8 +275,11 @@ addEventListener("storage", (event) => {
   dispatchEvent(new Event("burnish-login"));
 });
 
-/** Collects the items of many calls and passes them to `work` together: soon after a single call, less often in a burst. */
-export function gathered(work, { first = 12, storm = 400 } = {}) {
+/**
+ * Collects the items of many calls and passes them to `work` together: soon after a call, less often in a burst.
+ * After a call of `work` comes a pause that is `rest` times as long, so that steady events cannot keep the server busy.
+ */
+export function gathered(work, { first = 4, storm = 400, rest = 1 } = {}) {
   let waiting = new Set();
   let busy = false;
   let gap = first;
@@ -284,19 +287,18 @@ export function gathered(work, { first = 12, storm = 400 } = {}) {
   function plan() {
     if (busy || !waiting.size) return;
     busy = true;
-    const rested = performance.now() - ended;
-    if (rested > 2 * storm) gap = first;
-    setTimeout(flush, Math.max(first, gap - rested));
+    setTimeout(flush, Math.max(first, gap - (performance.now() - ended)));
   }
   async function flush() {
     const items = [...waiting];
+    const begun = performance.now();
     waiting = new Set();
     try {
       await work(items);
     } finally {
       busy = false;
       ended = performance.now();
-      gap = Math.min(storm, items.length > 8 ? storm : gap * 2);
+      gap = items.length > 8 ? storm : Math.min(storm, rest * (ended - begun));
       plan();
     }
   }

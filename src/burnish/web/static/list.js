@@ -157,7 +157,7 @@ const renew = gathered(async () => {
   } catch {
     // the next event tries again
   }
-}, { first: 200, storm: 2000 });
+}, { first: 200, storm: 2000, rest: 8 });
 
 function begin() {
   sort();
