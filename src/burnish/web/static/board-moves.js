@@ -1,5 +1,6 @@
 // Moving a card by drag and drop or by its menu (m or ⋯). The card lists its legal moves; the server checks them.
 import { Problem, api, attempt, make, motion, sure, toast } from "./burnish.js";
+import { opposite } from "./undo.js";
 
 const menu = document.getElementById("menu");
 let board, project, acts, look, hold;
@@ -93,6 +94,7 @@ async function why(id, to) {
 async function perform(card, which) {
   const act = acts[which];
   const id = card.dataset.id;
+  const { status } = card.dataset;
   const title = card.querySelector(".title").textContent;
   if (act.ask.startsWith("page")) {
     location.href = `/p/${project}/t/${id}${act.ask.slice(4)}`;
@@ -105,45 +107,30 @@ async function perform(card, which) {
   card.classList.remove("waiting");
   if (!succeeded) return;
   look(id);
-  if (UNDO[which]) offerUndo(which, id, title);
+  offerUndo(opposite(which, status), id, title);
   // a run that fails at once may leave a note without an event
   setTimeout(() => look(id), 1500);
 }
 
-// what can be taken back is not asked before, but offered afterwards
-const UNDO = {
-  archive: ["was archived", { archived: false }],
-  cancel: ["was cancelled", { status: "backlog" }],
-};
-
-function offerUndo(which, id, title) {
-  const [words, fields] = UNDO[which];
-  if (which === "cancel" && !fresh.has(id)) return;
-  fresh.delete(id);
+function offerUndo(way, id, title) {
+  if (!way) return;
+  const [words, method, path, fields] = way;
   const undo = async () => {
-    await api("PATCH", `/projects/${project}/tasks/${id}`, fields);
+    await api(method, `/projects/${project}/tasks/${id}${path}`, fields);
     look(id);
   };
   toast(`T${id} ${words}.`, { hint: title, undo });
 }
-// tasks of the backlog that were cancelled without a question: they have nothing but their text, so nothing is lost
-const fresh = new Set();
 
 const body = (act, more) => (act.method === "DELETE" ? undefined : { ...act.body, ...more });
 
 // the text that each question asks for, by its name in the request
 const NOTES = { note: "What should change? (optional)", text: "What should the agent settle?" };
 
-/** True if the act opens a dialog or another page. */
-const asks = (which, card) => Boolean(acts[which].ask) && !(which === "cancel" && card.dataset.status === "backlog");
-
 async function confirmed(which, id, title, card) {
   const act = acts[which];
   if (act.ask === "merge") return howToMerge(id, title, card);
-  if (!asks(which, card)) {
-    if (which === "cancel") fresh.add(id);
-    return {};
-  }
+  if (!act.ask || opposite(which, card.dataset.status)) return {};
   const danger = act.ask === "sure";
   const words = await sure(`${act.label} task ${id}?`, `${title}. ${act.words}`, {
     yes: act.label,

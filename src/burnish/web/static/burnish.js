@@ -1,4 +1,5 @@
 // Shared by all pages: calls of the API, messages, dialogs, live updates.
+import { dropTexts, keepTexts } from "./drafts.js";
 
 export const KEY = "burnish-key";
 
@@ -105,18 +106,23 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
   box.append(first);
   if (hint) box.append(make("span", { textContent: hint }));
   const end = () => box.remove();
-  if (undo) {
-    const button = make("button", { type: "button", textContent: "Undo" });
-    button.addEventListener("click", () => {
-      end();
-      attempt(undo);
-    });
-    box.append(button);
-  }
+  if (undo) box.append(undoButton(undo, end));
   box.addEventListener("click", (event) => event.target.closest("button") || lasting || end());
   document.getElementById("toasts").append(box);
   if (!lasting) setTimeout(end, bad || undo ? 12000 : 5000);
   return box;
+}
+
+/** A button that takes an act back, by mouse or by the key z. */
+export function undoButton(undo, end = () => {}) {
+  const button = make("button", { type: "button", textContent: "Undo", title: "Undo (z)" });
+  button.dataset.undo = "";
+  button.addEventListener("click", () => {
+    button.remove();
+    end();
+    attempt(undo);
+  });
+  return button;
 }
 
 function showProblem(error) {
@@ -308,11 +314,11 @@ export function gathered(work, { first = 4, storm = 400, rest = 1 } = {}) {
   };
 }
 
-/** Asks for confirmation; returns null if cancelled, else the text of the note (`note` is its placeholder). */
+/** Asks for confirmation; returns null if cancelled, else the text of the note (`note` is its label). */
 export function sure(title, words = "", { yes = "Yes", note = null, danger = false } = {}) {
   const box = document.createElement("dialog");
   const form = make("form", { className: "form", method: "dialog" });
-  const field = note === null ? null : make("textarea", { name: "note", placeholder: note, rows: 3 });
+  const field = note === null ? null : make("textarea", { name: "note", rows: 4 });
   // two buttons named Cancel would be ambiguous
   const [confirm, no] = yes === "Cancel" ? ["Cancel task", "Keep task"] : [yes, "Cancel"];
   const buttons = make("div", { className: "row" });
@@ -321,7 +327,10 @@ export function sure(title, words = "", { yes = "Yes", note = null, danger = fal
     make("button", { className: danger ? "danger" : "primary", value: "yes", textContent: confirm }),
   );
   form.append(make("h2", { textContent: title }), make("p", { className: "muted", textContent: words }));
-  if (field) form.append(field);
+  if (field) {
+    form.append(withPreview(note, field));
+    keepTexts(form, `${location.pathname} ${title}`);
+  }
   form.append(buttons);
   box.append(form);
   document.body.append(box);
@@ -330,9 +339,22 @@ export function sure(title, words = "", { yes = "Yes", note = null, danger = fal
   return new Promise((resolve) => {
     box.addEventListener("close", () => {
       box.remove();
+      if (box.returnValue === "yes") dropTexts(form);
       resolve(box.returnValue === "yes" ? (field?.value ?? "") : null);
     });
   });
+}
+
+/** A labelled text field with a button that shows its Markdown. */
+function withPreview(label, field) {
+  const box = make("div", { className: "with-preview" });
+  const outer = make("label");
+  outer.append(make("span", { textContent: label }), field);
+  const button = make("button", { type: "button", className: "plain preview-button", textContent: "Preview" });
+  button.dataset.preview = "";
+  button.setAttribute("aria-pressed", "false");
+  box.append(outer, button);
+  return box;
 }
 
 export function make(name, properties = {}) {
