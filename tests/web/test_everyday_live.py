@@ -219,3 +219,18 @@ def test_words_for_a_finding_survive_a_reload_and_closing_it_can_be_undone(tmp_p
         until(page, "document.getElementById('part-head').dataset.open === '1'")
         kinds = [event["type"] for event in served.of_project("GET", "/tasks/1").json()["events"]]
         assert kinds.index("finding.waived") < kinds.index("finding.reopened")
+
+
+def test_the_board_of_all_projects_moves_tasks_by_keys(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served) as page:
+        page.goto(f"{served.url}/all")
+        live(page)
+        page.keyboard.press("j")
+        number = page.evaluate("document.activeElement.dataset.id")
+        key = served.project
+        page.keyboard.press("m")
+        page.get_by_role("menuitem", name="Cancel").press("Enter")
+        page.wait_for_selector(f"#c-done #t-{key}-{number}", state="attached")
+        page.wait_for_selector("[data-undo]")
+        page.keyboard.press("z")
+        page.wait_for_selector(f"#c-todo #t-{key}-{number}", state="attached")

@@ -48,7 +48,7 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
         since=since,
         first_cards=FIRST_CARDS,
         more=[card.id for column in view.columns for card in column.cards[FIRST_CARDS:]],
-        acts=_ACTS,
+        acts=acts_json(),
         steps=_steps(registry, project.key, [card for column in view.columns for card in column.cards]),
         **_runs(registry, project.key),
     )
@@ -148,7 +148,9 @@ def _numbers(text: str) -> set[int]:
     return {int(part) for part in parts}
 
 
-_ACTS: dict[str, dict[str, Any]] = {
-    name: {"label": a.label, "method": a.method, "path": a.path, "body": dict(a.body), "ask": a.ask, "words": a.words}
-    for name, a in ACTS.items()
-}
+def acts_json() -> dict[str, dict[str, Any]]:
+    """What can be done to a card, for the script."""
+    return {
+        name: {"label": a.label, "method": a.method, "path": a.path, "body": dict(a.body), "ask": a.ask, "words": a.words}
+        for name, a in ACTS.items()
+    }

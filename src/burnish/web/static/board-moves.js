@@ -3,10 +3,11 @@ import { Problem, api, attempt, make, motion, sure, toast } from "./burnish.js";
 import { opposite } from "./undo.js";
 
 const menu = document.getElementById("menu");
-let board, project, acts, look, hold;
+let board, acts, look, hold;
 
+/** `look` fetches the card of a task again; `hold` tells which card is dragged. */
 export function startMoves(given) {
-  ({ board, project, acts, look, hold } = given);
+  ({ board, acts, look, hold } = given);
   board.addEventListener("dragstart", pick);
   board.addEventListener("dragover", over);
   board.addEventListener("dragleave", (event) => event.target.closest(".column")?.classList.remove("drag-over"));
@@ -24,7 +25,10 @@ export function startMoves(given) {
 }
 
 const movesOf = (card) => new Map(card.dataset.moves.trim().split(/\s+/).filter(Boolean).map((one) => one.split(":")));
-const name = (status) => document.querySelector(`#by-status option[value="${status}"]`).textContent;
+const name = (status) => status[0].toUpperCase() + status.slice(1).replace("_", " ");
+// the board of all projects has the project at each card
+const projectOf = (card) => encodeURIComponent(card.dataset.project ?? document.body.dataset.project);
+const pathOf = (card) => `/projects/${projectOf(card)}/tasks/${card.dataset.id}`;
 /** The status that a drop on the column leads to: the first legal one that it holds. */
 const target = (column, legal) => column.dataset.statuses.split(" ").find((status) => legal.has(status));
 
@@ -78,12 +82,13 @@ function letGo() {
 async function moveTo(card, to) {
   const act = movesOf(card).get(to);
   if (act) await perform(card, act);
-  else await attempt(() => why(card.dataset.id, to));
+  else await attempt(() => why(card, to));
 }
 
 /** Shows the server's reason why a move is illegal. */
-async function why(id, to) {
-  const answer = await fetch(`/p/${project}/why?task=${id}&to=${to}`, { headers: { Accept: "application/json" } });
+async function why(card, to) {
+  const { id } = card.dataset;
+  const answer = await fetch(`/p/${projectOf(card)}/why?task=${id}&to=${to}`, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Problem(await answer.json());
   // the move has become legal meanwhile
   look(id);
@@ -97,26 +102,27 @@ async function perform(card, which) {
   const { status } = card.dataset;
   const title = card.querySelector(".title").textContent;
   if (act.ask.startsWith("page")) {
-    location.href = `/p/${project}/t/${id}${act.ask.slice(4)}`;
+    location.href = `/p/${projectOf(card)}/t/${id}${act.ask.slice(4)}`;
     return;
   }
   const more = await confirmed(which, id, title, card);
   if (more === null) return;
   card.classList.add("waiting");
-  const succeeded = await attempt(() => api(act.method, `/projects/${project}/tasks/${id}${act.path}`, body(act, more)));
+  const succeeded = await attempt(() => api(act.method, pathOf(card) + act.path, body(act, more)));
   card.classList.remove("waiting");
   if (!succeeded) return;
   look(id);
-  offerUndo(opposite(which, status), id, title);
+  offerUndo(opposite(which, status), card, title);
   // a run that fails at once may leave a note without an event
   setTimeout(() => look(id), 1500);
 }
 
-function offerUndo(way, id, title) {
+function offerUndo(way, card, title) {
   if (!way) return;
+  const { id } = card.dataset;
   const [words, method, path, fields] = way;
   const undo = async () => {
-    await api(method, `/projects/${project}/tasks/${id}${path}`, fields);
+    await api(method, pathOf(card) + path, fields);
     look(id);
   };
   toast(`T${id} ${words}.`, { hint: title, undo });

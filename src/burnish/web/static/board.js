@@ -198,7 +198,7 @@ function returnToPlace() {
 
 board.addEventListener("animationend", (event) => event.target.classList.remove("arrived"));
 const acts = JSON.parse(board.dataset.acts);
-startMoves({ board, project, acts, look, hold });
+startMoves({ board, acts, look, hold });
 startForms({ project, look, lookAtHead });
 startKeys({ board, lists });
 document.addEventListener("filtered", refresh);
