@@ -105,7 +105,7 @@ def test_help_lists_the_keys_and_the_palette_the_acts(lab: Lab, size: tuple[int,
         await screen.until("commands by name")
         await screen.matches(f"help-{size[0]}")
         await screen.press("escape", "ctrl+p")
-        await screen.until("Next that needs me")
+        await screen.until("Show tasks")
         await screen.type("passkey")
         await screen.until("Go to T13: Log in by passkey")
         await screen.press("enter")
@@ -204,6 +204,53 @@ def test_the_filter_takes_words_and_statuses(lab: Lab) -> None:
         await screen.until("No task matches 'nowhere'.")
 
     on_screen(lab, act)
+
+
+def test_tags_are_shown_filtered_set_and_undone(lab: Lab) -> None:
+    async def act(screen: Screen) -> None:
+        await screen.press("slash")
+        await screen.type("t14")
+        await screen.press("enter")
+        await screen.until("T14")
+        await screen.press("enter", "colon")
+        await screen.type("Tags")
+        await screen.press("enter")
+        await screen.until("Words with spaces")
+        await screen.type("Docs, urgent")
+        await screen.press("enter")
+        await screen.until("Tags of task 14: docs, urgent.")
+        await screen.until("#docs #urgent")
+        await screen.press("escape", "escape", "slash")
+        await screen.type("tag:docs")
+        await screen.until("T14")
+        assert "T13" not in screen.text
+        await screen.press("enter", "z")
+        await screen.until("Tags of task 14: none.")
+
+    on_screen(lab, act, size=(200, 50))
+
+
+def test_what_can_be_undone_is_not_asked_and_z_takes_it_back(lab: Lab) -> None:
+    async def act(screen: Screen) -> None:
+        await screen.press("slash")
+        await screen.type("t14")
+        await screen.press("enter", "enter")
+        await screen.until("T14")
+        for name, report, undone in (
+            ("Pause", "Task 14 is paused.", "Task 14 is not paused any more."),
+            ("Cancel", "Cancelled task 14", "Task 14 is in the backlog again."),
+        ):
+            await screen.press("colon")
+            await screen.type(name)
+            await screen.press("enter")
+            await screen.until(report)
+            await screen.until("z: undo")
+            await screen.press("z")
+            await screen.until(undone)
+        await screen.press("z")
+        await screen.until("There is no act that can be undone.")
+
+    on_screen(lab, act, size=(200, 50))
 
 
 def test_without_colour_nothing_but_attributes_is_drawn(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

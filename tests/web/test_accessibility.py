@@ -92,6 +92,13 @@ STATES: tuple[tuple[str, Callable[[Page], None] | None], ...] = (
     (TASK, dialog("improve")),
     (TASK, dialog("override")),
     (TASK, dialog("done")),
+    (TASK, dialog("merge")),
+    (TASK, dialog("waive")),
+    (TASK, dialog("reopen")),
+    (TASK, dialog("resolve")),
+    (TASK, dialog("reply")),
+    (TASK, dialog("handoff")),
+    (TASK, dialog("outside")),
     (f"{BOARD}/t/999", None),
 )
 

@@ -149,7 +149,7 @@ def test_a_board_that_was_open_while_the_server_died_asks_for_a_login_and_then_c
             until_in(page, 2, "cancelled"), until_in(page, 4, "backlog")
             until(page, "document.activeElement.id === 't2'")
             # the neighbour heard of it, and it can still act
-            assert "→ 4" in page.locator("#t1").inner_text()
+            until(page, "document.querySelector('#t1').textContent.includes('→ 4')")
             page.locator("#t4").focus()
             page.keyboard.press("m")
             page.get_by_role("menuitem", name="Remove").click()
@@ -172,7 +172,7 @@ def test_a_thousand_cards_are_there_in_a_second_and_follow_a_storm_in_a_few_requ
         page.wait_for_selector(".card")
         live(page)
         first = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        assert page.locator(".card").count() == 1000
+        until(page, "document.querySelectorAll('.card').length === 1000")
         # promised: 1 s on a quiet machine (make bench measures it); here only that nothing is badly wrong
         assert first < 8000, first
         asked: list[str] = []
@@ -191,6 +191,48 @@ def test_a_thousand_cards_are_there_in_a_second_and_follow_a_storm_in_a_few_requ
         boards.move(store, key, move, Status.COMPLETED)
         until_in(page, move, "completed")
         assert time.monotonic() - begun < 30
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_long_column_comes_with_its_first_cards_and_is_completed_in_order(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    store, key = open_store(lab)
+    boards.many_more(store, key, 45)
+    with serving(lab) as served, logged_in(opened, served, width=1700) as page:
+        with served.client() as client:
+            text = client.get(f"/p/{key}").text
+        assert text.count('<li class="card"') == 30
+        assert '<span class="count">45</span>' in text
+        page.goto(f"{served.url}/p/{key}")
+        until(page, "document.querySelectorAll('#c-todo .card').length === 45")
+        ids = page.evaluate("[...document.querySelectorAll('#c-todo .card')].map((card) => Number(card.dataset.id))")
+        assert ids == sorted(ids)
+        assert page.locator("#c-todo .count").first.inner_text() == "45"
+        assert page.locator(".card.arrived").count() == 0
+        # a place far down is found again
+        page.locator("#t44").focus()
+        page.locator("#c-todo .cards").evaluate("(list) => (list.scrollTop = 1500)")
+        page.reload()
+        until(page, "document.querySelector('#c-todo .cards').scrollTop > 1000")
+    store.close()
+
+
+@pytest.mark.slow
+def test_changes_that_follow_each_other_slowly_are_shown_one_by_one(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    store, key = open_store(lab)
+    boards.many_more(store, key, 21)
+    with serving(lab) as served, logged_in(opened, served, width=1700) as page:
+        page.goto(f"{served.url}/p/{key}")
+        live(page)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url) if "/cards?" in request.url else None)
+        for number in range(1, 21):
+            boards.move(store, key, number, Status.CANCELLED)
+            page.wait_for_timeout(150)
+        until_in(page, 20, "cancelled")
+        assert len(asked) >= 15
     store.close()
 
 

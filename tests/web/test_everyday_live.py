@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from burnish.core.status import Status
 from testing import boards
 from testing.boards import open_store
 from testing.browser import browser, logged_in, until
@@ -159,3 +161,76 @@ def test_menus_have_their_role_and_targets_are_large_enough(opened: Browser, ser
         page.goto(f"{served.url}/inbox")
         live(page)
         assert page.evaluate(small) == []
+
+
+def test_what_the_server_can_take_back_is_offered_to_be_undone_by_a_key(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    store, key = open_store(lab)
+    boards.many_more(store, key, 3)
+    with serving(lab) as served, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{key}")
+        page.wait_for_selector('.connection[data-state="live"]')
+        page.locator("#t2").focus()
+        page.keyboard.press("e")
+        page.wait_for_selector("#form[open]")
+        page.fill("[name=tags]", "red, blue")
+        page.fill("[name=priority]", "7")
+        page.keyboard.press("Enter")
+        until(page, "document.getElementById('t2').dataset.tags === 'red blue'")
+        page.wait_for_selector("[data-undo]")
+        page.keyboard.press("z")
+        until(page, "document.getElementById('t2').dataset.tags === ''")
+        assert store.task(key, 2).spec.priority == 0
+        # the page of the task asks nothing, either
+        page.goto(f"{served.url}/p/{key}/t/3")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.locator("#more > summary").click()
+        page.locator("#act-cancel").click()
+        page.wait_for_selector("#outcome [data-undo]")
+        assert store.task(key, 3).status is Status.CANCELLED
+        page.keyboard.press("z")
+        until(page, "document.getElementById('part-head').dataset.status === 'backlog'")
+    store.close()
+
+
+def test_words_for_a_finding_survive_a_reload_and_closing_it_can_be_undone(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", extra="hitl_review: every\n")
+    lab.add("Add division", "--tag", "math")
+    lab.burnish("run", code=None)
+    lab.burnish("comment", "1", "Handle zero.")
+    with serving(lab) as served, logged_in(opened, served) as page:
+        address = f"{served.url}/p/{served.project}/t/1#findings"
+        for _ in range(2):
+            page.goto("about:blank")
+            page.goto(address)
+            page.wait_for_selector(".task-page[data-ready]")
+            page.evaluate("document.querySelectorAll('#findings details').forEach((one) => { one.open = true })")
+            page.click("#part-findings [data-rule=waive]")
+            if not page.input_value("#waive textarea"):
+                page.fill("#waive textarea", "the caller *never* passes 0")
+        assert page.input_value("#waive textarea") == "the caller *never* passes 0"
+        page.click("#waive [data-preview]")
+        page.wait_for_selector("#waive .preview em")
+        page.click("#waive .primary")
+        page.wait_for_selector("#outcome [data-undo]")
+        assert page.locator("#part-head a.tag").inner_text() == "math"
+        page.keyboard.press("z")
+        page.wait_for_selector("#outcome", state="hidden")
+        until(page, "document.getElementById('part-head').dataset.open === '1'")
+        kinds = [event["type"] for event in served.of_project("GET", "/tasks/1").json()["events"]]
+        assert kinds.index("finding.waived") < kinds.index("finding.reopened")
+
+
+def test_the_board_of_all_projects_moves_tasks_by_keys(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served) as page:
+        page.goto(f"{served.url}/all")
+        live(page)
+        page.keyboard.press("j")
+        number = page.evaluate("document.activeElement.dataset.id")
+        key = served.project
+        page.keyboard.press("m")
+        page.get_by_role("menuitem", name="Cancel").press("Enter")
+        page.wait_for_selector(f"#c-done #t-{key}-{number}", state="attached")
+        page.wait_for_selector("[data-undo]")
+        page.keyboard.press("z")
+        page.wait_for_selector(f"#c-todo #t-{key}-{number}", state="attached")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ _ABOUT = {
     "skip": "Accepts it without a review.",
     "waive": "Accepts one finding.",
     "describe": "Says more clearly what is wanted.",
+    "tag": "Sets the tags of the task.",
 }
 VIA = "tui"
 LABELS = {
@@ -48,6 +49,7 @@ LABELS = {
     "cancel": "Cancel",
     "back": "Put back",
     "archive": "Archive",
+    "tag": "Tags",
     "merge": "Merge",
     "rebase": "Resolve",
     "waive": "Waive",
@@ -102,6 +104,7 @@ def acts_of(details: TaskDetails) -> list[tuple[str, str]]:
         possible.append("describe")
     if any(view.finding.alive for view in details.findings) and details.head.standing not in RUNNING:
         possible.append("waive")
+    possible.append("tag")
     order = [act for act in LABELS if act in possible]
     return [(act, _ABOUT.get(act) or (ACTS[act].words if act in ACTS else "")) for act in order]
 
@@ -120,6 +123,28 @@ def keys_of(details: TaskDetails) -> list[tuple[str, str]]:
 def label_of(act: str, details: TaskDetails) -> str:
     is_question = act == "improve" and details.task.reason is Reason.NEEDS_DISCUSSION
     return "Answer" if is_question else LABELS[act]
+
+
+def opposite(order: Order, task: Task) -> Order | None:
+    """The legal act that takes this one back; `task` as it was before."""
+    back = replace(order, status=None, commit="", text="")
+    match order.act:
+        case "archive":
+            return replace(back, act="unarchive")
+        case "pause" | "unpause":
+            return replace(back, act="unpause" if order.act == "pause" else "pause")
+        case "cancel" if task.status is Status.BACKLOG:
+            # it has nothing but its text, so nothing is lost
+            return replace(back, act="back")
+        case "back" if task.status is Status.CANCELLED:
+            return replace(back, act="cancel")
+        case "waive":
+            return replace(back, act="reopen", text=order.text.partition(" ")[0])
+        case "tag":
+            return replace(back, act="tag", text=" ".join(task.spec.tags))
+        case "describe":
+            return replace(back, act="describe", text=task.spec.description)
+    return None
 
 
 def carry_out(start: Path, order: Order) -> str:
@@ -245,7 +270,24 @@ def _put_back(app: App, order: Order) -> str:
 def _archive(app: App, order: Order) -> str:
     from burnish.features.tasks.edit import edit_task
 
-    return f"Archived task {edit_task(app, order.task, {'archived': True}, status=None).id}."
+    is_archived = order.act == "archive"
+    task = edit_task(app, order.task, {"archived": is_archived}, status=None)
+    return f"Archived task {task.id}." if is_archived else f"Task {task.id} is back from the archive."
+
+
+def _tag(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import edit_task
+
+    names = tuple(order.text.replace(",", " ").split())
+    task = edit_task(app, order.task, {"tags": names}, status=None)
+    return f"Tags of task {task.id}: {', '.join(task.spec.tags) or 'none'}."
+
+
+def _reopen(app: App, order: Order) -> str:
+    from burnish.features.tasks.edit import reopen_finding
+
+    reopen_finding(app, order.task, order.text, reason="Undone.")
+    return f"Reopened {order.text} of task {order.task}."
 
 
 def _merge(app: App, order: Order) -> str:
@@ -323,6 +365,9 @@ _ACTS: dict[str, Callable[[App, Order], str]] = {
     "cancel": _cancel,
     "back": _put_back,
     "archive": _archive,
+    "unarchive": _archive,
+    "tag": _tag,
+    "reopen": _reopen,
     "merge": _merge,
     "rebase": _rebase,
     "waive": _waive,

@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.widgets import Input
 
 from burnish.tui import pages
-from burnish.tui.acts import LABELS, Order, act_for_key, acts_of, carry_out
+from burnish.tui.acts import LABELS, Order, act_for_key, acts_of, carry_out, opposite
 from burnish.tui.lines import LineView, PickList
 from burnish.tui.panes import TABS, LivePane
 from burnish.tui.screen import ProjectScreen
@@ -44,6 +44,7 @@ class BurnishTui(ProjectScreen):
         Binding("full_stop", "jump(1, 'finding:')", show=False),
         Binding("comma", "jump(-1, 'finding:')", show=False),
         *(Binding(key, f"act('{key}')", show=False) for key in "arfscgpxmvw"),
+        Binding("z", "undo", show=False),
         Binding("q,ctrl+q", "leave", show=False, priority=False),
         Binding("ctrl+c", "interrupt", show=False, priority=True),
     ]
@@ -148,7 +149,11 @@ class BurnishTui(ProjectScreen):
     def _select(self) -> None:
         if not self.is_open:
             return
-        self.say("")
+        if self.acted_on and f"task:{self.acted_on}" not in [line.key for line in self.picks.lines]:
+            # the act took the task off the list: its outcome stays to be read
+            self.acted_on = 0
+        else:
+            self.say("")
         self._note_place()
         # not for each row that the cursor passes
         self._wanted = self.number
@@ -211,12 +216,21 @@ class BurnishTui(ProjectScreen):
         from burnish.tui.dialogs import ask
 
         if self.details:
-            ask(self, act, self.details, self._order)
+            task = self.details.task
+            ask(self, act, self.details, lambda order: self._order(order, opposite(order, task)))
 
-    def _order(self, order: Order) -> None:
+    def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)
+        self.undo_order = None
         self.say(f"{LABELS.get(order.act, order.act)}: task {order.task}…", style="dim")
-        self._in_background(lambda: self._carry_out(order), self._report, "act")
+        self._in_background(lambda: self._carry_out(order), partial(self._report, order.task, undo), "act")
+
+    def action_undo(self) -> None:
+        """Take the last act back, if the server can."""
+        if self.undo_order:
+            self._order(self.undo_order)
+        else:
+            self.say("There is no act that can be undone.")
 
     def _carry_out(self, order: Order) -> str:
         try:
@@ -224,9 +238,11 @@ class BurnishTui(ProjectScreen):
         finally:
             self.pending.remove(order.act)
 
-    def _report(self, words: str) -> None:
+    def _report(self, task: int, undo: Order | None, words: str) -> None:
         others = [number for number in self.waiting_ids if number != self.number]
-        self.say(words, f"n: next ({len(others)} left)" if others else "", "green")
+        self.undo_order, self.acted_on = undo, task
+        hints = ["z: undo"] * bool(undo) + [f"n: next ({len(others)} left)"] * bool(others)
+        self.say(words, "  ".join(hints), "green")
         self._load_state()
 
     def action_palette(self) -> None:

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static, TextArea
 
 from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.errors import BadInput
-from burnish.tui.acts import Order, label_of
+from burnish.tui.acts import Order, label_of, opposite
 from burnish.tui.lines import LineView, PickList, ShownLine, plain, prose, styled
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         if act == "fix" and gate and not (gate.findings or gate.against):
             words, is_required = "No finding is open: describe what to fix.", True
         words = f"{details.head.note}\n\n{words}" if act == "improve" and details.head.note else words
-        text = task.spec.description if act == "describe" else ""
+        text = {"describe": task.spec.description, "tag": " ".join(task.spec.tags)}.get(act, "")
         app.push_screen(NoteDialog(name, words, text=text, is_required=is_required), with_text)
     elif act == "raise" and details.head.answer:
         answer = details.head.answer
@@ -303,7 +303,7 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         app.push_screen(dialog, lambda text: with_text(f"{unit}{text}" if text else None))
     elif act == "waive":
         _ask_waiver(app, name, details, with_text)
-    elif act in _SURE:
+    elif act in _SURE and not opposite(order, task):
         words = _SURE[act].format(commit=commit[:12], target=task.target or "its target")
         notes = [*gate.warnings, *(f"No reviewer saw {file.path}." for file in gate.unseen_files)] if gate else []
         rest = [f"and {len(notes) - 10} more: see the overview"] if len(notes) > 10 else []
@@ -320,6 +320,7 @@ _NOTES = {
     "improve": ("The agent gets one more cycle with your note.", False),
     "comment": ("The agent settles it next. An approval becomes void.", True),
     "describe": ("What is wanted? The agent gets this description.", True),
+    "tag": ("Words with spaces between them; empty: none.", False),
 }
 _SURE = {
     "approve": "Approve commit {commit}?",

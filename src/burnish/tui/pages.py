@@ -290,7 +290,7 @@ def _coloured(path: str, text: str | None) -> Sequence[Text]:
 
 _HELP = (
     ("Screens", (("1 2 3", "tasks, inbox, agents at work"), ("n", "the next task that needs you"),
-                 ("/", "filter: words, or status:blocked (Esc ends it)"), ("Ctrl-P :", "commands by name"),
+                 ("/", "filter: words, status:blocked, tag:login (Esc ends it)"), ("Ctrl-P :", "commands by name"),
                  ("Enter Esc", "open the selected task, go back"), ("Tab", "move between the list and the task"),
                  ("q", "quit"))),
     ("Task", (("o t i d", "overview, transcript, findings, diff"), ("← →", "the page before, the next one"),
@@ -302,7 +302,8 @@ _HELP = (
                 ("s", "accept without a review, if the settings allow it"), ("w", "waive a finding"),
                 ("c", "comment: the agent settles it next"))),
     ("Run", (("g", "start, continue or retry"), ("v", "review again"), ("p", "pause, or end the pause"),
-             ("x", "stop; the work is kept"), ("m", "merge, or have conflicts resolved"))),
+             ("x", "stop; the work is kept"), ("m", "merge, or have conflicts resolved"),
+             ("z", "undo the last act, where that is possible"))),
 )  # fmt: skip
 
 

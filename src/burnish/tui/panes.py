@@ -143,6 +143,7 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
         short_cost(task.cost_usd, task.cost_source),
         details.shown_commit[:12],
         "paused" if task.is_paused else "",
+        plain(" ".join(f"#{tag}" for tag in task.spec.tags)),
     ]
     facts += [styled(word, "dim") for word in words if word]
     return [ShownLine(title), ShownLine(styled(" · ", "dim").join(facts))]

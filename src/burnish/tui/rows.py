@@ -58,7 +58,8 @@ def _task_row(card: TaskCard, words: str, width: int) -> ShownLine:
     number = f"{f'T{card.id}':<4} "
     facts = [words]
     if width >= _WIDE:
-        facts += [card.cycle, f"{card.open_findings} open" if card.open_findings else "", card.cost]
+        tags = " ".join(f"#{tag}" for tag in card.tags)
+        facts = [tags, words, card.cycle, f"{card.open_findings} open" if card.open_findings else "", card.cost]
     right = "  ".join(plain(fact) for fact in facts if fact)
     right = right[: max(0, width - len(number) - _MIN_TITLE - 6)]
     room = max(_MIN_TITLE, width - len(mark) - len(number) - len(right) - 3)
@@ -115,16 +116,20 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
 
 
 def matcher(filter_text: str) -> Callable[[TaskCard], bool]:
-    """Every word must be in the task; `status:blocked` names a status or a group."""
+    """Every word must be in the task; `status:blocked` names a status or a group, `tag:login` a tag."""
     words = filter_text.lower().split()
 
     def matches(card: TaskCard) -> bool:
         status, group = card.status.value, TITLES[card.group]
-        text = f"t{card.id} {card.title} {status} {group} {card.agent} {card.why} {card.standing}".lower()
+        tags = " ".join(f"#{tag}" for tag in card.tags)
+        text = f"t{card.id} {card.title} {status} {group} {card.agent} {card.why} {card.standing} {tags}".lower()
         for word in words:
             name, _, value = word.partition(":")
             if name == "status" and value:
                 if not (status.startswith(value) or card.group.startswith(value)):
+                    return False
+            elif name == "tag" and value:
+                if not any(tag.startswith(value) for tag in card.tags):
                     return False
             elif word not in text:
                 return False

@@ -20,7 +20,7 @@ from textual.worker import Worker, WorkerState
 
 from burnish.errors import BurnishError
 from burnish.tui import pages, rows
-from burnish.tui.acts import keys_of
+from burnish.tui.acts import Order, keys_of
 from burnish.tui.lines import Bar, BarItem, PickList, ShownLine, plain, styled
 from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
 from burnish.tui.project import BoardState, ProjectData, TaskDetails
@@ -60,6 +60,10 @@ class ProjectScreen(App[str]):
         self.place = -1
         # whether the person has asked for the next task before
         self.has_gone_on = False
+        # what takes the last act back, if something can
+        self.undo_order: Order | None = None
+        # the task whose outcome is shown
+        self.acted_on = 0
         # waits until the task is read
         self.notice: ModalScreen[str | None] | None = None
         # acts that are being carried out

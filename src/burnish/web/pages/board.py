@@ -22,6 +22,8 @@ from burnish.web.pages.rendering import fragment, page
 router = APIRouter(prefix="/p/{project}", include_in_schema=False)
 
 MAX_IDS = 2000
+# of each column, in the page itself: more than a screen shows. The page fetches the rest when these are painted
+FIRST_CARDS = 30
 # set by the page: the server has to know it before it renders
 COLUMNS_COOKIE = "burnish_columns"
 Text = Annotated[str, Query(max_length=500)]
@@ -44,7 +46,9 @@ def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Respon
         by_status=by_status,
         statuses=ORDER,
         since=since,
-        acts=_ACTS,
+        first_cards=FIRST_CARDS,
+        more=[card.id for column in view.columns for card in column.cards[FIRST_CARDS:]],
+        acts=acts_json(),
         steps=_steps(registry, project.key, [card for column in view.columns for card in column.cards]),
         **_runs(registry, project.key),
     )
@@ -144,7 +148,9 @@ def _numbers(text: str) -> set[int]:
     return {int(part) for part in parts}
 
 
-_ACTS: dict[str, dict[str, Any]] = {
-    name: {"label": a.label, "method": a.method, "path": a.path, "body": dict(a.body), "ask": a.ask, "words": a.words}
-    for name, a in ACTS.items()
-}
+def acts_json() -> dict[str, dict[str, Any]]:
+    """What can be done to a card, for the script."""
+    return {
+        name: {"label": a.label, "method": a.method, "path": a.path, "body": dict(a.body), "ask": a.ask, "words": a.words}
+        for name, a in ACTS.items()
+    }

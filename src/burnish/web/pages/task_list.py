@@ -12,6 +12,7 @@ from burnish.store.rows import ProjectRow
 from burnish.views.board import GROUPS, ORDER, TaskCard, cards_of
 from burnish.views.board_moves import ACTS
 from burnish.web.deps import ProjectDep, RegistryDep
+from burnish.web.pages.board import acts_json
 from burnish.web.pages.rendering import fragment, page
 
 router = APIRouter(include_in_schema=False)
@@ -55,7 +56,7 @@ def part_of_all(registry: RegistryDep) -> Response:
 def board_of_all(request: Request, registry: RegistryDep) -> Response:
     projects = registry.projects()
     since = {row.key: registry.store.last_event(row.key) for row in projects}
-    return page(request, "all.html.j2", title="All projects", here="all", since=since, **_columns(registry, projects))
+    return page(request, "all.html.j2", title="All projects", here="all", since=since, acts=acts_json(), **_columns(registry, projects))
 
 
 @router.get("/all/part")
@@ -107,7 +108,7 @@ def _columns(registry: ProjectRegistry, projects: list[ProjectRow]) -> dict[str,
     # newest first: ranks of different projects cannot be compared
     rows.sort(key=lambda row: row.card.updated_at, reverse=True)
     columns = [
-        (name, title, statuses[0], [row for row in rows if row.card.group == name]) for name, title, statuses in GROUPS
+        (name, title, statuses, [row for row in rows if row.card.group == name]) for name, title, statuses in GROUPS
     ]
     return {"columns": columns, "limit": _LIMIT}
 

@@ -1,31 +1,73 @@
-// The board of all projects: fetched again after events of any project.
+// The board of all projects: fetched again after events of any project. Cards act as on the board of a project.
 import { fragment, gathered, listen, swap, tick } from "./burnish.js";
+import { startMoves } from "./board-moves.js";
 import { addKeys } from "./keys.js";
 
+const all = document.getElementById("all");
+// cards are not replaced while one is dragged
+let dragged = null;
+
 const renew = gathered(async () => {
+  if (dragged) return;
   try {
     const scrolls = [...document.querySelectorAll(".cards")].map((list) => list.scrollTop);
+    const focus = document.activeElement?.closest(".card")?.id;
     swap(document.getElementById("all-board"), await fragment("/all/part"));
     [...document.querySelectorAll(".cards")].forEach((list, at) => (list.scrollTop = scrolls[at]));
+    if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
     tick();
   } catch {
     // the next event tries again
   }
-}, { first: 100, storm: 2000 });
+}, { first: 20, storm: 2000, rest: 8 });
 
 for (const [project, since] of Object.entries(JSON.parse(document.body.dataset.since))) {
   listen(project, since, () => renew("all"), () => renew("all"));
 }
 
-const titles = () => [...document.querySelectorAll(".card .title")];
+startMoves({
+  board: all,
+  acts: JSON.parse(all.dataset.acts),
+  look: () => renew("all"),
+  hold: (id) => {
+    dragged = id;
+    if (!id) renew("all");
+  },
+});
+// the form is on the board of the project
+document.addEventListener("edit-task", ({ detail: id }) => {
+  const { project } = card()?.dataset ?? lastCard.dataset;
+  location.href = `/p/${encodeURIComponent(project)}#edit-${id}`;
+});
 
-function walk(by) {
-  const all = titles();
-  const at = all.indexOf(document.activeElement);
-  all[at < 0 ? 0 : Math.min(Math.max(at + by, 0), all.length - 1)]?.focus();
+const card = () => document.activeElement?.closest?.(".card");
+let lastCard = null;
+all.addEventListener("focusin", () => (lastCard = card()));
+all.addEventListener("click", (event) => (lastCard = event.target.closest(".card") ?? lastCard), true);
+
+const columns = () => [...document.querySelectorAll(".cards")].filter((list) => list.children.length);
+
+function walk(step) {
+  const lists = columns();
+  const now = card();
+  const cards = now ? [...now.parentElement.children] : [];
+  const at = cards.indexOf(now);
+  const beside = (by) => {
+    const list = lists[lists.indexOf(now.parentElement) + by];
+    return list?.children[Math.min(at, list.children.length - 1)];
+  };
+  const next = !now ? lists[0]?.firstElementChild : { down: cards[at + 1], up: cards[at - 1], left: beside(-1), right: beside(1) }[step];
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 addKeys("All projects", [
-  { keys: ["j", "ArrowDown"], words: "next task", run: () => walk(1) },
-  { keys: ["k", "ArrowUp"], words: "task before", run: () => walk(-1) },
+  { keys: ["j", "ArrowDown"], words: "card below", run: () => walk("down") },
+  { keys: ["k", "ArrowUp"], words: "card above", run: () => walk("up") },
+  { keys: ["h", "ArrowLeft"], words: "column to the left", run: () => walk("left") },
+  { keys: ["l", "ArrowRight"], words: "column to the right", run: () => walk("right") },
+  { keys: ["Enter"], words: "open the task", when: (event) => card() && event.target === card(),
+    run: () => (location.href = card().querySelector(".title").href) },
+  { keys: ["m"], words: "show the actions for the task, with its moves", when: card,
+    run: () => document.dispatchEvent(new CustomEvent("card-menu", { detail: card() })) },
 ]);

@@ -92,15 +92,21 @@ const changed = (field) =>
       ? [...field.options].some((option) => option.selected !== option.defaultSelected)
       : field.value !== field.defaultValue;
 
-/** Returns the changed fields only. */
-function values(form) {
+/** The field as it was when the form was opened. */
+function before(field) {
+  const chosen = field.tagName === "SELECT" ? [...field.options].find((option) => option.defaultSelected) ?? field.options[0] : null;
+  return { value: chosen ? chosen.value : field.defaultValue, checked: field.defaultChecked };
+}
+
+/** Returns the changed fields only: as they are, or with `was` as they were. */
+function values(form, { was = false } = {}) {
   const fields = {};
   for (const field of form.elements) {
     if (!field.name || field.name === "tick" || field.closest("[hidden]") || !changed(field)) continue;
-    fields[field.name] = (READ[field.dataset.as] ?? ((one) => one.value))(field);
+    fields[field.name] = (READ[field.dataset.as] ?? ((one) => one.value))(was ? before(field) : field);
   }
   const ticks = [...form.querySelectorAll("[name=tick]")].filter(changed);
-  const numbers = (done) => ticks.filter((box) => box.checked === done).map((box) => Number(box.value));
+  const numbers = (done) => ticks.filter((box) => (box.checked !== was) === done).map((box) => Number(box.value));
   if (ticks.length) Object.assign(fields, { tick: numbers(true), untick: numbers(false) });
   return fields;
 }
@@ -110,6 +116,7 @@ async function send(event) {
   const form = event.target;
   const id = form.dataset.task;
   const fields = values(form);
+  const old = values(form, { was: true });
   const button = form.querySelector("button.primary");
   if (id && !Object.keys(fields).length) return dialog.close();
   if (!form.elements.title.value.trim()) return showError(form, { message: "The title is empty.", hint: "" });
@@ -124,6 +131,7 @@ async function send(event) {
     look(task.id);
     if (start) await attempt(() => api("POST", `${path}/${task.id}/run`, {}));
     else if (!id) toast(`T${task.id} was added to the backlog.`);
+    else toast(`T${id} was changed.`, { hint: task.title, undo: () => api("PATCH", `${path}/${id}`, old).then(() => look(id)) });
     focusCard(task.id);
   } catch (error) {
     showError(form, error);

@@ -1,11 +1,13 @@
 // Moving a card by drag and drop or by its menu (m or ⋯). The card lists its legal moves; the server checks them.
 import { Problem, api, attempt, make, motion, sure, toast } from "./burnish.js";
+import { opposite } from "./undo.js";
 
 const menu = document.getElementById("menu");
-let board, project, acts, look, hold;
+let board, acts, look, hold;
 
+/** `look` fetches the card of a task again; `hold` tells which card is dragged. */
 export function startMoves(given) {
-  ({ board, project, acts, look, hold } = given);
+  ({ board, acts, look, hold } = given);
   board.addEventListener("dragstart", pick);
   board.addEventListener("dragover", over);
   board.addEventListener("dragleave", (event) => event.target.closest(".column")?.classList.remove("drag-over"));
@@ -23,7 +25,10 @@ export function startMoves(given) {
 }
 
 const movesOf = (card) => new Map(card.dataset.moves.trim().split(/\s+/).filter(Boolean).map((one) => one.split(":")));
-const name = (status) => document.querySelector(`#by-status option[value="${status}"]`).textContent;
+const name = (status) => status[0].toUpperCase() + status.slice(1).replace("_", " ");
+// the board of all projects has the project at each card
+const projectOf = (card) => encodeURIComponent(card.dataset.project ?? document.body.dataset.project);
+const pathOf = (card) => `/projects/${projectOf(card)}/tasks/${card.dataset.id}`;
 /** The status that a drop on the column leads to: the first legal one that it holds. */
 const target = (column, legal) => column.dataset.statuses.split(" ").find((status) => legal.has(status));
 
@@ -77,12 +82,13 @@ function letGo() {
 async function moveTo(card, to) {
   const act = movesOf(card).get(to);
   if (act) await perform(card, act);
-  else await attempt(() => why(card.dataset.id, to));
+  else await attempt(() => why(card, to));
 }
 
 /** Shows the server's reason why a move is illegal. */
-async function why(id, to) {
-  const answer = await fetch(`/p/${project}/why?task=${id}&to=${to}`, { headers: { Accept: "application/json" } });
+async function why(card, to) {
+  const { id } = card.dataset;
+  const answer = await fetch(`/p/${projectOf(card)}/why?task=${id}&to=${to}`, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Problem(await answer.json());
   // the move has become legal meanwhile
   look(id);
@@ -93,54 +99,44 @@ async function why(id, to) {
 async function perform(card, which) {
   const act = acts[which];
   const id = card.dataset.id;
+  const { status } = card.dataset;
   const title = card.querySelector(".title").textContent;
   if (act.ask.startsWith("page")) {
-    location.href = `/p/${project}/t/${id}${act.ask.slice(4)}`;
+    location.href = `/p/${projectOf(card)}/t/${id}${act.ask.slice(4)}`;
     return;
   }
-  const more = await confirmed(act, id, title, card);
+  const more = await confirmed(which, id, title, card);
   if (more === null) return;
   card.classList.add("waiting");
-  const succeeded = await attempt(() => api(act.method, `/projects/${project}/tasks/${id}${act.path}`, body(act, more)));
+  const succeeded = await attempt(() => api(act.method, pathOf(card) + act.path, body(act, more)));
   card.classList.remove("waiting");
   if (!succeeded) return;
   look(id);
-  if (UNDO[which]) offerUndo(which, id, title);
+  offerUndo(opposite(which, status), card, title);
   // a run that fails at once may leave a note without an event
   setTimeout(() => look(id), 1500);
 }
 
-// what can be taken back is not asked before, but offered afterwards
-const UNDO = {
-  archive: ["was archived", { archived: false }],
-  cancel: ["was cancelled", { status: "backlog" }],
-};
-
-function offerUndo(which, id, title) {
-  const [words, fields] = UNDO[which];
-  if (which === "cancel" && !fresh.has(id)) return;
-  fresh.delete(id);
+function offerUndo(way, card, title) {
+  if (!way) return;
+  const { id } = card.dataset;
+  const [words, method, path, fields] = way;
   const undo = async () => {
-    await api("PATCH", `/projects/${project}/tasks/${id}`, fields);
+    await api(method, pathOf(card) + path, fields);
     look(id);
   };
   toast(`T${id} ${words}.`, { hint: title, undo });
 }
-// tasks of the backlog that were cancelled without a question: they have nothing but their text, so nothing is lost
-const fresh = new Set();
 
 const body = (act, more) => (act.method === "DELETE" ? undefined : { ...act.body, ...more });
 
 // the text that each question asks for, by its name in the request
 const NOTES = { note: "What should change? (optional)", text: "What should the agent settle?" };
 
-async function confirmed(act, id, title, card) {
+async function confirmed(which, id, title, card) {
+  const act = acts[which];
   if (act.ask === "merge") return howToMerge(id, title, card);
-  if (!act.ask) return {};
-  if (act === acts.cancel && card.dataset.status === "backlog") {
-    fresh.add(id);
-    return {};
-  }
+  if (!act.ask || opposite(which, card.dataset.status)) return {};
   const danger = act.ask === "sure";
   const words = await sure(`${act.label} task ${id}?`, `${title}. ${act.words}`, {
     yes: act.label,
@@ -171,9 +167,8 @@ function howToMerge(id, title, card) {
 // menu
 
 function openMenu(card) {
-  const entries = [...ways(card)].map(([act, to]) => entry(acts[act].label, `→ ${to.join(", ")}`, () => perform(cardNow(card), act)));
-  const rest = card.dataset.others.split(" ").filter(Boolean);
-  const others = rest.map((act) => entry(acts[act].label, "", () => perform(cardNow(card), act), act === "remove"));
+  const entries = [...ways(card)].map(([act, to]) => actEntry(card, act, `→ ${to.join(", ")}`));
+  const others = card.dataset.others.split(" ").filter(Boolean).map((act) => actEntry(card, act, ""));
   others.unshift(entry("Edit…", "", () => document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id }))));
   others.unshift(entry("Open", "", () => (location.href = card.querySelector(".title").href)));
   const head = make("p", { className: "muted", textContent: `Task ${card.dataset.id}` });
@@ -182,10 +177,11 @@ function openMenu(card) {
   list.setAttribute("aria-label", `Actions for task ${card.dataset.id}`);
   list.append(...entries, ...(entries.length ? [make("hr")] : []), ...others);
   menu.replaceChildren(head, list);
-  menu.showModal();
+  // not modal: on a large board that takes the browser some 30 ms, at opening and at closing
+  menu.show();
   place(card.querySelector(".more"));
   menu.querySelector("button").focus();
-  const back = () => cardNow(card)?.isConnected && !document.querySelector("dialog[open]") && cardNow(card).focus();
+  const back = () => document.activeElement === document.body && !document.querySelector("dialog[open]") && cardNow(card).focus();
   menu.addEventListener("close", back, { once: true });
 }
 
@@ -198,6 +194,10 @@ function ways(card) {
 
 // the card may have been replaced since the menu was opened
 const cardNow = (card) => document.getElementById(card.id) ?? card;
+
+function actEntry(card, act, where) {
+  return entry(acts[act].label, where, () => perform(cardNow(card), act), act === "remove");
+}
 
 function entry(label, where, action, danger = false) {
   const button = make("button", { type: "button", className: danger ? "plain danger" : "plain" });
@@ -220,7 +220,13 @@ function place(anchor) {
   menu.style.top = `${top}px`;
 }
 
+document.addEventListener("pointerdown", (event) => menu.open && !menu.contains(event.target) && menu.close());
+menu.addEventListener("focusout", (event) => event.relatedTarget && !menu.contains(event.relatedTarget) && menu.close());
 menu.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    event.stopPropagation();
+    menu.close();
+  }
   const buttons = [...menu.querySelectorAll("button")];
   const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
   if (step === undefined) return;

@@ -13,6 +13,10 @@ const lists = new Map([...board.querySelectorAll(".column")].map((c) => [c.datas
 const sources = new Map();
 const notices = new Set();
 const loaded = Date.now();
+// cards below the first screen, which the page comes without
+const missing = new Set((board.dataset.more ?? "").split(" ").filter(Boolean));
+// of the missing ones together: a change that comes meanwhile waits for no more than these
+const PART = 150;
 // events that do not change a card
 const SILENT = new Set(["phase.progress", "review.progress", "baseline.captured", "finding.reanchored", "notify.failed"]);
 // events that also change the cards of dependencies
@@ -35,6 +39,7 @@ async function refetch(items) {
   }
   if (dragged && ids.delete(dragged)) setTimeout(() => changed(dragged ?? ""), 500);
   ids.delete("");
+  if (ids.delete("more")) [...missing].slice(0, PART).forEach((id) => ids.add(id));
   // the summary comes with every answer
   const head = ids.delete("head") && !ids.size;
   const requested = head ? ["0"] : [...ids];
@@ -66,16 +71,26 @@ function apply(html, requested) {
     sources.set(card.dataset.id, text);
     addAgent(card.dataset.agent);
     addTags(card.dataset.tags);
-    if (put(document.importNode(card, true))) arrived.push(card.dataset.id);
+    if (put(document.importNode(card, true)) && !missing.has(card.dataset.id)) arrived.push(card.dataset.id);
   }
   for (const id of requested) if (!present.has(id)) drop(id);
+  const isComplete = arrive([...requested, ...present]);
   const head = page.content.getElementById("head");
   if (head) renew(head);
   page.content.querySelectorAll(".notice").forEach(showNotice);
   tick();
   refresh();
+  if (missing.size) changed("more");
+  if (isComplete) returnToPlace();
   if (focused) focusAgain(focused, arrived.includes(focused));
   for (const id of arrived) if (arrived.length < 30) cardOf(id).classList.add("arrived");
+}
+
+/** Notes that these cards have come; returns true if the last missing one is among them. */
+function arrive(ids) {
+  if (!missing.size) return false;
+  for (const id of ids) missing.delete(id);
+  return !missing.size;
 }
 
 /** Replaces the summary. A run that starts or ends changes which tasks are queued, without an event. */
@@ -138,7 +153,8 @@ function showNotice(notice) {
 
 /** Updates what depends on all cards: counts, filters, buttons. */
 export function refresh() {
-  filter(lists);
+  // until then, the counts of the server are right
+  if (!missing.size) filter(lists);
   const head = document.getElementById("head");
   const run = document.getElementById("run-all");
   run.querySelector(".number").textContent = Number(head.dataset.ready) ? `(${head.dataset.ready})` : "";
@@ -182,12 +198,13 @@ function returnToPlace() {
 
 board.addEventListener("animationend", (event) => event.target.classList.remove("arrived"));
 const acts = JSON.parse(board.dataset.acts);
-startMoves({ board, project, acts, look, hold });
+startMoves({ board, acts, look, hold });
 startForms({ project, look, lookAtHead });
 startKeys({ board, lists });
 document.addEventListener("filtered", refresh);
 refresh();
-returnToPlace();
+if (missing.size) requestAnimationFrame(() => setTimeout(() => changed("more")));
+else returnToPlace();
 // a link from a task's page opens its form
 const edit = location.hash.match(/^#edit-(\d+)$/);
 if (edit) document.dispatchEvent(new CustomEvent("edit-task", { detail: edit[1] }));

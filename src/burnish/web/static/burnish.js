@@ -1,4 +1,5 @@
 // Shared by all pages: calls of the API, messages, dialogs, live updates.
+import { dropTexts, keepTexts } from "./drafts.js";
 
 export const KEY = "burnish-key";
 
@@ -105,18 +106,23 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
   box.append(first);
   if (hint) box.append(make("span", { textContent: hint }));
   const end = () => box.remove();
-  if (undo) {
-    const button = make("button", { type: "button", textContent: "Undo" });
-    button.addEventListener("click", () => {
-      end();
-      attempt(undo);
-    });
-    box.append(button);
-  }
+  if (undo) box.append(undoButton(undo, end));
   box.addEventListener("click", (event) => event.target.closest("button") || lasting || end());
   document.getElementById("toasts").append(box);
   if (!lasting) setTimeout(end, bad || undo ? 12000 : 5000);
   return box;
+}
+
+/** A button that takes an act back, by mouse or by the key z. */
+export function undoButton(undo, end = () => {}) {
+  const button = make("button", { type: "button", textContent: "Undo", title: "Undo (z)" });
+  button.dataset.undo = "";
+  button.addEventListener("click", () => {
+    button.remove();
+    end();
+    attempt(undo);
+  });
+  return button;
 }
 
 function showProblem(error) {
@@ -235,7 +241,7 @@ const countWaiting = gathered(async () => {
   } catch {
     // the next event or the next minute tries again
   }
-}, { first: 300, storm: 2000 });
+}, { first: 300, storm: 2000, rest: 8 });
 countWaiting("now");
 setInterval(() => document.hidden || countWaiting("now"), 60000);
 
@@ -275,8 +281,11 @@ addEventListener("storage", (event) => {
   dispatchEvent(new Event("burnish-login"));
 });
 
-/** Collects the items of many calls and passes them to `work` together: soon after a single call, less often in a burst. */
-export function gathered(work, { first = 12, storm = 400 } = {}) {
+/**
+ * Collects the items of many calls and passes them to `work` together: soon after a call, less often in a burst.
+ * After a call of `work` comes a pause that is `rest` times as long, so that steady events cannot keep the server busy.
+ */
+export function gathered(work, { first = 4, storm = 400, rest = 1 } = {}) {
   let waiting = new Set();
   let busy = false;
   let gap = first;
@@ -284,19 +293,18 @@ export function gathered(work, { first = 12, storm = 400 } = {}) {
   function plan() {
     if (busy || !waiting.size) return;
     busy = true;
-    const rested = performance.now() - ended;
-    if (rested > 2 * storm) gap = first;
-    setTimeout(flush, Math.max(first, gap - rested));
+    setTimeout(flush, Math.max(first, gap - (performance.now() - ended)));
   }
   async function flush() {
     const items = [...waiting];
+    const begun = performance.now();
     waiting = new Set();
     try {
       await work(items);
     } finally {
       busy = false;
       ended = performance.now();
-      gap = Math.min(storm, items.length > 8 ? storm : gap * 2);
+      gap = items.length > 8 ? storm : Math.min(storm, rest * (ended - begun));
       plan();
     }
   }
@@ -306,11 +314,11 @@ export function gathered(work, { first = 12, storm = 400 } = {}) {
   };
 }
 
-/** Asks for confirmation; returns null if cancelled, else the text of the note (`note` is its placeholder). */
+/** Asks for confirmation; returns null if cancelled, else the text of the note (`note` is its label). */
 export function sure(title, words = "", { yes = "Yes", note = null, danger = false } = {}) {
   const box = document.createElement("dialog");
   const form = make("form", { className: "form", method: "dialog" });
-  const field = note === null ? null : make("textarea", { name: "note", placeholder: note, rows: 3 });
+  const field = note === null ? null : make("textarea", { name: "note", rows: 4 });
   // two buttons named Cancel would be ambiguous
   const [confirm, no] = yes === "Cancel" ? ["Cancel task", "Keep task"] : [yes, "Cancel"];
   const buttons = make("div", { className: "row" });
@@ -319,7 +327,10 @@ export function sure(title, words = "", { yes = "Yes", note = null, danger = fal
     make("button", { className: danger ? "danger" : "primary", value: "yes", textContent: confirm }),
   );
   form.append(make("h2", { textContent: title }), make("p", { className: "muted", textContent: words }));
-  if (field) form.append(field);
+  if (field) {
+    form.append(withPreview(note, field));
+    keepTexts(form, `${location.pathname} ${title}`);
+  }
   form.append(buttons);
   box.append(form);
   document.body.append(box);
@@ -328,9 +339,22 @@ export function sure(title, words = "", { yes = "Yes", note = null, danger = fal
   return new Promise((resolve) => {
     box.addEventListener("close", () => {
       box.remove();
+      if (box.returnValue === "yes") dropTexts(form);
       resolve(box.returnValue === "yes" ? (field?.value ?? "") : null);
     });
   });
+}
+
+/** A labelled text field with a button that shows its Markdown. */
+function withPreview(label, field) {
+  const box = make("div", { className: "with-preview" });
+  const outer = make("label");
+  outer.append(make("span", { textContent: label }), field);
+  const button = make("button", { type: "button", className: "plain preview-button", textContent: "Preview" });
+  button.dataset.preview = "";
+  button.setAttribute("aria-pressed", "false");
+  box.append(outer, button);
+  return box;
 }
 
 export function make(name, properties = {}) {

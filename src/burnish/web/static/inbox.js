@@ -9,7 +9,7 @@ const renew = gathered(async () => {
   } catch {
     // the next event tries again
   }
-});
+}, { rest: 8 });
 
 for (const [project, since] of Object.entries(JSON.parse(document.body.dataset.since))) {
   listen(project, since, () => renew("all"), () => renew("all"));

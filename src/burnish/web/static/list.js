@@ -1,6 +1,7 @@
 // Tasks as a table: filters and sorting are part of the URL; actions apply to all selected tasks that allow them.
 import { Problem, api, fragment, gathered, listen, make, sure, toast } from "./burnish.js";
 import { addKeys } from "./keys.js";
+import { opposite } from "./undo.js";
 import "./saved-filters.js";
 
 const search = document.getElementById("search");
@@ -109,22 +110,21 @@ function drawBulk() {
   document.getElementById("bulk-acts").replaceChildren(...buttons.filter(Boolean));
 }
 
-const UNDO = { archive: { archived: false }, cancel: { status: "backlog" } };
-
 async function perform(act, able) {
   const { name } = act;
   const what = able.length === 1 ? nameOf(able[0]) : `${able.length} tasks`;
-  const undoable = name === "archive" || (name === "cancel" && able.every((row) => row.dataset.status === "backlog"));
+  const ways = able.map((row) => opposite(name, row.dataset.status));
+  const undoable = ways.every(Boolean);
   if (act.ask && !undoable) {
     const list = able.map(nameOf).slice(0, 20).join(", ");
     if ((await sure(`${act.label} ${what}?`, list, { yes: act.label, danger: true })) === null) return;
   }
   const done = [];
-  for (const row of able) {
+  for (const [at, row] of able.entries()) {
     const path = `/projects/${row.dataset.project}/tasks/${row.dataset.id}`;
     try {
       await api(act.method, path + act.path, act.method === "DELETE" ? undefined : act.body);
-      done.push(path);
+      done.push([path, ways[at]]);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       toast(`${nameOf(row)}: ${error.message}`, { hint: error.hint, bad: true });
@@ -132,7 +132,7 @@ async function perform(act, able) {
   }
   for (const row of able) select(row, false);
   const undo = async () => {
-    for (const path of done) await api("PATCH", path, UNDO[name]);
+    for (const [path, [, method, rest, fields]] of done) await api(method, path + rest, fields);
     renew("all");
   };
   if (done.length) toast(`${act.label}: ${done.length === 1 ? what : `${done.length} tasks`}`, { undo: undoable ? undo : null });
@@ -157,7 +157,7 @@ const renew = gathered(async () => {
   } catch {
     // the next event tries again
   }
-}, { first: 200, storm: 2000 });
+}, { first: 200, storm: 2000, rest: 8 });
 
 function begin() {
   sort();

@@ -2,6 +2,7 @@
 import { api, make } from "./burnish.js";
 import { addKeys, showKeys } from "./keys.js";
 import "./notifications.js";
+import { canUndo, undoLast } from "./undo.js";
 
 const { project, task } = document.body.dataset;
 const MAX_SHOWN = 50;
@@ -25,6 +26,7 @@ const PAGES = [
 
 addKeys("All pages", [
   { keys: ["?"], words: "show the keyboard shortcuts", run: showKeys },
+  { keys: ["z"], words: "undo, while a message offers it", when: canUndo, run: undoLast },
   ...PAGES.filter(([, , keys]) => keys).map(([label, path, keys]) => ({ keys: [keys], words: label, run: go(path) })),
 ]);
 

@@ -1,5 +1,6 @@
 // Decisions of the user. Each request names the commit that was shown when the form was opened.
 import { api, attempt } from "./burnish.js";
+import { dropTexts, keepTexts } from "./drafts.js";
 import { path, refresh, task } from "./task-context.js";
 import { tellOutcome } from "./task-outcome.js";
 
@@ -19,13 +20,23 @@ export function startForms() {
     if (rule) openRule(rule.dataset);
   });
   for (const box of document.querySelectorAll(".override-reasons")) categorise(box);
-  document.addEventListener("part", (event) => event.detail.querySelectorAll(".override-reasons").forEach(categorise));
+  keepOnPage(document);
+  document.addEventListener("part", (event) => {
+    event.detail.querySelectorAll(".override-reasons").forEach(categorise);
+    keepOnPage(event.detail);
+  });
+}
+
+/** The decision and the answers are forms of the page itself. */
+function keepOnPage(within) {
+  for (const form of within.querySelectorAll("[data-gate], [data-answer]")) keepTexts(form, `${path} ${form.dataset.answer ?? "gate"}`);
 }
 
 function openDialog(name) {
   const box = dialog(name);
   if (!box) return;
   reset(box);
+  keepTexts(box.querySelector("form"), `${path} ${name}`);
   box.dataset.commit = head().commit;
   box.querySelector("[data-result]")?.setAttribute("hidden", "");
   for (const one of box.querySelectorAll("[data-seen]")) one.textContent = head().commit.slice(0, 10);
@@ -40,6 +51,7 @@ function openDialog(name) {
 function openRule({ rule, finding: which, title }) {
   const box = dialog(rule);
   reset(box);
+  keepTexts(box.querySelector("form"), `${path} ${rule} ${which}`);
   finding = which;
   box.querySelector("[data-which]").textContent = which;
   box.querySelector("[data-title]").textContent = title;
@@ -87,9 +99,10 @@ async function submit(event) {
     // the dialog shows what came back
     if (!outcome) return;
     form.removeAttribute("data-touched");
+    dropTexts(form);
     document.activeElement?.blur?.();
     box?.close();
-    tellOutcome(outcome);
+    tellOutcome(outcome, UNDONE.has(box?.id) ? reopened(finding) : null);
   } catch (error) {
     if (!message) throw error;
     message.textContent = `${error.message} ${error.hint ?? ""}`;
@@ -169,6 +182,13 @@ const DECIDED = {
   fix: () => `T${task} is being written again.`,
   reject: () => `Rejected T${task}. Nothing runs until you say what to do.`,
   skip: () => `Accepted T${task} without a review.`,
+};
+
+// what closes a finding is taken back by reopening it
+const UNDONE = new Set(["waive", "resolve"]);
+const reopened = (which) => async () => {
+  await api("POST", `${path}/findings/${which}/reopen`, { reason: "Undone." });
+  for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
 };
 
 const OUTCOMES = {

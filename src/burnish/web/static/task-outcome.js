@@ -1,12 +1,13 @@
 // After an act: what happened, and a link to the next task that needs the user.
-import { api, make } from "./burnish.js";
+import { api, make, undoButton } from "./burnish.js";
 import { project, task } from "./task-context.js";
 
 const box = document.getElementById("outcome");
 
-/** Shows what happened until the next act or until the page is left. */
-export async function tellOutcome(words) {
+/** Shows what happened until the next act or until the page is left; `undo` takes it back. */
+export async function tellOutcome(words, undo = null) {
   box.replaceChildren(make("strong", { textContent: words }));
+  if (undo) box.append(undoButton(undo, () => (box.hidden = true)));
   box.hidden = false;
   const next = await nextEntry();
   if (next) box.append(next);

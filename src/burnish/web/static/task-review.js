@@ -5,6 +5,8 @@ import { path, refresh } from "./task-context.js";
 // rows of the range that is being chosen
 let anchor = null;
 const saves = new WeakMap();
+// the line that the row of a form is about
+const lines = new WeakMap();
 
 export function startReview() {
   document.addEventListener("click", clicked);
@@ -63,7 +65,8 @@ export function commentOn(one, other = one) {
   const rows = rowsBetween(one, other);
   if (!rows.length) return;
   const last = rows.at(-1);
-  const open = last.nextElementSibling?.querySelector?.("[data-comment]");
+  const above = lastOfPair(last);
+  const open = above.nextElementSibling?.querySelector?.("[data-comment]");
   if (open) return open.elements.text.focus();
   mark(rows[0], last);
   const file = last.closest(".file");
@@ -76,14 +79,21 @@ export function commentOn(one, other = one) {
   });
   form.dataset.quote = rows.map((row) => plainText(row)).join("\n");
   const row = document.createElement("tr");
-  row.className = "note";
+  row.className = side(last) === "old" ? "note of-old" : "note of-new";
   const cell = row.insertCell();
   cell.colSpan = last.cells.length;
   cell.append(form);
   // below findings and drafts of the line
-  (last.nextElementSibling?.matches(".note") ? last.nextElementSibling : last).after(row);
+  (above.nextElementSibling?.matches(".note") ? above.nextElementSibling : above).after(row);
+  lines.set(row, last);
   form.elements.text.focus({ preventScroll: true });
   form.scrollIntoView({ block: "nearest" });
+}
+
+/** Side by side, a removed line stands beside the added one that follows it: the form comes below both. */
+function lastOfPair(row) {
+  const next = row.nextElementSibling;
+  return row.matches(".split .del") && next?.matches(".add") ? next : row;
 }
 
 function plainText(row) {
@@ -95,8 +105,8 @@ function plainText(row) {
 function makeForm(place) {
   const form = document.getElementById("comment-form").content.firstElementChild.cloneNode(true);
   const { line, end_line: end, side: which } = place;
-  const lines = line === end || !end ? `line ${line}` : `lines ${line} to ${end}`;
-  form.querySelector("[data-where]").textContent = `Comment on ${lines}${which === "old" ? " of the base" : ""}`;
+  const range = line === end || !end ? `line ${line}` : `lines ${line} to ${end}`;
+  form.querySelector("[data-where]").textContent = `Comment on ${range}${which === "old" ? " of the base" : ""}`;
   form.dataset.place = JSON.stringify(place);
   return form;
 }
@@ -193,7 +203,7 @@ async function cancel(form) {
 
 function close(form) {
   const row = form.closest(".draft") ? null : form.closest("tr.note");
-  const line = row?.previousElementSibling;
+  const line = row && lines.get(row);
   form.remove();
   row?.remove();
   mark(null);

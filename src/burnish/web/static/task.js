@@ -1,5 +1,7 @@
 // The page of one task: tabs, links inside of the page, buttons, and what to fetch again after an event.
 import { api, attempt, listen, sure } from "./burnish.js";
+import { opposite } from "./undo.js";
+import { tellOutcome } from "./task-outcome.js";
 import { land, startChanges } from "./task-changes.js";
 import { announceParts, loadPart, path, project, refresh, refreshAll, since, task } from "./task-context.js";
 import { startKeys } from "./task-keys.js";
@@ -129,13 +131,18 @@ document.addEventListener("click", async (event) => {
   }
   const label = button.textContent.trim();
   const note = ask === "text" ? "What should the agent settle?" : null;
-  const answer = ask ? await sure(`${label}?`, words, { yes: label, danger: act === "cancel", note }) : "";
+  const way = opposite(act, document.getElementById("part-head").dataset.status);
+  const answer = ask && !way ? await sure(`${label}?`, words, { yes: label, danger: act === "cancel", note }) : "";
   if (answer === null) return;
   button.disabled = true;
   const fields = { ...JSON.parse(body), ...(note === null ? {} : { text: answer }) };
   const succeeded = await attempt(() => api(method, path + button.dataset.path, fields));
   button.disabled = false;
-  if (succeeded) for (const name of ["head", "gate", "story"]) refresh(name);
+  if (!succeeded) return;
+  for (const name of ["head", "gate", "story"]) refresh(name);
+  if (!way) return;
+  const [done, back, rest, old] = way;
+  tellOutcome(`T${task} ${done}.`, () => api(back, path + rest, old));
 });
 
 document.addEventListener("keydown", (event) => {
