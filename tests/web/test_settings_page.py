@@ -43,3 +43,37 @@ def test_settings_have_sources_and_a_project_is_forgotten(tmp_path: Path) -> Non
         page.click("dialog[open] button.danger")
         page.wait_for_url("**/projects")
         assert served.api("GET", "/projects").json()["projects"] == []
+
+
+@pytest.mark.slow
+def test_a_value_is_changed_at_its_place_and_brought_back(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab", extra="budget: {task_usd: 3}\n")
+    lab.user_settings("review: {max_cycles: 4}\n")
+    lab.add("One task")
+    with serving(lab) as served, browser() as opened, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/settings")
+        row = page.locator("#settings tr[data-key='review.max_cycles']")
+        row.get_by_role("button", name="Change").click()
+        assert row.locator("input").input_value() == "4"
+        row.locator("input").fill("many")
+        row.get_by_role("button", name="Save").click()
+        row.locator(".error").wait_for()
+        assert "review.max_cycles" in row.locator(".error").inner_text()
+        row.locator("input").fill("6")
+        row.get_by_role("button", name="Save").click()
+        row.get_by_role("button", name="Back to 4").wait_for()
+        assert row.locator(".value-line > span").inner_text() == "6"
+        row.get_by_role("button", name="Back to 4").click()
+        row.locator(".value-line > span", has_text="4").wait_for()
+        # the project's file has the last word about a value for all projects, and the page tells it
+        budget = page.locator("#budgets tr[data-key='budget.task_usd']")
+        budget.get_by_role("button", name="Change").click()
+        budget.locator("input").fill("9")
+        budget.get_by_role("button", name="Save").click()
+        budget.locator("text=burnish.yaml:").wait_for()
+        assert "sets it, too, and counts" in budget.inner_text()
+        budget.get_by_role("button", name="Change").click()
+        budget.locator("select").select_option("project")
+        budget.get_by_role("button", name="Save").click()
+        budget.locator(".value-line > span", has_text="9").wait_for()
+        assert page.locator("#settings tr[data-key='checks.test'] button").count() == 0

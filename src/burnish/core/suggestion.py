@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from burnish.core.finding import Finding, Remark, is_from_person
 
@@ -109,7 +110,7 @@ def replaced(text: str, changes: Sequence[tuple[int, Proposal]]) -> str:
 def overlapping(changes: Sequence[tuple[int, Proposal]]) -> tuple[str, str] | None:
     """Ids of two findings that propose other text for the same line."""
     ordered = sorted(changes, key=lambda one: one[0])
-    for (at, first), (following, second) in zip(ordered, ordered[1:], strict=False):
+    for (at, first), (following, second) in pairwise(ordered):
         if following < at + len(first.quote):
             return first.finding, second.finding
     return None

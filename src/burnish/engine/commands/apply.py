@@ -44,7 +44,6 @@ def record_applied(
     task, ids = history.task, [finding.id for finding in findings]
     why = f"a person applied {'the suggestion' if len(ids) == 1 else 'the suggestions'} of {', '.join(ids)}"
     note = f"Applied the suggestion in commit {commit.sha[:12]}."
-    where = {"run": task.run, "cycle": history.cycle}
     events = [
         new_event(
             "finding.replied",
@@ -56,7 +55,8 @@ def record_applied(
     ]
     approval = event_log.approval(task.id)
     if approval and approval.valid:
-        events.append(new_event("approval.voided", ApprovalVoided(why, "tree", commit.tree, approval.tree), **where))
+        notice = ApprovalVoided(why, "tree", commit.tree, approval.tree)
+        events.append(new_event("approval.voided", notice, run=task.run, cycle=history.cycle))
     if not _has_more_to_do(history, ids):
         events += [*gate_closed(history, GateChoice.FIX), *_judged_next(history, commit, why, person)]
     event_log.record(task.id, *events)
