@@ -5,7 +5,8 @@ import { fillValue } from "./settings-edit.js";
 const MOST = 3;
 const { project } = document.body.dataset;
 const money = (usd) => (usd === null || usd === undefined ? "unknown" : `$${usd.toFixed(2)}`);
-const shown = (value) => (value === null ? "no limit" : typeof value === "string" ? value : JSON.stringify(value));
+const LIMIT = /_usd$|_tokens$|window_percent$/;
+const shown = ({ key, value }) => (value === null ? (LIMIT.test(key) ? "no limit" : "–") : typeof value === "string" ? value : JSON.stringify(value));
 
 export async function drawBudgets(place, path, settings) {
   const [cost, day, { windows }] = await Promise.all([
@@ -22,7 +23,7 @@ export async function drawBudgets(place, path, settings) {
     const row = body.insertRow();
     row.dataset.key = setting.key;
     row.insertCell().append(make("code", { textContent: setting.key }));
-    fillValue(row.insertCell(), setting, shown(setting.value));
+    fillValue(row.insertCell(), setting, shown(setting));
     row.insertCell().append(...spent(setting.key, { cost, day, windows }));
     row.insertCell().append(make("span", { className: "muted", textContent: setting.origin }));
   }

@@ -27,17 +27,18 @@ export function fillValue(cell, setting, shown) {
 
 function changedLine(cell, key, { before, scope, file, note }) {
   const line = make("div", { className: "small muted", role: "status" });
-  const words = before === null ? "not set" : before;
-  const back = make("button", { type: "button", className: "plain", textContent: `Back to ${words}`, ariaLabel: `Back to ${words}: ${key}` });
+  const words = before === null ? "Remove it again" : `Back to ${before}`;
+  const back = make("button", { type: "button", className: "plain", textContent: words, ariaLabel: `${words}: ${key}` });
   back.addEventListener("click", () => save(cell, key, { value: before, scope, undoes: true }));
-  line.append(`Written to ${file}.${note} `, back);
+  line.append(`Written to your ${file.split("/").pop()}.${note} `, back);
+  line.title = file;
   return line;
 }
 
 function openForm(cell, setting, shown) {
   const form = make("form", { className: "value-form" });
   const isHere = setting.own_here !== null;
-  const input = make("input", { name: "text", value: setting.own_here ?? setting.own ?? (shown === "–" ? "" : shown), ariaLabel: setting.key, autocomplete: "off" });
+  const input = make("input", { name: "text", value: setting.own_here ?? setting.own ?? (setting.value === null ? "" : shown), ariaLabel: setting.key, autocomplete: "off" });
   const scope = make("select", { name: "scope", ariaLabel: "For which projects" });
   scope.append(make("option", { value: "user", textContent: "For all projects" }), make("option", { value: "project", textContent: "For this project" }));
   scope.value = isHere ? "project" : "user";
