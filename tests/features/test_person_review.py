@@ -54,7 +54,10 @@ def test_drafts_are_kept_until_they_are_sent_as_findings_that_the_author_gets(la
     assert (found["F1"]["file"], found["F1"]["line"], found["F1"]["severity"]) == ("app.py", 4, "error")
     assert found["F1"]["title"] == "Zero is not handled." and "Return None." in found["F1"]["description"]
     assert (found["F2"]["line"], found["F2"]["end_line"]) == (3, 4)
-    assert found["F2"]["suggestion"] == "def divide(a, b):" and found["F2"]["title"] == "Name it divide."
+    assert (
+        found["F2"]["suggestion"] == "```suggestion\ndef divide(a, b):\n```"
+        and found["F2"]["title"] == "Name it divide."
+    )
     lab.agent("judge", CRITIC)
     lab.burnish("run", "1", code=1)
     prompt = [call["prompt"] for call in lab.calls() if call["phase"] == "improve"][-1]

@@ -42,6 +42,7 @@ orders = [
     ("done", {"grounds": why}), ("merge", {"commit": commit}), ("cancel", None), ("retry", None), ("pr", None),
     ("improve", {"note": "x"}), ("rebase", None), ("findings/F1/waive", {"reason": "x"}), ("findings/F1/reopen", None),
     ("findings/F1/resolve", None), ("findings/F1/reply", {"text": "x"}),
+    ("apply", {"findings": ["F1"], "commit": commit}),
     ("draft/send", {"verdict": "approve", "commit": commit}),
     ("review-from", {"text": "approved", "verdict": "approved"}), ("review", None), ("run", None),
     ("comments", {"text": "x"}), ("pause", None), ("unpause", None),

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from burnish.cli.output import clean, coloured, columns, cut, one_line, pad, paint, say, say_json, visible, width
+from burnish.cli.output import clean, coloured, columns, cut, one_line, pad, paint, say, say_json, tell, visible, width
 from burnish.cli.pager import paged
-from burnish.cli.parameters import Argument
+from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, start_dir, tell_approval_cost
 from burnish.errors import BadInput
 
@@ -17,20 +17,31 @@ if TYPE_CHECKING:
     from burnish.config.repository import IgnoredKey
     from burnish.features.settings.provenance import Value
 
-ACTIONS = ("show", "path", "reference")
+ACTIONS = ("show", "path", "reference", "set", "unset")
 
 
 def config(
-    action: Annotated[str, Argument(metavar="[show|path|reference]", help="The action; show if omitted.")] = "show",
+    action: Annotated[
+        str, Argument(metavar="[show|path|reference|set|unset]", help="The action; show if omitted.")
+    ] = "show",
     key: Annotated[
         str | None,
-        Argument(metavar="KEY", help="With show: print one setting or section, e.g. review.max_cycles."),
+        Argument(
+            metavar="KEY", help="With show, set and unset: a setting, e.g. review.max_cycles; with show a section."
+        ),
     ] = None,
+    value: Annotated[
+        str | None, Argument(metavar="VALUE", help="With set: the value, as it is written in a YAML file.")
+    ] = None,
+    for_project: Annotated[
+        bool, Option("--project", help="With set and unset: only for this repository, under `projects`.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show each setting and where its value comes from.
+    """Show each setting and where its value comes from; change one in your own file.
 
-    path prints the files that settings are read from. reference prints a commented file with all settings.
+    path prints the files that settings are read from. reference prints a commented file with all settings. set and
+    unset change one value in your config.yaml and leave the rest of it as it is. They never write burnish.yaml.
     """
     from burnish.features.settings import provenance as explain
 
@@ -39,6 +50,12 @@ def config(
         if key is None:
             hint += f" To show one setting: burnish config show {action}"
         raise BadInput(f"Unknown action {action!r}.", hint=hint)
+    if action in ("set", "unset"):
+        _change(action, key, value, for_project=for_project, as_json=as_json)
+        return
+    if value is not None or for_project:
+        what = f"argument {value!r}" if value is not None else "option --project"
+        raise BadInput(f"Unexpected {what}.", hint="To change a setting: burnish config set KEY VALUE")
     if key is not None and action != "show":
         raise BadInput(
             f"Unexpected argument {key!r}: config {action} takes no key.",
@@ -55,6 +72,29 @@ def config(
         _paths(as_json)
     else:
         _show(explain.values(start_dir(), key), explain.ignored(start_dir(), key), as_json)
+
+
+def _change(action: str, key: str | None, value: str | None, *, for_project: bool, as_json: bool) -> None:
+    from burnish import runtime
+    from burnish.features.settings.change import set_value, unset_value
+    from burnish.features.settings.provenance import plain
+
+    runtime.refuse_inside_phase()
+    if key is None or (value is None) == (action == "set"):
+        usage = "set KEY VALUE" if action == "set" else "unset KEY"
+        raise BadInput(f"config {action} takes {usage.partition(' ')[2]}.", hint=f"burnish config {usage}")
+    if value is None:
+        done = unset_value(start_dir(), key, for_project=for_project)
+    else:
+        done = set_value(start_dir(), key, value, for_project=for_project)
+    if as_json:
+        found = {"key": key, "file": str(done.file), "before": plain(done.before), "was_set": done.was_set}
+        say_json({**found, "value": plain(done.value), "origin": done.origin})
+        return
+    say(visible(f"{key}: {written(done.value)}  ({done.origin})"))
+    if action == "set" and not done.origin.startswith(str(done.file)):
+        tell(f"  It is also set in {one_line(done.origin)}, which counts.")
+    tell_approval_cost()
 
 
 def _show(values: list[Value], ignored_keys: list[IgnoredKey], as_json: bool) -> None:

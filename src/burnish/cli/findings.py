@@ -1,4 +1,4 @@
-"""burnish findings, waive, resolve, reopen"""
+"""burnish findings, apply, waive, resolve, reopen"""
 
 from __future__ import annotations
 
@@ -184,6 +184,36 @@ def resolve(
     app, number = open_app(), task_id(task)
     finding_after = resolve_finding(app, number, finding, reason=reason)
     _report(finding_after, app.store.task(app.key, number), "Resolved", as_json)
+
+
+def apply(
+    task: TaskId,
+    findings: Annotated[
+        list[str], Argument(metavar="FINDING...", help="The findings, e.g. F2 F3.", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Commit the lines that findings suggest, all in one commit on the task's branch.
+
+    A suggestion is a block of ```suggestion in a comment on lines, or in the suggestion of a reviewer. An approval is
+    void: checks and a review follow. The findings stay open until the review, or you, resolve them.
+
+    Refused if the lines have changed since, and while the task is being run.
+    """
+    from burnish import runtime
+    from burnish.features.review.apply_suggestions import apply_suggestions
+    from burnish.views.status import task_json
+    from burnish.views.task import finding_json
+
+    runtime.refuse_inside_phase()
+    app, number = open_app(), task_id(task)
+    done = apply_suggestions(app, number, findings)
+    if as_json:
+        rows = [finding_json(one) for one in done.findings]
+        say_json({"task": task_json(done.task), "commit": done.commit, "findings": rows})
+        return
+    say(f"Applied {', '.join(one.id for one in done.findings)} to task {number}: commit {done.commit[:12]}")
+    tell(f"  Task {number} is {done.task.status}. Have it checked and reviewed: burnish run {number}")
 
 
 def _day(text: str) -> date:

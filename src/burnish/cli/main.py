@@ -29,6 +29,7 @@ GROUPS = {
     "Review": {
         "findings": "burnish.cli.findings:findings",
         "comment": "burnish.cli.comment:comment",
+        "apply": "burnish.cli.findings:apply",
         "waive": "burnish.cli.findings:waive",
         "resolve": "burnish.cli.findings:resolve",
         "reopen": "burnish.cli.findings:reopen",

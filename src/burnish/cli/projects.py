@@ -20,12 +20,12 @@ NONE = "No projects yet. In your repository, run: burnish init"
 
 
 def projects(
-    action: Annotated[str | None, Argument(metavar="[forget|relink]", help="The action; list if omitted.")] = None,
+    action: Annotated[str | None, Argument(metavar="[add|forget|relink]", help="The action; list if omitted.")] = None,
     name: Annotated[
         str | None,
         Argument(
             metavar="NAME",
-            help="With forget or relink: the name, key or folder of the project.",
+            help="With forget or relink: the name, key or folder of the project; with add: its folder.",
             autocompletion=complete.projects,
         ),
     ] = None,
@@ -34,14 +34,18 @@ def projects(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List registered repositories; forget or relink one.
+    """List registered repositories; add, forget or relink one.
 
+    add registers a repository, so that the board shows it. It does not trust it.
     forget removes a project from the lists and keeps its events and branches. `burnish add` restores the project.
     relink connects a moved repository to its project, if burnish did not do so automatically. Run it in the
     repository.
     """
     from burnish.features.projects.projects import forget, list_projects
 
+    if action == "add":
+        _add(name or ".", as_json)
+        return
     if action == "forget":
         if not name:
             raise BadInput("Missing argument 'NAME'.", hint="`burnish projects` lists the projects.")
@@ -51,7 +55,7 @@ def projects(
         _relink(name, as_json, new=new)
         return
     if action is not None:
-        hint = "Use `burnish projects`, `burnish projects forget NAME` or `burnish projects relink [NAME]`."
+        hint = "Use `burnish projects`, or it with add FOLDER, forget NAME or relink [NAME]."
         raise BadInput(f"Unknown action {action!r}.", hint=hint)
     found = list_projects()
     if as_json:
@@ -63,6 +67,21 @@ def projects(
             say(line)
         if any(not one.there for one in found):
             tell("If a missing repository was moved, run `burnish status` in its new folder.")
+
+
+def _add(folder: str, as_json: bool) -> None:
+    from burnish import runtime
+    from burnish.features.projects.projects import add_project
+
+    runtime.refuse_inside_phase()
+    done = add_project(folder, start=start_dir())
+    if as_json:
+        say_json({**done.project.as_json(), "is_new": done.is_new, "trusted": done.is_trusted})
+        return
+    verb = "Added" if done.is_new else "Already known:"
+    say(f"{verb} {one_line(done.project.name)}  {one_line(str(done.project.root))}")
+    if not done.is_trusted:
+        tell(f"  It is not trusted: its own settings are not used. If you trust what it has run: {done.command}")
 
 
 def table(found: list[KnownProject], *, room: int, colour: bool, now: datetime) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,26 +12,74 @@ from burnish.config.sources import MAX_NODES, parse_yaml, put
 from burnish.errors import BadInput
 
 
-def with_setting(text: str, key: tuple[str, ...], value: bool, name: str) -> str:
+def with_setting(text: str, key: tuple[str, ...], value: Any, name: str) -> str:
     """The file's text with `key` set; `name` is the file's name in messages."""
     data, _ = parse_yaml(text, name)
     target = _copy(data)
     put(target, key, value)
-    new_text = _changed(text, key, value)
+    return _verified(_changed(text, key, value), target, name, f"Write it there yourself: {_flow(key, value)}")
+
+
+def without_setting(text: str, key: tuple[str, ...], name: str) -> str:
+    """The file's text without `key`; the same text if it does not have it."""
+    data, _ = parse_yaml(text, name)
+    target = _copy(data)
+    holder: Any = target
+    for part in key[:-1]:
+        holder = holder.get(part) if isinstance(holder, dict) else None
+    if not isinstance(holder, dict) or key[-1] not in holder:
+        return text
+    del holder[key[-1]]
+    new_text = _removed(text, bounded_parser(MAX_NODES).compose(text), key)
+    return _verified(new_text, target, name, f"Remove {'.'.join(key)} there yourself.")
+
+
+def _verified(new_text: str | None, target: Any, name: str, hint: str) -> str:
+    """The text if it means exactly `target`. Anchors, tags, odd indentation: rather nothing than something else."""
     try:
-        right = new_text is not None and parse_yaml(new_text, name)[0] == target
+        is_right = new_text is not None and _pruned(parse_yaml(new_text, name)[0]) == _pruned(target)
     except BadInput:
-        right = False
-    if new_text is None or not right:
-        # anchors, tags, odd indentation: rather nothing than something else
-        raise BadInput(
-            f"{name} is written in a way that burnish does not change by itself.",
-            hint=f"Write it there yourself: {_flow(key, value)}",
-        )
+        is_right = False
+    if new_text is None or not is_right:
+        raise BadInput(f"{name} is written in a way that burnish does not change by itself.", hint=hint)
     return new_text
 
 
-def _changed(text: str, key: tuple[str, ...], value: bool) -> str | None:
+def _pruned(value: Any) -> Any:
+    """Without empty sections, which say nothing."""
+    if not isinstance(value, Mapping):
+        return value
+    entries = {key: _pruned(one) for key, one in value.items()}
+    return {key: one for key, one in entries.items() if one is not None and one != {}}
+
+
+def _removed(text: str, node: Any, key: tuple[str, ...]) -> str | None:
+    for at, (name, below) in enumerate(node.value):
+        if name.value != key[0]:
+            continue
+        if len(key) > 1:
+            is_mapping = not isinstance(below.value, str) and all(isinstance(one, tuple) for one in below.value)
+            return _removed(text, below, key[1:]) if is_mapping else None
+        if not node.flow_style:
+            return _without_line(text, name, below)
+        others = [one[0] for one in node.value]
+        if at + 1 < len(others):
+            return _put(text, name.start_mark.index, others[at + 1].start_mark.index, "")
+        start = node.value[at - 1][1].end_mark.index if at else name.start_mark.index
+        return _put(text, start, below.end_mark.index, "")
+    return None
+
+
+def _without_line(text: str, name: Any, below: Any) -> str | None:
+    """Without the line of a key whose value ends on it; its comment belongs to it."""
+    start = name.start_mark.index - name.start_mark.column
+    if text[start : name.start_mark.index].strip() or below.end_mark.line != name.start_mark.line:
+        return None
+    end = text.find("\n", name.start_mark.index)
+    return _put(text, start, len(text) if end < 0 else end + 1, "")
+
+
+def _changed(text: str, key: tuple[str, ...], value: Any) -> str | None:
     node = bounded_parser(MAX_NODES).compose(text)
     if node is None:
         return _appended(text, key, value)
@@ -38,13 +88,15 @@ def _changed(text: str, key: tuple[str, ...], value: bool) -> str | None:
     return _inside(text, node, key, value)
 
 
-def _appended(text: str, key: tuple[str, ...], value: bool) -> str:
+def _appended(text: str, key: tuple[str, ...], value: Any) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
     gap = end if text and not text.endswith("\n") else ""
-    return f"{text}{gap}{key[0]}:{end}  {_flow(key[1:], value)}{end}"
+    if len(key) == 1:
+        return f"{text}{gap}{_flow(key, value)}{end}"
+    return f"{text}{gap}{_name(key[0])}:{end}  {_flow(key[1:], value)}{end}"
 
 
-def _inside(text: str, node: Any, key: tuple[str, ...], value: bool) -> str | None:
+def _inside(text: str, node: Any, key: tuple[str, ...], value: Any) -> str | None:
     """Down to where it stands, or to the deepest mapping that it belongs in."""
     for name, below in node.value:
         if name.value == key[0]:
@@ -55,7 +107,7 @@ def _inside(text: str, node: Any, key: tuple[str, ...], value: bool) -> str | No
     return _line_before(text, node, _flow(key, value))
 
 
-def _in_place(text: str, name: Any, below: Any, key: tuple[str, ...], value: bool) -> str | None:
+def _in_place(text: str, name: Any, below: Any, key: tuple[str, ...], value: Any) -> str | None:
     if isinstance(below.value, str):
         word = _word(value) if len(key) == 1 else f"{{{_flow(key[1:], value)}}}"
         start, end = below.start_mark.index, below.end_mark.index
@@ -64,6 +116,8 @@ def _in_place(text: str, name: Any, below: Any, key: tuple[str, ...], value: boo
             start = end = text.index(":", name.end_mark.index) + 1
             word = f" {word}"
         return _put(text, start, end, word)
+    if len(key) == 1 and below.flow_style:
+        return _put(text, below.start_mark.index, below.end_mark.index, _word(value))
     mapping = len(key) > 1 and all(isinstance(one, tuple) for one in below.value)
     return _inside(text, below, key[1:], value) if mapping else None
 
@@ -83,13 +137,19 @@ def _put(text: str, start: int, end: int, new: str) -> str:
     return text[:start] + new + text[end:]
 
 
-def _flow(key: tuple[str, ...], value: bool) -> str:
+def _flow(key: tuple[str, ...], value: Any) -> str:
     """`prompts: {review.system: {enabled: false}}`"""
-    return f"{key[0]}: " + (_word(value) if len(key) == 1 else f"{{{_flow(key[1:], value)}}}")
+    return f"{_name(key[0])}: " + (_word(value) if len(key) == 1 else f"{{{_flow(key[1:], value)}}}")
 
 
-def _word(value: bool) -> str:
-    return "true" if value else "false"
+def _name(key: str) -> str:
+    is_plain = re.fullmatch(r"[A-Za-z_/~][A-Za-z0-9_./@+-]*", key) and parse_yaml(f"{key}: 0", "")[0] == {key: 0}
+    return key if is_plain else json.dumps(key, ensure_ascii=False)
+
+
+def _word(value: Any) -> str:
+    """The value on one line; JSON is YAML."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _copy(value: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.config.repository import IgnoredKey, RepositoryContent, repository_layer
-from burnish.config.sources import Layer, env_layer, flag_layer, yaml_layer
+from burnish.config.sources import Layer, env_layer, flag_layer, text_layer, yaml_layer
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
@@ -55,19 +55,20 @@ def load(
     env: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     repository: bool | RepositoryContent = True,
+    user_text: str | None = None,
 ) -> Config:
     """All settings for the project whose checkout is `root` (None: those of the user alone).
 
     `repository=False` leaves out what the repository's own file says: it is not trusted. What a person accepted is
     given as content: the file may have changed since it was examined. Only `runtime.trust` may decide that, so nothing
-    else calls this for a checkout.
+    else calls this for a checkout. `user_text` stands for the content of the user's file, before it is written.
     """
     from burnish.config.problems import validate
 
     env = os.environ if env is None else env
     merged = _copy(BASE)
     origins: dict[str, str] = {}
-    user = user_layer(env)
+    user = user_layer(env) if user_text is None else text_layer(user_text, str(user_folder(env) / "config.yaml"))
     own, ignored_keys = _of_repository(root, repository)
     layers = [layer for layer in (user, own, project_layer(user, root)) if layer]
     for layer in layers:
@@ -109,22 +110,26 @@ def user_layer(env: Mapping[str, str]) -> Layer | None:
 
 def project_layer(user: Layer | None, root: Path | None) -> Layer | None:
     """What the user's own file says for this checkout alone: `projects: {<path>: {…}}`."""
-    projects = user.data.get("projects") if user else None
-    if user is None or root is None or not isinstance(projects, Mapping):
+    name = project_name(user, root) if root is not None else None
+    if user is None or name is None:
         return None
-    for name, data in projects.items():
-        if not _is_checkout(name, root):
-            continue
-        if isinstance(data, Mapping) and "projects" in data:
-            raise BadInput(
-                f"{user.place(('projects', name, 'projects'))}: projects cannot be nested.",
-                hint="Write each path directly under `projects`.",
-            )
-        if not isinstance(data, Mapping):
-            return None  # an entry with nothing below it; anything else is refused with the other settings
-        places = {key[2:]: place for key, place in user.places.items() if key[:2] == ("projects", name) and key[2:]}
-        return Layer(f"{user.name} projects.{name}", data, places)
-    return None
+    data = user.data["projects"][name]
+    if isinstance(data, Mapping) and "projects" in data:
+        raise BadInput(
+            f"{user.place(('projects', name, 'projects'))}: projects cannot be nested.",
+            hint="Write each path directly under `projects`.",
+        )
+    if not isinstance(data, Mapping):
+        return None  # an entry with nothing below it; anything else is refused with the other settings
+    places = {key[2:]: place for key, place in user.places.items() if key[:2] == ("projects", name) and key[2:]}
+    return Layer(f"{user.name} projects.{name}", data, places)
+
+
+def project_name(user: Layer | None, root: Path) -> str | None:
+    """How the user's file names this checkout under `projects`; None if it does not."""
+    projects = user.data.get("projects") if user else None
+    names = projects if isinstance(projects, Mapping) else ()
+    return next((name for name in names if _is_checkout(name, root)), None)
 
 
 def _is_checkout(name: str, root: Path) -> bool:

@@ -79,8 +79,11 @@ def read_text(path: Path) -> str | None:
 def yaml_layer(path: Path, name: str) -> Layer | None:
     """A YAML file of settings; `name` is its name in messages."""
     text = read_text(path)
-    if text is None:
-        return None
+    return None if text is None else text_layer(text, name)
+
+
+def text_layer(text: str, name: str) -> Layer:
+    """The settings in the text of a YAML file."""
     layer = _parsed_layer(text, name)
     if isinstance(layer, BadInput):
         raise BadInput(layer.what, hint=layer.hint)

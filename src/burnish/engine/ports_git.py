@@ -62,6 +62,17 @@ class TaskWorkspace(Protocol):
     ) -> Commit | None:
         """`merge`: the files began as this merge; refused while one of them has conflict markers."""
 
+    def commit_files(
+        self,
+        files: Mapping[str, bytes],
+        message: str,
+        trailers: Mapping[str, str],
+        *,
+        author: tuple[str, str],
+        expect: str,
+    ) -> Commit | None:
+        """New content of tracked files, committed without the directory; None if nothing changes."""
+
     def merge_target(self, base: str, target: str, *, head: str = "") -> TargetMerge:
         """The merge of a commit of the target into the branch (or `head`), whose change begins at `base`."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from burnish.core.commit import Commit
 from burnish.core.status import ErrorCode
-from burnish.errors import PhaseFailed
+from burnish.errors import PhaseFailed, Refused
 from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Project
 from burnish.regular_files import read_regular
@@ -182,6 +182,25 @@ def write_tree(project: Project, entries: Mapping[bytes, tuple[str, str]]) -> st
     order = sorted(entries, key=lambda name: name + b"/" if entries[name][0] == "40000" else name)
     data = b"".join(entries[name][0].encode() + b" " + name + b"\0" + bytes.fromhex(entries[name][1]) for name in order)
     return write_object(project, "tree", data)
+
+
+def with_files(project: Project, tree: str, files: Mapping[bytes, bytes]) -> str:
+    """The tree with new content of files that it has; their modes stay. Refused for anything but a regular file."""
+    found = read_objects(project, [tree])[0]
+    entries = parse_tree(project, found[1]) if found else {}
+    below: dict[bytes, dict[bytes, bytes]] = {}
+    for path, data in files.items():
+        name, _, rest = path.partition(b"/")
+        mode, _ = entries.get(name, ("", ""))
+        if rest and mode == "40000":
+            below.setdefault(name, {})[rest] = data
+        elif not rest and mode in ("100644", "100755"):
+            entries[name] = (mode, write_object(project, "blob", data))
+        else:
+            raise Refused(f"{os.fsdecode(path)} is not a regular file of the change.", hint="Change it by hand.")
+    for name, inner in below.items():
+        entries[name] = ("40000", with_files(project, entries[name][1], inner))
+    return write_tree(project, entries)
 
 
 # -- object links ---------------------------------------------------------------------------------

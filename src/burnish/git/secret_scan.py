@@ -38,7 +38,7 @@ def find_secrets(project: Project, root: Path, commit: str, dirt: DirtyPaths, se
     """Secrets by path; without lines that any of the changed files had at `commit` (unchanged or moved)."""
     suspects: dict[bytes, list[_Part]] = {}
     for path in dirt.to_stage:
-        parts = [part for part in _parts(root / os.fsdecode(path)) if _find_leaks(secrets, part.data)]
+        parts = [part for part in _parts(root / os.fsdecode(path)) if find_leaks(secrets, part.data)]
         if parts or _leaks_in_name(path, dirt, secrets):
             suspects[path] = parts
     if not suspects:
@@ -54,7 +54,7 @@ def find_secrets(project: Project, root: Path, commit: str, dirt: DirtyPaths, se
 
 
 def _in_part(secrets: Secrets, part: _Part, old: bytes) -> Iterator[Leak]:
-    return (Leak(part.lines + leak.line, leak.kind) for leak in _find_leaks(secrets, part.data, old))
+    return (Leak(part.lines + leak.line, leak.kind) for leak in find_leaks(secrets, part.data, old))
 
 
 def _parts(path: Path) -> Iterator[_Part]:
@@ -73,7 +73,8 @@ def _parts(path: Path) -> Iterator[_Part]:
         data = read_regular(path, longest=PART, start=at, follow=False)
 
 
-def _find_leaks(secrets: Secrets, data: bytes, old: bytes = b"") -> list[Leak]:
+def find_leaks(secrets: Secrets, data: bytes, old: bytes = b"") -> list[Leak]:
+    """Secrets in the content of a file that `old` does not have."""
     reading = read_text(data) if b"\0" in data[:8000] else None
     if reading is not None:
         # UTF-16, or a stray NUL byte in a script

@@ -24,7 +24,16 @@ from burnish.git.differences import Differences
 from burnish.git.file_content import read_blobs
 from burnish.git.files import copy_index, disk_errors, is_real_dir, is_sound_index, move_out_of_the_way, remove_tree
 from burnish.git.integrity import find_unreadable
-from burnish.git.objects import BURNISH_AUTHOR, Author, list_files, read_commit, read_files, with_trailers, write_commit
+from burnish.git.objects import (
+    BURNISH_AUTHOR,
+    Author,
+    list_files,
+    read_commit,
+    read_files,
+    with_files,
+    with_trailers,
+    write_commit,
+)
 from burnish.git.project import Project
 from burnish.git.refs import StaleRef, read_ref, update_ref
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
@@ -240,6 +249,23 @@ class GitWorkspace:
         self._save_state(commit=sha)
         self._write_gitdir()
         return self._commit(sha)
+
+    def commit_files(
+        self, files: Mapping[str, bytes], message: str, trailers: Mapping[str, str], *, author: Author, expect: str
+    ) -> Commit | None:
+        """Commit new content of tracked files on top of `expect`, without the directory; None if nothing changes."""
+        before = read_files(self.project, expect, list(files))
+        for path, data in files.items():
+            if found := leaks.find_leaks(self.secrets, data, before[path] or b""):
+                raise Refused(
+                    f"Nothing was committed: {path}:{found[0].line} would hold what looks like a secret.",
+                    hint="Read the value from the environment instead.",
+                )
+        tree = self._commit(expect).tree
+        new_tree = with_files(self.project, tree, {os.fsencode(path): data for path, data in files.items()})
+        if new_tree == tree:
+            return None
+        return self._commit(self._commit_tree(new_tree, with_trailers(message, trailers), author, expect, None))
 
     def _commit_tree(self, tree: str, message: str, author: Author, expect: str, merge: TargetMerge | None) -> str:
         """Move the branch to a new commit of the tree, with the files that burnish wrote on its parents."""

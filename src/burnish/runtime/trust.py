@@ -170,6 +170,15 @@ def settings_at(start: Path) -> tuple[Path | None, Config]:
     return found.root, load_settings(trust)
 
 
+def settings_with(root: Path | None, user_text: str) -> Config:
+    """The settings that would be in force with this content of the user's file."""
+    alone = settings.load(None, user_text=user_text)
+    if root is None:
+        return alone
+    trust = examine(discover(root))
+    return settings.load(root, repository=trust.is_trusted and trust.content, user_text=user_text)
+
+
 def check_settings(trust: CheckoutTrust) -> None:
     """Raise for invalid settings, trusted or not; does not apply them."""
     if trust.problem:

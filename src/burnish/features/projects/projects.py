@@ -16,8 +16,9 @@ from burnish.git.discovery import FoundRepository, discover
 from burnish.git.objects import read_objects
 from burnish.git.project import Project, open_project
 from burnish.git.repository_id import read_id, write_new_id
-from burnish.runtime.project_identity import ensure_id, is_still_there, link
+from burnish.runtime.project_identity import ensure_id, is_still_there, link, locate
 from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase
+from burnish.runtime.trust import examine
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 
@@ -42,6 +43,8 @@ class KnownProject:
         return {**{key: getattr(self, key) for key in keys}, **more}
 
 
+MAX_PATH_LENGTH = 4096
+
 Named = TypeVar("Named", KnownProject, ProjectRow)
 
 
@@ -56,6 +59,44 @@ def list_projects() -> list[KnownProject]:
             everything.setdefault(task.project, []).append((task.updated_at, _is_held(store, task, locks)))
         found = [_known(project, everything.get(project.key, [])) for project in store.projects()]
     return sorted(found, key=lambda one: one.last, reverse=True)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedProject:
+    project: KnownProject
+    is_new: bool
+    is_trusted: bool
+    # how to trust it, for a person at a terminal
+    command: str
+
+
+def add_project(folder: str, *, start: Path | None = None) -> AddedProject:
+    """Register the repository of a folder on this machine. It is not trusted by that, and no program of it is run."""
+    refuse_inside_phase()
+    path = Path(folder.strip()).expanduser()
+    if not folder.strip() or "\0" in folder or len(folder) > MAX_PATH_LENGTH:
+        raise BadInput("The folder is not a path.", hint="Give the path of a repository on this machine.")
+    if start is not None:
+        path = start / path
+    if not path.is_absolute():
+        raise BadInput(f"{folder} is not an absolute path.", hint="Write it from the root, or with ~ for your home.")
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:
+        raise BadInput(f"Cannot read {folder}: {error.strerror}.", hint="Give the path of a repository.") from None
+    if not is_folder:
+        raise BadInput(f"{folder} is not a folder on this machine.", hint="Give the path of a git repository.")
+    found, home = discover(path), home_of()
+    if found.root.resolve().is_relative_to(home.resolve()):
+        raise BadInput(f"{found.root} is burnish's own.", hint="Give the path of your repository.")
+    with open_home_to_write(home) as store:
+        is_new = store.project_for(found.common_dir, found.root, create=False) is None
+        location = locate(store, found, home, create=True)
+        assert location.project
+        row = ensure_id(store, location.project, open_project(found, home=home, key=location.project.key))
+        tasks = [(task.updated_at, False) for task in store.tasks(row.key, brief=True)]
+    trust = examine(found, home)
+    return AddedProject(_known(row, tasks), is_new, trust.is_trusted, trust.command())
 
 
 def forget(name: str) -> KnownProject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,6 +13,7 @@ from burnish.core.gate import Actor, GateChoice, GateDecision
 from burnish.core.ledger.reanchor import Tree
 from burnish.core.override import OverrideReasons
 from burnish.core.status import Status
+from burnish.core.suggestion import as_block, split_comment
 from burnish.core.task import Task
 from burnish.engine.commands import comment as commands
 from burnish.engine.commands.comment import Comment
@@ -36,7 +36,6 @@ from burnish.runtime.ports import NullProgress, deps_for
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.requests import RunRequest
 
-SUGGESTION = re.compile(r"^```suggestion[ \t]*\n(.*?)^```[ \t]*$\n?", re.M | re.S)
 MAX_RANGE = 500
 
 
@@ -151,9 +150,11 @@ def send_review(
 
 def _comment(app: App, task_id: int, draft: DraftComment) -> Comment:
     """The draft at its place in the current change; without a line if its lines are gone."""
-    found = SUGGESTION.search(draft.text)
-    text = SUGGESTION.sub("", draft.text).strip() or "Change it as suggested."
-    suggestion = found[1].rstrip("\n") if found else ""
+    parts = split_comment(draft.text)
+    # several blocks for the same lines are alternatives, which the author reads with the comment
+    has_one = len(parts.blocks) == 1
+    text = (parts.text if has_one else draft.text).strip() or "Change it as suggested."
+    suggestion = as_block(parts.blocks[0]) if has_one else ""
     if draft.side == "old":
         which = f"line {draft.line}" if draft.line else "the file"
         return Comment(f"{text}\n\n(on {which} of the base, which the change removes)", draft.path, quote=draft.quote)

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from fastapi import Body as FromBody
+from pydantic import Field
 
 from burnish import __version__
 from burnish.errors import NotFound
-from burnish.features.projects.projects import forget, list_projects
+from burnish.features.projects.projects import add_project, forget, list_projects
 from burnish.features.server.registry import ProjectRegistry
 from burnish.views.cost import windows_json
 from burnish.views.filters import pick, search
@@ -37,6 +38,20 @@ class ProjectOut(ApiModel):
 
 class ProjectsOut(ApiModel):
     projects: list[ProjectOut]
+
+
+class AddProjectBody(Body):
+    model_config = example(path="/home/you/src/app")
+
+    path: Annotated[Text, Field(min_length=1, max_length=4096)]
+    """A folder in a git repository on the machine of the server; absolute, or with ~ for the home directory."""
+
+
+class AddedProjectOut(ProjectOut):
+    is_new: bool
+    trusted: bool
+    """False: its own settings are not used, and tasks are not run, until a person trusts it."""
+    trust_command: str
 
 
 class NoticeOut(ApiModel):
@@ -96,6 +111,14 @@ class ServerOut(ApiModel):
 def projects() -> dict[str, Any]:
     """Like `burnish projects --json`, the most recently used first."""
     return {"projects": [one.as_json() for one in list_projects()]}
+
+
+@router.post("/projects", response_model=AddedProjectOut)
+def add(body: AddProjectBody) -> dict[str, Any]:
+    """Like `burnish projects add`: register a repository. It is not trusted by that, and no program of it is run."""
+    done = add_project(body.path)
+    trust = {"trusted": done.is_trusted, "trust_command": done.command}
+    return {**done.project.as_json(), "is_new": done.is_new, **trust}
 
 
 @router.delete("/projects/{project}", response_model=ProjectOut)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 
 from burnish.features.review import person_review
+from burnish.features.review.apply_suggestions import apply_suggestions
 from burnish.features.review.drafts import DraftComment, read_draft
 from burnish.features.review.person_review import ReviewVerdict
 from burnish.views.status import task_json
@@ -69,6 +70,19 @@ class SeenBody(Body):
 
     tree: ObjectId
     """The tree that was looked at."""
+
+
+class ApplyBody(Body):
+    model_config = example(findings=["F1", "F2"], commit="0b9d6a4e2f1c")
+
+    findings: Annotated[list[Annotated[str, Field(max_length=20)]], Field(min_length=1, max_length=100)]
+    commit: Seen
+
+
+class AppliedOut(ApiModel):
+    task: TaskOut
+    commit: str
+    findings: list[FindingOut]
 
 
 class DraftOut(ApiModel):
@@ -144,6 +158,17 @@ def send(app: AppDep, via: Via, task: TaskNumber, body: SendBody) -> dict[str, A
         app, task, body.verdict, note=body.note, commit=body.commit, grounds=body.grounds.grounds, via=via
     )
     return {"task": task_json(result.task), "findings": [finding_json(one) for one in result.findings]}
+
+
+@router.post("/tasks/{task}/apply", response_model=AppliedOut)
+def apply(app: AppDep, via: Via, task: TaskNumber, body: ApplyBody) -> dict[str, Any]:
+    """Like `burnish apply`: commit what these findings suggest for their lines, in one commit on the task's branch.
+
+    An approval becomes void. The findings stay open. 409 if the lines have changed since, or while the task runs.
+    """
+    result = apply_suggestions(app, task, body.findings, commit=body.commit, via=via)
+    findings = [finding_json(one) for one in result.findings]
+    return {"task": task_json(result.task), "commit": result.commit, "findings": findings}
 
 
 @router.put("/tasks/{task}/viewed", response_model=DraftReviewOut)

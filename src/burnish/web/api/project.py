@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from fastapi import Body as FromBody
 from pydantic import Field
 
+from burnish.adapters.redaction import secrets_from_environment
 from burnish.errors import Refused
 from burnish.features.clean import clean as cleaning
 from burnish.features.doctor.doctor import can_run, examine
@@ -17,6 +19,7 @@ from burnish.features.hooks.news import hook_news
 from burnish.features.rebuild.rebuild import rebuild as restore
 from burnish.features.server.registry import ProjectRegistry
 from burnish.features.settings import provenance
+from burnish.features.settings.change import ChangedSetting, is_page_key, own_values, set_value, unset_value
 from burnish.store.rows import ProjectRow
 from burnish.views.task import event_json
 from burnish.web.api.schemas import ApiModel, Body, EventsOut, Limit, TaskRef, example
@@ -69,6 +72,35 @@ class InboxOut(ApiModel):
 class SettingOut(ApiModel):
     key: str
     value: Any
+    origin: str
+    editable: bool
+    """Whether a page may change it in the user's own file."""
+    own: str | None
+    """What the user's file has for all projects, as YAML on one line; null: nothing."""
+    own_here: str | None
+    """What the user's file has for this project."""
+
+
+SettingKey = Annotated[str, Path(max_length=200, description="The setting, e.g. review.max_cycles.")]
+SettingScope = Literal["user", "project"]
+
+
+class SettingBody(Body):
+    model_config = example(text="5", scope="project")
+
+    text: Annotated[str, Field(max_length=10_000)]
+    """The value, as it is written in a YAML file."""
+    scope: SettingScope = "user"
+    """`user`: for all projects. `project`: for this one, under `projects` in the user's file."""
+
+
+class ChangedSettingOut(ApiModel):
+    key: str
+    file: str
+    before: str | None
+    """The value in the file before, to restore it; null: it was not there."""
+    value: Any
+    """The value in force now."""
     origin: str
 
 
@@ -168,9 +200,46 @@ def inbox_of(registry: ProjectRegistry, rows: Sequence[ProjectRow]) -> dict[str,
 def config(app: AppDep) -> dict[str, Any]:
     """Like `burnish config`: each setting and its source."""
     hide = app.event_log.secrets.redact
-    values = [one.as_json(hide) for one in provenance.values(app.repo.root, None)]
+    own = own_values(app.repo.root)
+    values = [
+        {
+            **one.as_json(hide),
+            "editable": is_page_key(one.key),
+            "own": _as_yaml(own.get(one.key, (None, None))[0], hide),
+            "own_here": _as_yaml(own.get(one.key, (None, None))[1], hide),
+        }
+        for one in provenance.values(app.repo.root, None)
+    ]
     sources = [{"name": one.name, "path": one.path, "used": one.used} for one in provenance.sources(app.repo.root)]
     return {"settings": values, "sources": sources}
+
+
+@router.put("/config/{key}", response_model=ChangedSettingOut)
+def set_setting(project: ProjectDep, via: Via, key: SettingKey, body: SettingBody) -> dict[str, Any]:
+    """Like `burnish config set`: change one value in the user's own file. burnish.yaml is never written.
+
+    A page may change only values that name no program, file or address; others need the token.
+    """
+    return _changed(set_value(project.root, key, body.text, for_project=body.scope == "project", via=via))
+
+
+@router.delete("/config/{key}", response_model=ChangedSettingOut)
+def unset_setting(project: ProjectDep, via: Via, key: SettingKey, scope: SettingScope = "user") -> dict[str, Any]:
+    """Like `burnish config unset`: remove one value from the user's own file."""
+    return _changed(unset_value(project.root, key, for_project=scope == "project", via=via))
+
+
+def _changed(done: ChangedSetting) -> dict[str, Any]:
+    hide = secrets_from_environment().redact
+    before = _as_yaml(done.before, hide) if done.was_set else None
+    value = provenance.plain(done.value, hide)
+    return {"key": done.key, "file": str(done.file), "before": before, "value": value, "origin": done.origin}
+
+
+def _as_yaml(value: Any, hide: Callable[[str], str]) -> str | None:
+    if value is None or isinstance(value, str):
+        return value if value is None else hide(value)
+    return json.dumps(provenance.plain(value, hide), ensure_ascii=False)
 
 
 @router.get("/doctor", response_model=DoctorOut)

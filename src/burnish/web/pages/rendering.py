@@ -15,6 +15,8 @@ from markupsafe import Markup, escape
 
 from burnish import __version__
 from burnish.core.cost import cost_with_source, short_cost
+from burnish.core.suggestion import proposal
+from burnish.core.text_encoding import escape_invisible
 from burnish.sanitize import clean_text
 from burnish.web.pages.markdown import markdown, markdown_line
 from burnish.web.static_files import static_prefix
@@ -142,4 +144,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "commands": commands,
     "markdown": markdown,
     "markdown_line": markdown_line,
+    "proposal": proposal,
+    "visible": escape_invisible,
 }

@@ -1,5 +1,5 @@
 // The list of projects: updated every few seconds while the page is visible.
-import { fragment, grow, make, swap } from "./burnish.js";
+import { api, attempt, fragment, grow, make, sure, swap } from "./burnish.js";
 
 setInterval(async () => {
   if (document.getElementById("no-projects") && !document.hidden) return reloadIfAny();
@@ -26,3 +26,42 @@ async function reloadIfAny() {
     // no connection: keep the old list
   }
 }
+
+const form = document.getElementById("add-project");
+form?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const error = form.querySelector(".error");
+  const button = form.querySelector("button");
+  error.hidden = true;
+  button.disabled = true;
+  try {
+    showAdded(await api("POST", "/projects", { path: form.elements.path.value }));
+    form.reset();
+  } catch (problem) {
+    error.textContent = `${problem.message} ${problem.hint ?? ""}`;
+    error.hidden = false;
+    form.elements.path.focus();
+  } finally {
+    button.disabled = false;
+  }
+});
+
+function showAdded({ key, name, is_new: isNew, trusted, trust_command: command }) {
+  const box = document.getElementById("added");
+  const link = make("a", { href: `/p/${encodeURIComponent(key)}`, textContent: name });
+  box.replaceChildren(make("strong", { textContent: isNew ? "Added " : "Already known: " }), link, ".");
+  if (!trusted) {
+    box.append(" It is not trusted: its own settings are not used. To trust what it has run, read it, then type in a terminal: ");
+    box.append(make("code", { textContent: command }));
+  }
+  box.hidden = false;
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-forget]");
+  if (!button) return;
+  const words = "It is taken off the lists; its events, branches and files are kept. Add it again to bring it back.";
+  if ((await sure(`Forget ${button.dataset.name}?`, words, { yes: "Forget", danger: true })) === null) return;
+  await attempt(() => api("DELETE", `/projects/${encodeURIComponent(button.dataset.forget)}`));
+  location.reload();
+});

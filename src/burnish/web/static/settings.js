@@ -1,5 +1,7 @@
 // Settings with their sources, doctor and cleaning: each part is fetched on its own, because some take seconds.
 import { api, attempt, make, sure, toast } from "./burnish.js";
+import { drawBudgets } from "./settings-budgets.js";
+import { fillValue, whenChanged } from "./settings-edit.js";
 import { addKeys } from "./keys.js";
 
 const { project } = document.body.dataset;
@@ -14,14 +16,17 @@ function table(rows) {
   const head = made.createTHead().insertRow();
   for (const title of ["Setting", "Value", "Source"]) head.append(make("th", { scope: "col", textContent: title }));
   const body = made.createTBody();
-  for (const { key, value, origin } of rows) {
-    const row = body.insertRow();
-    row.className = origin === "default" ? "" : "is-set";
-    row.insertCell().append(make("code", { textContent: key }));
-    row.insertCell().textContent = text(value);
-    row.insertCell().append(make("span", { className: "muted", textContent: origin }));
-  }
+  for (const setting of rows) fillRow(body.insertRow(), setting);
   return made;
+}
+
+function fillRow(row, setting) {
+  const { key, value, origin } = setting;
+  row.className = origin === "default" ? "" : "is-set";
+  row.dataset.key = key;
+  row.insertCell().append(make("code", { textContent: key }));
+  fillValue(row.insertCell(), setting, text(value));
+  row.insertCell().append(make("span", { className: "muted", textContent: origin }));
 }
 
 const note = (words) => make("p", { className: "muted", textContent: words });
@@ -39,8 +44,7 @@ async function loadSettings() {
   place("sources").replaceChildren(
     ...sources.map((one) => make("li", { textContent: `${one.name}: ${one.path}${one.used ? "" : " (not used)"}` })),
   );
-  const limits = settings.filter((one) => /^(budget|limits)\.|budget_usd$|^timeouts?\./.test(one.key));
-  place("budgets").replaceChildren(limits.length ? table(limits) : note("No budget is set."));
+  attempt(() => drawBudgets(place("budgets"), path, settings));
   drawSettings();
 }
 
@@ -91,6 +95,7 @@ place("forget").addEventListener("click", async (event) => {
   });
 });
 
+whenChanged(loadSettings);
 place("search").addEventListener("input", drawSettings);
 place("only-own").addEventListener("change", drawSettings);
 place("doctor-again").addEventListener("click", () => attempt(loadDoctor));

@@ -1,5 +1,5 @@
 // Decisions of the user. Each request names the commit that was shown when the form was opened.
-import { api, attempt } from "./burnish.js";
+import { api, attempt, make } from "./burnish.js";
 import { dropTexts, keepTexts } from "./drafts.js";
 import { path, refresh, task } from "./task-context.js";
 import { tellOutcome } from "./task-outcome.js";
@@ -18,6 +18,8 @@ export function startForms() {
   document.addEventListener("click", (event) => {
     const rule = event.target.closest("[data-rule]");
     if (rule) openRule(rule.dataset);
+    const apply = event.target.closest("[data-apply], [data-apply-all]");
+    if (apply) openApply(apply.dataset.apply);
   });
   for (const box of document.querySelectorAll(".override-reasons")) categorise(box);
   keepOnPage(document);
@@ -57,6 +59,21 @@ function openRule({ rule, finding: which, title }) {
   box.querySelector("[data-title]").textContent = title;
   box.showModal();
   box.querySelector("textarea").focus();
+}
+
+/** Offers all suggestions of the page; `which` is chosen, or all of them without it. */
+function openApply(which) {
+  openDialog("apply");
+  const titles = new Map();
+  for (const one of document.querySelectorAll("[data-apply]")) titles.set(one.dataset.apply, one.dataset.title);
+  const rows = [...titles].map(([id, title]) => {
+    const row = make("label", { className: "check" });
+    const input = make("input", { type: "checkbox", name: "finding", value: id, checked: !which || id === which });
+    row.append(input, make("span", { textContent: `${id} ${title}` }));
+    return row;
+  });
+  const choices = dialog("apply").querySelector("[data-choices]");
+  choices.replaceChildren(choices.querySelector("legend"), ...rows);
 }
 
 function reset(box) {
@@ -119,7 +136,7 @@ async function submit(event) {
 
 async function act(form, box) {
   const reply = await REQUESTS[box.id](form, box.dataset.commit);
-  return box.id === "handoff" ? showHandoff(box, reply) : OUTCOMES[box.id]();
+  return box.id === "handoff" ? showHandoff(box, reply) : OUTCOMES[box.id](reply);
 }
 
 function showHandoff(box, { checkout, file, prompt }) {
@@ -198,6 +215,8 @@ const OUTCOMES = {
   done: () => `Closed T${task}.`,
   outside: () => `Recorded the review of T${task}.`,
   waive: () => `Waived ${finding}.`,
+  apply: (reply) =>
+    `Applied ${reply.findings.map((one) => one.id).join(", ")} as commit ${reply.commit.slice(0, 10)}. Checks and a review follow.`,
   resolve: () => `Resolved ${finding}.`,
   reopen: () => `Reopened ${finding}.`,
   reply: () => `Replied to ${finding}.`,
@@ -219,6 +238,10 @@ const REQUESTS = {
   waive: (form) => {
     const until = form.elements.until.value;
     return api("POST", `${path}/findings/${finding}/waive`, { reason: form.elements.reason.value, ...(until ? { until } : {}) });
+  },
+  apply: (form, commit) => {
+    const findings = [...form.querySelectorAll("[name=finding]:checked")].map((one) => one.value);
+    return api("POST", `${path}/apply`, { findings, commit });
   },
   reopen: (form) => api("POST", `${path}/findings/${finding}/reopen`, { reason: form.elements.reason.value }),
   resolve: (form) => api("POST", `${path}/findings/${finding}/resolve`, { reason: form.elements.reason.value }),

@@ -127,7 +127,10 @@ async function clicked(event) {
 
 function suggest(form) {
   const field = form.elements.text;
-  const block = `\`\`\`suggestion\n${form.dataset.quote ?? ""}\n\`\`\`\n`;
+  const quote = form.dataset.quote ?? "";
+  // longer than any fence in the lines
+  const fence = "`".repeat(Math.max(3, ...(quote.match(/`+/g) ?? []).map((run) => run.length + 1)));
+  const block = `${fence}suggestion\n${quote}\n${fence}\n`;
   field.setRangeText(`${field.value && !field.value.endsWith("\n") ? "\n" : ""}${block}`, field.value.length, field.value.length, "end");
   field.rows = Math.min(14, field.value.split("\n").length + 1);
   field.dispatchEvent(new Event("input", { bubbles: true }));

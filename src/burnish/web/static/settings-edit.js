@@ -1,0 +1,82 @@
+// Changes one setting in the user's own file, at its place in a table. The error is shown at the field.
+import { api, make } from "./burnish.js";
+
+const path = `/projects/${encodeURIComponent(document.body.dataset.project)}`;
+let reload = async () => {};
+
+/** Values that were changed on this page, by key: what brings the old value back. */
+const changes = new Map();
+
+export function whenChanged(load) {
+  reload = load;
+}
+
+export function fillValue(cell, setting, shown) {
+  const line = make("div", { className: "value-line" });
+  line.append(make("span", { textContent: shown }));
+  if (setting.editable) {
+    const label = `Change ${setting.key}`;
+    const button = make("button", { type: "button", className: "plain", textContent: "Change", ariaLabel: label });
+    button.addEventListener("click", () => openForm(cell, setting, shown));
+    line.append(button);
+  }
+  cell.replaceChildren(line);
+  const change = changes.get(setting.key);
+  if (change) cell.append(changedLine(cell, setting.key, change));
+}
+
+function changedLine(cell, key, { before, scope, file, note }) {
+  const line = make("div", { className: "small muted", role: "status" });
+  const words = before === null ? "Remove it again" : `Back to ${before}`;
+  const back = make("button", { type: "button", className: "plain", textContent: words, ariaLabel: `${words}: ${key}` });
+  back.addEventListener("click", () => save(cell, key, { value: before, scope, undoes: true }));
+  line.append(`Written to your ${file.split("/").pop()}.${note} `, back);
+  line.title = file;
+  return line;
+}
+
+function openForm(cell, setting, shown) {
+  const form = make("form", { className: "value-form" });
+  const isHere = setting.own_here !== null;
+  const input = make("input", { name: "text", value: setting.own_here ?? setting.own ?? (setting.value === null ? "" : shown), ariaLabel: setting.key, autocomplete: "off" });
+  const scope = make("select", { name: "scope", ariaLabel: "For which projects" });
+  scope.append(make("option", { value: "user", textContent: "For all projects" }), make("option", { value: "project", textContent: "For this project" }));
+  scope.value = isHere ? "project" : "user";
+  const buttons = [make("button", { className: "primary", textContent: "Save" })];
+  if (isHere || setting.own !== null) {
+    const unset = make("button", { type: "button", textContent: "Remove" });
+    unset.addEventListener("click", () => save(cell, setting.key, { value: null, scope: scope.value }));
+    buttons.push(unset);
+  }
+  const cancel = make("button", { type: "button", className: "plain", textContent: "Cancel" });
+  cancel.addEventListener("click", () => fillValue(cell, setting, shown));
+  const error = make("p", { className: "error", role: "alert", hidden: true });
+  form.append(input, scope, ...buttons, cancel, error);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    save(cell, setting.key, { value: input.value, scope: scope.value });
+  });
+  form.addEventListener("keydown", (event) => event.key === "Escape" && fillValue(cell, setting, shown));
+  cell.replaceChildren(form);
+  input.select();
+}
+
+/** Writes the value, or removes it with null. */
+async function save(cell, key, { value, scope, undoes = false }) {
+  const error = cell.querySelector(".error");
+  const where = `${path}/config/${encodeURIComponent(key)}`;
+  try {
+    const answer = value === null ? await api("DELETE", `${where}?scope=${scope}`) : await api("PUT", where, { text: value, scope });
+    const note = value === null || answer.origin.startsWith(answer.file) ? "" : ` ${answer.origin} sets it, too, and counts.`;
+    if (undoes) changes.delete(key);
+    else changes.set(key, { before: answer.before, scope, file: answer.file, note });
+    await reload();
+    document.querySelector(`tr[data-key="${CSS.escape(key)}"] button`)?.focus();
+  } catch (problem) {
+    const words = `${problem.message} ${problem.hint ?? ""}`;
+    if (!error) return cell.append(make("p", { className: "error", role: "alert", textContent: words }));
+    error.textContent = words;
+    error.hidden = false;
+    cell.querySelector("input").setAttribute("aria-invalid", "true");
+  }
+}
