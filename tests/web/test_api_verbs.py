@@ -60,6 +60,7 @@ ROUTES = {
         f"POST {OF_PROJECT}/prompts/{{name}}/preview",
         f"GET {TASK}/prompts",
     ],
+    "export": [f"GET {TASK}/export", f"GET {OF_PROJECT}/export"],
     "diff": [f"GET {TASK}/diff"],
     "path": [f"GET {TASK}/path"],
     "merge": [f"POST {TASK}/merge", f"POST {OF_PROJECT}/merge-verified"],

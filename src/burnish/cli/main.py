@@ -67,6 +67,7 @@ GROUPS = {
         "stats": "burnish.cli.stats:stats",
         "cost": "burnish.cli.stats:cost",
         "limits": "burnish.cli.limits:limits",
+        "export": "burnish.cli.export:export",
         "tui": "burnish.cli.tui:tui",
         "serve": "burnish.cli.serve:serve",
     },
