@@ -46,6 +46,7 @@ GROUPS = {
         "unpause": "burnish.cli.pause:unpause",
         "cancel": "burnish.cli.edit:cancel",
         "rm": "burnish.cli.edit:rm",
+        "import": "burnish.cli.import_tasks:import_tasks",
     },
     "Decide": {
         "inbox": "burnish.cli.inbox:inbox",
