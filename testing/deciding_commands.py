@@ -35,6 +35,7 @@ OTHER_COMMANDS = [
     ["handoff", "1"],
     ["hook", "install", "git"],
     ["hook", "uninstall", "git"],
+    ["import", "tasks.md"],
     ["init"],
     # a wait that ends, or never ends, is a decision of the person who pays
     ["limits", "--clear", "claude"],
@@ -72,5 +73,5 @@ OTHER_COMMANDS = [
 HARMLESS_VERBS = {
     *("config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
     *("status", "version"),
-    *("cost", "eval", "export", "import", "mcp", "stats", "worker"),
+    *("cost", "eval", "export", "mcp", "stats", "worker"),
 }

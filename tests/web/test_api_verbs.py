@@ -60,6 +60,7 @@ ROUTES = {
         f"POST {OF_PROJECT}/prompts/{{name}}/preview",
         f"GET {TASK}/prompts",
     ],
+    "export": [f"GET {TASK}/export", f"GET {OF_PROJECT}/export"],
     "diff": [f"GET {TASK}/diff"],
     "path": [f"GET {TASK}/path"],
     "merge": [f"POST {TASK}/merge", f"POST {OF_PROJECT}/merge-verified"],
@@ -76,6 +77,7 @@ ROUTES = {
 # verbs that belong to the machine they are typed on
 EXCEPTIONS = {
     "init": "writes settings into a checkout that the server does not know yet: paths are not taken over HTTP",
+    "import": "reads files of this machine: paths are not taken over HTTP, and single tasks have a route",
     "trust": "lets programs of a checkout run, which a person decides in a terminal and never through a page",
     "untrust": "belongs to trust, and is typed where that was",
     "demo": "makes a repository to look at, in the terminal",

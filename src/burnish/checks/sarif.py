@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -99,8 +99,9 @@ def _remark(result: Any, rule: Any, origin: _Origin) -> Remark:
     level = result.get("level") or value_at(rule, "defaultConfiguration", "level") or "warning"
     text = value_at(result, "message", "text") or value_at(result, "message", "markdown")
     place = value_at((items(result, "locations") or [None])[0], "physicalLocation")
+    own = value_at(result, "properties", "burnish")
     words = first_part(text, 2000) if isinstance(text, str) and text.strip() else _id(result) or "(no message)"
-    return Remark(
+    remark = Remark(
         category=Category.SECURITY if _about_security(rule) else Category.CODE,
         severity=_SEVERITY.get(level, Severity.WARNING) if isinstance(level, str) else Severity.WARNING,
         title=first_part(words.split("\n")[0], 200),
@@ -111,6 +112,30 @@ def _remark(result: Any, rule: Any, origin: _Origin) -> Remark:
         rule=outside_rule(first_part(_id(result), 200)),
         source=origin.source,
     )
+    return _with_own_fields(remark, own) if isinstance(own, dict) else remark
+
+
+def _with_own_fields(remark: Remark, own: dict[str, Any]) -> Remark:
+    """What `burnish export` writes beside the fields of SARIF."""
+    texts = {name: first_part(value, 200 if name in ("title", "rule") else 20_000) for name, value in _own_texts(own)}
+    confidence, category = own.get("confidence"), own.get("category")
+    is_share = isinstance(confidence, float | int) and not isinstance(confidence, bool) and 0 <= confidence <= 1
+    return replace(
+        remark,
+        category=Category(category) if category in list(Category) else remark.category,
+        title=texts.get("title") or remark.title,
+        description=texts.get("description", ""),
+        suggestion=texts.get("suggestion", ""),
+        quote=texts.get("quote", ""),
+        rule=outside_rule(texts.get("rule", "")),
+        confidence=float(confidence) if confidence is not None and is_share else None,
+    )
+
+
+def _own_texts(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in ("title", "description", "suggestion", "quote", "rule"):
+        if isinstance(value := own.get(name), str):
+            yield name, value
 
 
 def _about_security(rule: Any) -> bool:
@@ -129,4 +154,4 @@ def _file(uri: Any, origin: _Origin) -> str | None:
         return None
     if parts.scheme not in ("", "file"):
         return None
-    return path_in_repository(unquote(parts.path), origin.root, origin.mounted_at)
+    return path_in_repository(unquote(parts.path, errors="surrogateescape"), origin.root, origin.mounted_at)

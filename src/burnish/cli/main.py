@@ -47,6 +47,7 @@ GROUPS = {
         "unpause": "burnish.cli.pause:unpause",
         "cancel": "burnish.cli.edit:cancel",
         "rm": "burnish.cli.edit:rm",
+        "import": "burnish.cli.import_tasks:import_tasks",
     },
     "Decide": {
         "inbox": "burnish.cli.inbox:inbox",
@@ -69,6 +70,7 @@ GROUPS = {
         "stats": "burnish.cli.stats:stats",
         "cost": "burnish.cli.stats:cost",
         "limits": "burnish.cli.limits:limits",
+        "export": "burnish.cli.export:export",
         "tui": "burnish.cli.tui:tui",
         "serve": "burnish.cli.serve:serve",
     },

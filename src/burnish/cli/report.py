@@ -211,7 +211,7 @@ def verdict_lines(result: AdhocResult, page: ReportText) -> Iterator[str]:
             yield f"The reply is in {one_line(str(result.kept))}"
         return
     tone = "green" if result.passed and not result.needs_tests else "red" if result.blocking else "yellow"
-    yield paint(f"Verdict: {_verdict_words(result)}", tone, on=page.colour)
+    yield paint(f"Verdict: {verdict_words(result)}", tone, on=page.colour)
     standing = [finding for finding in result.findings if finding.id in result.blocking]
     # without a task every remark is a finding of its own weight: those that stand say it all
     counts, but = effective_verdict(replace(result.panel, remarks=()), standing, Severity.INFO)
@@ -228,7 +228,7 @@ def verdict_lines(result: AdhocResult, page: ReportText) -> Iterator[str]:
         yield from _hanging(f"This does not count as a pass: {why}.", page)
 
 
-def _verdict_words(result: AdhocResult) -> str:
+def verdict_words(result: AdhocResult) -> str:
     """The verdict; `APPROVED` only where it passes and tests ran, or for documentation that an AI approved."""
     if result.verdict is Verdict.APPROVED and result.nothing_judged:
         return "nothing found (no AI reviewed it and no tests ran)"

@@ -8,12 +8,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from burnish.cli.output import clean, coloured, columns, cut, is_plain, one_line, say, say_json, tell
 from burnish.cli.pager import paged
 from burnish.cli.parameters import Argument, Option
-from burnish.cli.report import ReportText, report
+from burnish.cli.report import ReportText, report, verdict_words
 from burnish.cli.run import ExitZero
 from burnish.cli.session import SESSION, AsJson, start_dir
 from burnish.core.task import task_id
@@ -59,6 +61,13 @@ def review(
     edit: Annotated[
         bool, Option("--edit", help="Review TASK yourself: open its change with the findings in $EDITOR.")
     ] = False,
+    format: Annotated[
+        str | None, Option("--format", metavar="FORMAT", help="Print the findings as github, sarif or rdjson.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", metavar="FILE", help="Write the findings to FILE, too: .sarif or .rdjson."),
+    ] = None,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
@@ -70,7 +79,12 @@ def review(
     With TASK, have the last commit of the task reviewed; no code is changed. To have it changed, use
     `burnish improve`. With --from, record a review by a person or another tool (Markdown, contract JSON, SARIF or
     rdjson). With --edit, write comments below the lines of the change and send them as your review.
+
+    In CI: `burnish review A...B --format github -o burnish.sarif`.
     """
+    findings_output = FindingsOutput.of(format, output, as_json=as_json)
+    if findings_output.is_used and (edit or source):
+        raise BadInput("--format and -o belong to a review without a task.", hint="Use: burnish export TASK")
     if edit:
         if what is None or not _TASK.fullmatch(what) or source or rev or dirty or staged:
             raise BadInput("--edit reviews a task.", hint="Usage: burnish review TASK --edit")
@@ -87,10 +101,57 @@ def review(
     flags = _flags(agent, model)
     number = _task_number(what) if what else None
     if number is not None:
+        if findings_output.is_used:
+            raise BadInput("--format and -o belong to a review without a task.", hint=f"Use: burnish export {number}")
         return _review_task(number, flags, exit_zero=exit_zero, as_json=as_json)
     return _review_change(
-        _review_target(what or rev, dirty, staged, base), flags, tests, exit_zero=exit_zero, as_json=as_json
+        _review_target(what or rev, dirty, staged, base),
+        flags,
+        tests,
+        findings_output,
+        exit_zero=exit_zero,
+        as_json=as_json,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsOutput:
+    """The findings of a review for other tools: what to print, and the file to write."""
+
+    format: str | None = None
+    file: Path | None = None
+    file_format: str = ""
+
+    @classmethod
+    def of(cls, format: str | None, file: Path | None, *, as_json: bool) -> FindingsOutput:
+        if format is None and file is None:
+            return cls()
+        if format and as_json:
+            raise BadInput("--format and --json cannot be combined.", hint="Use one of them.")
+        if format and format not in _FINDING_FORMATS:
+            raise BadInput(f"{format!r} is not a format of findings.", hint="Choose from: github, sarif, rdjson.")
+        if file and file.suffix not in (".sarif", ".rdjson"):
+            raise BadInput(f"{file} has no ending of a format.", hint="Name a file that ends with .sarif or .rdjson.")
+        return cls(format, file, file.suffix[1:] if file else "")
+
+    @property
+    def is_used(self) -> bool:
+        return self.format is not None or self.file is not None
+
+    def write(self, result: AdhocResult) -> None:
+        from burnish.features.export.export import findings_text
+
+        if self.file is not None:
+            try:
+                (start_dir() / self.file).write_text(findings_text(result.findings, self.file_format), "utf-8")
+            except OSError as error:
+                hint = "Name a file in a folder that exists."
+                raise BadInput(f"Cannot write {self.file}: {error.strerror}.", hint=hint) from error
+        if self.format is not None:
+            sys.stdout.write(findings_text(result.findings, self.format))
+
+
+_FINDING_FORMATS = ("github", "sarif", "rdjson")
 
 
 def _take(
@@ -122,7 +183,13 @@ def _review_target(rev: str | None, dirty: bool, staged: bool, base: str | None)
 
 
 def _review_change(
-    target: ReviewTarget, flags: dict[str, Any], tests: bool | None, *, exit_zero: bool, as_json: bool
+    target: ReviewTarget,
+    flags: dict[str, Any],
+    tests: bool | None,
+    findings_output: FindingsOutput,
+    *,
+    exit_zero: bool,
+    as_json: bool,
 ) -> int:
     from burnish.adapters.agents import StopTokens
     from burnish.features.review.adhoc_review import review_change
@@ -140,15 +207,27 @@ def _review_change(
             raise
     if result.unused and not SESSION.quiet:
         tell(clean(result.unused))
+    if findings_output.is_used:
+        findings_output.write(result)
     if as_json:
         for note in result.notes:
             tell(clean(note))
         say_json(_as_json(result))
+    elif findings_output.format:
+        _tell_end(result)
     else:
         _show(result)
     if result.could_not_start:
         return EXIT_COULD_NOT_RUN
     return 0 if result.passed or exit_zero else 1
+
+
+def _tell_end(result: AdhocResult) -> None:
+    """The notes, the checks and the verdict on stderr: stdout holds the findings alone."""
+    for note in (*result.notes, *(check.line for check in result.checks)):
+        tell(clean(note))
+    words = f"Verdict: {verdict_words(result)}" if result.panel else _nothing(result)
+    tell(one_line(words))
 
 
 def _output_printer() -> Callable[[str], None] | None:

@@ -138,6 +138,11 @@ def is_from_person(finding: Finding) -> bool:
     return finding.remark.rule in (COMMENT_RULE, REMARK_RULE)
 
 
+def is_withdrawn(finding: Finding) -> bool:
+    """Whether its reviewer withdrew it, because it was not a problem (`ledger.py` writes the note)."""
+    return finding.state is FindingState.RESOLVED and finding.note.startswith("withdrawn")
+
+
 def is_unread_comment(finding: Finding, cycle: int) -> bool:
     """Whether a person said this while the author's work of this cycle was done, or later."""
     return finding.alive and finding.remark.rule == COMMENT_RULE and finding.first_cycle >= cycle

@@ -58,6 +58,17 @@ class Spec:
     tags: tuple[str, ...] = ()
     # lists and the board leave it out once it is finished
     archived: bool = False
+    # what it was imported from, as `spec-runner:spec/tasks.md#TASK-001`
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task that does not exist yet, with what the settings give it."""
+
+    spec: Spec
+    max_cycles: int
+    auto_review: bool
 
 
 # a run would take it up, or a run with `--watch` would try it again

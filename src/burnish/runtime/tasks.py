@@ -11,7 +11,7 @@ from typing import Any
 from burnish.adapters.redaction import clean_spec
 from burnish.config.policy import policy_for
 from burnish.core.finding import Severity
-from burnish.core.task import Item, Spec, Task, TaskType
+from burnish.core.task import Item, NewTask, Spec, Task, TaskType
 from burnish.engine.commands import waive
 from burnish.errors import BadInput, Untrusted
 from burnish.git.base import resolve_base
@@ -20,6 +20,14 @@ from burnish.runtime.trust import check_settings
 
 
 def add_task(app: App, spec: Spec) -> Task:
+    new = prepared_task(app, spec)
+    task = app.store.add_task(app.key, new.spec, max_cycles=new.max_cycles, auto_review=new.auto_review)
+    app.event_log.write_event_file(task.id)
+    return task
+
+
+def prepared_task(app: App, spec: Spec) -> NewTask:
+    """The task as it will be stored: validated, redacted, with what the settings give it."""
     spec = clean_spec(app.event_log.secrets, validated_spec(spec, base=app.config.workspace.base))
     if spec.base_ref:
         resolve_base(app.repo, spec.base_ref)  # a typo fails here, before a run
@@ -30,9 +38,7 @@ def add_task(app: App, spec: Spec) -> Task:
     except BadInput:
         _refuse_for_settings(app, spec)
         raise
-    task = app.store.add_task(app.key, spec, max_cycles=defaults.max_cycles, auto_review=defaults.auto_review)
-    app.event_log.write_event_file(task.id)
-    return task
+    return NewTask(spec, defaults.max_cycles, defaults.auto_review)
 
 
 def _refuse_for_settings(app: App, spec: Spec) -> None:

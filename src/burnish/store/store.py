@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from burnish.core.codec import decode, encode
 from burnish.core.status import Status
-from burnish.core.task import Spec, Task, TaskType
+from burnish.core.task import NewTask, Spec, Task, TaskType
 from burnish.store import planning, projects, rows
 from burnish.store.database import Database, Params
 from burnish.store.rows import ProjectRow
@@ -131,6 +131,22 @@ class Store:
             planning.check_dependencies_exist(self._db, project, spec.depends_on)
             log.append(self._db, project, id, [new_event("task.created", data)], ts=self._now())
             return self.task(project, id)
+
+    def add_tasks(self, project: str, build: Callable[[int, list[Task]], list[NewTask]]) -> list[Task]:
+        """Add several tasks, or none if one is refused. `build` gets the first new number and the tasks that exist."""
+        from burnish.core.journal_events import TaskCreated, new_event
+        from burnish.store import log
+
+        with self._db.writing():
+            new_tasks = build(planning.next_id(self._db, project), self.tasks(project))
+            ids = []
+            for new in new_tasks:
+                planning.check_fields({"title": new.spec.title})
+                ids.append(planning.next_id(self._db, project))
+                planning.check_dependencies_exist(self._db, project, new.spec.depends_on)
+                data = TaskCreated(encode(new.spec), new.max_cycles, new.auto_review)
+                log.append(self._db, project, ids[-1], [new_event("task.created", data)], ts=self._now())
+            return [self.task(project, id) for id in ids]
 
     def edit_task(self, project: str, id: int, changes: Mapping[str, Any]) -> Task:
         """Change fields of the spec (its `max_cycles` and `auto_review` are the task's as well)."""

@@ -1,0 +1,1 @@
+"""Formats of other tools: writers of reports, and readers of task files."""

@@ -1,0 +1,156 @@
+"""Reads tasks from data: automaker, gza, GitHub issues, burnish's own YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from burnish.core.task import Item, TaskType
+from burnish.exchange.source_task import Fields, SourceTask, first_line, tags
+
+_OTHER_MODELS = "models differ between agents; set it with `burnish edit --model`"
+
+
+def read_feature(feature: Mapping[str, Any]) -> SourceTask:
+    """automaker's feature.json, also with an old `codeReviewSpec`."""
+    fields = Fields(feature)
+    fields.leave("model", _OTHER_MODELS)
+    review = fields.take("codeReviewSpec")
+    description, status = fields.text("description"), fields.text("status")
+    category, priority = fields.text("category"), fields.whole_number("priority")
+    key = fields.text("id")
+    return SourceTask(
+        key=key,
+        title=fields.text("title") or first_line(description) or key,
+        description="\n\n".join(filter(None, (description, _review_text(review)))),
+        checklist=tuple(Item(text) for text in _list_of_texts(fields.take("steps"))),
+        depends_on=fields.texts("dependencies"),
+        priority=max(0, 3 - priority) if priority else 0,
+        skip_tests=bool(fields.flag("skipTests")),
+        tags=tags([category]),
+        is_finished=status in ("verified", "completed", "done"),
+        problem="" if key else "it has no id",
+        notes=fields.notes(),
+    )
+
+
+def _list_of_texts(value: Any) -> list[str]:
+    return [text for one in value if (text := str(one).strip())] if isinstance(value, list) else []
+
+
+def _review_text(review: Any) -> str:
+    """What an earlier review asked for. Only the agent reads it: it is not a review of burnish."""
+    if not isinstance(review, dict):
+        return ""
+    parts = [review.get(name) for name in ("rejectionReason", "reviewFeedback", "feedback", "summary", "content")]
+    for finding in review.get("findings") or review.get("issues") or ():
+        if isinstance(finding, dict):
+            words = finding.get("title") or finding.get("description") or finding.get("message") or ""
+            place = f" ({finding['file']})" if isinstance(finding.get("file"), str) else ""
+            parts.append(f"- {words}{place}" if words else "")
+        elif isinstance(finding, str):
+            parts.append(f"- {finding}")
+    text = "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
+    return f"An earlier review:\n\n{text}" if text else ""
+
+
+_GZA_TYPES = {"": TaskType.IMPLEMENT, "task": TaskType.IMPLEMENT, "implement": TaskType.IMPLEMENT}
+_GZA_TYPES |= {"plan": TaskType.PLAN, "explore": TaskType.PLAN}
+_GZA_FINISHED = ("completed", "merged", "dropped", "unmerged")
+
+
+def read_gza(key: str, row: Mapping[str, Any], spec_text: Callable[[str], str | None]) -> SourceTask:
+    """An entry of gza's YAML file, or a row of its database. `spec_text` reads the file that `spec` names."""
+    # of a row: what is the same for every task, and what gza keeps for itself
+    fields = Fields({name: value for name, value in row.items() if name not in ("project_id", "log_schema_version")})
+    for name in ("model", "provider"):
+        fields.leave(name, _OTHER_MODELS)
+    fields.take("id")
+    kind, status = fields.text("type", "task_type"), fields.text("status")
+    prompt, spec = fields.text("prompt"), fields.text("spec")
+    plan = spec_text(spec) if spec else None
+    if spec and plan is None:
+        fields.leave("spec", f"{spec} was not found")
+    wants_review = fields.flag("review", "create_review")
+    words = (*fields.texts("tags"), *fields.texts("group"))
+    return SourceTask(
+        key=key,
+        title=first_line(prompt),
+        description=prompt if prompt != first_line(prompt) else "",
+        type=_GZA_TYPES.get(kind, TaskType.IMPLEMENT),
+        scope=fields.text("review_scope"),
+        plan=plan or "",
+        depends_on=fields.texts("depends_on"),
+        auto_review=True if wants_review else None,
+        tags=tags(words),
+        is_finished=status in _GZA_FINISHED,
+        problem="" if kind in _GZA_TYPES else f"its type {kind} continues another task of gza",
+        notes=fields.notes(),
+    )
+
+
+_NEEDS = re.compile(r"(?i)\b(?:depends on|blocked by|requires)[ \t]*:?[ \t]*((?:#\d+(?:[ \t]*(?:,|and)[ \t]*)?)+)")
+_ISSUE_BOX = re.compile(r"[ \t]*[-*+][ \t]+\[([ xX])\][ \t]+(.+)")
+
+
+def read_issue(issue: Mapping[str, Any]) -> SourceTask:
+    """An issue as `gh issue list --json` prints it."""
+    labels = [one.get("name") for one in issue.get("labels") or () if isinstance(one, dict)]
+    body = str(issue.get("body") or "").replace("\r\n", "\n")
+    items = [found for line in body.split("\n") if (found := _ISSUE_BOX.fullmatch(line))]
+    fields = Fields({**issue, "labels": labels, "checklist": items})
+    url, number = fields.text("url"), fields.text("number")
+    text = "\n".join(line for line in fields.text("body").split("\n") if not _ISSUE_BOX.fullmatch(line.rstrip("\r")))
+    fields.take("checklist")
+    return SourceTask(
+        key=number,
+        title=fields.text("title"),
+        description="\n\n".join(filter(None, (text.strip(), f"Issue: {url}" if url else ""))),
+        checklist=tuple(Item(found[2].strip(), done=found[1] != " ") for found in items),
+        depends_on=tuple(re.findall(r"\d+", " ".join(_NEEDS.findall(body)))),
+        tags=tags(fields.texts("labels")),
+        is_finished=fields.text("state").upper() == "CLOSED",
+        problem="" if number else "it has no number",
+        notes=fields.notes(),
+    )
+
+
+def read_own(key: str, entry: Mapping[str, Any]) -> SourceTask:
+    """An entry of burnish's own YAML, with the names of `burnish show --json`."""
+    fields = Fields(entry)
+    fields.take("key")
+    kind = fields.text("type")
+    return SourceTask(
+        key=key,
+        title=fields.text("title"),
+        description=fields.text("description"),
+        type=TaskType(kind) if kind in list(TaskType) else TaskType.IMPLEMENT,
+        scope=fields.text("scope"),
+        criteria=_texts(fields, "criteria", "accept"),
+        checklist=_items(fields.take("checklist", "items")),
+        plan=fields.text("plan"),
+        depends_on=fields.texts("depends_on"),
+        priority=fields.whole_number("priority") or 0,
+        agent=fields.text("agent") or None,
+        model=fields.text("model") or None,
+        base_ref=fields.text("base") or None,
+        skip_tests=bool(fields.flag("skip_tests")),
+        auto_review=fields.flag("auto_review"),
+        max_cycles=fields.whole_number("max_cycles"),
+        tags=tags(fields.texts("tags")),
+        problem=f"{kind!r} is not a type of task" if kind and kind not in list(TaskType) else "",
+        notes=fields.notes(),
+    )
+
+
+def _texts(fields: Fields, name: str, other: str) -> tuple[str, ...]:
+    """A list, or one text: a criterion may hold commas."""
+    value = fields.take(name, other)
+    return (value,) if isinstance(value, str) else tuple(_list_of_texts(value))
+
+
+def _items(value: Any) -> tuple[Item, ...]:
+    found: Sequence[Any] = value if isinstance(value, list) else []
+    texts = [(one.get("text"), bool(one.get("done"))) if isinstance(one, dict) else (one, False) for one in found]
+    return tuple(Item(str(text), done) for text, done in texts if str(text or "").strip())

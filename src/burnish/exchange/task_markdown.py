@@ -1,0 +1,278 @@
+"""Reads tasks from Markdown: spec-runner, spec-kitty, PLAN.md, spec-kit, OpenSpec, checklists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from burnish.bounded_yaml import load_yaml
+from burnish.core.task import Item
+from burnish.exchange.source_task import Fields, SourceFile, SourceTask, first_line, tags
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*")
+_BOX = re.compile(r"([ \t]*)[-*+][ \t]+\[([ xX])\][ \t]+(.+)")
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
+_MAX_FRONT_ENTRIES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and the lines below it, up to the next heading."""
+
+    level: int
+    title: str
+    lines: tuple[str, ...]
+
+
+def sections(text: str) -> list[Section]:
+    """The text cut at its headings; what stands above the first has level 0. Code blocks hold no headings."""
+    found: list[Section] = []
+    lines: list[str] = []
+    title, level, fence = "", 0, ""
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if mark := _FENCE.match(line):
+            fence = "" if fence and line.strip().startswith(fence) else fence or mark[1]
+        heading = None if fence else _HEADING.fullmatch(line)
+        if heading:
+            found.append(Section(level, title, tuple(lines)))
+            level, title, lines = len(heading[1]), heading[2], []
+        else:
+            lines.append(line)
+    return [*found, Section(level, title, tuple(lines))]
+
+
+def boxes(lines: Sequence[str]) -> list[Item]:
+    """The items of a checklist, also nested ones."""
+    return [Item(found[3].strip(), done=found[2] != " ") for line in lines if (found := _BOX.fullmatch(line))]
+
+
+def prose(lines: Sequence[str]) -> str:
+    return "\n".join(lines).strip()
+
+
+def front_matter(text: str) -> tuple[Mapping[str, Any], str]:
+    """The YAML between `---` lines at the begin, and the rest. Raises ValueError if it cannot be read."""
+    found = re.match(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", text.replace("\r\n", "\n"), re.DOTALL)
+    if not found:
+        return {}, text
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        facts = load_yaml(found[1], most=_MAX_FRONT_ENTRIES)
+    except YAMLError as error:
+        raise ValueError(f"its front matter is not valid YAML: {first_line(str(error))}") from error
+    return (facts if isinstance(facts, dict) else {}), text.replace("\r\n", "\n")[found.end() :]
+
+
+# -- spec-runner ----------------------------------------------------------------------------------
+
+SPEC_RUNNER_TASK = re.compile(r"([A-Z][A-Z0-9]*-\d+):[ \t]+(.+)")
+_META = re.compile(
+    r"[ \t]*(?:[-*][ \t]+)?\W*(P\d)[ \t]*\|\W*(TODO|IN_PROGRESS|REVIEW|DONE|BLOCKED)\b(?:.*?\bEst:[ \t]*(\S+))?.*", re.I
+)
+_LABEL = re.compile(r"\*\*([A-Z][\w -]*):\*\*[ \t]*(.*)")
+_REFERENCE = re.compile(r"\[?\b([A-Z][A-Z0-9]*-\d+)\b\]?")
+
+
+def read_spec_runner(file: SourceFile, states: Mapping[str, str]) -> list[SourceTask]:
+    """`states`: the status that spec-runner's own database has, by task."""
+    headings = [(SPEC_RUNNER_TASK.fullmatch(one.title), one) for one in sections(file.text) if one.level == 3]
+    tasks = [_spec_runner_task(found[1], found[2], one, states) for found, one in headings if found]
+    # `Blocks: X` of one task is `Depends on` of X
+    blocking = {(key, task.key) for task, keys in tasks for key in keys}
+    known = {task.key for task, _ in tasks}
+    found_tasks = []
+    for task, _ in tasks:
+        needs = [*task.depends_on, *(other for key, other in sorted(blocking) if key == task.key)]
+        found_tasks.append(replace(task, depends_on=tuple(key for key in dict.fromkeys(needs) if key in known)))
+    return found_tasks
+
+
+def _spec_runner_task(
+    key: str, title: str, section: Section, states: Mapping[str, str]
+) -> tuple[SourceTask, tuple[str, ...]]:
+    found: dict[str, Any] = {"title": title}
+    text_lines = []
+    for line in section.lines:
+        if meta := _META.fullmatch(line):
+            found |= {"priority": meta[1].upper(), "status": meta[2].upper(), "estimate": meta[3]}
+        elif label := _LABEL.fullmatch(line.strip()):
+            found[label[1].lower()] = label[2].strip() if label[2].strip() not in ("—", "-", "–") else ""
+        elif not _BOX.fullmatch(line):
+            text_lines.append(line)
+    found |= {"items": boxes(section.lines), "description": prose(text_lines), "state": states.get(key)}
+    # a heading above the list, without a value of its own
+    found.pop("checklist", None)
+    fields = Fields(found)
+    fields.leave("estimate", "burnish has no estimates")
+    status, state = fields.text("status"), fields.text("state")
+    traces = fields.text("traces to")
+    level = fields.text("priority")
+    task = SourceTask(
+        key=key,
+        title=fields.text("title"),
+        description="\n\n".join(filter(None, (fields.text("description"), f"Traces to: {traces}" if traces else ""))),
+        checklist=tuple(fields.take("items") or ()),
+        depends_on=tuple(_REFERENCE.findall(fields.text("depends on"))),
+        priority=max(0, 3 - int(level[1:])) if level else 0,
+        is_finished=status == "DONE" or state in ("success", "done", "completed"),
+    )
+    blocks = tuple(_REFERENCE.findall(fields.text("blocks")))
+    return replace(task, notes=fields.notes()), blocks
+
+
+# -- spec-kitty -----------------------------------------------------------------------------------
+
+_FINISHED_LANES = ("approved", "done", "canceled", "cancelled")
+
+
+def read_work_package(file: SourceFile, *, mission: str, lane: str, feedback: Sequence[tuple[str, str]]) -> SourceTask:
+    """`feedback`: name and text of the reviews that asked for changes, oldest first."""
+    facts, body = front_matter(file.text)
+    key = str(facts.get("work_package_id") or "")
+    fields = Fields({**facts, "text": body.strip(), "lane in status.events.jsonl": lane, "reviews": list(feedback)})
+    fields.take("work_package_id")
+    fields.take("lane in status.events.jsonl")
+    reviews = fields.take("reviews") or []
+    files, subtasks = fields.texts("owned_files"), fields.texts("subtasks")
+    requirements = fields.texts("requirement_refs")
+    parts = [fields.text("text")]
+    parts += [f"Requirements: {', '.join(requirements)}"] if requirements else []
+    # only the newest review can still be open
+    parts += [f"A review asked for changes ({name}):\n\n{text}" for name, text in reviews[-1:]]
+    return SourceTask(
+        key=f"{mission}/{key}",
+        title=fields.text("title") or key,
+        description="\n\n".join(filter(None, parts)),
+        scope="Files: " + ", ".join(files) if files else "",
+        checklist=tuple(Item(text) for text in subtasks),
+        depends_on=tuple(f"{mission}/{other}" for other in fields.texts("dependencies")),
+        tags=tags([mission]),
+        is_finished=lane in _FINISHED_LANES,
+        problem="" if key else "it has no work_package_id",
+        notes=fields.notes(),
+    )
+
+
+# -- PLAN.md --------------------------------------------------------------------------------------
+
+PLAN_TASK = re.compile(r"[-*][ \t]+\[([ xX])\][ \t]+\*\*(.+?)\*\*(?:[ \t]+`\[(\w+)\]`)?[ \t]*")
+_PLAN_FIELD = re.compile(r"[ \t]+(?:[-*][ \t]+)?([A-Z]\w+):[ \t]*(.*)")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)+)[ \t.:]+(.+)")
+
+
+def read_plan(file: SourceFile) -> list[SourceTask]:
+    tasks, phase = [], 0
+    for section in sections(file.text):
+        entries = _plan_entries(section.lines)
+        phase += bool(entries)
+        for index, (head, lines) in enumerate(entries, 1):
+            tasks.append(_plan_task(head, lines, f"{phase}.{index}", section.title))
+    return tasks
+
+
+def _plan_entries(lines: Sequence[str]) -> list[tuple[re.Match[str], list[str]]]:
+    entries: list[tuple[re.Match[str], list[str]]] = []
+    for line in lines:
+        if head := PLAN_TASK.fullmatch(line):
+            entries.append((head, []))
+        elif entries and (line.startswith((" ", "\t")) or not line.strip()):
+            entries[-1][1].append(line)
+    return entries
+
+
+def _plan_task(head: re.Match[str], lines: Sequence[str], number: str, phase: str) -> SourceTask:
+    title = _NUMBER.fullmatch(head[2])
+    found: dict[str, Any] = {"title": title[2] if title else head[2], "status": head[3], "phase": phase}
+    text_lines = []
+    for line in lines:
+        if field := _PLAN_FIELD.fullmatch(line):
+            found[field[1].lower()] = field[2]
+        else:
+            text_lines.append(line.strip())
+    fields = Fields({**found, "description": prose(text_lines)})
+    spec, phase_name = fields.text("spec"), fields.text("phase")
+    parts = [fields.text("description"), f"Phase: {phase_name}" if phase_name else "", f"Spec: {spec}" if spec else ""]
+    acceptance, status = fields.text("acceptance"), fields.text("status")
+    return SourceTask(
+        key=title[1] if title else number,
+        title=fields.text("title"),
+        description="\n\n".join(filter(None, parts)),
+        scope=fields.text("scope"),
+        criteria=(acceptance,) if acceptance else (),
+        depends_on=fields.texts("depends"),
+        is_finished=head[1] != " " or status in ("complete", "completed", "done", "skipped"),
+        notes=fields.notes(),
+    )
+
+
+# -- spec-kit and OpenSpec ------------------------------------------------------------------------
+
+SPEC_KIT_ITEM = re.compile(r"T\d{3,4}\b")
+OPEN_SPEC_ITEM = re.compile(r"\d+\.\d+\b")
+
+
+def read_phases(file: SourceFile, *, plan: str) -> list[SourceTask]:
+    """One task for each section with a checklist. Each waits for the section above, as the tools run them."""
+    tasks: list[SourceTask] = []
+    for section in sections(file.text):
+        items = boxes(section.lines)
+        if not items:
+            continue
+        rest = [line for line in section.lines if not _BOX.fullmatch(line)]
+        title = re.sub(r"^\d+[.)]?\s+", "", section.title) or first_line(items[0].text)
+        fields = Fields({"title": title, "items": items, "description": prose(rest), "specification": plan})
+        task = SourceTask(
+            key=section.title or "1",
+            title=fields.text("title"),
+            description=fields.text("description"),
+            checklist=tuple(fields.take("items")),
+            plan=fields.text("specification"),
+            depends_on=(tasks[-1].key,) if tasks else (),
+            is_finished=all(item.done for item in items),
+        )
+        tasks.append(replace(task, notes=fields.notes()))
+    return _with_unique_keys(tasks)
+
+
+# -- checklists -----------------------------------------------------------------------------------
+
+
+def read_checklist(file: SourceFile) -> list[SourceTask]:
+    """One task for each item that is not indented; indented items are its checklist."""
+    return _with_unique_keys([task for section in sections(file.text) for task in _items(section)])
+
+
+def _items(section: Section) -> Iterator[SourceTask]:
+    entries: list[tuple[re.Match[str], list[str]]] = []
+    for line in section.lines:
+        box = _BOX.fullmatch(line)
+        if box and not box[1]:
+            entries.append((box, []))
+        elif entries and line.startswith((" ", "\t")):
+            entries[-1][1].append(line)
+    for box, lines in entries:
+        rest = [line.strip() for line in lines if not _BOX.fullmatch(line)]
+        fields = Fields({"title": box[3], "items": boxes(lines), "description": prose(rest), "section": section.title})
+        heading = fields.text("section")
+        parts = (fields.text("description"), f"Section: {heading}" if heading else "")
+        task = SourceTask(
+            key=f"{section.title}/{box[3]}" if section.title else box[3],
+            title=fields.text("title"),
+            description="\n\n".join(filter(None, parts)),
+            checklist=tuple(fields.take("items") or ()),
+            is_finished=box[2] != " ",
+        )
+        yield replace(task, notes=fields.notes())
+
+
+def _with_unique_keys(tasks: Sequence[SourceTask]) -> list[SourceTask]:
+    """Equal titles get a number, so that both are imported, once each."""
+    counts: dict[str, int] = {}
+    unique = []
+    for task in tasks:
+        counts[task.key] = counts.get(task.key, 0) + 1
+        unique.append(replace(task, key=f"{task.key} ({counts[task.key]})") if counts[task.key] > 1 else task)
+    return unique

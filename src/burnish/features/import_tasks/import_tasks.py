@@ -1,0 +1,157 @@
+"""`burnish import`: tasks of other tools become tasks of burnish, all of them or none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from burnish.core.task import NewTask, Spec, Task
+from burnish.errors import BadInput
+from burnish.exchange.source_task import FieldNote, SourceTask, circle_of, in_order, with_known_dependencies
+from burnish.features.import_tasks.sources import Folder, Source, find_sources, read_source
+from burnish.runtime.app import App
+from burnish.runtime.reader import refuse_inside_phase
+from burnish.runtime.tasks import prepared_task
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedTask:
+    """A task of the source, and its task in burnish."""
+
+    key: str
+    title: str
+    # added, present (an earlier import), finished (in the other tool) or refused
+    outcome: str
+    # None: finished or refused, or a dry run
+    id: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    format: str
+    sources: tuple[str, ...]
+    dry_run: bool
+    tasks: tuple[ImportedTask, ...]
+    # of the tasks that were added
+    notes: tuple[FieldNote, ...]
+
+    @property
+    def added_count(self) -> int:
+        return sum(task.outcome == "added" for task in self.tasks)
+
+    @property
+    def taken_fields(self) -> Counter[str]:
+        return Counter(note.name for note in self.notes if note.is_taken)
+
+    @property
+    def left_fields(self) -> Counter[tuple[str, str]]:
+        """Name and reason → how often."""
+        return Counter((note.name, note.reason) for note in self.notes if not note.is_taken)
+
+    def as_json(self) -> dict[str, Any]:
+        tasks = [
+            {"key": one.key, "title": one.title, "outcome": one.outcome, "reason": one.reason or None}
+            | {"id": str(one.id) if one.id else None}
+            for one in self.tasks
+        ]
+        left = [{"name": name, "reason": why, "count": count} for (name, why), count in self.left_fields.items()]
+        fields = {"found": len(self.notes), "taken": dict(self.taken_fields), "left": left}
+        facts = {"format": self.format, "sources": list(self.sources), "dry_run": self.dry_run}
+        return {**facts, "added": self.added_count, "tasks": tasks, "fields": fields}
+
+
+def import_tasks(app: App, place: str, start: Path, *, format: str | None, dry_run: bool) -> ImportReport:
+    """Read the tasks at a path or of `gh:owner/repo`, and add those that were not imported before."""
+    refuse_inside_phase()
+    folder = Folder(app.trust.found.root, app.trust.found.common_dir)
+    sources = find_sources(place, start, folder, format)
+    tasks = _all_tasks(sources, folder)
+    outcomes: list[ImportedTask] = []
+    notes: list[FieldNote] = []
+
+    def build(first_id: int, existing: list[Task]) -> list[NewTask]:
+        ids = {task.spec.source: task.id for task in existing if task.spec.source}
+        new_tasks: list[NewTask] = []
+        for source, task in tasks:
+            name = f"{source.format}:{source.name}#{task.key}"
+            outcome = _outcome(task, ids.get(name))
+            if outcome.outcome == "added":
+                needs = tuple(ids[f"{other.format}:{other.name}#{one.key}"] for other, one in _needs(task, tasks))
+                new_tasks.append(prepared_task(app, _spec(task, name, needs)))
+                ids[name] = first_id + len(new_tasks) - 1
+                outcome = replace(outcome, id=None if dry_run else ids[name])
+                notes.extend(task.notes)
+            outcomes.append(outcome)
+        return [] if dry_run else new_tasks
+
+    if dry_run:
+        build(0, app.store.tasks(app.key))
+    else:
+        for task in app.store.add_tasks(app.key, build):
+            app.event_log.write_event_file(task.id)
+    return ImportReport(sources[0].format, tuple(one.name for one in sources), dry_run, tuple(outcomes), tuple(notes))
+
+
+def _all_tasks(sources: Sequence[Source], folder: Folder) -> list[tuple[Source, SourceTask]]:
+    """The tasks of all sources, each behind those that it depends on."""
+    origin: dict[str, Source] = {}
+    found: list[SourceTask] = []
+    for source in sources:
+        for task in read_source(source, folder):
+            # features and work packages depend on each other across files; a section of a file only on its file
+            shares_keys = source.format in ("automaker", "spec-kitty", "github")
+            prefix = "" if shares_keys or len(sources) == 1 else f"{source.name}#"
+            unique = replace(task, key=prefix + task.key, depends_on=tuple(prefix + key for key in task.depends_on))
+            if unique.key in origin:
+                hint = "Give each task a name of its own, then import again."
+                raise BadInput(
+                    f"Two tasks are called {unique.key}: in {origin[unique.key].name} and {source.name}.", hint=hint
+                )
+            origin[unique.key] = source
+            found.append(unique)
+    if not found:
+        raise BadInput(f"{sources[0].name} holds no tasks.", hint="Name another file, or the format with --format.")
+    known = with_known_dependencies(found)
+    if ring := circle_of(known):
+        what = f"These tasks wait for each other: {' → '.join(ring)}."
+        raise BadInput(what, hint="Remove one of these dependencies in the source, then import again.")
+    return [(origin[task.key], task) for task in in_order(known)]
+
+
+def _needs(task: SourceTask, tasks: Sequence[tuple[Source, SourceTask]]) -> list[tuple[Source, SourceTask]]:
+    return [(source, one) for source, one in tasks if one.key in task.depends_on]
+
+
+def _outcome(task: SourceTask, id: int | None) -> ImportedTask:
+    if id is not None:
+        return ImportedTask(task.key, task.title, "present", id)
+    if task.is_finished:
+        return ImportedTask(task.key, task.title, "finished")
+    problem = task.problem or ("" if task.title.strip() else "it has no title")
+    return ImportedTask(task.key, task.title, "refused" if problem else "added", reason=problem)
+
+
+def _spec(task: SourceTask, source: str, depends_on: tuple[int, ...]) -> Spec:
+    return Spec(
+        title=task.title,
+        description=task.description,
+        type=task.type,
+        scope=task.scope,
+        criteria=task.criteria,
+        checklist=task.checklist,
+        plan=task.plan,
+        depends_on=depends_on,
+        priority=task.priority,
+        agent=task.agent,
+        model=task.model,
+        base_ref=task.base_ref,
+        skip_tests=task.skip_tests,
+        auto_review=task.auto_review,
+        max_cycles=task.max_cycles,
+        tags=task.tags,
+        source=source,
+    )

@@ -1,0 +1,318 @@
+"""Finds the task files of other tools, recognizes their format and reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from burnish.bounded_yaml import load_yaml
+from burnish.errors import BadInput, BurnishError
+from burnish.exchange import task_data, task_markdown
+from burnish.exchange.source_task import SourceFile, SourceTask, first_line
+from burnish.git.target_branch import LOCATION_VARIABLES
+from burnish.proc.capture import capture
+from burnish.proc.own_programs import find_own_program, own_path
+from burnish.regular_files import read_regular
+
+MAX_BYTES = 8 * 1024 * 1024
+MAX_ENTRIES = 100_000
+MAX_ISSUES = 500
+_ISSUE_FIELDS = "number,title,body,labels,state,url,milestone,assignees"
+_GITHUB = re.compile(r"gh:([\w.-]+/[\w.-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where tasks come from: one file, or one folder of files that belong together."""
+
+    format: str
+    # relative to the repository; part of the key by which a second import recognizes its tasks
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The repository that the names of sources are relative to, and its git directory."""
+
+    root: Path
+    common_dir: Path
+
+    def name(self, path: Path) -> str:
+        whole = Path(os.path.realpath(path))
+        root = Path(os.path.realpath(self.root))
+        return whole.relative_to(root).as_posix() if whole.is_relative_to(root) else whole.name
+
+    def file(self, path: Path) -> SourceFile:
+        return SourceFile(self.name(path), read_text(path))
+
+
+def read_text(path: Path) -> str:
+    try:
+        data = read_regular(path, longest=MAX_BYTES + 1)
+    except OSError as error:
+        raise BadInput(f"Cannot read {path}: {error.strerror}.", hint="Name a file that exists.") from error
+    if data is None or len(data) > MAX_BYTES:
+        raise BadInput(f"{path} is not a file of up to {MAX_BYTES // 1024**2} MB.", hint="Name a file with tasks.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 text.", hint="Convert it, or name another file.") from error
+
+
+# -- formats --------------------------------------------------------------------------------------
+
+# in a folder: pattern → format. The first folder level that has one counts.
+_IN_FOLDER = (
+    ("spec-kitty", ("kitty-specs/*/tasks/WP*.md", "*/tasks/WP*.md", "tasks/WP*.md", "WP*.md")),
+    ("automaker", (".automaker/features/*/feature.json", "features/*/feature.json", "*/feature.json", "feature.json")),
+    ("gza", (".gza/gza.db", "gza.db")),
+    ("openspec", ("openspec/changes/*/tasks.md", "changes/*/tasks.md")),
+    ("spec-kit", ("specs/*/tasks.md",)),
+    ("", ("spec/tasks.md", "tasks.md")),
+    ("", ("PLAN.md",)),
+    ("", ("tasks.yaml", "tasks.yml")),
+)
+FORMATS = (
+    "spec-runner",
+    "spec-kitty",
+    "automaker",
+    "gza",
+    "plan",
+    "spec-kit",
+    "openspec",
+    "checklist",
+    "burnish",
+)
+
+
+def find_sources(place: str, start: Path, folder: Folder, format: str | None) -> list[Source]:
+    """The sources at a path, or the issues of `gh:owner/repo`."""
+    if format is not None and format not in FORMATS:
+        raise BadInput(f"{format!r} is not a format of tasks.", hint=f"Choose from: {', '.join(FORMATS)}.")
+    if found := _GITHUB.fullmatch(place):
+        return [Source("github", found[1], folder.root)]
+    path = start / place
+    if not path.exists():
+        hint = "Name a file or a folder with tasks, or gh:OWNER/REPO for the issues of a repository."
+        raise BadInput(f"Cannot read {place}: it does not exist.", hint=hint)
+    if not path.is_dir():
+        return [Source(format or _format_of(path), folder.name(path), path)]
+    sources = list(_in_folder(path, folder))
+    chosen = [source for source in sources if format in (None, source.format)]
+    formats = list(dict.fromkeys(source.format for source in chosen))
+    if not chosen:
+        what = f"of {format} " if format else ""
+        raise BadInput(
+            f"No task files {what}were found in {place}.", hint=f"Name a file. Formats: {', '.join(FORMATS)}."
+        )
+    if len(formats) > 1:
+        hint = "Choose one: --format " + " or --format ".join(formats)
+        raise BadInput(f"{place} has task files of several tools: {', '.join(formats)}.", hint=hint)
+    return chosen
+
+
+def _in_folder(path: Path, folder: Folder) -> Iterator[Source]:
+    for format, patterns in _IN_FOLDER:
+        files = next((found for pattern in patterns if (found := sorted(path.glob(pattern)))), [])
+        # a link of a repository must not lead to a file of the user
+        for file in (one for one in files if _is_below(one, path)):
+            known_format = format or _format_of(file)
+            # the same file may match two patterns: `spec-kit` has a tasks.md, too
+            yield Source(known_format, folder.name(file), file)
+
+
+def _is_below(file: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+
+
+def _format_of(path: Path) -> str:
+    if path.suffix in (".db", ".sqlite", ".sqlite3"):
+        return "gza"
+    if path.suffix == ".json":
+        return "automaker"
+    text = read_text(path)
+    if path.suffix in (".yaml", ".yml"):
+        entries = _yaml_tasks(path, text)
+        return "gza" if any("prompt" in entry for entry in entries) else "burnish"
+    return _markdown_format(path, text)
+
+
+def _markdown_format(path: Path, text: str) -> str:
+    if re.search(r"^work_package_id:", text, re.M) and text.startswith("---"):
+        return "spec-kitty"
+    sections = task_markdown.sections(text)
+    if any(one.level == 3 and task_markdown.SPEC_RUNNER_TASK.fullmatch(one.title) for one in sections):
+        return "spec-runner"
+    lines = [line for one in sections for line in one.lines]
+    if any(task_markdown.PLAN_TASK.fullmatch(line) for line in lines):
+        return "plan"
+    items = [item.text for item in task_markdown.boxes(lines)]
+    if not items:
+        hint = f"Name the format with --format. Formats: {', '.join(FORMATS)}."
+        raise BadInput(f"{path.name} holds no tasks that burnish recognizes.", hint=hint)
+    for format, pattern in (("spec-kit", task_markdown.SPEC_KIT_ITEM), ("openspec", task_markdown.OPEN_SPEC_ITEM)):
+        if all(pattern.match(text) for text in items):
+            return format
+    return "checklist"
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def read_source(source: Source, folder: Folder) -> list[SourceTask]:
+    """The tasks of one source. Raises BadInput with the name of the file if it cannot be read."""
+    readers: Mapping[str, Callable[[Source, Folder], list[SourceTask]]] = {
+        "spec-runner": _spec_runner,
+        "spec-kitty": _spec_kitty,
+        "automaker": _automaker,
+        "gza": _gza,
+        "plan": lambda source, folder: task_markdown.read_plan(folder.file(source.path)),
+        "spec-kit": _phases,
+        "openspec": _phases,
+        "checklist": lambda source, folder: task_markdown.read_checklist(folder.file(source.path)),
+        "burnish": _own,
+        "github": lambda source, folder: _github(source, folder.root),
+    }
+    try:
+        return readers[source.format](source, folder)
+    except ValueError as error:
+        hint = f"Correct the file, or name another format with --format. It was read as {source.format}."
+        raise BadInput(f"{source.name} cannot be read: {first_line(str(error), 200)}.", hint=hint) from error
+
+
+def _spec_runner(source: Source, folder: Folder) -> list[SourceTask]:
+    states: dict[str, str] = {}
+    database = source.path.parent / ".executor-state.db"
+    if database.is_file():
+        states = {str(row["task_id"]): str(row["status"]) for row in _rows(database, "SELECT * FROM tasks")}
+    return task_markdown.read_spec_runner(folder.file(source.path), states)
+
+
+def _spec_kitty(source: Source, folder: Folder) -> list[SourceTask]:
+    mission_folder = source.path.parent.parent
+    events = list(_lines(mission_folder / "status.events.jsonl"))
+    file = folder.file(source.path)
+    facts, _ = task_markdown.front_matter(file.text)
+    key = str(facts.get("work_package_id") or "")
+    own = [event for event in events if event.get("wp_id") == key]
+    lane = next((str(event["to_lane"]) for event in reversed(own) if event.get("to_lane")), "")
+    pointers = [str(event["review_ref"]) for event in own if event.get("review_ref")]
+    feedback = [found for pointer in pointers if (found := _review(pointer, source.path, mission_folder, folder))]
+    if not feedback:
+        names = sorted((source.path.with_suffix("")).glob("review-cycle-*.md"), key=lambda path: _number(path.name))
+        feedback = [(path.name, task_markdown.front_matter(read_text(path))[1].strip()) for path in names]
+    return [task_markdown.read_work_package(file, mission=mission_folder.name, lane=lane, feedback=feedback)]
+
+
+def _review(pointer: str, package: Path, mission: Path, folder: Folder) -> tuple[str, str] | None:
+    """The text that a `review-cycle://` or `feedback://` pointer leads to; None if it is gone or leads elsewhere."""
+    found = re.fullmatch(r"(review-cycle|feedback)://([\w.-]+)/([\w.-]+)/([\w.-]+)", pointer)
+    if not found or ".." in found.groups():
+        return None
+    parts = found[2], found[3], found[4]
+    path = mission.parent / parts[0] / "tasks" / parts[1] / parts[2]
+    if found[1] == "feedback":
+        path = folder.common_dir / "spec-kitty" / "feedback" / parts[0] / parts[1] / parts[2]
+    if not path.is_file():
+        return None
+    return path.name, task_markdown.front_matter(read_text(path))[1].strip()
+
+
+def _number(name: str) -> int:
+    return int(next(iter(re.findall(r"\d+", name)), "0"))
+
+
+def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The objects of a file with one on each line."""
+    for line in read_text(path).splitlines() if path.is_file() else ():
+        value = json.loads(line) if line.strip() else None
+        if isinstance(value, dict):
+            yield value
+
+
+def _automaker(source: Source, folder: Folder) -> list[SourceTask]:
+    value = json.loads(read_text(source.path))
+    features = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, dict) for one in features):
+        raise ValueError("it is not a feature of automaker")
+    return [task_data.read_feature(one) for one in features]
+
+
+def _gza(source: Source, folder: Folder) -> list[SourceTask]:
+    def spec_text(name: str) -> str | None:
+        # gza names it relative to its project
+        path = folder.root / name
+        return read_text(path) if _is_below(path, folder.root) and path.is_file() else None
+
+    if source.path.suffix in (".yaml", ".yml"):
+        entries = _yaml_tasks(source.path, read_text(source.path))
+        # `depends_on: 2` is the second entry of the file
+        return [task_data.read_gza(str(number), entry, spec_text) for number, entry in enumerate(entries, 1)]
+    rows = _rows(source.path, "SELECT * FROM tasks ORDER BY created_at, id")
+    words: dict[str, list[str]] = {}
+    for row in _rows(source.path, "SELECT * FROM task_tags", is_optional=True):
+        words.setdefault(str(row.get("task_id")), []).append(str(row.get("tag")))
+    return [task_data.read_gza(str(row["id"]), {**row, "tags": words.get(str(row["id"]))}, spec_text) for row in rows]
+
+
+def _rows(path: Path, query: str, *, is_optional: bool = False) -> list[dict[str, Any]]:
+    """Rows of a database of another tool, which is not written to."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
+            database.row_factory = sqlite3.Row
+            rows = database.execute(query).fetchmany(MAX_ENTRIES)
+            # a column that is off is not a field that somebody filled in
+            return [{name: row[name] for name in row.keys() if row[name] != 0} for row in rows]  # noqa: SIM118
+    except sqlite3.Error as error:
+        if is_optional:
+            return []
+        raise ValueError(f"the database cannot be read ({error})") from error
+
+
+def _phases(source: Source, folder: Folder) -> list[SourceTask]:
+    names = ("spec.md", "plan.md") if source.format == "spec-kit" else ("proposal.md", "design.md")
+    texts = [read_text(path) for name in names if (path := source.path.parent / name).is_file()]
+    return task_markdown.read_phases(folder.file(source.path), plan="\n\n".join(texts))
+
+
+def _own(source: Source, folder: Folder) -> list[SourceTask]:
+    entries = _yaml_tasks(source.path, read_text(source.path))
+    return [task_data.read_own(str(entry.get("key") or number), entry) for number, entry in enumerate(entries, 1)]
+
+
+def _yaml_tasks(path: Path, text: str) -> list[dict[str, Any]]:
+    from ruamel.yaml.error import YAMLError
+
+    hint = "Write `tasks:` and a list, each entry with a `title`."
+    try:
+        value = load_yaml(text, most=MAX_ENTRIES)
+    except (ValueError, YAMLError) as error:
+        raise BadInput(f"{path.name} is not valid YAML: {first_line(str(error))}.", hint=hint) from error
+    entries = value.get("tasks") if isinstance(value, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise BadInput(f"{path.name} has no list of tasks.", hint=hint)
+    return entries
+
+
+def _github(source: Source, root: Path) -> list[SourceTask]:
+    gh = find_own_program("gh")
+    if gh is None:
+        hint = "Install GitHub's command line (gh) and log in with `gh auth login`."
+        raise BurnishError("gh is not installed, so issues cannot be read.", hint=hint)
+    argv = [gh, "issue", "list", "--repo", source.name, "--state", "all", "--limit", str(MAX_ISSUES)]
+    env = {name: value for name, value in os.environ.items() if name not in LOCATION_VARIABLES}
+    result = capture([*argv, "--json", _ISSUE_FIELDS], cwd=root, env=env | {"PATH": own_path()}, timeout=120)
+    if result.exit_code != 0:
+        why = first_line(result.stderr.decode(errors="replace"), 200) or f"exit code {result.exit_code}"
+        hint = "Check the name of the repository, and `gh auth status`."
+        raise BurnishError(f"gh could not list the issues of {source.name}: {why}", hint=hint)
+    issues = json.loads(result.stdout)
+    return sorted((task_data.read_issue(issue) for issue in issues), key=lambda task: int(task.key or 0))

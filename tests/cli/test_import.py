@@ -1,0 +1,323 @@
+"""burnish import: tasks of other tools, all of them or none, and never twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Person
+
+SPEC_RUNNER = """
+# Tasks
+
+### SHOP-001: Sell bread
+🔴 P0 | ⬜ TODO | Est: 2d
+
+Bread sells by the loaf.
+
+**Checklist:**
+- [ ] a price
+- [x] a name
+**Traces to:** [REQ-1]
+**Depends on:** —
+**Blocks:** [SHOP-002]
+
+### SHOP-002: Sell butter
+P2 | TODO
+**Depends on:** [SHOP-003]
+
+### SHOP-003: Open the shop
+P1 | DONE
+"""
+PLAN = """
+## Phase 1
+- [ ] **Sell bread** `[pending]`
+  Spec: docs/bread.md
+  Scope: shop/
+  Acceptance: a loaf costs 3
+- [x] **Open** `[complete]`
+## Phase 2
+- [ ] **Sell butter** `[pending]`
+  Depends: 1.1, 1.2
+"""
+SPEC_KIT = """
+## Phase 1: Setup
+- [x] T001 Create the folder
+## Phase 2: Shop
+Work in order.
+- [ ] T002 [P] Add bread in shop.py
+- [ ] T003 Add butter
+## Phase 3: Till
+- [ ] T004 Add the till
+"""
+OPEN_SPEC = "## 1. Shop\n- [ ] 1.1 Add bread\n## 2. Till\n- [ ] 2.1 Add the till\n"
+CHECKLIST = "# Todo\n- [ ] Sell bread\n  - [ ] a price\n  by the loaf\n- [x] Open\n- [ ] Sell bread\n"
+GZA = """
+tasks:
+  - prompt: "Sell bread\\n\\nBy the loaf."
+    type: implement
+    review: true
+    tags: [shop]
+    spec: bread.txt
+  - prompt: Plan the till
+    type: plan
+    depends_on: 1
+    model: opus
+"""
+OWN = """
+tasks:
+  - key: bread
+    title: Sell bread
+    criteria: "A loaf costs 3, and not 4"
+    checklist: [{text: a price, done: true}, a name]
+    priority: 5
+    tags: [Shop]
+    colour: blue
+  - title: Sell butter
+    depends_on: bread
+"""
+FEATURE = {
+    "id": "feature-1",
+    "title": "Sell bread",
+    "description": "By the loaf.",
+    "category": "Core shop",
+    "status": "backlog",
+    "steps": ["a price", "a name"],
+    "skipTests": True,
+    "priority": 1,
+    "model": "opus",
+    "branchName": "feature/x",
+    "codeReviewSpec": {"rejectionReason": "No price", "findings": [{"title": "Free bread", "file": "shop.py"}]},
+}
+PACKAGE = """---
+work_package_id: {id}
+title: {title}
+dependencies: {needs}
+subtasks: [T1, T2]
+owned_files: [shop.py]
+lane_hint: 3
+---
+# {title}
+
+By the loaf.
+"""
+
+
+def write(person: Person, files: dict[str, str]) -> None:
+    person.repo.write({name: textwrap.dedent(text) for name, text in files.items()})
+
+
+def shown(person: Person, number: int) -> dict[str, Any]:
+    return dict(person.asks("show", str(number)))
+
+
+def outcomes(report: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["title"], one["outcome"]) for one in report["tasks"]]
+
+
+def kitty(person: Person) -> None:
+    folder = "kitty-specs/shop-01/"
+    event = {
+        "wp_id": "WP02",
+        "from_lane": "for_review",
+        "to_lane": "planned",
+        "review_ref": "feedback://shop-01/WP02/a.md",
+    }
+    write(
+        person,
+        {
+            f"{folder}tasks/WP01-open.md": PACKAGE.format(id="WP01", title="Open", needs="[]"),
+            f"{folder}tasks/WP02-bread.md": PACKAGE.format(id="WP02", title="Sell bread", needs="[WP01]"),
+            f"{folder}tasks/WP03-butter.md": PACKAGE.format(id="WP03", title="Sell butter", needs="[WP02, WP01]"),
+            f"{folder}tasks/WP03-butter/review-cycle-1.md": "---\nverdict: rejected\n---\nButter melts.\n",
+            f"{folder}status.events.jsonl": json.dumps({"wp_id": "WP01", "to_lane": "done"}) + "\n" + json.dumps(event),
+            ".git/spec-kitty/feedback/shop-01/WP02/a.md": "The loaf has no price.\n",
+        },
+    )
+
+
+FORMATS: dict[str, tuple[dict[str, str], str, str, int]] = {
+    # files, what is imported, its format, how many tasks are added
+    "spec-runner": ({"spec/tasks.md": SPEC_RUNNER}, ".", "spec-runner", 2),
+    "plan": ({"PLAN.md": PLAN}, "PLAN.md", "plan", 2),
+    "spec-kit": ({"specs/001/tasks.md": SPEC_KIT, "specs/001/spec.md": "All of it."}, ".", "spec-kit", 2),
+    "openspec": ({"openspec/changes/a/tasks.md": OPEN_SPEC}, "openspec", "openspec", 2),
+    "checklist": ({"TODO.md": CHECKLIST}, "TODO.md", "checklist", 2),
+    "gza": ({"t.yaml": GZA, "bread.txt": "Rye."}, "t.yaml", "gza", 2),
+    "burnish": ({"t.yaml": OWN}, "t.yaml", "burnish", 2),
+    "automaker": ({".automaker/features/a/feature.json": json.dumps(FEATURE)}, ".", "automaker", 1),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_detected_and_a_second_import_changes_nothing(name: str, person: Person) -> None:
+    files, place, format, count = FORMATS[name]
+    write(person, files)
+    place = str(person.repo.path / place)
+    dry = person.asks("import", place, "--dry-run")
+    assert person.asks("status")["tasks"] == [] and dry["added"] == count and dry["format"] == format
+    report = person.asks("import", place)
+    fields = report["fields"]
+    left = sum(one["count"] for one in fields["left"])
+    assert fields["found"] == sum(fields["taken"].values()) + left == dry["fields"]["found"] > 0
+    before = person.asks("status")["tasks"]
+    assert len(before) == count
+    again = person.asks("import", place)
+    assert again["added"] == 0 and person.asks("status")["tasks"] == before
+    ids = [one["id"] for one in report["tasks"] if one["outcome"] == "added"]
+    assert [one["id"] for one in again["tasks"] if one["outcome"] == "present"] == ids
+
+
+def test_spec_runner_tasks_keep_checklist_priority_and_dependencies(person: Person) -> None:
+    write(person, {"spec/tasks.md": SPEC_RUNNER})
+    report = person.asks("import", str(person.repo.path / "spec/tasks.md"))
+    assert outcomes(report) == [("Sell bread", "added"), ("Sell butter", "added"), ("Open the shop", "finished")]
+    bread, butter = shown(person, 1), shown(person, 2)
+    assert bread["checklist"] == [{"text": "a price", "done": False}, {"text": "a name", "done": True}]
+    assert (bread["priority"], butter["priority"], butter["depends_on"]) == (3, 1, ["1"])
+    assert "By the loaf" not in bread["description"] and "Bread sells by the loaf." in bread["description"]
+    reasons = {one["name"]: one["reason"] for one in report["fields"]["left"]}
+    assert reasons == {"estimate": "burnish has no estimates", "dependency": "SHOP-003: it is finished"}
+
+
+def test_the_state_of_spec_runner_says_what_is_finished(person: Person) -> None:
+    write(person, {"spec/tasks.md": SPEC_RUNNER})
+    with sqlite3.connect(person.repo.path / "spec/.executor-state.db") as database:
+        database.execute("CREATE TABLE tasks (task_id TEXT PRIMARY KEY, status TEXT)")
+        database.execute("INSERT INTO tasks VALUES ('SHOP-001', 'success')")
+    assert [one[1] for one in outcomes(person.asks("import", str(person.repo.path)))].count("finished") == 2
+
+
+def test_a_work_package_brings_its_reviews_along(person: Person) -> None:
+    kitty(person)
+    report = person.asks("import", str(person.repo.path), "--format", "spec-kitty")
+    assert outcomes(report) == [("Open", "finished"), ("Sell bread", "added"), ("Sell butter", "added")]
+    bread, butter = shown(person, 1), shown(person, 2)
+    assert "The loaf has no price." in bread["description"] and bread["scope"] == "Files: shop.py"
+    assert "Butter melts." in butter["description"] and butter["depends_on"] == ["1"]
+    assert {"name": "lane_hint", "reason": "burnish has no such field", "count": 2} in report["fields"]["left"]
+
+
+def test_a_feature_of_automaker_brings_its_old_review_along(person: Person) -> None:
+    write(person, {"features/a/feature.json": json.dumps(FEATURE)})
+    person.types("import", str(person.repo.path / "features"))
+    task = shown(person, 1)
+    assert "No price" in task["description"] and "Free bread (shop.py)" in task["description"]
+    assert (task["priority"], task["skip_tests"], task["tags"]) == (2, True, ["core-shop"])
+
+
+def test_gza_tasks_are_read_from_its_database_which_stays_as_it_is(person: Person) -> None:
+    path = person.repo.path / ".gza" / "gza.db"
+    path.parent.mkdir()
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE tasks (project_id, id, prompt, status, task_type, depends_on, created_at)")
+        database.execute("CREATE TABLE task_tags (project_id, task_id, tag)")
+        rows = [
+            ("gza-1", "Sell bread", "completed", "implement", None),
+            ("gza-2", "Sell butter", "pending", "implement", "gza-1"),
+        ]
+        rows += [
+            ("gza-3", "Plan the till", "pending", "plan", "gza-2"),
+            ("gza-4", "Look", "pending", "review", "gza-2"),
+        ]
+        database.executemany("INSERT INTO tasks VALUES ('p', ?, ?, ?, ?, ?, '2026')", rows)
+        database.execute("INSERT INTO task_tags VALUES ('p', 'gza-2', 'Dairy')")
+    before = path.read_bytes()
+    report = person.asks("import", str(person.repo.path))
+    assert [one[1] for one in outcomes(report)] == ["finished", "added", "added", "refused"]
+    assert (shown(person, 1)["tags"], shown(person, 2)["type"], shown(person, 2)["depends_on"]) == (
+        ["dairy"],
+        "plan",
+        ["1"],
+    )
+    assert path.read_bytes() == before
+
+
+def test_phases_of_a_specification_follow_each_other_and_carry_it(person: Person) -> None:
+    write(person, FORMATS["spec-kit"][0])
+    person.types("import", str(person.repo.path))
+    shop, till = shown(person, 1), shown(person, 2)
+    assert shop["title"] == "Phase 2: Shop" and len(shop["checklist"]) == 2 and shop["plan"] == "All of it."
+    assert till["depends_on"] == ["1"]
+
+
+def test_own_yaml_takes_every_field_and_names_the_others(person: Person) -> None:
+    write(person, {"t.yaml": OWN})
+    report = person.asks("import", str(person.repo.path / "t.yaml"))
+    bread = shown(person, 1)
+    assert bread["criteria"] == ["A loaf costs 3, and not 4"]
+    assert bread["priority"] == 5 and bread["checklist"][0]["done"] and shown(person, 2)["depends_on"] == ["1"]
+    assert report["fields"]["left"] == [{"name": "colour", "reason": "burnish has no such field", "count": 1}]
+
+
+GH = """#!/bin/sh
+echo "$@" > "$GH_LOG"
+cat "$GH_ISSUES"
+"""
+
+
+def test_issues_of_github_are_read_through_gh(person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "gh").write_text(GH)
+    (programs / "gh").chmod(0o755)
+    issues = [
+        {"number": 9, "title": "Sell butter", "body": "Depends on #7 and #8.\\n- [ ] a price", "state": "OPEN"},
+        {"number": 7, "title": "Sell bread", "body": "", "labels": [{"name": "good first issue"}], "state": "OPEN"},
+        {"number": 8, "title": "Open", "body": "", "state": "CLOSED", "milestone": {"title": "v1"}},
+    ]
+    (tmp_path / "issues.json").write_text(json.dumps(issues).replace("\\\\n", "\\n"))
+    monkeypatch.setenv("GH_LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("GH_ISSUES", str(tmp_path / "issues.json"))
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    report = person.asks("import", "gh:acme/shop")
+    assert outcomes(report) == [("Sell bread", "added"), ("Open", "finished"), ("Sell butter", "added")]
+    assert shown(person, 1)["tags"] == ["good-first-issue"] and shown(person, 2)["depends_on"] == ["1"]
+    assert "--repo acme/shop" in (tmp_path / "log").read_text()
+    assert person.asks("import", "gh:acme/shop")["added"] == 0
+
+
+def test_tasks_that_wait_for_each_other_are_refused_by_name(person: Person) -> None:
+    needs = {"a": "b", "b": "c", "c": "[b]"}
+    text = "tasks:\n" + "".join(f"- {{key: {a}, title: {a}, depends_on: {b}}}\n" for a, b in needs.items())
+    write(person, {"t.yaml": text})
+    person.types("import", str(person.repo.path / "t.yaml"), code=2)
+    assert "b → c → b" in person.err and person.asks("status")["tasks"] == []
+
+
+def test_nothing_is_imported_if_one_task_is_refused_by_burnish(person: Person) -> None:
+    write(person, {"t.yaml": "tasks:\n- {title: A}\n- {title: B, base: no-such-branch}\n"})
+    person.types("import", str(person.repo.path / "t.yaml"), code=2)
+    assert "no-such-branch" in person.err and person.asks("status")["tasks"] == []
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "words"),
+    [
+        ({}, "missing.md", "does not exist"),
+        ({}, ".", "No task files"),
+        ({"a.md": "Just words.\n"}, "a.md", "holds no tasks that burnish recognizes"),
+        ({"a.yaml": "tasks: [1"}, "a.yaml", "is not valid YAML"),
+        ({"a.yaml": "tasks: 3"}, "a.yaml", "has no list of tasks"),
+        ({"a.json": "{"}, "a.json", "cannot be read"),
+        ({"a.db": "no database"}, "a.db", "cannot be read"),
+        ({"PLAN.md": PLAN, "tasks.yaml": OWN}, ".", "several tools: plan, burnish"),
+    ],
+)
+def test_bad_input_is_refused_in_two_lines(files: dict[str, str], place: str, words: str, person: Person) -> None:
+    write(person, files)
+    person.types("import", str(person.repo.path / place), code=2)
+    assert words in person.err and len(person.err.splitlines()) == 2
+
+
+def test_a_link_of_the_repository_does_not_lead_to_a_file_of_the_user(person: Person, tmp_path: Path) -> None:
+    (tmp_path / "private.md").write_text("- [ ] secret\n")
+    (person.repo.path / "PLAN.md").symlink_to(tmp_path / "private.md")
+    person.types("import", str(person.repo.path), code=2)
+    assert "No task files" in person.err
