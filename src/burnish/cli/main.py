@@ -69,6 +69,7 @@ GROUPS = {
         "limits": "burnish.cli.limits:limits",
         "tui": "burnish.cli.tui:tui",
         "serve": "burnish.cli.serve:serve",
+        "mcp": "burnish.cli.mcp:mcp",
     },
     "Set up": {
         "init": "burnish.cli.init:init",
