@@ -73,6 +73,7 @@ GROUPS = {
         "export": "burnish.cli.export:export",
         "tui": "burnish.cli.tui:tui",
         "serve": "burnish.cli.serve:serve",
+        "mcp": "burnish.cli.mcp:mcp",
     },
     "Set up": {
         "init": "burnish.cli.init:init",

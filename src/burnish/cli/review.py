@@ -212,7 +212,7 @@ def _review_change(
     if as_json:
         for note in result.notes:
             tell(clean(note))
-        say_json(_as_json(result))
+        say_json(result.as_json())
     elif findings_output.format:
         _tell_end(result)
     else:
@@ -259,7 +259,7 @@ def _show(result: AdhocResult) -> None:
     if result.pair.note and not SESSION.quiet:
         tell(clean(result.pair.note))
     if result.panel is None:
-        say(one_line(_nothing(result)))
+        say(one_line(result.nothing_to_review))
         for note in result.notes:
             tell(clean(note))
         return
@@ -267,31 +267,6 @@ def _show(result: AdhocResult) -> None:
         page = ReportText(columns(sys.stdout), coloured(sys.stdout), is_plain())
         for line in report(result, page):
             say(line)
-
-
-def _nothing(result: AdhocResult) -> str:
-    return f"Nothing to review: no changes in {result.pair.what} against {result.pair.against}."
-
-
-def _as_json(result: AdhocResult) -> dict[str, Any]:
-    from burnish.views.task import finding_json
-
-    return {
-        "verdict": result.verdict.value if result.verdict else None,
-        "summary": (result.panel.summary or result.panel.why) if result.panel else _nothing(result),
-        "findings": [finding_json(finding) for finding in result.findings],
-        "inspected": list(result.inspected),
-        "not_shown": list(dict.fromkeys((*result.not_shown, *_left_out(result)))),
-        "checks": [check.as_json() for check in result.checks],
-        "notes": list(result.notes),
-        "judged_by": list(result.judged_by),
-    }
-
-
-def _left_out(result: AdhocResult) -> tuple[str, ...]:
-    """Paths that were excluded from the review at the start."""
-    snapshot = result.pair.taken
-    return (*snapshot.secrets, *snapshot.nested, *snapshot.installed, *snapshot.submodules) if snapshot else ()
 
 
 def _task_number(text: str) -> int | None:

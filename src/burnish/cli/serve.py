@@ -55,6 +55,7 @@ def serve(
     """
     require_web_packages()
     from burnish.features.server.registry import ProjectRegistry
+    from burnish.mcp.server import McpEndpoint
     from burnish.runtime import refuse_inside_phase
     from burnish.runtime.requests import RunRequest
     from burnish.web.server import serve as serve_until_stopped
@@ -81,7 +82,13 @@ def serve(
             _open(address.with_code(codes.issue()))
 
     token = _token(host, token_file)
-    serve_until_stopped(host, port, token=token, ready=ready, token_files=token_files(token_file), registry=registry)
+    files, mcp = token_files(token_file), McpEndpoint(registry)
+    try:
+        serve_until_stopped(
+            host, port, token=token, ready=ready, token_files=files, registry=registry, endpoints={"/mcp": mcp}
+        )
+    finally:
+        mcp.close()
     tell("Stopped. Interrupted tasks continue with the next `burnish serve` or `burnish run`.")
 
 

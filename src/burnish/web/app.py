@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -22,9 +22,18 @@ from burnish.web.socket import ChangeNotifier
 from burnish.web.static_files import FOLDER, ImmutableFiles, static_prefix
 
 
-def create(registry: ProjectRegistry, door: RequestPolicy, sessions: Sessions, codes: LoginCodes) -> Asgi:
-    """The whole application."""
-    return SecurityMiddleware(routes(registry, door, sessions, codes), door)
+def create(
+    registry: ProjectRegistry,
+    door: RequestPolicy,
+    sessions: Sessions,
+    codes: LoginCodes,
+    endpoints: Mapping[str, Asgi] | None = None,
+) -> Asgi:
+    """The whole application, with further ones by path (`/mcp`)."""
+    app = routes(registry, door, sessions, codes)
+    for path, endpoint in (endpoints or {}).items():
+        app.mount(path, endpoint)
+    return SecurityMiddleware(app, door)
 
 
 def routes(registry: ProjectRegistry, door: RequestPolicy, sessions: Sessions, codes: LoginCodes) -> FastAPI:

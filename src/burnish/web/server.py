@@ -14,7 +14,7 @@ import socket
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.server.registry import ProjectRegistry
 from burnish.proc.folders import private_folder
 from burnish.proc.private_places import record_token_files
-from burnish.web.auth import RequestPolicy, hosts_of
+from burnish.web.auth import Asgi, RequestPolicy, hosts_of
 from burnish.web.sessions import LoginCodes, Sessions
 
 if TYPE_CHECKING:
@@ -66,10 +66,12 @@ def serve(
     ready: Ready,
     token_files: Sequence[Path] = (),
     registry: ProjectRegistry | None = None,
+    endpoints: Mapping[str, Asgi] | None = None,
 ) -> None:
     """Blocks until stopped. Active runs are stopped too and resumed at the next start.
 
-    `token_files` are hidden from agents and checks.
+    `token_files` are hidden from agents and checks. `endpoints` are further applications by path, behind the same
+    access rules.
     """
     registry = registry or ProjectRegistry.here()
     try:
@@ -77,12 +79,18 @@ def serve(
             record_token_files(registry.home, token_files)
             address = Address(_name(host, listening), listening.getsockname()[1], token)
             tell(address.url)
-            _serve(registry, address, listening, ready)
+            _serve(registry, address, listening, ready, endpoints or {})
     finally:
         registry.close()
 
 
-def _serve(registry: ProjectRegistry, address: Address, listening: socket.socket, ready: Ready) -> None:
+def _serve(
+    registry: ProjectRegistry,
+    address: Address,
+    listening: socket.socket,
+    ready: Ready,
+    endpoints: Mapping[str, Asgi],
+) -> None:
     import uvicorn
 
     from burnish.web.app import create
@@ -94,7 +102,7 @@ def _serve(registry: ProjectRegistry, address: Address, listening: socket.socket
     with suppress(OSError):
         (registry.home / "serve" / "sessions.json").unlink(missing_ok=True)
     codes = LoginCodes()
-    app = create(registry, request_policy(address, sessions), sessions, codes)
+    app = create(registry, request_policy(address, sessions), sessions, codes, endpoints)
     settings = uvicorn.Config(
         app,
         log_level="error",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.event import Event
-from burnish.core.finding import Finding, Reply, Severity, Waiver, blocks
+from burnish.core.finding import Finding, Reply, Severity, Waiver, blocks, is_from_person
 from burnish.core.flow import RUNNING
 from burnish.core.history import History
 from burnish.core.journal_events import ApprovalVoided, DecisionMade, FindingChanged, new_event
@@ -16,7 +16,7 @@ from burnish.core.recorded_reviews import blockers_gone, last_blockers_gone
 from burnish.core.status import Reason, Status
 from burnish.engine.ports import EventLog
 from burnish.engine.transitions import finding_events, recorded_findings, status_events
-from burnish.errors import BadInput
+from burnish.errors import BadInput, NotFound, Refused
 
 # Reasons that a waiver can resolve, unlike others (unreadable, rejected, budget).
 BLOCKED_BY_FINDINGS = frozenset({Reason.MAX_CYCLES, Reason.STALLED, Reason.GUARD, Reason.NEEDS_DISCUSSION})
@@ -60,6 +60,24 @@ def resolve(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reas
     update = ledger.resolve(history.findings, finding_id, note)
     event_log.record(task_id, *_finding_events(history, update))
     return _recorded(event_log, task_id, finding_id)
+
+
+def dispute(event_log: EventLog, task_id: int, finding_id: str, evidence: str) -> Finding:
+    """Mark an open finding as disputed. The next review rules on it; the status of the task stays."""
+    history = _unheld_history(event_log, task_id)
+    name = finding_id.strip().casefold()
+    found = next((one for one in history.findings if one.id.casefold() == name), None)
+    if found is None:
+        raise NotFound(f"Task {task_id} has no finding {finding_id.strip()}.", hint=f"See: burnish findings {task_id}")
+    if not evidence.strip():
+        raise BadInput("A dispute needs evidence.", hint="Say why the finding is wrong.")
+    if not found.alive:
+        raise Refused(f"{found.id} is {found.state}, so there is nothing to dispute.", hint="")
+    if is_from_person(found):
+        raise Refused(f"{found.id} is a comment of a person, who alone can withdraw it.", hint="Ask that person.")
+    update = ledger.dispute(history.findings, [(found.id, evidence)], history.cycle)
+    event_log.record(task_id, *_finding_events(history, update))
+    return _recorded(event_log, task_id, found.id)
 
 
 def reply(event_log: EventLog, task_id: int, finding_id: str, answer: Reply) -> Finding:

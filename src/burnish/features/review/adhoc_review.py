@@ -59,6 +59,7 @@ from burnish.review.lock_digest import with_lock_digests
 from burnish.runtime.prompts import own_prompts
 from burnish.runtime.reader import home_of
 from burnish.runtime.trust import CheckoutTrust, examine, load_settings
+from burnish.views.task import finding_json
 
 __all__ = ["AdhocResult", "ReviewTarget", "review_change"]
 
@@ -130,6 +131,25 @@ class AdhocResult:
     @property
     def judged_by(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(result.agent for result in self.panel.results)) if self.panel else ()
+
+    @property
+    def nothing_to_review(self) -> str:
+        return f"Nothing to review: no changes in {self.pair.what} against {self.pair.against}."
+
+    def as_json(self) -> dict[str, Any]:
+        """What `burnish review --json` prints."""
+        tree = self.pair.taken
+        left_out = (*tree.secrets, *tree.nested, *tree.installed, *tree.submodules) if tree else ()
+        return {
+            "verdict": self.verdict.value if self.verdict else None,
+            "summary": (self.panel.summary or self.panel.why) if self.panel else self.nothing_to_review,
+            "findings": [finding_json(finding) for finding in self.findings],
+            "inspected": list(self.inspected),
+            "not_shown": list(dict.fromkeys((*self.not_shown, *left_out))),
+            "checks": [check.as_json() for check in self.checks],
+            "notes": list(self.notes),
+            "judged_by": list(self.judged_by),
+        }
 
 
 def review_change(

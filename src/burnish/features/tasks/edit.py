@@ -173,6 +173,12 @@ def resolve_finding(app: App, task_id: int, finding: str, *, reason: str = "") -
     return waive.resolve(app.event_log, task_id, finding, by=app.person, reason=reason)
 
 
+def dispute_finding(app: App, task_id: int, finding: str, evidence: str) -> Finding:
+    """Record that an agent outside of burnish believes a finding wrong; the next review rules on it."""
+    refuse_inside_phase()
+    return waive.dispute(app.event_log, task_id, finding, app.event_log.secrets.redact(evidence))
+
+
 def reply_to_finding(app: App, task_id: int, finding: str, text: str) -> Finding:
     """Record a person's reply; also while a runner works on the task."""
     refuse_inside_phase()
