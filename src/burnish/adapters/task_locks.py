@@ -38,9 +38,9 @@ def refuse_if_held(store: Store, project: str, number: int, is_dead: Callable[[s
     # `cancel` abandons the task; a stopped task continues with `burnish run`.
     hint = f"Wait for it (`burnish status`), stop it and keep its work (burnish stop {number}), "
     hint += f"or abandon the task: burnish cancel {number}"
-    if holder.get("host") != socket.gethostname():
+    if holder.get("host") != socket.gethostname() and not store.is_shared:
         # Its death cannot be proven from this machine.
-        file = store.path.parent / "locks" / f"runner-{holder['runner']}"
+        file = Path(store.name).parent / "locks" / f"runner-{holder['runner']}"
         hint += f". If that machine no longer exists: rm {file}"
     raise Refused(
         f"Task {number} is being run by {holder.get('user')}@{holder.get('host')}, "
