@@ -473,6 +473,17 @@ class Store:
         """Register a runner; `info` has `id`, and `pid host user command` for display."""
         with self._db.writing(SHARED):
             self._db.all("runner_add", {"id": info["id"], "info": rows.to_json(info), "now": self._now()})
+            self._db.all("lease_renew", {"id": info["id"]})
+
+    def renew_lease(self, runner: str) -> None:
+        """Record, by the clock of the database, that the runner is alive."""
+        with self._db.writing(f"runner {runner}"):
+            self._db.all("lease_renew", {"id": runner})
+
+    def lease_age(self, runner: str) -> float | None:
+        """Seconds since the runner renewed its lease, by the clock of the database; None after it ended normally."""
+        row = self._db.one("lease_age", {"id": runner})
+        return float(row["age"]) if row else None
 
     def runners(self) -> list[dict[str, Any]]:
         return [{**json.loads(r["info"]), "since": r["since"]} for r in self._db.all("runner_list", {})]
