@@ -19,8 +19,8 @@ from unittest import mock
 import psutil
 
 from burnish.cli.main import main
-from burnish.config.loading import user_folder
 from burnish.errors import BurnishError
+from burnish.user_settings import user_folder
 from testing.children import record_child
 from testing.fork_server import ForkedProcess, shared_server
 from testing.userrepo import UserRepo

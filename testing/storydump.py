@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import Any
+
+from burnish.store import Store
+from burnish.store.database import SHARED
 
 _TABLES = ("events", "tasks", "needs", "phases", "decisions", "findings", "approvals")
 # who holds a task, and what of it lies in files, is no event's doing
 _NOT_TOLD = ("runner", "claimed_at", "archived")
 
 
-def dump(home: Path, project: str) -> dict[str, list[dict[str, Any]]]:
+def dump(store: Store, project: str) -> dict[str, list[dict[str, Any]]]:
     """Every row that comes from the project's events."""
-    with closing(sqlite3.connect(home / "burnish.db")) as db:
-        db.row_factory = sqlite3.Row
-        tables = {table: _rows(db, table, project) for table in _TABLES}
-        numbers = db.execute("SELECT next_event, next_task FROM projects WHERE key = ?", (project,))
-        return {**tables, "numbers": [dict(row) for row in numbers]}
-
-
-def _rows(db: sqlite3.Connection, table: str, project: str) -> list[dict[str, Any]]:
-    found = [dict(row) for row in db.execute(f"SELECT * FROM {table} WHERE project = ?", (project,))]
-    for row in found if table == "tasks" else ():
+    tables = {table: _rows(store, f"SELECT * FROM {table} WHERE project = :project", project) for table in _TABLES}
+    for row in tables["tasks"]:
         for key in _NOT_TOLD:
             del row[key]
-    return sorted(found, key=repr)
+    numbers = _rows(store, "SELECT next_event, next_task FROM projects WHERE key = :project", project)
+    return {**{table: sorted(rows, key=repr) for table, rows in tables.items()}, "numbers": numbers}
+
+
+def execute(store: Store, statement: str) -> None:
+    """Change the tables as no command of burnish does."""
+    with store._db.writing(SHARED):
+        store._db._execute(statement, {})
+
+
+def _rows(store: Store, query: str, project: str) -> list[dict[str, Any]]:
+    found = store._db._rows(query, {"project": project})
+    return [{name: _comparable(row[name]) for name in sorted(row.keys())} for row in found]
+
+
+def _comparable(value: Any) -> Any:
+    """PostgreSQL has no text with NUL: it is stored escaped."""
+    return value.replace("\0", "\\x00") if isinstance(value, str) else value

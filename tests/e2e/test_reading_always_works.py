@@ -155,7 +155,7 @@ def test_a_read_only_home_shows_no_approval_of_a_branch_that_is_gone(tmp_path: P
 def test_a_locked_database_shows_no_approval_of_a_branch_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr("burnish.store.database.READER_BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("burnish.store.sqlite.READER_BUSY_SECONDS", 0.1)
     lab = made(tmp_path, tmp_path / "home-of-burnish")
     commit = lab.repo.git("rev-parse", "burnish/1-add-division")
     lab.repo.git("branch", "-D", "burnish/1-add-division")
@@ -173,8 +173,8 @@ def test_a_locked_database_shows_no_approval_of_a_branch_that_is_gone(
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize("mode", ["NORMAL", "EXCLUSIVE"])
 def test_a_locked_database_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    monkeypatch.setattr("burnish.store.database.READER_BUSY_SECONDS", 0.1)
-    monkeypatch.setattr("burnish.store.database.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("burnish.store.sqlite.READER_BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("burnish.store.sqlite.BUSY_SECONDS", 0.2)
     lab = made(tmp_path, tmp_path / "home-of-burnish")
     before = lab.apart("show", "1", "--json").out
     with locked(lab, mode) as holder:

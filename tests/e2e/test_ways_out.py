@@ -293,7 +293,7 @@ def test_each_status_reason_and_error_code_has_a_row() -> None:
 
 @pytest.fixture(autouse=True)
 def _short_wait_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burnish.store.database.BUSY_SECONDS", BUSY_SECONDS)
+    monkeypatch.setattr("burnish.store.sqlite.BUSY_SECONDS", BUSY_SECONDS)
 
 
 @pytest.mark.representatives(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from burnish.features.doctor.doctor import can_run, examine
 from burnish.proc.identity import hold
 from burnish.store import Store
 from testing.bubblewrap import needs_bubblewrap
+from testing.postgresql import postgresql_server
 from testing.userrepo import UserRepo
 
 Patch = pytest.MonkeyPatch
@@ -353,3 +355,17 @@ def test_a_task_whose_runner_died_is_told_and_one_at_work_is_not(user_repo: User
         assert look(user_repo.path)["runs.runners"].what == "1 task running, none cut"
     sign = look(user_repo.path)["runs.runner"]
     assert sign.state == "weak" and sign.remedy.startswith("burnish run 1")
+
+
+def test_a_postgresql_database_is_shown_with_its_version_and_the_time_of_a_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgresql_server().database() as url:
+        monkeypatch.setenv("BURNISH__DATABASE", url)
+        sign, store = machine.database_sign(tmp_path)
+        assert store
+        store.close()
+    assert re.search(r"^postgresql://burnish@/test\S+, PostgreSQL \d+\.\d+, \d+\.\d ms a query, 0 projects$", sign.what)
+    monkeypatch.setenv("BURNISH__DATABASE", "postgresql://ann:s3cret@127.0.0.1:1/team")
+    sign, store = machine.database_sign(tmp_path)
+    assert store is None and "Cannot connect" in sign.what and "s3cret" not in sign.what

@@ -1,4 +1,4 @@
-"""A store in a fresh home, and a project in it."""
+"""A store in a fresh home, and a project in it: each test runs with SQLite and with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from burnish.adapters.stores import open_store
 from burnish.store import Store
+from testing.postgresql import postgresql_server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
+    """The address of the database that `open_store` opens, also in other processes; None: SQLite in the home."""
+    if request.param == "sqlite":
+        yield None
+        return
+    with postgresql_server().database() as url:
+        monkeypatch.setenv("BURNISH__DATABASE", url)
+        yield url
 
 
 @pytest.fixture
@@ -16,8 +29,8 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(home: Path) -> Iterator[Store]:
-    with Store.open(home) as opened:
+def store(home: Path, database: str | None) -> Iterator[Store]:
+    with open_store(home) as opened:
         yield opened
 
 

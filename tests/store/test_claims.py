@@ -151,6 +151,7 @@ def claim_all(store: Store, project: str, runner: str) -> list[int]:
 
 
 @pytest.mark.attacks("take a task twice", TASKS)
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_many_threads_never_take_the_same_task(store: Store, project: str) -> None:
     seed(store, project)
     taken: list[int] = []
@@ -167,10 +168,11 @@ def test_many_threads_never_take_the_same_task(store: Store, project: str) -> No
 WORKER = """
 import sys
 from pathlib import Path
+from burnish.adapters.stores import open_store
 from burnish.core.event import Event
 from burnish.store import Store
 home, project, runner = sys.argv[1:]
-with Store.open(Path(home)) as store:
+with open_store(Path(home)) as store:
     sys.stdin.readline()
     while task := store.claim(project, runner, ids=None, is_dead=lambda r: False):
         move = Event("task.status", {"from": "backlog", "to": "in_progress"})
@@ -179,6 +181,7 @@ with Store.open(Path(home)) as store:
 """
 
 
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_many_processes_never_take_the_same_task(store: Store, project: str, home: Path) -> None:
     seed(store, project)
     workers = [

@@ -47,21 +47,21 @@ def test_a_move_that_the_table_does_not_know_changes_nothing(
     store: Store, project: str, task: int, home: Path, here: Status
 ) -> None:
     go(store, project, task, here)
-    before = dump(home, project)
+    before = dump(store, project)
     for there in set(Status) - MOVES[here]:
         with pytest.raises(Refused) as caught:
             store.record(project, task, [Event("phase.progress"), moved(here, there)])
         assert caught.value.exit_code == 4
-    assert dump(home, project) == before
+    assert dump(store, project) == before
 
 
 def test_a_move_from_where_the_task_no_longer_is_is_refused(store: Store, project: str, task: int, home: Path) -> None:
     store.record(project, task, [moved("backlog", "in_progress")])
-    before = dump(home, project)
+    before = dump(store, project)
     with pytest.raises(Refused, match="is in_progress now, no longer backlog") as caught:
         store.record(project, task, [moved("backlog", "cancelled")])
     assert f"burnish show {task}" in caught.value.hint
-    assert dump(home, project) == before
+    assert dump(store, project) == before
 
 
 def test_why_a_task_stands_still_is_cleared_when_it_moves_on(store: Store, project: str, task: int) -> None:
@@ -140,11 +140,11 @@ def test_a_runner_that_lost_its_claim_writes_nothing(store: Store, project: str,
     assert store.claim(project, "first", ids=None, is_dead=lambda r: False)
     store.record(project, task, [moved("backlog", "in_progress")], runner="first")
     assert store.claim(project, "second", ids=None, is_dead=lambda r: r == "first")
-    before = dump(home, project)
+    before = dump(store, project)
     for events in ([Event("phase.progress")], [moved("in_progress", "code_review")]):
         with pytest.raises(Refused, match="no longer held"):
             store.record(project, task, events, runner="first")
-    assert dump(home, project) == before
+    assert dump(store, project) == before
     store.record(project, task, [Event("task.removed")])
     with pytest.raises(Refused, match="no longer held"):
         store.record(project, task, [Event("phase.progress")], runner="second")

@@ -19,10 +19,11 @@ ROUNDS = 50 if os.environ.get("BURNISH_TORTURE") else 6
 WRITER = """
 import sys
 from pathlib import Path
+from burnish.adapters.stores import open_store
 from burnish.core.event import Event
 from burnish.store import Store
 home, project, life = sys.argv[1:]
-store = Store.open(Path(home))
+store = open_store(Path(home))
 def tell(*events):
     told = store.record(project, 1, events)
     sys.stdout.write(f"{told[-1].id}\\n")
@@ -40,6 +41,7 @@ while True:
 
 
 @pytest.mark.attacks("kill -9 while the database is written", ROUNDS)
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_a_writer_killed_at_any_moment_loses_nothing_it_was_told_is_safe(
     store: Store, project: str, home: Path, tmp_path: Path
 ) -> None:
@@ -62,4 +64,5 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_was_told_is_safe(
         row = told.project_for(tmp_path / "app/.git", tmp_path / "app", create=True)
         assert row and row.key == project
         told.replay(project, store.events(project))
-    assert dump(tmp_path / "told", project) == dump(home, project)
+        again = dump(told, project)
+    assert again == dump(store, project)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.store.database import open_image
+from burnish.store.sqlite import open_image
 
 
 def rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:

@@ -22,6 +22,7 @@ PUBLISHED = {
     "0007_usage_limits": "0c25396ba03f384e34da75b55cc4addad3289dccf86b5a6b78f32e45b388fbf9",
     "0008_tasks_by_branch": "3399b6bd2aedb79ae616cb20fca1b293982302f38eea6469d4e4bade30b515c6",
     "0009_plan_windows": "0ac670c4fac98778d42637ab7bdc0a343be75d80cf868e88e13c70278a3904ee",
+    "0010_leases": "ea851b3d82be48ab0cde04858798ca406335c97693f86fae272bb20eca8c36f5",
 }
 
 

@@ -31,6 +31,11 @@ with Store.open(home) as store:
 """
 
 
+@pytest.fixture
+def database() -> None:
+    """SQLite: this is about its file."""
+
+
 def test_three_first_starts_at_once_all_succeed(home: Path) -> None:
     for round in range(3):
         where = home / str(round)
@@ -180,7 +185,7 @@ def test_whatever_byte_is_wrong_it_is_told_in_words(home: Path, tmp_path: Path) 
 def test_a_database_that_stays_locked_is_told_after_a_while(
     store: Store, project: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("burnish.store.database.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("burnish.store.sqlite.BUSY_SECONDS", 0.05)
     with closing(sqlite3.connect(home / "burnish.db", isolation_level=None)) as other, Store.open(home) as late:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(BurnishError, match="locked") as caught:

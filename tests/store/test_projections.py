@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from burnish.adapters.stores import open_store
 from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.journal import Failure, WorkResult
@@ -13,7 +14,8 @@ from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.errors import BurnishError
 from burnish.store import Store
-from burnish.store.database import Database, Params
+from burnish.store.database import Database, Params, Row
+from testing.storydump import execute
 
 
 @pytest.fixture
@@ -105,7 +107,7 @@ def test_an_interruption_shows_until_the_next_start(store: Store, project: str, 
 
 def test_a_phase_that_was_finished_is_never_started_again(store: Store, project: str, task: int) -> None:
     store.record(project, task, [phase("started", "implement"), phase("finished", "implement")])
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises((sqlite3.IntegrityError, psycopg.IntegrityError)):
         store.record(project, task, [phase("started", "implement")])
     assert store.phases(project, task)[0].state == "finished"
 
@@ -184,13 +186,10 @@ def test_an_approval_is_bound_and_can_be_voided(store: Store, project: str, task
 
 
 @pytest.mark.parametrize("field", ["base", "tree", "judge", "commit_sha", "event_id"])
-def test_an_approval_that_no_event_gave_is_not_believed(
-    store: Store, project: str, task: int, home: Path, field: str
-) -> None:
+def test_an_approval_that_no_event_gave_is_not_believed(store: Store, project: str, task: int, field: str) -> None:
     bound = {"base": "b", "tree": "t", "judge": "j", "commit": "c"}
     store.record(project, task, [Event("review.approved", bound, run=1, cycle=1)])
-    with closing(sqlite3.connect(home / "burnish.db")) as db, db:
-        db.execute(f"UPDATE approvals SET {field} = '1'")
+    execute(store, f"UPDATE approvals SET {field} = '1'")
     with pytest.raises(BurnishError, match="damaged"):
         store.approval(project, task)
 
@@ -204,9 +203,8 @@ def test_the_record_of_all_approvals_shows_which_no_event_gave(
     store.record(project, task, [Event("review.approved", bound, run=1, cycle=1)])
     statuses = list(Status)
     (before,) = [one for one in store.recorded_approvals(project, statuses) if one.id == task]
-    with closing(sqlite3.connect(home / "burnish.db")) as db, db:
-        db.execute(f"UPDATE approvals SET {field} = '999'")
-    with Store.open(home) as opened_again:
+    execute(store, f"UPDATE approvals SET {field} = '999'")
+    with open_store(home) as opened_again:
         (after,) = [one for one in opened_again.recorded_approvals(project, statuses) if one.id == task]
     assert (bool(before.is_unchanged), bool(after.is_unchanged)) == (True, False)
 
@@ -220,7 +218,7 @@ def test_an_approval_is_compared_with_its_event_again_only_if_something_changed(
     compared: list[object] = []
     real = Database.all
 
-    def remember(db: Database, name: str, params: Params) -> list[sqlite3.Row]:
+    def remember(db: Database, name: str, params: Params) -> list[Row]:
         if name == "recorded_approvals":
             compared.append((params["every"], params["ids"]))
         return real(db, name, params)
@@ -241,10 +239,9 @@ def test_an_approval_is_compared_with_its_event_again_only_if_something_changed(
 
 
 def test_a_task_that_cannot_be_read_among_the_approvals_is_a_damaged_database(
-    store: Store, project: str, task: int, home: Path
+    store: Store, project: str, task: int
 ) -> None:
-    with closing(sqlite3.connect(home / "burnish.db")) as db, db:
-        db.execute("UPDATE tasks SET head = '{broken'")
+    execute(store, "UPDATE tasks SET head = '{broken'")
     with pytest.raises(BurnishError, match="damaged"):
         store.recorded_approvals(project, list(Status))
 

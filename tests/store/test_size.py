@@ -19,6 +19,11 @@ from burnish.views.task import show_json
 TASKS, EVENTS = 1_000, 100_000
 
 
+@pytest.fixture
+def database() -> None:
+    """SQLite: this is about its file."""
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A home with a thousand tasks and a hundred thousand events."""

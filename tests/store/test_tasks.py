@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.adapters.stores import open_store
 from burnish.core.event import Event
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec, TaskType
@@ -243,11 +244,11 @@ def test_the_files_of_a_task_that_is_being_run_are_its_runners_business(store: S
     assert store.unarchived(project) == [1]
 
 
-def test_a_list_reads_anew_only_what_has_changed_whoever_changed_it(store: Store, project: str) -> None:
+def test_a_list_reads_anew_only_what_has_changed_whoever_changed_it(store: Store, project: str, home: Path) -> None:
     add(store, project)
     add(store, project)
     before = store.tasks(project, brief=True)
-    with Store.open(store.path.parent) as other:
+    with open_store(home) as other:
         other.edit_task(project, 2, {"title": "Another title"})
         other.claim(project, "r", ids=[2], is_dead=lambda r: False)
     after = store.tasks(project, brief=True)

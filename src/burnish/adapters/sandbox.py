@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.adapters.stores import has_store, open_store
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
 from burnish.errors import BadInput, PhaseFailed
@@ -15,7 +16,6 @@ from burnish.git.objects import borrowed_objects
 from burnish.git.project import Project
 from burnish.proc.mounts import Mount
 from burnish.proc.sandbox import Sandbox, available
-from burnish.store import Store
 from burnish.store.rows import ProjectRow
 
 REMEDY = "Install bubblewrap (`bwrap`) and let it create namespaces, or set `sandbox.mode: auto`; see `burnish doctor`."
@@ -146,7 +146,7 @@ def other_checkouts(common_dir: Path, projects: Iterable[ProjectRow]) -> tuple[P
 
 def known_projects(home: Path) -> list[ProjectRow]:
     """All projects, for callers without an open store."""
-    if not (home / "burnish.db").exists():
+    if not has_store(home):
         return []
-    with Store.open(home, create=False) as store:
+    with open_store(home, create=False) as store:
         return store.projects()

@@ -25,11 +25,11 @@ def tasks(incomplete: str) -> list[tuple[str, str]]:
 
 
 def projects(incomplete: str) -> list[tuple[str, str]]:
+    from burnish.adapters.stores import open_store
     from burnish.runtime.reader import home_of
-    from burnish.store import Store
 
     try:
-        with Store.open(home_of(), create=False) as store:
+        with open_store(home_of(), create=False) as store:
             offers = [(project.key, one_line(str(project.root))) for project in store.projects()]
     except BurnishError:
         return []
@@ -37,13 +37,13 @@ def projects(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _tasks() -> list[Any]:
+    from burnish.adapters.stores import open_store
     from burnish.git.discovery import discover
     from burnish.runtime.reader import home_of
-    from burnish.store import Store
 
     try:
         found = discover(_start())
-        with Store.open(home_of(), create=False) as store:
+        with open_store(home_of(), create=False) as store:
             project = store.project_for(found.common_dir, found.root, create=False)
             return store.tasks(project.key, brief=True) if project else []
     except (BurnishError, OSError):

@@ -47,7 +47,7 @@ def inbox(
 
     The oldest entry comes first. Use `burnish status` for all tasks.
     """
-    from burnish.proc.identity import is_dead
+    from burnish.adapters.task_locks import is_runner_dead
     from burnish.runtime.target_conflicts import find_conflicts
     from burnish.views.inbox import inbox as look
 
@@ -55,7 +55,9 @@ def inbox(
     today, locks = date.today().isoformat(), home / "locks"
     rows = [row for row in store.projects() if row.key in folders]
     conflicts = find_conflicts(home, store, rows, is_here=not everywhere)
-    found = look(store, folders, today=today, alive=lambda runner: not is_dead(locks, runner), conflicts=conflicts)
+    found = look(
+        store, folders, today=today, alive=lambda runner: not is_runner_dead(store, locks, runner), conflicts=conflicts
+    )
     if as_json:
         commits = [one.as_json() for one in news]
         say_json({"inbox": [entry.as_json() for entry in found], "commits": commits})

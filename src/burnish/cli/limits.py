@@ -23,14 +23,14 @@ def limits(
     """
     from burnish import runtime
     from burnish.proc import clock
-    from burnish.store.store import Store
+    from burnish.runtime.reader import open_home
     from burnish.views.cost import window_lines, windows_json
 
     if clear is not None:
         runtime.refuse_inside_phase()
     reader = open_reader()
     if clear is not None:
-        with Store.open(reader.home) as store:
+        with open_home(reader.home) as store:
             if not store.clear_usage_limits(clear):
                 names = ", ".join(one.login for one in store.usage_limits()) or "none"
                 raise BadInput(f"There is no usage limit of {clear!r}.", hint=f"Logins with a limit: {names}.")

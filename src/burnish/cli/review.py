@@ -226,7 +226,7 @@ def _tell_end(result: AdhocResult) -> None:
     """The notes, the checks and the verdict on stderr: stdout holds the findings alone."""
     for note in (*result.notes, *(check.line for check in result.checks)):
         tell(clean(note))
-    words = f"Verdict: {verdict_words(result)}" if result.panel else _nothing(result)
+    words = f"Verdict: {verdict_words(result)}" if result.panel else result.nothing_to_review
     tell(one_line(words))
 
 

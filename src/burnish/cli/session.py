@@ -77,9 +77,10 @@ def open_app(*, reading: bool = False) -> App:
 
 def follow_move() -> None:
     """Relink a moved repository, for commands that call neither open_reader nor open_app."""
+    from burnish.adapters.stores import has_store
     from burnish.runtime.reader import home_of
 
-    if (home_of() / "burnish.db").exists():
+    if has_store(home_of()):
         open_reader().store.close()
 
 

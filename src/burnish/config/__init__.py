@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from burnish.config.loading import load, user_folder
+from burnish.config.loading import load
+from burnish.user_settings import user_folder
 
 __all__ = ["load", "user_folder"]

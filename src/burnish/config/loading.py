@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from burnish.config.repository import IgnoredKey, RepositoryContent, repository_layer
 from burnish.config.sources import Layer, env_layer, flag_layer, text_layer, yaml_layer
 from burnish.errors import BadInput
+from burnish.user_settings import user_folder
 
 if TYPE_CHECKING:
     # Reading commands never load settings, and pydantic alone costs more than they may take.
@@ -87,22 +87,6 @@ def _of_repository(
     return repository_layer(root) if root and repository else (None, ())
 
 
-def user_folder(env: Mapping[str, str] | None = None) -> Path:
-    """Where the user's own config.yaml and prompts lie, for the home directory that `env` names."""
-    source = os.environ if env is None else env
-    xdg, home = source.get("XDG_CONFIG_HOME", ""), source.get("HOME", "")
-    if xdg and Path(xdg).is_absolute():
-        return Path(xdg) / "burnish"
-    if sys.platform.startswith("linux") and Path(home).is_absolute():
-        return Path(home) / ".config" / "burnish"
-    import platformdirs
-
-    # it asks the environment of this process
-    folder, own = Path(platformdirs.user_config_dir("burnish", appauthor=False)), Path.home()
-    is_own = Path(home).is_absolute() and folder.is_relative_to(own)
-    return Path(home) / folder.relative_to(own) if is_own else folder
-
-
 def user_layer(env: Mapping[str, str]) -> Layer | None:
     path = user_folder(env) / "config.yaml"
     return yaml_layer(path, str(path))
@@ -118,6 +102,11 @@ def project_layer(user: Layer | None, root: Path | None) -> Layer | None:
         raise BadInput(
             f"{user.place(('projects', name, 'projects'))}: projects cannot be nested.",
             hint="Write each path directly under `projects`.",
+        )
+    if isinstance(data, Mapping) and "database" in data:
+        raise BadInput(
+            f"{user.place(('projects', name, 'database'))}: all projects share one database.",
+            hint="Write `database` at the top of your config.yaml.",
         )
     if not isinstance(data, Mapping):
         return None  # an entry with nothing below it; anything else is refused with the other settings

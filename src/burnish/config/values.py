@@ -20,6 +20,7 @@ from pydantic import (
 
 from burnish.config.kinds import REPORTS
 from burnish.core.error_lines import pattern_problem
+from burnish.user_settings import DATABASE_SCHEMES
 
 Text = Annotated[StrictStr, Field(min_length=1)]
 Flag = StrictBool
@@ -96,7 +97,7 @@ def _words(value: Any) -> Any:
 
 
 def _database(value: Any) -> Any:
-    if value is None or (isinstance(value, str) and value.startswith(("postgresql://", "postgres://"))):
+    if value is None or (isinstance(value, str) and value.startswith(DATABASE_SCHEMES)):
         return value
     raise ValueError("a database is written like postgresql://user@host/name")
 

@@ -361,7 +361,7 @@ def _filtered(
     if not paths:
         return set()
     names = b"".join(path + b"\0" for path in paths)
-    args = ("check-attr", "-z", "--stdin", "filter")
+    args: tuple[str, ...] = ("check-attr", "-z", "--stdin", "filter")
     with TemporaryDirectory(dir=project.own, prefix="look-") as folder:
         index = Path(folder) / "index"
         if root is None:

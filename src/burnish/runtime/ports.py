@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,6 +21,7 @@ from burnish.adapters.inprocess_reviewers import inprocess_reviewers
 from burnish.adapters.redaction import RedactingProgress, secrets_from_environment
 from burnish.adapters.sandbox import SandboxPolicy, checkout_link, other_checkouts, resolve_sandbox_policy
 from burnish.adapters.task_files import HomeTaskFiles
+from burnish.adapters.task_locks import renewing_lease
 from burnish.agents.base import AgentSettings
 from burnish.agents.limit_wait import LimitWait
 from burnish.agents.runner import AgentRunner
@@ -42,6 +43,7 @@ from burnish.proc.sandbox import Sandbox
 from burnish.runtime.app import App
 from burnish.runtime.requests import RunRequest
 from burnish.runtime.tasks import add_task
+from burnish.store import Store
 from burnish.views.cost import usd_by_agent
 
 
@@ -239,6 +241,18 @@ def runner_card(lock: RunnerLock) -> dict[str, object]:
         "pid_namespace": me.pid_namespace,
         "command": secrets_from_environment().redact(" ".join(["burnish", *sys.argv[1:]]))[:200],
     }
+
+
+@contextmanager
+def registered_runner(store: Store, lock: RunnerLock, **more: object) -> Iterator[str]:
+    """Record this runner, and renew its lease until the block ends. The value is its id."""
+    runner = lock.runner.uuid
+    store.register_runner(runner_card(lock) | more)
+    try:
+        with renewing_lease(store, runner):
+            yield runner
+    finally:
+        store.forget_runner(runner)
 
 
 def failpoint(setting: str) -> Callable[[str], None]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.adapters import stores
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.discovery import FoundRepository, discover
 from burnish.runtime.project_identity import locate
@@ -82,7 +83,7 @@ def open_home_to_write(home: Path) -> Store:
 def open_home(home: Path, *, reading: bool = False) -> Store:
     """The store in the burnish home; inside a phase the error explains that the home is hidden."""
     try:
-        return Store.open_reading(home) if reading else Store.open(home)
+        return stores.open_store(home, reading=reading)
     except BurnishError as error:
         if (home / "locks").is_dir():
             from burnish.proc.file_systems import require_locks
@@ -90,7 +91,7 @@ def open_home(home: Path, *, reading: bool = False) -> Store:
             require_locks(home)  # SQLite reports "locked" if file locks do not work
         from burnish.proc.inside import inside_phase
 
-        if (home / "burnish.db").exists() or not inside_phase():
+        if stores.has_store(home) or not inside_phase():
             raise
         raise Refused(
             "The burnish home is hidden from agents and checks, so there is nothing to read inside a phase.",
@@ -100,7 +101,7 @@ def open_home(home: Path, *, reading: bool = False) -> Store:
 
 def known_task(start: Path, number: int) -> bool:
     """True if the task exists. Creates no database."""
-    if not (home_of() / "burnish.db").exists():
+    if not stores.has_store(home_of()):
         return False
     reader = open_reader(start)
     return reader.project is not None and bool(reader.store.tasks(reader.key, ids=[number]))

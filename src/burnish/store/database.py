@@ -1,122 +1,99 @@
-"""The SQLite database: one connection per thread, each write in a transaction."""
+"""Named queries on a database, whatever its kind: one connection per thread, each write in a transaction."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import os
 import re
-import sqlite3
-import struct
 import threading
-import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from burnish.durability import is_sync_enabled
-from burnish.errors import BurnishError
-from burnish.store.migrate import migrate_database
-from burnish.store.trouble import FULL, HomeNotWritable, database_errors, disk_full, has_no_room, is_obstacle
+if TYPE_CHECKING:
+    from burnish.errors import BurnishError
 
-BUSY_SECONDS = 30.0
-# commands that only read wait less: they use a copy in memory then
-READER_BUSY_SECONDS = 2.0
+Value = str | int | float | None
+Params = Mapping[str, Value | Sequence[Value]]
+
+# The lock of what belongs to no project: runners, usage limits, the list of projects.
+SHARED = ""
 
 
-class Database:
+class Row(Protocol):
+    """A row of a result: its values in order, and by the name of their column."""
+
+    def __getitem__(self, key: int | str, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def keys(self) -> Any: ...
+
+
+class Result(Protocol):
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """What this module needs of a connection to a database."""
+
+    def close(self) -> None: ...
+
+
+class Database(ABC):
     """Runs named queries. `statements` counts them, for the benchmark."""
 
-    def __init__(self, path: Path, *, busy_seconds: float | None = None) -> None:
-        self.path = path
+    # folder below `queries` with those that other databases write differently; "" has none
+    dialect = ""
+
+    def __init__(self) -> None:
         # why a copy in memory is used, which cannot be written
         self.obstacle: BurnishError | None = None
-        self._may_change_copy = False
-        self._busy_seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
         self.statements = 0
         self._thread_local = threading.local()
         self._guard = threading.Lock()
-        self._turn = threading.Lock()
-        self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._open: list[tuple[threading.Thread, Connection]] = []
 
-    @classmethod
-    def open(cls, home: Path, *, create: bool) -> Database:
-        path = home / "burnish.db"
-        if not create and not path.exists():
-            raise BurnishError(
-                f"There is no burnish database in {home}.", hint="Create one with `burnish init` or `burnish add`."
-            )
-        try:
-            _create_database_file(home, path)
-        except OSError as error:
-            raise _no_access(home, error) from error
-        database = cls(path)
-        database._connection()
-        return database
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The database for messages: a path, or an address without its password."""
 
-    @classmethod
-    def open_reading(cls, home: Path) -> Database:
-        """Open for reading; works also if the home is read-only, the disk is full or the database is locked."""
-        path = home / "burnish.db"
-        try:
-            if path.is_file() and not os.access(home, os.W_OK):
-                raise _no_access(home, _why_no_access(home))
-            if not path.exists():
-                return cls.open(home, create=True)
-            if has_no_room(home):
-                raise disk_full(path)
-            database = cls(path, busy_seconds=READER_BUSY_SECONDS)
-            database._connection()
-        except BurnishError as error:
-            if not path.is_file() or not is_obstacle(error):
-                raise
-            database = cls(path)
-            database.obstacle = error
-            database._connection()
-        return database
+    @abstractmethod
+    def server(self) -> str:
+        """The program behind the database, and its version."""
 
-    def all(self, name: str, params: Params) -> list[sqlite3.Row]:
+    @property
+    @abstractmethod
+    def is_shared(self) -> bool:
+        """Whether other machines use it: then a runner is alive as long as it renews its lease."""
+
+    def all(self, name: str, params: Params) -> list[Row]:
         """Run one named query and return all rows."""
-        text, flat = fill(queries()[name], params)
-        with database_errors(self.path):
-            return self._execute(text, flat).fetchall()
+        text, flat = fill(queries(self.dialect)[name], params)
+        with self._errors():
+            return self._rows(text, flat)
 
-    def one(self, name: str, params: Params) -> sqlite3.Row | None:
+    def one(self, name: str, params: Params) -> Row | None:
         rows = self.all(name, params)
         return rows[0] if rows else None
 
+    @abstractmethod
     def version(self) -> int:
         """A number that changes with every commit of another connection."""
-        with database_errors(self.path):
-            return int(self._execute("PRAGMA data_version", {}).fetchone()[0])
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """A transaction that locks the database for writing."""
-        if self.obstacle and not self._may_change_copy:
-            raise self.obstacle
-        # threads of this process queue here, because SQLite polls, and some threads would wait long
-        with self._turn, self._transaction("BEGIN IMMEDIATE"):
-            yield
+    @abstractmethod
+    def writing(self, project: str, *more: str) -> AbstractContextManager[None]:
+        """A transaction that locks these projects for writing. `SHARED`, if named, comes first."""
 
-    @contextmanager
-    def changing_copy(self, obstacle: BurnishError) -> Iterator[None]:
-        """Write to a copy in memory, which is read from now on. For commands with one thread that only show."""
-        if self.obstacle is None:
-            self.close()
-            self.obstacle = obstacle
-        self._may_change_copy = True
-        try:
-            yield
-        finally:
-            self._may_change_copy = False
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[None]:
         """A transaction for several queries on the same state."""
-        with self._transaction("BEGIN"):
-            yield
+
+    @abstractmethod
+    def changing_copy(self, obstacle: BurnishError) -> AbstractContextManager[None]:
+        """Write to a copy in memory, which is read from now on. For commands with one thread that only show."""
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -127,58 +104,37 @@ class Database:
             self._thread_local = threading.local()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        with database_errors(self.path):
+    def _transaction(self, begin: str, *locks: str) -> Iterator[None]:
+        with self._errors():
             self._execute(begin, {})
         try:
+            with self._errors():
+                for lock in locks:
+                    self._execute(lock, {})
             yield
-            with database_errors(self.path):
+            with self._errors():
                 self._execute("COMMIT", {})
         except BaseException:
-            connection = self._connection()
-            # SQLite may have rolled back because of a full disk
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            self._roll_back()
             raise
 
-    def _execute(self, text: str, params: dict[str, Value]) -> sqlite3.Cursor:
-        self.statements += 1
-        try:
-            return self._connection().execute(text, params)
-        except UnicodeEncodeError:
-            # a name that is not UTF-8 in a text column: escape its bytes; JSON columns keep it unchanged
-            safe = {
-                k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v
-                for k, v in params.items()
-            }
-            return self._connection().execute(text, safe)
+    @abstractmethod
+    def _roll_back(self) -> None:
+        """End the transaction, if there is one, without its changes."""
 
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._thread_local, "connection", None)
-        if connection is None:
-            with database_errors(self.path):
-                connection = self._connect()
-            self._thread_local.connection = connection
-        return connection
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Translate errors of the database into `BurnishError`."""
 
-    def _connect(self) -> sqlite3.Connection:
-        seconds = self._busy_seconds
-        if self.obstacle:
-            connection = open_image(self.path)
-        else:
-            connection = sqlite3.connect(self.path, timeout=seconds, isolation_level=None, check_same_thread=False)
-        try:
-            connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute(f"PRAGMA synchronous = {'FULL' if is_sync_enabled() else 'OFF'}")
-            migrate_database(connection, self.path, alone=self.obstacle is None)
-        except BaseException:
-            connection.close()
-            raise
-        self._keep_connection(connection)
-        return connection
+    @abstractmethod
+    def _execute(self, text: str, params: dict[str, Value]) -> Any:
+        """Run one statement on the connection of this thread."""
 
-    def _keep_connection(self, connection: sqlite3.Connection) -> None:
+    @abstractmethod
+    def _rows(self, text: str, params: dict[str, Value]) -> list[Row]:
+        """Run one statement and return its rows; none if it returns none."""
+
+    def _keep_connection(self, connection: Connection) -> None:
         """Remember the connection for `close`; close those of threads that have ended."""
         with self._guard:
             alive = [(thread, other) for thread, other in self._open if thread.is_alive()]
@@ -188,142 +144,25 @@ class Database:
             self._open = [*alive, (threading.current_thread(), connection)]
 
 
-def _why_no_access(path: Path) -> OSError:
-    """The error that opening it for writing would raise."""
-    is_mounted_read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-    code = errno.EROFS if is_mounted_read_only else errno.EACCES
-    return OSError(code, os.strerror(code), str(path))
-
-
-def _no_access(home: Path, error: OSError) -> BurnishError:
-    if error.errno in FULL:
-        return disk_full(home)
-    return HomeNotWritable(
-        f"Cannot use {home} as burnish's home: {error.strerror}.",
-        hint="Check the path and its owner, or set BURNISH_HOME to a directory you can write to.",
-    )
-
-
-def _create_database_file(home: Path, path: Path) -> None:
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Created here and not by SQLite, so that other users can never read it. An existing file is not opened here:
-    # closing it would drop all locks that this process has on it (POSIX), and another process could then remove the
-    # journal while connections of this process use it.
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not os.access(path, os.R_OK | os.W_OK):
-        raise _why_no_access(path)
-
-
-# -- memory image ---------------------------------------------------------------------------------
-# Reads the database files into memory, where SQLite could not open them without writing.
-#
-# SQLite needs a writable folder for the shared memory of a write-ahead log, and waits for locks. Commands that only
-# read must also work with a read-only home, a full disk or a locked database. So the database file is read, and the
-# committed transactions of the write-ahead log are applied to it (https://sqlite.org/fileformat.html section 4).
-
-_HEADER = struct.Struct(">8I")
-_FRAME = struct.Struct(">6I")
-_MAGIC = (0x377F0682, 0x377F0683)
-_TRIES = 20
-
-
-def open_image(path: Path) -> sqlite3.Connection:
-    """A connection to a copy in memory, in the state of the last committed transaction."""
-    data = _consistent(path)
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    if data:
-        # versions of the file format: 2 means a write-ahead log, which an in-memory database cannot have
-        data[18:20] = b"\x01\x01"
-        connection.deserialize(bytes(data))
-    return connection
-
-
-def _consistent(path: Path) -> bytearray:
-    """A consistent state of database and log; reads again if a checkpoint moved pages meanwhile."""
-    log = path.with_name(path.name + "-wal")
-    for _ in range(_TRIES):
-        before = _state(path), _state(log)
-        data, frames = bytearray(path.read_bytes()), _read(log)
-        if (_state(path), _state(log)) == before:
-            break
-        time.sleep(0.05)
-    apply_log(data, frames)
-    return data
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-
-
-def _state(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def apply_log(data: bytearray, log: bytes) -> None:
-    """Write the pages of all committed transactions of the log into the database."""
-    if len(log) < _HEADER.size:
-        return
-    magic, _version, page_size, _number, salt1, salt2, sum1, sum2 = _HEADER.unpack_from(log)
-    order = ">" if magic == _MAGIC[1] else "<"
-    state = _checksum(order, log[:24], (0, 0))
-    if magic not in _MAGIC or state != (sum1, sum2):
-        return
-    pending: dict[int, bytes] = {}
-    at = _HEADER.size
-    while at + _FRAME.size + page_size <= len(log):
-        page, commit, frame_salt1, frame_salt2, sum1, sum2 = _FRAME.unpack_from(log, at)
-        content = log[at + _FRAME.size : at + _FRAME.size + page_size]
-        state = _checksum(order, content, _checksum(order, log[at : at + 8], state))
-        if (frame_salt1, frame_salt2) != (salt1, salt2) or state != (sum1, sum2):
-            return
-        pending[page] = content
-        if commit:
-            _write_pages(data, pending, page_size, commit)
-            pending = {}
-        at += _FRAME.size + page_size
-
-
-def _write_pages(data: bytearray, pages: dict[int, bytes], page_size: int, count: int) -> None:
-    """Write the pages. `count`: number of pages of the database after the transaction."""
-    size = count * page_size
-    if len(data) < size:
-        data.extend(bytes(size - len(data)))
-    del data[size:]
-    for page, content in pages.items():
-        start = (page - 1) * page_size
-        data[start : start + page_size] = content
-
-
-def _checksum(order: str, data: bytes, start: tuple[int, int]) -> tuple[int, int]:
-    one, two = start
-    for first, second in struct.iter_unpack(f"{order}2I", data):
-        one = (one + first + two) & 0xFFFFFFFF
-        two = (two + second + one) & 0xFFFFFFFF
-    return one, two
-
-
 # -- sql ------------------------------------------------------------------------------------------
 # Loads the named queries of `queries/*.sql`.
 
-Value = str | int | float | None
-Params = Mapping[str, Value | Sequence[Value]]
-
 
 @cache
-def queries() -> Mapping[str, str]:
-    """All queries by name."""
+def queries(dialect: str = "") -> Mapping[str, str]:
+    """All queries by name. Those of a dialect replace those that all databases share."""
+    folder = Path(__file__).with_name("queries")
+    if dialect:
+        own = _queries_in(folder / dialect)
+        if unknown := own.keys() - queries().keys():
+            raise ValueError(f"only {dialect} has the queries {sorted(unknown)}")
+        return {**queries(), **own}
+    return _queries_in(folder)
+
+
+def _queries_in(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for file in sorted(Path(__file__).with_name("queries").glob("*.sql")):
+    for file in sorted(folder.glob("*.sql")):
         for block in re.split(r"^-- name: ", file.read_text("utf-8"), flags=re.M)[1:]:
             name, _, text = block.partition("\n")
             if name.strip() in found:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from burnish.core.history import AnyPhase, DecisionRecord, decision_record, phas
 from burnish.core.journal_events import LockTakenOver, new_event
 from burnish.core.task import Task
 from burnish.errors import NotFound, Refused
-from burnish.store.database import Database
+from burnish.store.database import Database, Row
 from burnish.store.projections import apply
 from burnish.store.rows import reports_damage, task_of, to_json
 
@@ -97,7 +96,7 @@ def read(
 
 
 @reports_damage
-def event_of(row: sqlite3.Row) -> RecordedEvent:
+def event_of(row: Row) -> RecordedEvent:
     return RecordedEvent(
         row["id"],
         row["ts"],
@@ -111,7 +110,7 @@ def event_of(row: sqlite3.Row) -> RecordedEvent:
 
 
 @reports_damage
-def phase_of(row: sqlite3.Row) -> AnyPhase:
+def phase_of(row: Row) -> AnyPhase:
     return phase_record(
         run=row["run"],
         cycle=row["cycle"],
@@ -129,12 +128,12 @@ def phase_of(row: sqlite3.Row) -> AnyPhase:
 
 
 @reports_damage
-def decision_of(row: sqlite3.Row) -> DecisionRecord:
+def decision_of(row: Row) -> DecisionRecord:
     return decision_record(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
 
 
 @reports_damage
-def finding_of(row: sqlite3.Row) -> Finding:
+def finding_of(row: Row) -> Finding:
     return journal.read(Finding, json.loads(row["data"]))
 
 
@@ -156,7 +155,7 @@ def claim(
     holders = [row["runner"] for row in db.all("claim_holders", {"project": project})]
     dead = [holder for holder in holders if holder != runner and is_dead(holder)]
     choice: dict[str, Any] = {"project": project, "dead": dead}
-    with db.writing():
+    with db.writing(project):
         found = db.one("claim_next", choice) if ids is None else db.one("claim_next_of", {**choice, "ids": list(ids)})
         if found is None:
             return None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from burnish.core.task import slug
 from burnish.errors import NotFound
-from burnish.store.database import Database
+from burnish.store.database import SHARED, Database
 from burnish.store.rows import ProjectRow, project_of, to_json
 
 
@@ -22,7 +22,7 @@ def project_for(db: Database, common_dir: Path, root: Path, *, create: bool, now
     if not create:
         return None
     info = to_json(_info(real, root))
-    with db.writing():
+    with db.writing(SHARED):
         key = _free_key(db, real, found)
         # another process may have added it meanwhile
         row = db.one("project_add", {"key": key, "dir_hash": found, "info": info, "now": now})
@@ -38,7 +38,7 @@ def relink(db: Database, project: ProjectRow, common_dir: Path, root: Path, *, n
     real = common_dir.resolve()
     found, info = _hash(real), to_json(_info(real, root))
     data = ProjectRelinked(str(project.root), str(root.resolve()))
-    with db.writing():
+    with db.writing(SHARED, project.key):
         db.all("project_detach", {"dir_hash": found, "key": project.key})
         if db.one("project_move", {"key": project.key, "dir_hash": found, "info": info}):
             append(db, project.key, None, [new_event("project.relinked", data)], ts=now)
@@ -51,13 +51,13 @@ def relink(db: Database, project: ProjectRow, common_dir: Path, root: Path, *, n
 def set_root(db: Database, project: ProjectRow, root: Path) -> ProjectRow:
     """Use another checkout as the root of the project."""
     info = to_json({"root": root.resolve(), "common_dir": project.common_dir, "name": project.name})
-    with db.writing():
+    with db.writing(project.key):
         row = db.one("project_set_info", {"key": project.key, "info": info})
     return project_of(row) if row else project
 
 
 def set_repository_id(db: Database, key: str, repository_id: str) -> None:
-    with db.writing():
+    with db.writing(key):
         db.all("project_set_repository_id", {"key": key, "repository_id": repository_id})
 
 
@@ -82,6 +82,6 @@ def _free_key(db: Database, real: Path, dir_hash: str) -> str:
 
 def forget(db: Database, key: str) -> None:
     """Remove the project from all lists. Its events stay, and `add` in that repository restores it."""
-    with db.writing():
+    with db.writing(key):
         if db.one("project_forget", {"key": key}) is None:
             raise NotFound(f"There is no project {key}.", hint="`burnish projects` lists them.")

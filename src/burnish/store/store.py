@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from burnish.core.codec import decode, encode
 from burnish.core.status import Status
 from burnish.core.task import NewTask, Spec, Task, TaskType
+from burnish.errors import BurnishError
 from burnish.store import planning, projects, rows
-from burnish.store.database import Database, Params
+from burnish.store.database import SHARED, Database, Params, Row
 from burnish.store.rows import ProjectRow
+from burnish.store.sqlite import SqliteDatabase
 from burnish.store.trouble import no_such_task
 
 if TYPE_CHECKING:
-    import sqlite3
     from contextlib import AbstractContextManager
 
     from burnish.core.agent import PlanWindow, UsageLimit
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from burnish.core.event import Event, RecordedEvent
     from burnish.core.finding import Finding
     from burnish.core.history import AnyPhase, DecisionRecord, History
-    from burnish.errors import BurnishError
     from burnish.store.approval_rows import ApprovalReader, BaselineOrigins, RecordedApproval
     from burnish.store.tally import Tally
 
@@ -42,6 +42,16 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def _postgresql(url: str) -> Database:
+    try:
+        from burnish.store.postgresql import PostgresqlDatabase
+    except ImportError as error:
+        raise BurnishError(
+            "A PostgreSQL database needs psycopg, which is not installed.", hint="pip install 'burnish[cluster]'"
+        ) from error
+    return PostgresqlDatabase.open(url)
+
+
 class Store:
     """Thread-safe: each thread has its own connection."""
 
@@ -53,13 +63,16 @@ class Store:
         self._approval_reader: ApprovalReader | None = None
 
     @classmethod
-    def open(cls, home: Path, *, create: bool = True, clock: Callable[[], datetime] = _utc_now) -> Store:
-        return cls(Database.open(home, create=create), clock)
+    def open(
+        cls, home: Path, *, url: str | None = None, create: bool = True, clock: Callable[[], datetime] = _utc_now
+    ) -> Store:
+        """The SQLite database in the home, or the PostgreSQL database at `url`."""
+        return cls(_postgresql(url) if url else SqliteDatabase.open(home, create=create), clock)
 
     @classmethod
-    def open_reading(cls, home: Path) -> Store:
+    def open_reading(cls, home: Path, *, url: str | None = None) -> Store:
         """Open for reading; works also with a read-only home, a full disk or a locked database: see `obstacle`."""
-        return cls(Database.open_reading(home))
+        return cls(_postgresql(url) if url else SqliteDatabase.open_reading(home))
 
     @property
     def obstacle(self) -> BurnishError | None:
@@ -80,8 +93,18 @@ class Store:
         self.close()
 
     @property
-    def path(self) -> Path:
-        return self._db.path
+    def name(self) -> str:
+        """The database for messages: a path, or an address without its password."""
+        return self._db.name
+
+    def server(self) -> str:
+        """The program behind the database, and its version."""
+        return self._db.server()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether runners on other machines use it."""
+        return self._db.is_shared
 
     @property
     def statements(self) -> int:
@@ -126,7 +149,7 @@ class Store:
 
         planning.check_fields({"title": spec.title})
         data = TaskCreated(encode(spec), max_cycles, auto_review)
-        with self._db.writing():
+        with self._db.writing(project):
             id = planning.next_id(self._db, project)
             planning.check_dependencies_exist(self._db, project, spec.depends_on)
             log.append(self._db, project, id, [new_event("task.created", data)], ts=self._now())
@@ -137,7 +160,7 @@ class Store:
         from burnish.core.journal_events import TaskCreated, new_event
         from burnish.store import log
 
-        with self._db.writing():
+        with self._db.writing(project):
             new_tasks = build(planning.next_id(self._db, project), self.tasks(project))
             ids = []
             for new in new_tasks:
@@ -154,7 +177,7 @@ class Store:
         from burnish.store import log
 
         planning.check_fields(changes)
-        with self._db.writing():
+        with self._db.writing(project):
             self.task(project, id)
             if "depends_on" in changes:
                 needs = tuple(changes["depends_on"])
@@ -236,7 +259,7 @@ class Store:
         found = map(rows.task_of, self._db.all("task_list_paused", {"project": project}))
         return [task for task in found if task.is_paused]
 
-    def _brief(self, row: sqlite3.Row) -> Task:
+    def _brief(self, row: Row) -> Task:
         """A brief task; decoded again only if the row has changed, because comparing is ten times faster."""
         key, columns = (row["project"], row["id"]), tuple(row)
         cache_entry = self._brief_cache.get(key)
@@ -264,7 +287,7 @@ class Store:
         """Store events in one transaction; refuses if `runner` no longer holds the task."""
         from burnish.store import log
 
-        with self._db.writing():
+        with self._db.writing(project):
             if runner is not None:
                 log.check_claim(self._db, project, task, runner)
             return log.append(self._db, project, task, events, ts=self._now())
@@ -273,7 +296,7 @@ class Store:
         """Store recorded events in order and rebuild the project's tables; the database must have none of them."""
         from burnish.store import log
 
-        with self._db.writing():
+        with self._db.writing(project):
             log.replay(self._db, project, events)
 
     def events(
@@ -357,7 +380,7 @@ class Store:
 
     def mark_archived(self, project: str, task: int, event: int) -> None:
         """Record that the task's files contain all events up to this one. The number never decreases."""
-        with self._db.writing():
+        with self._db.writing(project):
             self._db.all("task_archived", {"project": project, "task": task, "event": event})
 
     def unarchived(self, project: str) -> list[int]:
@@ -402,7 +425,7 @@ class Store:
         """Store the report, unless there is one that could be run: all tasks are compared with the same baseline."""
         key = {"project": project, "tree": tree, "command": command, "environment": environment}
         values = {"report": rows.to_json(report), "origins": json.dumps(dict(origins or {})), "now": self._now()}
-        with self._db.writing():
+        with self._db.writing(project):
             self._db.all("baseline_save", {**key, **values})
 
     def baseline_origins(self, project: str) -> BaselineOrigins | None:
@@ -424,7 +447,7 @@ class Store:
     def begin_usage_limit(self, limit: UsageLimit) -> None:
         """Record or extend a limit; `since` stays that of its beginning."""
         values: dict[str, str | int | float | None] = {"login": limit.login, "until": limit.until, "since": limit.since}
-        with self._db.writing():
+        with self._db.writing(SHARED):
             self._db.all("limit_set", {**values, "is_known": int(limit.is_known), "message": limit.message})
 
     def clear_usage_limits(self, name: str) -> bool:
@@ -432,7 +455,7 @@ class Store:
         names = [one.login for one in self.usage_limits() if name in (one.login, one.login.partition(" (")[0])]
         for login in names:
             self.end_usage_limit(login)
-            with self._db.writing():
+            with self._db.writing(SHARED):
                 # else they would begin the limit again
                 self._db.all("window_end", {"login": login})
         return bool(names)
@@ -449,7 +472,7 @@ class Store:
 
     def set_plan_windows(self, login: str, windows: Sequence[PlanWindow], now: str) -> None:
         """Record what a login has used; within a window, that only grows. Those that were reset are removed."""
-        with self._db.writing():
+        with self._db.writing(SHARED):
             self._db.all("window_expire", {"now": now})
             for one in windows:
                 values: dict[str, str | float] = {"login": login, "name": one.name, "until": one.until}
@@ -457,15 +480,26 @@ class Store:
 
     def end_usage_limit(self, login: str) -> bool:
         """False if the login had no limit."""
-        with self._db.writing():
+        with self._db.writing(SHARED):
             return bool(self._db.all("limit_end", {"login": login}))
 
     # runners and claims
 
     def register_runner(self, info: Mapping[str, Any]) -> None:
         """Register a runner; `info` has `id`, and `pid host user command` for display."""
-        with self._db.writing():
+        with self._db.writing(SHARED):
             self._db.all("runner_add", {"id": info["id"], "info": rows.to_json(info), "now": self._now()})
+            self._db.all("lease_renew", {"id": info["id"]})
+
+    def renew_lease(self, runner: str) -> None:
+        """Record, by the clock of the database, that the runner is alive."""
+        with self._db.writing(f"runner {runner}"):
+            self._db.all("lease_renew", {"id": runner})
+
+    def lease_age(self, runner: str) -> float | None:
+        """Seconds since the runner renewed its lease, by the clock of the database; None after it ended normally."""
+        row = self._db.one("lease_age", {"id": runner})
+        return float(row["age"]) if row else None
 
     def runners(self) -> list[dict[str, Any]]:
         return [{**json.loads(r["info"]), "since": r["since"]} for r in self._db.all("runner_list", {})]
@@ -476,7 +510,7 @@ class Store:
         return json.loads(row["info"]) if row else None
 
     def forget_runner(self, runner: str) -> None:
-        with self._db.writing():
+        with self._db.writing(SHARED):
             self._db.all("runner_forget", {"id": runner})
 
     def claim(
@@ -498,5 +532,5 @@ class Store:
         log.check_claim(self._db, project, id, runner)
 
     def release(self, project: str, id: int, runner: str) -> None:
-        with self._db.writing():
+        with self._db.writing(project):
             self._db.all("claim_release", {"project": project, "id": id, "runner": runner})

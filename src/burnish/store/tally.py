@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from burnish.core.finding import Category, Finding, FindingState, Severity
 from burnish.core.journal import PhaseResult, current, phase_result
 from burnish.core.status import Status
-from burnish.store.database import Database
+from burnish.store.database import Database, Row
 from burnish.store.rows import reports_damage
 
 Of = tuple[str, int]
@@ -103,7 +102,7 @@ def tally(db: Database, projects: Sequence[str], since: str) -> Tally:
 
 
 @reports_damage
-def _task(row: sqlite3.Row) -> TaskRow:
+def _task(row: Row) -> TaskRow:
     return TaskRow(
         (row["project"], row["id"]),
         str(json.loads(row["head"])["title"]),
@@ -117,7 +116,7 @@ def _task(row: sqlite3.Row) -> TaskRow:
 
 
 @reports_damage
-def _phase(row: sqlite3.Row) -> PhaseRow:
+def _phase(row: Row) -> PhaseRow:
     return PhaseRow(
         (row["project"], row["task"]),
         row["run"],
@@ -133,19 +132,19 @@ def _phase(row: sqlite3.Row) -> PhaseRow:
 
 
 @reports_damage
-def _decision(row: sqlite3.Row) -> DecisionRow:
+def _decision(row: Row) -> DecisionRow:
     of = (row["project"], row["task"])
     return DecisionRow(of, row["run"], row["cycle"], row["action"], row["by_whom"], row["ts"])
 
 
 @reports_damage
-def _move(row: sqlite3.Row) -> MoveRow:
+def _move(row: Row) -> MoveRow:
     of, data = (row["project"], row["task"]), json.loads(row["data"])
     return MoveRow(of, row["run"], row["cycle"], Status(data["from"]), Status(data["to"]), row["ts"])
 
 
 @reports_damage
-def _finding(row: sqlite3.Row) -> FindingRow:
+def _finding(row: Row) -> FindingRow:
     # without the codec, for speed: there may be thousands
     data = current(Finding, json.loads(row["data"]))
     state = FindingState(data["state"])

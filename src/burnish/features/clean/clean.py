@@ -22,7 +22,7 @@ from burnish.git.rescue import PREFIX
 from burnish.git.workspace import GitWorkspace
 from burnish.git.workspace_removal import remove_workspace
 from burnish.proc.identity import hold
-from burnish.runtime.ports import runner_card
+from burnish.runtime.ports import registered_runner
 from burnish.runtime.reader import refuse_inside_phase
 
 if TYPE_CHECKING:
@@ -245,9 +245,7 @@ def _held(app: App, task: Task | None) -> Iterator[None]:
     if task is None or task.status not in RUNNING:
         yield
         return
-    with hold(app.locks) as lock:
-        me = lock.runner.uuid
-        app.store.register_runner(runner_card(lock))
+    with hold(app.locks) as lock, registered_runner(app.store, lock) as me:
         try:
             if app.store.claim(app.key, me, ids=[task.id], is_dead=app.event_log.is_dead) is None:
                 app.event_log.refuse_if_held(task.id)
@@ -255,7 +253,6 @@ def _held(app: App, task: Task | None) -> Iterator[None]:
             yield
         finally:
             app.store.release(app.key, task.id, me)
-            app.store.forget_runner(me)
 
 
 def environments(app: App) -> list[StoredEnvironment]:

@@ -7,12 +7,14 @@ import platform
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 
 from burnish.adapters.configured_agents import InstalledAgent, installed_agents
+from burnish.adapters.stores import has_store, open_store
 from burnish.agents.login_refresh import LoginCheck
 from burnish.agents.registry import AGENTS as ADAPTERS
 from burnish.errors import BurnishError
@@ -29,6 +31,7 @@ LEAST_PYTHON = (3, 11)
 NO_VERSIONS: Mapping[str, str] = MappingProxyType({})
 # Bytes free: below the first things go wrong, below the second they may soon.
 NO_ROOM, LITTLE_ROOM = 100 * 2**20, 2 * 2**30
+SLOW_QUERY_MS = 50.0
 # A run that is left alone overnight.
 NIGHT_SECONDS = 10 * 3600.0
 
@@ -179,14 +182,31 @@ def login_signs(check: LoginCheck) -> Iterator[Diagnostic]:
 
 
 def database_sign(home: Path) -> tuple[Diagnostic, Store | None]:
-    if not (home / "burnish.db").exists():
+    if not has_store(home):
         return MACHINE.ok("database", "none yet; `burnish init` or `burnish add` makes it"), None
     try:
-        store = Store.open(home, create=False)
+        store = open_store(home, create=False)
         count = len(store.projects())
+        projects = f"{count} project{'' if count == 1 else 's'}"
+        if not store.is_shared:
+            return MACHINE.ok("database", f"readable, {projects}"), store
+        return _server_sign(store, projects), store
     except BurnishError as error:
         return MACHINE.missing("database", error.what, error.hint), None
-    return MACHINE.ok("database", f"readable, {count} project{'' if count == 1 else 's'}"), store
+
+
+def _server_sign(store: Store, projects: str) -> Diagnostic:
+    """The server of the database, and how long a query takes."""
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        store.projects()
+        times.append(time.perf_counter() - start)
+    milliseconds = sorted(times)[2] * 1000
+    found = f"{store.name}, {store.server()}, {milliseconds:.1f} ms a query, {projects}"
+    if milliseconds < SLOW_QUERY_MS:
+        return MACHINE.ok("database", found)
+    return MACHINE.weak("database", found, "Use a server that is nearer: each step of a task waits for many queries.")
 
 
 def _nearest(folder: Path) -> Path:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from burnish.adapters.agents import StopTokens
 from burnish.adapters.redaction import secrets_from_environment
+from burnish.adapters.stores import has_store
 from burnish.agents.base import StopHook
 from burnish.core.review import Verdict
 from burnish.core.review_checks import CheckState, ReviewedCheck
@@ -170,7 +171,7 @@ def read_stopping(data: bytes) -> StopEvent:
 def known(start: Path) -> FoundRepository:
     """Only where a person asked for it: reviews cost money, and a repository's settings may name programs."""
     found = discover(start)
-    if (home_of() / "burnish.db").exists() and open_reader(start).project is not None:
+    if has_store(home_of()) and open_reader(start).project is not None:
         return found
     raise BadInput(f"burnish does not know {found.root}: no review.", hint="`burnish init` makes it known.")
 

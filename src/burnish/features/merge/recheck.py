@@ -29,7 +29,7 @@ from burnish.git.objects import read_commit
 from burnish.git.owned_files import plain_tree
 from burnish.git.refs import update_ref
 from burnish.proc.identity import hold
-from burnish.runtime.ports import deps_for, runner_card, sandbox_policy_of
+from burnish.runtime.ports import deps_for, registered_runner, sandbox_policy_of
 from burnish.runtime.requests import RunRequest
 from burnish.runtime.signals import stopping_on_signals
 
@@ -63,11 +63,10 @@ def working(app: App, progress: Progress) -> Iterator[Deps]:
     app.trust.require()
     sandbox_policy_of(app).require()
     with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
-        app.store.register_runner(runner_card(lock))
         try:
-            yield deps_for(app, RunRequest(), progress, stops, lock.runner.uuid)
+            with registered_runner(app.store, lock) as runner:
+                yield deps_for(app, RunRequest(), progress, stops, runner)
         finally:
-            app.store.forget_runner(lock.runner.uuid)
             if stops.asked:
                 # The user stopped it: ignore the results of stopped checks.
                 raise KeyboardInterrupt

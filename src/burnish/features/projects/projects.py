@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from burnish.adapters.stores import has_store, open_store
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
@@ -143,10 +144,10 @@ def _known(project: ProjectRow, tasks: list[tuple[str, bool]]) -> KnownProject:
 @contextmanager
 def _store() -> Iterator[Store | None]:
     home = home_of()
-    if not (home / "burnish.db").exists():
+    if not has_store(home):
         yield None
         return
-    with Store.open(home, create=False) as store:
+    with open_store(home, create=False) as store:
         yield store
 
 

@@ -7,13 +7,13 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from burnish.config.loading import user_folder
 from burnish.core.approval import Approval, asked_for, earlier_approvals
 from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError
 from burnish.features.prompts.edit import PromptScope, SavedPrompt, kept
+from burnish.user_settings import user_folder
 
 if TYPE_CHECKING:
     from burnish.runtime.app import App

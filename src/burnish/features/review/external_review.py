@@ -34,7 +34,7 @@ from burnish.review.external.reader import (
     read_markdown,
     verdict_origin,
 )
-from burnish.runtime.ports import deps_for, runner_card
+from burnish.runtime.ports import deps_for, registered_runner
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.requests import RunRequest
 from burnish.runtime.signals import stopping_on_signals
@@ -82,11 +82,8 @@ def bring_review(app: App, task_id: int, review_file: ReviewFile, progress: Prog
             external_review = _in_person(by_hand, site, external_review)
             outside.take(by_hand, site, external_review)
             deps.failpoint("outside-taken")
-            app.store.register_runner(runner_card(lock))
-            try:
+            with registered_runner(app.store, lock):
                 _settle(deps, site)
-            finally:
-                app.store.forget_runner(lock.runner.uuid)
     return ImportedReview(app.store.task(app.key, task_id), external_review.reading())
 
 

@@ -42,7 +42,7 @@ from burnish.proc.identity import hold
 from burnish.proc.memory import is_memory_cap_available
 from burnish.review.templates import check_commit_message
 from burnish.runtime.lost_branches import settle_lost
-from burnish.runtime.ports import deps_for, runner_card, sandbox_policy_of, task_policy
+from burnish.runtime.ports import deps_for, registered_runner, sandbox_policy_of, task_policy
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.requests import RunReport, RunRequest
 from burnish.runtime.signals import stopping_on_signals
@@ -84,17 +84,18 @@ def run_tasks(
     if request.dry_run:
         return RunReport(planned=tuple(_planned(app, request)))
     stops = stops or StopTokens()
-    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _note_function(progress, gate)):
-        app.store.register_runner(runner_card(lock) | {"project": app.key})
-        try:
-            with notifying(app.event_log, app.config.notify, progress) as notifying_progress:
-                deps = deps_for(app, request, notifying_progress, stops, lock.runner.uuid)
-                report = _run(app, request, replace(deps, gate=gate), stops, notes)
-                if request.watch:
-                    notifying_progress.notifier.run_finished(report.tasks)
-                return report
-        finally:
-            app.store.forget_runner(lock.runner.uuid)
+    with (
+        disk_trouble(),
+        hold(app.locks) as lock,
+        stopping_on_signals(stops, _note_function(progress, gate)),
+        registered_runner(app.store, lock, project=app.key) as runner,
+        notifying(app.event_log, app.config.notify, progress) as notifying_progress,
+    ):
+        deps = deps_for(app, request, notifying_progress, stops, runner)
+        report = _run(app, request, replace(deps, gate=gate), stops, notes)
+        if request.watch:
+            notifying_progress.notifier.run_finished(report.tasks)
+        return report
 
 
 def _note_function(progress: Progress, gate: Gate | None) -> Callable[[str], None]:

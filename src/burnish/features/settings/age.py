@@ -21,7 +21,7 @@ def settings_are_newer(store: Store, key: str, root: Path) -> bool:
     approval_times = [datetime.fromisoformat(one.ts).timestamp() for one in approvals if one.valid and not one.by]
     if not approval_times:
         return False
-    from burnish.config.loading import user_folder
+    from burnish.user_settings import user_folder
 
     return any(place.stat().st_mtime > min(approval_times) for place in _files(root, user_folder()))
 

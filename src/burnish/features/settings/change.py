@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.config.editing import with_setting, without_setting
-from burnish.config.loading import project_name, user_folder
+from burnish.config.loading import project_name
 from burnish.config.settings import Config
 from burnish.config.sources import Layer, read_text, scalar, text_layer
 from burnish.errors import BadInput, BurnishError, Refused
@@ -21,6 +21,7 @@ from burnish.git.files import write_whole
 from burnish.proc.folders import private_folder
 from burnish.runtime.reader import home_of, refuse_inside_phase
 from burnish.runtime.trust import settings_with
+from burnish.user_settings import user_folder
 
 MAX_LENGTH = 10_000
 # What a page may change: values that name no program, file, address or secret, and confine nothing. `*` is one name.

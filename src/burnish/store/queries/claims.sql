@@ -37,6 +37,12 @@ WHERE t.project = :project AND t.id = :id AND t.runner IS NOT NULL;
 INSERT INTO runners (id, info, since) VALUES (:id, :info, :now)
 ON CONFLICT (id) DO UPDATE SET info = excluded.info;
 
+-- name: lease_renew
+UPDATE runners SET seen_at = (julianday('now') - 2440587.5) * 86400.0 WHERE id = :id RETURNING id;
+
+-- name: lease_age
+SELECT (julianday('now') - 2440587.5) * 86400.0 - seen_at AS age FROM runners WHERE id = :id;
+
 -- name: runner_one
 SELECT info FROM runners WHERE id = :id;
 

@@ -52,7 +52,7 @@ SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle
 FROM tasks WHERE project = :project AND removed = 0 AND status = :status ORDER BY id DESC LIMIT :most;
 
 -- name: task_totals
-SELECT status, reason, cost_source, COUNT(*) AS tasks, SUM(cost_usd) AS cost_usd, SUM(tokens) AS tokens
+SELECT status, reason, cost_source, COUNT(*) AS tasks, SUM(cost_usd) AS cost_usd, CAST(SUM(tokens) AS BIGINT) AS tokens
 FROM tasks WHERE project = :project AND removed = 0 GROUP BY status, reason, cost_source;
 
 -- name: task_list_all

@@ -10,7 +10,7 @@ SELECT login, until, is_known, message, since FROM usage_limits ORDER BY until, 
 
 -- name: window_set
 INSERT INTO plan_windows (login, name, until, share) VALUES (:login, :name, :until, :share)
-ON CONFLICT (login, name, until) DO UPDATE SET share = MAX(share, excluded.share);
+ON CONFLICT (login, name, until) DO UPDATE SET share = CASE WHEN plan_windows.share > excluded.share THEN plan_windows.share ELSE excluded.share END;
 
 -- name: window_expire
 DELETE FROM plan_windows WHERE until < :now;

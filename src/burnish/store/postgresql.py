@@ -1,0 +1,229 @@
+"""A PostgreSQL database, which several machines share. psycopg comes with the extra `cluster`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from burnish.durability import is_sync_enabled
+from burnish.errors import BurnishError
+from burnish.store.database import Database, Row, Value
+from burnish.store.postgresql_errors import cannot_connect, connection_lost, postgresql_errors
+from burnish.store.postgresql_schema import SCHEMA, migrate_schema
+
+LOCK_SECONDS = 30
+CONNECT_SECONDS = 10
+# how long a process waits for a server that restarts, once it was connected
+RECONNECT_SECONDS = 60.0
+_PAUSE_SECONDS = 0.2
+# so that a machine that vanished is noticed; a value in the address has precedence
+_KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 40_000}
+_PARAMETER = re.compile(r"""(?<![:\w"']):([a-z_][a-z_0-9]*)""")
+
+
+class PostgresqlDatabase(Database):
+    """The schema `burnish` of one database. Each project has a lock of its own for writing."""
+
+    dialect = "postgresql"
+    is_shared = True
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+        self._name = address(url)
+        self._was_connected = False
+
+    @classmethod
+    def open(cls, url: str) -> PostgresqlDatabase:
+        database = cls(url)
+        database._connection()
+        return database
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def version(self) -> int:
+        # a snapshot lists the transactions that it does not see: every commit changes it
+        with self._errors():
+            text = self._rows("SELECT CAST(pg_current_snapshot() AS TEXT)", {})[0][0]
+        return _number(str(text))
+
+    def server(self) -> str:
+        number = self._connection().info.server_version
+        return f"PostgreSQL {number // 10000}.{number % 10000}"
+
+    @contextmanager
+    def writing(self, project: str, *more: str) -> Iterator[None]:
+        locks = [f"SELECT pg_advisory_xact_lock({_number(f'burnish {name}')})" for name in (project, *more)]
+        # each statement after the lock must see what its last holder has committed
+        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", *locks):
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+            yield
+
+    @contextmanager
+    def changing_copy(self, obstacle: BurnishError) -> Iterator[None]:
+        # a server cannot be copied: the command reports why it could not write
+        raise obstacle
+        yield
+
+    def _roll_back(self) -> None:
+        connection = self._thread_local.connection
+        if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+        if connection.closed:
+            self._thread_local.connection = None
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return postgresql_errors(self._name)
+
+    def _rows(self, text: str, params: dict[str, Value]) -> list[Row]:
+        cursor = self._execute(text, params)
+        return cursor.fetchall() if cursor.description else []
+
+    def _execute(self, text: str, params: dict[str, Value]) -> psycopg.Cursor[Row]:
+        self.statements += 1
+        statement = translate(text)
+        values = {name: storable(value) for name, value in params.items()}
+        connection = self._connection()
+        is_free = connection.info.transaction_status == TransactionStatus.IDLE
+        try:
+            return connection.execute(statement, values)
+        except psycopg.OperationalError as error:
+            if not connection.broken:
+                raise
+            if not is_free:
+                # stays until the end of the transaction, whose other statements must not run on another connection
+                raise connection_lost(self._name, error) from error
+        # outside of a transaction, or at its beginning: nothing is lost
+        self._thread_local.connection = None
+        return self._connection().execute(statement, values)
+
+    def _connection(self) -> psycopg.Connection[Row]:
+        connection: psycopg.Connection[Row] | None = getattr(self._thread_local, "connection", None)
+        if connection is None:
+            connection = self._connect_again() if self._was_connected else self._connect()
+            self._thread_local.connection = connection
+        return connection
+
+    def _connect_again(self) -> psycopg.Connection[Row]:
+        """Connect to a server that was there before: it may be restarting."""
+        end = time.monotonic() + RECONNECT_SECONDS
+        while True:
+            try:
+                return self._connect()
+            except BurnishError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        options: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "burnish", **_KEEPALIVE}
+        options = {key: value for key, value in options.items() if key not in conninfo_to_dict(self._url)}
+        try:
+            # prepared statements would fail after a migration by a newer burnish, and behind some connection pools
+            connection = psycopg.Connection[Row].connect(
+                self._url, autocommit=True, prepare_threshold=None, row_factory=_row_factory, **options
+            )
+        except psycopg.OperationalError as error:
+            raise cannot_connect(self._name, error) from error
+        try:
+            with self._errors():
+                self._set_up(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._was_connected = True
+        self._keep_connection(connection)
+        return connection
+
+    def _set_up(self, connection: psycopg.Connection[Row]) -> None:
+        commit = "on" if is_sync_enabled() else "off"
+        settings = {
+            "search_path": SCHEMA,
+            "lock_timeout": f"{LOCK_SECONDS}s",
+            "synchronous_commit": commit,
+            "client_encoding": "UTF8",
+            # a process that hangs in a transaction must not hold a project's lock for ever
+            "idle_in_transaction_session_timeout": "300s",
+        }
+        statements = "; ".join(f"SET {name} = '{value}'" for name, value in settings.items())
+        connection.execute(statements)
+        migrate_schema(connection, self._name)
+
+
+class NamedRow(Sequence[Any]):
+    """The values of one row, in order and by column."""
+
+    __slots__ = ("_columns", "_values")
+
+    def __init__(self, columns: dict[str, int], values: Sequence[Any]) -> None:
+        self._columns = columns
+        self._values = values
+
+    def __getitem__(self, key: Any, /) -> Any:
+        return self._values[self._columns[key] if isinstance(key, str) else key]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def keys(self) -> list[str]:
+        return list(self._columns)
+
+
+def _row_factory(cursor: psycopg.Cursor[Any]) -> Any:
+    columns = {column.name: n for n, column in enumerate(cursor.description or ())}
+    return lambda values: NamedRow(columns, values)
+
+
+@lru_cache(maxsize=512)
+def translate(text: str) -> str:
+    """The statement with psycopg's placeholders instead of SQLite's."""
+    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%"))
+
+
+def storable(value: Value) -> Value:
+    """Text as the server accepts it: bytes that are not UTF-8, and NUL, are escaped."""
+    if not isinstance(value, str):
+        return value
+    # also a member of an enum, which the driver would not know
+    text = str(value).replace("\0", "\\x00")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def address(url: str) -> str:
+    """The address without its password, for messages."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise BurnishError(
+            "The address of the database cannot be read.",
+            hint="Write it like postgresql://user@host/name; special characters are percent-encoded.",
+        ) from error
+    user, host, port = (str(parts.get(key) or "") for key in ("user", "host", "port"))
+    place = f"{user}@" * bool(user) + (host if not host.startswith("/") else "")
+    # a socket's folder cannot stand where a host does
+    folder = f"?host={host}" if host.startswith("/") else ""
+    return f"postgresql://{place}{f':{port}' if port else ''}/{parts.get('dbname') or ''}{folder}"
+
+
+def _number(text: str) -> int:
+    """64 bits with a sign, as the numbers of advisory locks are."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], signed=True)
