@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from pathlib import Path
 
@@ -48,6 +49,9 @@ def test_stderr_does_not_come_between_the_rows_of_a_call_that_still_runs(tmp_pat
         files = _shown(find_logs(tmp_path), raw=False, running=running)
         return sorted(str(file.path.relative_to(calls)) for file in files if file.kind == "stderr")
 
+    # its answer joins the transcript after the program has ended
+    assert names(running=True) == []
+    os.utime(calls / "try-1-outcome.json", (0, 0))
     assert names(running=True) == ["try-1/stderr"]
     # also after a loss of power, when no outcome was written
     assert names(running=False) == ["try-1/stderr", "try-2/stderr"]

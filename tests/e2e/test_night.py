@@ -232,7 +232,10 @@ def test_a_night_of_forty_tasks_ends_with_an_inbox_and_a_bill_that_are_right(tmp
     _, alive = psutil.wait_procs(runs, timeout=60)
     assert not alive
     for log in logs:
-        assert "Stopped at the time of --until." in log.read_text()
+        *_, stopped, counted, needs_you = log.read_text().splitlines()
+        assert stopped.startswith("Stopped at the time of --until.")
+        assert re.fullmatch(r"\d+ tasks were run, \$[\d.]+\+? in all: \d+ verified, \d+ blocked\.", counted), counted
+        assert re.fullmatch(r"\d+ of them needs? you: burnish inbox", needs_you), needs_you
     assert "Trying task" in "".join(log.read_text() for log in logs)
 
     for lab in labs:
@@ -252,6 +255,8 @@ def test_a_night_of_forty_tasks_ends_with_an_inbox_and_a_bill_that_are_right(tmp
             ), line
             assert status == "verified" or str(why) in line["why"], line
             assert fate_of(task) != "budget" or line["command"] == f"burnish retry {task['id']} --budget …"
+            # the same program fails again whatever its author is told
+            assert fate_of(task) != "crash" or line["command"] == f"burnish retry {task['id']}"
             assert line["command"].startswith("burnish ") and f" {task['id']}" in line["command"], line
     assert sum(len(tasks(lab)) for lab in labs) == 40
     # nothing was paid that is not on the bill, and nothing twice; the limits cost nothing

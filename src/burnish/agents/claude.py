@@ -28,10 +28,19 @@ from burnish.agents.failure import (
 )
 from burnish.agents.file_mentions import NO_ATTACHMENTS
 from burnish.agents.jsonlines import EventStream, Json, dig, number, read_events, text_or_empty
-from burnish.agents.plan_windows import WindowReport, plan_windows
 from burnish.agents.prices import cost
 from burnish.agents.steps import Step, claude_steps
-from burnish.agents.usage import NOTHING_USED, TokenCount, are_token_counts, billed, dollars, highest, token_count
+from burnish.agents.usage import (
+    NOTHING_USED,
+    TokenCount,
+    WindowReport,
+    are_token_counts,
+    billed,
+    dollars,
+    highest,
+    plan_windows,
+    token_count,
+)
 from burnish.core.agent import AgentReply, AgentRequest, PlanWindow, Use
 
 # Other tools do not exist then, not even in subagents. `Bash(git diff:*)` is not allowed: `--output` writes files.

@@ -22,9 +22,8 @@ from burnish.agents.base import (
 )
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.jsonlines import EventStream, Json, dig, json_lines, number, read_events, text_or_empty
-from burnish.agents.plan_windows import plan_windows
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values
-from burnish.agents.usage import NOTHING_USED, TokenCount, billed, highest
+from burnish.agents.usage import NOTHING_USED, TokenCount, billed, highest, plan_windows
 from burnish.core.agent import AgentReply, AgentRequest, PlanWindow
 from burnish.regular_files import parse_toml, read_regular
 

@@ -28,6 +28,8 @@ PHASES = ("setup", "baseline", "implement", "improve", "check", "review")
 # each call of an agent leaves a folder
 AGENT_PHASES = {"implement", "improve", "review"}
 _PAUSE = 0.3
+# after the end of a program, its answer is read and joins the transcript
+_ANSWER_SECONDS = 3.0
 # An agent may print a gigabyte without a newline: never hold more than this of a line.
 _MAX_LENGTH = 64 * 1024
 
@@ -135,9 +137,11 @@ def _shown(files: list[LogFile], *, raw: bool, running: bool = False) -> list[Lo
 
 
 def _is_running(transcript: LogFile) -> bool:
-    from burnish.proc.shim_files import read_outcome
+    """Whether rows may follow: the program runs, or has ended just now and its answer is not written yet."""
+    from burnish.proc.shim_files import outcome_file, read_outcome
 
-    return read_outcome(_attempt(transcript)) is None
+    attempt = _attempt(transcript)
+    return read_outcome(attempt) is None or time.time() - outcome_file(attempt).stat().st_mtime < _ANSWER_SECONDS
 
 
 def _output_of(transcript: LogFile) -> Path:

@@ -352,7 +352,13 @@ def _say_summary(report: RunReport, *, with_results: bool) -> None:
     words = f"{count(len(report.tasks), 'task')} were run" if len(report.tasks) != 1 else "1 task was run"
     say(f"{words}, {cost}{f': {_counted(report.tasks)}' if with_results and report.tasks else ''}.")
     if needs_person:
-        say(f"{count(len(needs_person), 'task')} need{'s' * (len(needs_person) == 1)} you: burnish inbox")
+        # the inbox may also list tasks of earlier runs
+        words = (
+            f"{len(needs_person)} of them need{'s' * (len(needs_person) == 1)} you"
+            if len(report.tasks) > 1
+            else "It needs you"
+        )
+        say(f"{words}: burnish inbox")
 
 
 def _gate(app: App, request: RunRequest, progress: PlainProgress, *, as_json: bool) -> TerminalGate | None:

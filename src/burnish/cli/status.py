@@ -182,7 +182,7 @@ def _with_waits(reader: Reader, view: StatusView) -> StatusView:
         return view
     from burnish.proc import clock
     from burnish.views.status import with_waits
-    from burnish.views.waiting import waiting_tasks
+    from burnish.views.status_excerpt import waiting_tasks
 
     now = clock.now()
     return with_waits(view, waiting_tasks(reader.store, view.tasks, now), now, alive=reader.alive)

@@ -78,6 +78,14 @@ def needs_description(reason: Reason | None, note: str) -> bool:
     return reason is Reason.NO_CHANGES and note.startswith(CHANGED_NOTHING)
 
 
+REPEATED_FAILURE = "The same failure"
+
+
+def is_repeated_failure(reason: Reason | None, note: str) -> bool:
+    """Whether a program failed in the same way again and again: advice to the author would not help."""
+    return reason is Reason.STALLED and note.startswith(REPEATED_FAILURE)
+
+
 def after_work(now: ConvergenceState) -> Decision | None:
     """The decision if nothing changed or the tree was judged before. None: continue."""
     if now.tree and now.tree in now.earlier_trees:

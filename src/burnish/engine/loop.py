@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from burnish.core.budget import overspent, task_limits
+from burnish.core.decision import REPEATED_FAILURE
 from burnish.core.flow import RUNNING, CheckStep, DecideStep, ReviewStep, Step, StopStep, WorkStep, next_step
 from burnish.core.history import History
 from burnish.core.journal_events import BudgetNotice, new_event
@@ -259,7 +260,7 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
         task = deps.record(task, status_events(task, Status.IN_PROGRESS))
     final = verdict_when_stopped(deps.event_log.history(task.id))
     if _tripped(deps, task):
-        note = f"The same failure {BREAKER} times in a row on the same commit: {note}"
+        note = f"{REPEATED_FAILURE} {BREAKER} times in a row on the same commit: {note}"
         status_event = status_events(
             task, Status.BLOCKED, reason=Reason.STALLED, note=note, output=output, final_verdict=final
         )

@@ -86,8 +86,8 @@ def message_for_run(tasks: Sequence[Task], on: tuple[str, ...]) -> Message | Non
     usd = sum(task.cost_usd or 0.0 for task in tasks)
     cost = short_cost(usd, joint_source(task.cost_source for task in tasks))
     needs_person = sum(status in _NEEDS_PERSON for status in states)
-    last = f"{_many(needs_person, 'task')} need{'s' * (needs_person == 1)} you" if needs_person else "No task needs you"
-    body = f"{', '.join(parts)}{f'; {cost}' if cost else ''}\n{last}: burnish inbox"
+    last = f"\n{_many(needs_person, 'task')} need{'s' * (needs_person == 1)} you: burnish inbox" if needs_person else ""
+    body = f"{', '.join(parts)}{f'; {cost}' if cost else ''}{last}"
     return Message(f"Run Finished: {_many(len(tasks), 'task')}", body, good=not needs_person)
 
 

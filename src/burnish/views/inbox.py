@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 
 from burnish.core.commit import TargetConflict, left_out_words
-from burnish.core.decision import needs_description
+from burnish.core.decision import is_repeated_failure, needs_description
 from burnish.core.finding import FindingState, worst_first
 from burnish.core.journal import WorkResult
 from burnish.core.status import Reason, Status
@@ -53,6 +53,8 @@ def answer_to(reason: Reason | None, note: str) -> str:
     """The command that answers a blocked task, with `{}` for its number."""
     if needs_description(reason, note):
         return DESCRIBE
+    if is_repeated_failure(reason, note):
+        return "burnish retry {}"
     if reason is Reason.BUDGET:
         # a retry alone would be blocked again at once
         option = next((option for setting, option in TASK_BUDGETS.items() if setting in note), "")

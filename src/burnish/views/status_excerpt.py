@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from burnish.core.agent import UsageLimit
 from burnish.core.cost import joint_source
+from burnish.core.journal import read
+from burnish.core.journal_events import PhaseProgress
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.store.rows import TaskTotal
-from burnish.views.status import NEEDS_A_PERSON, Alive, StatusView, Summary, next_step, status_line, status_view
+from burnish.views.status import (
+    NEEDS_A_PERSON,
+    UNDER_WAY,
+    Alive,
+    StatusView,
+    Summary,
+    next_step,
+    status_line,
+    status_view,
+)
 
 # more lines than anybody reads; `--all`, `burnish list` and `--json` have all
 MAX_LINES = 200
@@ -98,3 +110,20 @@ def _summary(totals: Sequence[TaskTotal], counts: Mapping[Status, int], step: st
         need_a_person=sum(waiting),
         next_step=step,
     )
+
+
+def waiting_tasks(store: Store, tasks: Iterable[Task], now: datetime) -> dict[tuple[str, int], UsageLimit]:
+    """The limit that each running phase has reported to wait for, by project and number of the task.
+
+    Events are read only while there is a limit: a reading command must start fast.
+    """
+    limits = {limit.until: limit for limit in store.usage_limits() if limit.end > now}
+    found: dict[tuple[str, int], UsageLimit] = {}
+    for task in tasks if limits else ():
+        if task.status not in UNDER_WAY or not task.phase_started:
+            continue
+        for event in store.events(task.project, task=task.id, types=["phase.progress"]):
+            until = read(PhaseProgress, event.data).until
+            if event.ts >= task.phase_started and until in limits:
+                found[task.project, task.id] = limits[until]
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from burnish.core.commit import TargetConflict
-from burnish.core.decision import needs_description
+from burnish.core.decision import is_repeated_failure, needs_description
 from burnish.core.status import MOVES, Reason, Status
 from burnish.core.task import Task, TaskType
 
@@ -53,7 +53,7 @@ def answer_of(task: Task, possible: set[str], conflict: TargetConflict | None) -
 
 
 def _blocked(task: Task, reason: Reason, possible: set[str]) -> PageAnswer | None:
-    if reason in _NOTES and "improve" in possible:
+    if reason in _NOTES and "improve" in possible and not is_repeated_failure(reason, task.note):
         label, placeholder = _NOTES[reason]
         return PageAnswer("note", label, _IMPROVES, placeholder)
     if "retry" not in possible:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from burnish.core.commit import TargetConflict
-from burnish.core.decision import needs_description
+from burnish.core.decision import is_repeated_failure, needs_description
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding, worst_first
 from burnish.core.journal import read
@@ -208,6 +208,8 @@ def what_next(task: Task, standing: str = "", unmet: Sequence[int] = (), conflic
             into = f" into {task.target}" if task.target else ""
             return f"It is approved and ready to be merged{into}."
         case Status.BLOCKED:
+            if is_repeated_failure(task.reason, task.note):
+                return "A program failed in the same way several times. Correct what is named here, then retry."
             return _BLOCKED.get(task.reason, "It needs a person.") if task.reason else "It needs a person."
         case Status.FAILED:
             return "It could not be run. Correct what is named here, then retry: it continues where it stopped."
