@@ -151,6 +151,13 @@ def _numbers(text: str) -> set[int]:
 def acts_json() -> dict[str, dict[str, Any]]:
     """What can be done to a card, for the script."""
     return {
-        name: {"label": a.label, "method": a.method, "path": a.path, "body": dict(a.body), "ask": a.ask, "words": a.words}
+        name: {
+            "label": a.label,
+            "method": a.method,
+            "path": a.path,
+            "body": dict(a.body),
+            "ask": a.ask,
+            "words": a.words,
+        }
         for name, a in ACTS.items()
     }

@@ -56,7 +56,15 @@ def part_of_all(registry: RegistryDep) -> Response:
 def board_of_all(request: Request, registry: RegistryDep) -> Response:
     projects = registry.projects()
     since = {row.key: registry.store.last_event(row.key) for row in projects}
-    return page(request, "all.html.j2", title="All projects", here="all", since=since, acts=acts_json(), **_columns(registry, projects))
+    return page(
+        request,
+        "all.html.j2",
+        title="All projects",
+        here="all",
+        since=since,
+        acts=acts_json(),
+        **_columns(registry, projects),
+    )
 
 
 @router.get("/all/part")
