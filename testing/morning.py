@@ -38,7 +38,7 @@ print("Done.")
 JUDGE = """
 kind = int(task)
 place = f"field_{kind}.py"
-remark = {**flaw, "file": place, "line": 2, "title": "An empty value is accepted", "description": "`''` is falsy, `' '` is not."}
+remark = {**flaw, "file": place, "line": 2, "title": "An empty value is accepted", "description": "A blank is true."}
 if kind > 11:
     print(verdict("needs_discussion", "Do **old** entries stay valid?", [{**remark, "severity": "warning"}]))
 elif kind > 8:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -150,14 +151,4 @@ def _numbers(text: str) -> set[int]:
 
 def acts_json() -> dict[str, dict[str, Any]]:
     """What can be done to a card, for the script."""
-    return {
-        name: {
-            "label": a.label,
-            "method": a.method,
-            "path": a.path,
-            "body": dict(a.body),
-            "ask": a.ask,
-            "words": a.words,
-        }
-        for name, a in ACTS.items()
-    }
+    return {name: {**asdict(act), "body": dict(act.body)} for name, act in ACTS.items()}
