@@ -234,3 +234,27 @@ def test_the_board_of_all_projects_moves_tasks_by_keys(opened: Browser, served: 
         page.wait_for_selector("[data-undo]")
         page.keyboard.press("z")
         page.wait_for_selector(f"#c-todo #t-{key}-{number}", state="attached")
+
+
+def test_a_decision_with_a_comment_needs_no_mouse(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", extra="hitl_review: every\n")
+    for title in ("Add division", "Add another division"):
+        lab.add(title)
+    lab.burnish("run", "--all", code=None)
+    with serving(lab) as served, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/t/1#changes")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.wait_for_selector(".lines tr.add")
+        page.keyboard.press("c")
+        page.keyboard.type("Why?")
+        assert page.input_value("[data-comment] textarea") == "Why?"
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("#draft-count")
+        page.keyboard.press("d")
+        page.keyboard.type("Please answer.")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("#next-entry")
+        assert "Requested changes of T1" in page.locator("#outcome").inner_text()
+        page.keyboard.press("g")
+        page.keyboard.press("n")
+        page.wait_for_url(lambda url: "/t/2" in url)

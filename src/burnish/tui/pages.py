@@ -205,6 +205,8 @@ def _events_of(view: FindingView) -> Iterator[ShownLine]:
 def diff_page(diff: Diff, read: Callable[[Sequence[str]], Mapping[str, str]], about: str = "") -> list[ShownLine]:
     """Files with their findings in place. `read` returns the texts of blobs, for the colours."""
     lines = [_totals(diff, about)]
+    if not diff.files:
+        lines.append(ShownLine(styled("Nothing was changed.", "dim")))
     if len(diff.files) > 1:
         lines += [_file_heading(file, key="index") for file in diff.files]
     for finding in diff.apart:

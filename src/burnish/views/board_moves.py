@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from burnish.core.status import MOVES, Reason, Status, check_move
@@ -77,6 +77,12 @@ ACTS: Mapping[str, Act] = {
     "archive": Act("Archive", "PATCH", body={"archived": True}, words="Leaves it out of the board and of lists."),
     "remove": Act("Remove", "DELETE", ask="sure", words="Removes it from all lists; its events and its work are kept."),
 }
+
+
+def acts_json() -> dict[str, dict[str, Any]]:
+    """The acts for the script of a page."""
+    return {name: asdict(act) for name, act in ACTS.items()}
+
 
 _S = Status
 # A part of MOVES (a test holds them together): the rest, burnish alone does.

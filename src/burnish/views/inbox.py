@@ -180,7 +180,8 @@ def _at_rest(store: Store, task: Task) -> InboxEntry:
         )
     if task.status is Status.WAITING_APPROVAL:
         command = f"burnish decide {task.id} approve"
-        why = f"{task.note or 'it waits for your approval'}: approve, reject or fix"
+        note = (task.note or "it waits for your approval").rstrip(".")
+        why = f"{note}{'' if note.endswith(('?', '!')) else ':'} approve, reject or fix"
         return InboxEntry(task, "waiting_approval", why, *_when(task, command), _unseen_files(store, task))
     if task.status is Status.FAILED:
         why = f"{task.error}: {task.note}" if task.note else str(task.error or "it could not be run")

@@ -14,7 +14,7 @@ from burnish.features.server.registry import ProjectRegistry
 from burnish.features.server.task_output import last_steps
 from burnish.proc import clock
 from burnish.views.board import ORDER, TaskCard, board, cards_of, head_of, near
-from burnish.views.board_moves import ACTS, refuse_move
+from burnish.views.board_moves import acts_json, refuse_move
 from burnish.views.filters import mentioning, unmet_among
 from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
 from burnish.web.pages.rendering import fragment, page
@@ -146,18 +146,3 @@ def _numbers(text: str) -> set[int]:
     if len(parts) > MAX_IDS or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         raise BadInput("Invalid task ids.", hint="Separate numbers with commas, e.g. ids=3,5")
     return {int(part) for part in parts}
-
-
-def acts_json() -> dict[str, dict[str, Any]]:
-    """What can be done to a card, for the script."""
-    return {
-        name: {
-            "label": a.label,
-            "method": a.method,
-            "path": a.path,
-            "body": dict(a.body),
-            "ask": a.ask,
-            "words": a.words,
-        }
-        for name, a in ACTS.items()
-    }

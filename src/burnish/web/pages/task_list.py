@@ -10,9 +10,8 @@ from fastapi import APIRouter, Request, Response
 from burnish.features.server.registry import ProjectRegistry
 from burnish.store.rows import ProjectRow
 from burnish.views.board import GROUPS, ORDER, TaskCard, cards_of
-from burnish.views.board_moves import ACTS
+from burnish.views.board_moves import ACTS, acts_json
 from burnish.web.deps import ProjectDep, RegistryDep
-from burnish.web.pages.board import acts_json
 from burnish.web.pages.rendering import fragment, page
 
 router = APIRouter(include_in_schema=False)

@@ -24,10 +24,18 @@ const PAGES = [
   ] : []),
 ];
 
+function nextLink() {
+  const link = document.getElementById("next-entry");
+  return link?.checkVisibility() ? link : null;
+}
+
 addKeys("All pages", [
   { keys: ["?"], words: "show the keyboard shortcuts", run: showKeys },
   { keys: ["z"], words: "undo, while a message offers it", when: canUndo, run: undoLast },
-  ...PAGES.filter(([, , keys]) => keys).map(([label, path, keys]) => ({ keys: [keys], words: label, run: go(path) })),
+  // the task that the page names as the next one, if it names one
+  ...PAGES.filter(([, , keys]) => keys).map(([label, path, keys]) => ({
+    keys: [keys], words: label, run: () => (keys === "g n" && nextLink() ? nextLink().click() : go(path)()),
+  })),
 ]);
 
 document.addEventListener("keydown", (event) => {

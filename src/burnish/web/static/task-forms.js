@@ -11,6 +11,10 @@ let finding = "";
 export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
   document.addEventListener("submit", submit);
+  document.addEventListener("keydown", (event) => {
+    const form = event.target.matches?.("textarea") && event.target.closest("[data-gate], [data-answer], dialog > form");
+    if (form && event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.querySelector("button.primary:enabled")?.click();
+  });
   document.addEventListener("input", (event) => {
     const box = event.target.closest(".override-reasons");
     if (box) categorise(box);

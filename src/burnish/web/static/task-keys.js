@@ -24,6 +24,7 @@ export function startKeys() {
     { keys: ["v"], words: "mark the file as viewed, and go to the next", run: view, when: onChanges },
     { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges },
     { keys: ["d"], words: "go to your decision", run: () => document.getElementById("gate-note")?.focus() },
+    { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {} },
     { keys: ["a"], words: "go to the form that answers this task", run: () => document.querySelector(ANSWER)?.focus() },
     { keys: ["1", "2", "3", "4", "5", "6"], words: "open a tab", run: (event) => all("[role=tab]")[event.key - 1]?.click() },
   ]);
@@ -87,10 +88,19 @@ const currentFile = () => {
 };
 
 function comment() {
-  const row = currentRow();
-  if (!row) return step(1);
+  // what is typed next must not be taken for shortcuts, so a line is chosen if there is none
+  const row = currentRow() ?? firstRow();
+  if (!row) return;
   commentOn(rangeStart?.isConnected ? rangeStart : row, row);
   rangeStart = null;
+}
+
+/** The first line of the current file that can be seen, which is unfolded. */
+function firstRow() {
+  const file = currentFile();
+  if (file) file.open = true;
+  const rows = (file ? [...file.querySelectorAll(".lines tr")] : []).filter((row) => visible(row) && isLine(row));
+  return rows.find((row) => row.getBoundingClientRect().bottom > 130) ?? rows[0];
 }
 
 function view() {

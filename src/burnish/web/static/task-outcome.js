@@ -20,7 +20,9 @@ async function nextEntry() {
     const entry = others.find((one) => one.kind !== "ready") ?? others[0];
     if (!entry) return make("span", { className: "muted", textContent: "Nothing else needs you." });
     const label = `Next that needs you: T${entry.id} ${entry.title}`;
-    return make("a", { className: "button", href: `/p/${entry.project}/t/${entry.id}`, textContent: label, id: "next-entry" });
+    const link = make("a", { className: "button", href: `/p/${entry.project}/t/${entry.id}`, textContent: `${label} `, id: "next-entry" });
+    link.append(make("kbd", { textContent: "g n" }));
+    return link;
   } catch {
     return null;
   }
