@@ -1,4 +1,4 @@
-"""Renders Markdown of people and agents: no HTML, links to http(s) only, stored images only; bounded in size and time."""
+"""Renders Markdown of people and agents: no HTML, links to http(s), stored images only; bounded in size and time."""
 
 from __future__ import annotations
 
