@@ -31,7 +31,7 @@ export async function drawBudgets(place, path, settings) {
 }
 
 function spent(key, { cost, day, windows }) {
-  if (key === "budget.task_usd") return cost.by_task.length ? dearest(cost.by_task) : ["nothing"];
+  if (key === "budget.task_usd") return cost.by_task.length ? mostExpensive(cost.by_task) : ["nothing"];
   if (key === "budget.task_tokens") return [most(cost.by_task)];
   if (key === "budget.session_usd") return [`${money(day.total.cost_usd)} today, in all runs`];
   if (key === "budget.session_tokens") return [`${day.total.tokens.toLocaleString()} today, in all runs`];
@@ -43,7 +43,7 @@ function spent(key, { cost, day, windows }) {
 }
 
 /** The tasks that cost most, as links to their pages. */
-function dearest(tasks) {
+function mostExpensive(tasks) {
   const sorted = [...tasks].sort((one, other) => (other.cost_usd ?? 0) - (one.cost_usd ?? 0)).slice(0, MOST);
   return sorted.flatMap((one, at) => {
     const link = make("a", { href: `/p/${encodeURIComponent(project)}/t/${one.task}`, textContent: `T${one.task}` });
