@@ -6,7 +6,11 @@ const MOST = 3;
 const { project } = document.body.dataset;
 const money = (usd) => (usd === null || usd === undefined ? "unknown" : `$${usd.toFixed(2)}`);
 const LIMIT = /_usd$|_tokens$|window_percent$/;
-const shown = ({ key, value }) => (value === null ? (LIMIT.test(key) ? "no limit" : "–") : typeof value === "string" ? value : JSON.stringify(value));
+
+function shown({ key, value }) {
+  if (value === null) return LIMIT.test(key) ? "no limit" : "–";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 export async function drawBudgets(place, path, settings) {
   const [cost, day, { windows }] = await Promise.all([
@@ -27,7 +31,8 @@ export async function drawBudgets(place, path, settings) {
     row.insertCell().append(...spent(setting.key, { cost, day, windows }));
     row.insertCell().append(make("span", { className: "muted", textContent: setting.origin }));
   }
-  place.replaceChildren(table, make("p", { className: "muted small", textContent: "The budget of a single task is raised on its page (Raise and retry)." }));
+  const words = "The budget of a single task is raised on its page (Raise and retry).";
+  place.replaceChildren(table, make("p", { className: "muted small", textContent: words }));
 }
 
 function spent(key, { cost, day, windows }) {
