@@ -27,10 +27,13 @@ DECISIONS = [
 OTHER_COMMANDS = [
     # a run takes what is ready, also what was added while it works
     ["add", "Another"],
+    ["apply", "1", "F1"],
     ["cancel", "1"],
     ["clean", "1"],
     ["comment", "1", "x"],
     ["clean", "--environments"],
+    ["config", "set", "review.max_cycles", "1"],
+    ["config", "unset", "review.max_cycles"],
     ["edit", "1", "--title", "x"],
     ["handoff", "1"],
     ["hook", "install", "git"],
@@ -41,6 +44,7 @@ OTHER_COMMANDS = [
     ["limits", "--clear", "claude"],
     ["pause", "1"],
     ["pr", "1"],
+    ["projects", "add", "."],
     ["projects", "forget", "1"],
     ["prompts", "edit", "review.system"],
     ["prompts", "on", "review.system"],
@@ -71,7 +75,7 @@ OTHER_COMMANDS = [
 ]
 # These only look.
 HARMLESS_VERBS = {
-    *("config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
+    *("demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
     *("status", "version"),
     *("cost", "eval", "export", "mcp", "stats", "worker"),
 }

@@ -48,6 +48,7 @@ ROUTES = {
     "done": [f"POST {TASK}/done"],
     "findings": [f"GET {TASK}/findings"],
     "comment": [f"POST {TASK}/comments", f"POST {TASK}/findings/{{finding}}/reply"],
+    "apply": [f"POST {TASK}/apply"],
     "resolve": [f"POST {TASK}/findings/{{finding}}/resolve"],
     "waive": [f"POST {TASK}/findings/{{finding}}/waive"],
     "reopen": [f"POST {TASK}/findings/{{finding}}/reopen"],

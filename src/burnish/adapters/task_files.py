@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish.adapters.redaction import secrets_from_environment
+from burnish.core.images import image_names
 from burnish.core.secrets import Secrets
 from burnish.core.task import Task
 from burnish.errors import BurnishError
@@ -23,6 +24,8 @@ from burnish.review.contract import new_number
 # between the name of a folder of outputs and the number of a later attempt
 ATTEMPT = "@"
 MAX_ATTEMPTS = 100
+# the folder in the burnish home for images of descriptions
+IMAGES = "images"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,12 @@ class HomeTaskFiles:
 
     def session_dir(self, task: Task) -> Path:
         return self.folder(task, "sessions")
+
+    def images(self, task: Task) -> tuple[Path, ...]:
+        """The stored images that the task's description refers to."""
+        folder = self.locks.parent / IMAGES
+        paths = (folder / name for name in image_names(task.spec.description))
+        return tuple(path for path in paths if path.is_file() and not path.is_symlink())
 
     def out_dir(self, task: Task, cycle: int, name: str) -> Path:
         """A new folder for output; the output of earlier attempts stays beside it."""

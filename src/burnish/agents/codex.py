@@ -107,6 +107,8 @@ class CodexAgent:
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "exec", "--json", *_QUIET]
+        # before other options: it takes every word up to the next one
+        argv += [word for path in request.images if "," not in str(path) for word in ("-i", str(path))]
         # given each time: a resumed session does not store it
         argv += ["-s", "read-only" if request.read_only else "workspace-write"]
         # else, with write access, it trusts the repository's .codex/config.toml and starts the programs named there

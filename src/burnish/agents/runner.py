@@ -334,7 +334,7 @@ class AgentRunner:
             if self._sandbox and self._logins:
                 # a reviewer works in a read-only snapshot
                 writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
-                visible = (*readable, *([Path(entry.script)] if entry.script else []))
+                visible = (*readable, *request.images, *([Path(entry.script)] if entry.script else []))
                 # what it prints is what it is billed and judged by: it may not be rewritten from inside
                 outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr", *RECORDS))
                 for_mounts = variables_for_mounts(env, roots=(request.cwd, self._checkout))

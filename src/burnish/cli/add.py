@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,10 @@ def add(
     description: Annotated[str | None, Option("-d", "--description", metavar="TEXT", help="Describe the task.")] = None,
     file: Annotated[Path | None, Option("--file", metavar="FILE", help="Read the description from FILE.")] = None,
     kind: Annotated[TaskType, Option("-t", "--type", help="The type of task.")] = TaskType.IMPLEMENT,
+    image: Annotated[
+        list[Path] | None,
+        Option("--image", metavar="FILE", help="Add an image to the description (PNG, JPEG, GIF, WebP); repeatable."),
+    ] = None,
     auto_review: Annotated[
         bool | None,
         Option(
@@ -71,7 +76,7 @@ def add(
     refuse_inside_phase()
     new_task = Spec(
         title=title,
-        description=_description(stdin, description, file),
+        description=_with_images(_description(stdin, description, file), image or ()),
         type=kind,
         scope=scope,
         criteria=tuple(accept or ()),
@@ -100,6 +105,17 @@ def add(
         for problem in problems:
             tell(f"{problem} {problem.hint}")
         say(f"{'Then run it' if problems else 'Run it'}: burnish run {task.id}")
+
+
+def _with_images(text: str, files: Sequence[Path]) -> str:
+    """The description with a reference to each image, which is stored in the burnish home."""
+    if not files:
+        return text
+    from burnish.features.tasks.images import store_image_file
+    from burnish.runtime.reader import home_of
+
+    references = [store_image_file(home_of(), file).markdown for file in files]
+    return "\n\n".join([*([text.rstrip()] if text.strip() else []), *references])
 
 
 def _description(stdin: str | None, description: str | None, file: Path | None) -> str:

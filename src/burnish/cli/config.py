@@ -38,7 +38,7 @@ def config(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show each setting and where its value comes from; change one in your own file.
+    """Show settings with their sources; change one in your own file.
 
     path prints the files that settings are read from. reference prints a commented file with all settings. set and
     unset change one value in your config.yaml and leave the rest of it as it is. They never write burnish.yaml.
@@ -84,16 +84,16 @@ def _change(action: str, key: str | None, value: str | None, *, for_project: boo
         usage = "set KEY VALUE" if action == "set" else "unset KEY"
         raise BadInput(f"config {action} takes {usage.partition(' ')[2]}.", hint=f"burnish config {usage}")
     if value is None:
-        done = unset_value(start_dir(), key, for_project=for_project)
+        result = unset_value(start_dir(), key, for_project=for_project)
     else:
-        done = set_value(start_dir(), key, value, for_project=for_project)
+        result = set_value(start_dir(), key, value, for_project=for_project)
     if as_json:
-        found = {"key": key, "file": str(done.file), "before": plain(done.before), "was_set": done.was_set}
-        say_json({**found, "value": plain(done.value), "origin": done.origin})
+        found = {"key": key, "file": str(result.file), "before": plain(result.before), "was_set": result.was_set}
+        say_json({**found, "value": plain(result.value), "origin": result.origin})
         return
-    say(visible(f"{key}: {written(done.value)}  ({done.origin})"))
-    if action == "set" and not done.origin.startswith(str(done.file)):
-        tell(f"  It is also set in {one_line(done.origin)}, which counts.")
+    say(visible(f"{key}: {written(result.value)}  ({result.origin})"))
+    if action == "set" and not result.origin.startswith(str(result.file)):
+        tell(f"  It is also set in {one_line(result.origin)}, which counts.")
     tell_approval_cost()
 
 

@@ -193,8 +193,9 @@ def apply(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Commit the lines that findings suggest, all in one commit on the task's branch.
+    """Commit the lines that findings suggest.
 
+    All of them are one commit on the task's branch.
     A suggestion is a block of ```suggestion in a comment on lines, or in the suggestion of a reviewer. An approval is
     void: checks and a review follow. The findings stay open until the review, or you, resolve them.
 
@@ -207,13 +208,13 @@ def apply(
 
     runtime.refuse_inside_phase()
     app, number = open_app(), task_id(task)
-    done = apply_suggestions(app, number, findings)
+    result = apply_suggestions(app, number, findings)
     if as_json:
-        rows = [finding_json(one) for one in done.findings]
-        say_json({"task": task_json(done.task), "commit": done.commit, "findings": rows})
+        rows = [finding_json(one) for one in result.findings]
+        say_json({"task": task_json(result.task), "commit": result.commit, "findings": rows})
         return
-    say(f"Applied {', '.join(one.id for one in done.findings)} to task {number}: commit {done.commit[:12]}")
-    tell(f"  Task {number} is {done.task.status}. Have it checked and reviewed: burnish run {number}")
+    say(f"Applied {', '.join(one.id for one in result.findings)} to task {number}: commit {result.commit[:12]}")
+    tell(f"  Task {number} is {result.task.status}. Have it checked and reviewed: burnish run {number}")
 
 
 def _day(text: str) -> date:

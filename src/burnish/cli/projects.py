@@ -74,14 +74,14 @@ def _add(folder: str, as_json: bool) -> None:
     from burnish.features.projects.projects import add_project
 
     runtime.refuse_inside_phase()
-    done = add_project(folder, start=start_dir())
+    result = add_project(folder, start=start_dir())
     if as_json:
-        say_json({**done.project.as_json(), "is_new": done.is_new, "trusted": done.is_trusted})
+        say_json({**result.project.as_json(), "is_new": result.is_new, "trusted": result.is_trusted})
         return
-    verb = "Added" if done.is_new else "Already known:"
-    say(f"{verb} {one_line(done.project.name)}  {one_line(str(done.project.root))}")
-    if not done.is_trusted:
-        tell(f"  It is not trusted: its own settings are not used. If you trust what it has run: {done.command}")
+    verb = "Added" if result.is_new else "Already known:"
+    say(f"{verb} {one_line(result.project.name)}  {one_line(str(result.project.root))}")
+    if not result.is_trusted:
+        tell(f"  It is not trusted: its own settings are not used. If you trust what it has run: {result.command}")
 
 
 def table(found: list[KnownProject], *, room: int, colour: bool, now: datetime) -> Iterator[str]:

@@ -43,6 +43,8 @@ class AgentRequest:
     session_usage: Mapping[str, int] | None = None
     # where this task's authors keep their sessions when they run in a sandbox; None: they are not kept
     session_dir: Path | None = None
+    # images of the task, which the prompt names by their paths; the program may read them
+    images: tuple[Path, ...] = ()
 
     @property
     def quotes_change(self) -> bool:

@@ -82,14 +82,14 @@ def proposal(finding: Finding) -> Proposal | None:
     return Proposal(finding.id, remark.file, remark.line, quote, lines)
 
 
-def find_lines(text: str, wanted: Proposal) -> int | None:
+def find_lines(text: str, change: Proposal) -> int | None:
     """Index of the first quoted line: at its number, else at the only place that has these lines; None if changed."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    size = len(wanted.quote)
-    places = [at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == wanted.quote]
-    first = wanted.line - 1
+    size = len(change.quote)
+    places = [at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == change.quote]
+    first = change.line - 1
     # reviewers drop the indentation of what they quote
-    if first in places or _stripped(lines[first : first + size]) == _stripped(wanted.quote):
+    if first in places or _stripped(lines[first : first + size]) == _stripped(change.quote):
         return first
     return places[0] if len(places) == 1 else None
 
@@ -109,8 +109,8 @@ def replaced(text: str, changes: Sequence[tuple[int, Proposal]]) -> str:
 
 def overlapping(changes: Sequence[tuple[int, Proposal]]) -> tuple[str, str] | None:
     """Ids of two findings that propose other text for the same line."""
-    ordered = sorted(changes, key=lambda one: one[0])
-    for (at, first), (following, second) in pairwise(ordered):
+    in_order = sorted(changes, key=lambda one: one[0])
+    for (at, first), (following, second) in pairwise(in_order):
         if following < at + len(first.quote):
             return first.finding, second.finding
     return None

@@ -204,6 +204,9 @@ class TaskFiles(Protocol):
     def session_dir(self, task: Task) -> Path:
         """Where the task's authors keep their sessions when they run in a sandbox."""
 
+    def images(self, task: Task) -> tuple[Path, ...]:
+        """The stored images that the task's description refers to."""
+
     def out_dir(self, task: Task, cycle: int, name: str) -> Path: ...
     def write(self, task: Task, name: str, data: bytes) -> Path: ...
     def read(self, task: Task, name: str) -> bytes | None: ...

@@ -157,6 +157,7 @@ def _request(
         session=session.id if session else None,
         session_usage=session.usage if session else None,
         session_dir=deps.task_files.session_dir(task),
+        images=deps.task_files.images(task),
     )
 
 

@@ -65,13 +65,13 @@ def apply_suggestions(
         }
         workspace = app.repository.workspace(history.task)
         author = app.repository.author()
-        made = workspace.commit_files(files, _message(findings), trailers, author=author, expect=head)
-        if made is None:
+        new_commit = workspace.commit_files(files, _message(findings), trailers, author=author, expect=head)
+        if new_commit is None:
             raise Refused("The files have the suggested lines already.", hint="Resolve the finding, or waive it.")
         at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        after = orders.record_applied(event_log, history, findings, made, Actor(app.person, via), at)
-    updated = {one.id: one for one in app.event_log.findings(task_id)}
-    return AppliedSuggestions(after, made.sha, tuple(updated[id] for id in wanted_ids))
+        after = orders.record_applied(event_log, history, findings, new_commit, Actor(app.person, via), at)
+    findings_after = {one.id: one for one in app.event_log.findings(task_id)}
+    return AppliedSuggestions(after, new_commit.sha, tuple(findings_after[id] for id in wanted_ids))
 
 
 @contextmanager
@@ -143,14 +143,14 @@ def _new_content(path: str, content: bytes | None, proposals: Sequence[Proposal]
     if text is None:
         raise Refused(f"{path} is not a text file of the change in UTF-8.", hint="Change it by hand.")
     changes = []
-    for wanted in (one for one in proposals if one.file == path):
-        at = find_lines(text, wanted)
+    for change in (one for one in proposals if one.file == path):
+        at = find_lines(text, change)
         if at is None:
             raise Refused(
-                f"{wanted.finding}: the lines of {path} have changed since the suggestion was made.",
+                f"{change.finding}: the lines of {path} have changed since the suggestion was made.",
                 hint="Nothing was applied. Change them by hand, or comment on the new lines.",
             )
-        changes.append((at, wanted))
+        changes.append((at, change))
     if pair := overlapping(changes):
         raise Refused(f"{' and '.join(pair)} suggest other text for the same line.", hint="Apply one of them.")
     return replaced(text, changes).encode()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.config.editing import with_setting, without_setting
-from burnish.config.loading import project_name
+from burnish.config.loading import project_layer, project_name
 from burnish.config.settings import Config
 from burnish.config.sources import Layer, read_text, scalar, text_layer
 from burnish.errors import BadInput, BurnishError, Refused
@@ -80,9 +80,9 @@ def unset_value(start: Path, key: str, *, for_project: bool, via: str = "cli") -
 def own_values(start: Path) -> dict[str, tuple[Any, Any]]:
     """What the user's file has for a key: for all projects, and for this one."""
     layer, root = _user_layer(), root_of(start)
-    name = project_name(layer, root) if root and layer else None
     everywhere = _leaves((), layer.data if layer else {})
-    here = _leaves((), layer.data["projects"][name] or {}) if layer and name is not None else {}
+    of_project = project_layer(layer, root) if root and layer else None
+    here = _leaves((), of_project.data if of_project else {})
     return {key: (everywhere.get(key), here.get(key)) for key in {**everywhere, **here}}
 
 

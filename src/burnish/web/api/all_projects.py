@@ -116,9 +116,9 @@ def projects() -> dict[str, Any]:
 @router.post("/projects", response_model=AddedProjectOut)
 def add(body: AddProjectBody) -> dict[str, Any]:
     """Like `burnish projects add`: register a repository. It is not trusted by that, and no program of it is run."""
-    done = add_project(body.path)
-    trust = {"trusted": done.is_trusted, "trust_command": done.command}
-    return {**done.project.as_json(), "is_new": done.is_new, **trust}
+    result = add_project(body.path)
+    trust = {"trusted": result.is_trusted, "trust_command": result.command}
+    return {**result.project.as_json(), "is_new": result.is_new, **trust}
 
 
 @router.delete("/projects/{project}", response_model=ProjectOut)

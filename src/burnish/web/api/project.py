@@ -229,11 +229,11 @@ def unset_setting(project: ProjectDep, via: Via, key: SettingKey, scope: Setting
     return _changed(unset_value(project.root, key, for_project=scope == "project", via=via))
 
 
-def _changed(done: ChangedSetting) -> dict[str, Any]:
+def _changed(result: ChangedSetting) -> dict[str, Any]:
     hide = secrets_from_environment().redact
-    before = _as_yaml(done.before, hide) if done.was_set else None
-    value = provenance.plain(done.value, hide)
-    return {"key": done.key, "file": str(done.file), "before": before, "value": value, "origin": done.origin}
+    before = _as_yaml(result.before, hide) if result.was_set else None
+    value = provenance.plain(result.value, hide)
+    return {"key": result.key, "file": str(result.file), "before": before, "value": value, "origin": result.origin}
 
 
 def _as_yaml(value: Any, hide: Callable[[str], str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Renders Markdown of people and agents: no raw HTML, links to http(s) only, no images; bounded in size and time."""
+"""Renders Markdown of people and agents: no HTML, links to http(s), stored images only; bounded in size and time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from burnish.core.images import NAME, SCHEME
 from burnish.sanitize import clean_text
 
 # longer texts are shown unrendered: an artifact is opened on its own, other texts stand beside many others
@@ -85,16 +86,25 @@ def _reader(kind: str) -> MarkdownIt:
 
 
 def _is_web_address(url: str) -> bool:
+    if url.startswith(SCHEME):
+        return NAME.fullmatch(url.removeprefix(SCHEME)) is not None
     return re.match(r"https?://[^/]", url.strip(), re.I) is not None
 
 
 def _picture(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
     """Show the name of an image only: loading it would reveal that the page was opened."""
     source = str(tokens[at].attrGet("src") or "")
+    if source.startswith(SCHEME):
+        # one of ours, in the burnish home
+        where = f"/api/v1/images/{escape(source.removeprefix(SCHEME))}"
+        return f'<img class="task-image" src="{where}" alt="{escape(tokens[at].content)}" loading="lazy">'
     return f'<span class="picture">picture: {escape(tokens[at].content)} ({escape(source)})</span>'
 
 
 def _link(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    href = str(tokens[at].attrGet("href") or "")
+    if href.startswith(SCHEME):
+        tokens[at].attrSet("href", f"/api/v1/images/{href.removeprefix(SCHEME)}")
     # the title of the writer could name another address
     tokens[at].attrSet("title", str(tokens[at].attrGet("href") or ""))
     tokens[at].attrSet("rel", "noreferrer noopener nofollow")

@@ -2,6 +2,7 @@
 import { fragment, gathered, listen, make, swap, tick, toast } from "./burnish.js";
 import { addAgent, addTags, filter, fold } from "./board-filter.js";
 import { startForms } from "./board-forms.js";
+import "./image-drop.js";
 import { startKeys } from "./board-keys.js";
 import { startMoves } from "./board-moves.js";
 import "./saved-filters.js";

@@ -6,7 +6,11 @@ const MOST = 3;
 const { project } = document.body.dataset;
 const money = (usd) => (usd === null || usd === undefined ? "unknown" : `$${usd.toFixed(2)}`);
 const LIMIT = /_usd$|_tokens$|window_percent$/;
-const shown = ({ key, value }) => (value === null ? (LIMIT.test(key) ? "no limit" : "–") : typeof value === "string" ? value : JSON.stringify(value));
+
+function shown({ key, value }) {
+  if (value === null) return LIMIT.test(key) ? "no limit" : "–";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 export async function drawBudgets(place, path, settings) {
   const [cost, day, { windows }] = await Promise.all([
@@ -27,11 +31,12 @@ export async function drawBudgets(place, path, settings) {
     row.insertCell().append(...spent(setting.key, { cost, day, windows }));
     row.insertCell().append(make("span", { className: "muted", textContent: setting.origin }));
   }
-  place.replaceChildren(table, make("p", { className: "muted small", textContent: "The budget of a single task is raised on its page (Raise and retry)." }));
+  const words = "The budget of a single task is raised on its page (Raise and retry).";
+  place.replaceChildren(table, make("p", { className: "muted small", textContent: words }));
 }
 
 function spent(key, { cost, day, windows }) {
-  if (key === "budget.task_usd") return cost.by_task.length ? dearest(cost.by_task) : ["nothing"];
+  if (key === "budget.task_usd") return cost.by_task.length ? mostExpensive(cost.by_task) : ["nothing"];
   if (key === "budget.task_tokens") return [most(cost.by_task)];
   if (key === "budget.session_usd") return [`${money(day.total.cost_usd)} today, in all runs`];
   if (key === "budget.session_tokens") return [`${day.total.tokens.toLocaleString()} today, in all runs`];
@@ -43,7 +48,7 @@ function spent(key, { cost, day, windows }) {
 }
 
 /** The tasks that cost most, as links to their pages. */
-function dearest(tasks) {
+function mostExpensive(tasks) {
   const sorted = [...tasks].sort((one, other) => (other.cost_usd ?? 0) - (one.cost_usd ?? 0)).slice(0, MOST);
   return sorted.flatMap((one, at) => {
     const link = make("a", { href: `/p/${encodeURIComponent(project)}/t/${one.task}`, textContent: `T${one.task}` });

@@ -38,9 +38,11 @@ function changedLine(cell, key, { before, scope, file, note }) {
 function openForm(cell, setting, shown) {
   const form = make("form", { className: "value-form" });
   const isHere = setting.own_here !== null;
-  const input = make("input", { name: "text", value: setting.own_here ?? setting.own ?? (setting.value === null ? "" : shown), ariaLabel: setting.key, autocomplete: "off" });
+  const value = setting.own_here ?? setting.own ?? (setting.value === null ? "" : shown);
+  const input = make("input", { name: "text", value, ariaLabel: setting.key, autocomplete: "off" });
   const scope = make("select", { name: "scope", ariaLabel: "For which projects" });
-  scope.append(make("option", { value: "user", textContent: "For all projects" }), make("option", { value: "project", textContent: "For this project" }));
+  scope.append(make("option", { value: "user", textContent: "For all projects" }));
+  scope.append(make("option", { value: "project", textContent: "For this project" }));
   scope.value = isHere ? "project" : "user";
   const buttons = [make("button", { className: "primary", textContent: "Save" })];
   if (isHere || setting.own !== null) {
