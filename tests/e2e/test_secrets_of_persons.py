@@ -40,11 +40,15 @@ def stored(lab: Lab) -> list[str]:
 
 @pytest.mark.attacks("read a secret in what a person's command prints", 12)
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
-def test_a_persons_commands_print_no_secret_of_their_text_or_of_the_quoted_line(lab: Lab, form: tuple[str, ...]) -> None:
+def test_a_persons_commands_print_no_secret_of_their_text_or_of_the_quoted_line(
+    lab: Lab, form: tuple[str, ...]
+) -> None:
     at = f"app.py:{line_of(lab)}"
     said = f"Do not use {TYPED} here."
     finding = lab.burnish("comment", "1", "--at", at, said, "--json").json
-    assert finding["quote"].startswith("KEY = 1") and "removed]" in finding["quote"] and "Do not use" in finding["title"]
+    assert (
+        finding["quote"].startswith("KEY = 1") and "removed]" in finding["quote"] and "Do not use" in finding["title"]
+    )
     for argv in (
         ("comment", "1", "--at", at, said),
         ("comment", "1", "--on", "F1", said),
