@@ -175,7 +175,7 @@ def _session_start(hook: StopHook, found: FoundRepository) -> float | None:
 def commit_before(found: FoundRepository, start: float | None) -> str | None:
     """The commit that was checked out when the first commit since `start` was made, by the log of HEAD.
 
-    The program of an agent is started before its session begins: what it committed before its first stop is among these.
+    The program of an agent is started before its session: what it committed before its first stop is among these.
     """
     log = read_below(found.git_dir, PurePath("logs/HEAD"), longest=MAX_LOG_BYTES) if start is not None else None
     for line in (log or b"").splitlines():
