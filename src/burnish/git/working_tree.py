@@ -361,16 +361,16 @@ def _filtered(
     if not paths:
         return set()
     names = b"".join(path + b"\0" for path in paths)
-    args = ("check-attr", "-z", "--stdin", "filter")
+    words = ["-z", "--stdin", "filter"]
     with TemporaryDirectory(dir=project.own, prefix="look-") as folder:
         index = Path(folder) / "index"
         if root is None:
             if head is None:
                 return set()
             project.git("read-tree", head, index=index)
-            args = ("check-attr", "--cached", "-z", "--stdin", "filter")
-        place = project.own / "attributes"
-        output = project.git(*args, index=index, work_tree=root or project.root, git_dir=place, stdin=names).stdout
+            words.insert(0, "--cached")
+        place, root = project.own / "attributes", root or project.root
+        output = project.git("check-attr", *words, index=index, work_tree=root, git_dir=place, stdin=names).stdout
     fields = output.split(b"\0")
     values = dict(zip(fields[0::3], fields[2::3], strict=False))
     return {path for path in paths if values.get(path) not in (None, b"unspecified", b"unset", b"set")}
