@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.proc.ancestors import ancestors
+from burnish.proc.identity import ancestors
 from burnish.proc.private_places import MARKERS
 
 _SHIM = ("burnish", "proc", "shim.py")

@@ -32,7 +32,7 @@ from burnish.git.merge import touched
 from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, choose
 from burnish.git.working_tree import private_project
-from burnish.proc.ancestors import program_start
+from burnish.proc.identity import program_start
 from burnish.proc.inside import inside_phase
 from burnish.proc.text import clean_text
 from burnish.regular_files import read_below
