@@ -33,6 +33,9 @@ class Agent:
         self.person, self.monkeypatch, self.name = person, monkeypatch, name
         self.session = "s-1"
 
+        # the tests may be run by an agent themselves
+        monkeypatch.setattr("burnish.features.hooks.stop.program_start", lambda name: None)
+
     def works(self, text: str = "x = 1 / 0\n") -> None:
         path = self.person.repo.path / "app.py"
         path.write_text(path.read_text() + text)
@@ -243,6 +246,36 @@ def test_a_session_whose_first_commit_is_gone_is_reported(agent: Agent) -> None:
     agent.works("x = 3\n")
     assert agent.stops() is None
     assert "is not in the repository any more" in agent.person.types("hook", "last", code=3)
+
+
+COMMITS_THEN_STOPS = """
+import json, pathlib, subprocess, sys
+def git(*words): subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *words], check=True)
+app = pathlib.Path("app.py")
+app.write_text(app.read_text() + "x = 1 / 0\\n")
+git("commit", "-qam", "done")
+git("commit", "-q", "--allow-empty", "-m", "nothing more")
+stop = json.dumps({"session_id": "s-9", "cwd": str(pathlib.Path.cwd())})
+words = [*sys.argv[1:], "hook", "run", "claude"]
+print(subprocess.run(words, input=stop, capture_output=True, text=True, check=True).stdout)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.attacks("stop without a review", 1)
+def test_what_an_agent_committed_before_its_first_stop_is_reviewed(agent: Agent, tmp_path: Path) -> None:
+    # commits of the user before the session are not the agent's
+    agent.person.repo.commit({"other.py": "y = 1\n"}, "by the user")
+    time.sleep(1.1)
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(COMMITS_THEN_STOPS)
+    seen = tmp_path / "prompt"
+    agent.person.agent("judge", f"{REJECTS}\npathlib.Path({str(seen)!r}).write_text(prompt)\n")
+    words = [sys.executable, program, *OURS]
+    run = subprocess.run(words, cwd=agent.person.repo.path, capture_output=True, text=True, check=True)
+    assert "Zero is not handled" in json.loads(run.stdout)["reason"], run
+    assert "+x = 1 / 0" in seen.read_text() and "y = 1" not in seen.read_text()
 
 
 def test_another_git_folder_in_its_place_is_reported(agent: Agent) -> None:

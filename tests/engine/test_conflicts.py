@@ -260,6 +260,6 @@ def test_a_task_that_ends_during_a_resolution_leaves_no_ref_of_the_target(tmp_pa
     lab.apart("rebase", "1", code=None)
     del lab.env["BURNISH_FAILPOINT"]
     assert len(lab.refs("refs/burnish/merging/")) == 1
-    for words in " ".join(ending).split(" then "):
+    for words in ending.split(" then "):
         lab.burnish(*words.split())
     assert lab.refs("refs/burnish/merging/") == {}

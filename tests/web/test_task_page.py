@@ -146,6 +146,8 @@ def test_front_matter_is_shown_apart_and_a_monster_as_it_is() -> None:
     one = read("review-cycle-1.md", "---\ntask: 1\n---\n# Title\n")
     assert one.front == "task: 1" and "Title</h1>" in one.html
     assert not read("review-cycle-1.md", "# x\n" * MAX_ARTIFACT_LENGTH).html
+    for dense in ("![", "*_", "["):
+        assert not read("agent-output-1.md", dense * (MAX_ARTIFACT_LENGTH // 2)).html, "it would take seconds"
     assert not read("task.json", "{}").html
 
 

@@ -276,7 +276,7 @@ def _submodule_head(project: Project, root: Path, kind: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _IndexEntry:
     """A file of the user's index, and whether its times there are those of the file."""
 
     mode: bytes
@@ -284,7 +284,7 @@ class _Entry:
     has_same_times: bool
 
 
-def _write_again(project: Project, index: Path, root: Path, head: str | None = None) -> dict[bytes, _Entry]:
+def _write_again(project: Project, index: Path, root: Path, head: str | None = None) -> dict[bytes, _IndexEntry]:
     """Write a copy of an index again with only the names and hashes of its files, so that git compares their content.
 
     All else may be false: an agent can write the index. By its times, its flags or its lists of new files, a changed
@@ -296,31 +296,32 @@ def _write_again(project: Project, index: Path, root: Path, head: str | None = N
     written_ns = index.stat().st_mtime_ns
     base = os.fsencode(root)
     output = project.git("ls-files", "-s", "--debug", "-z", index=index, work_tree=root).stdout
-    found = [entry for entry in _ENTRY.finditer(output) if not int(entry["flags"], 16) & _INTENT_TO_ADD]
+    matches = [entry for entry in _ENTRY.finditer(output) if not int(entry["flags"], 16) & _INTENT_TO_ADD]
     index.unlink()
     if head:
         project.git("read-tree", head, index=index)
     before = set(project.git("ls-files", "-s", "-z", index=index).stdout.split(b"\0")[:-1])
-    after = {b"%b %b %b\t%b" % entry.group("mode", "sha", "stage", "path") for entry in found}
-    removed = (b"0 %b\t%b" % (project.zero.encode(), line.partition(b"\t")[2]) for line in sorted(before - after))
-    lines = b"".join(line + b"\0" for line in (*removed, *sorted(after - before)))
+    after = {b"%b %b %b\t%b" % entry.group("mode", "sha", "stage", "path") for entry in matches}
+    removals = (b"0 %b\t%b" % (project.zero.encode(), line.partition(b"\t")[2]) for line in sorted(before - after))
+    lines = b"".join(line + b"\0" for line in (*removals, *sorted(after - before)))
     project.git("update-index", "-z", "--index-info", index=index, work_tree=root, stdin=lines)
     # a sparse checkout does not have these files
     skipped_paths = [
         entry["path"]
-        for entry in found
+        for entry in matches
         if int(entry["flags"], 16) & _SKIP_WORKTREE and not os.path.lexists(os.path.join(base, entry["path"]))  # noqa: PTH118
     ]
     if skipped_paths:
         names = b"".join(path + b"\0" for path in skipped_paths)
         project.git("update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names)
     return {
-        entry["path"]: _Entry(entry["mode"], entry["sha"], not _is_stale(entry, base, written_ns)) for entry in found
+        entry["path"]: _IndexEntry(entry["mode"], entry["sha"], not _is_stale(entry, base, written_ns))
+        for entry in matches
     }
 
 
 def _same_content(
-    project: Project, dirt: DirtyPaths, entries: Mapping[bytes, _Entry], root: Path | None = None
+    project: Project, dirt: DirtyPaths, entries: Mapping[bytes, _IndexEntry], root: Path | None = None
 ) -> set[bytes]:
     """Files that have the bytes of the index, and that git would convert if they were staged (line ends)."""
     root = root or project.root
@@ -348,7 +349,7 @@ def _has_mode(base: bytes, path: bytes, mode: bytes, is_executable_known: bool) 
 def _filtered(
     project: Project,
     dirt: DirtyPaths,
-    entries: Mapping[bytes, _Entry],
+    entries: Mapping[bytes, _IndexEntry],
     head: str | None,
     root: Path | None = None,
 ) -> set[bytes]:
@@ -361,16 +362,16 @@ def _filtered(
     if not paths:
         return set()
     names = b"".join(path + b"\0" for path in paths)
-    args: tuple[str, ...] = ("check-attr", "-z", "--stdin", "filter")
+    words = ["-z", "--stdin", "filter"]
     with TemporaryDirectory(dir=project.own, prefix="look-") as folder:
         index = Path(folder) / "index"
         if root is None:
             if head is None:
                 return set()
             project.git("read-tree", head, index=index)
-            args = ("check-attr", "--cached", "-z", "--stdin", "filter")
-        place = project.own / "attributes"
-        output = project.git(*args, index=index, work_tree=root or project.root, git_dir=place, stdin=names).stdout
+            words.insert(0, "--cached")
+        place, root = project.own / "attributes", root or project.root
+        output = project.git("check-attr", *words, index=index, work_tree=root, git_dir=place, stdin=names).stdout
     fields = output.split(b"\0")
     values = dict(zip(fields[0::3], fields[2::3], strict=False))
     return {path for path in paths if values.get(path) not in (None, b"unspecified", b"unset", b"set")}

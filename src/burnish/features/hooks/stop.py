@@ -6,13 +6,14 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from burnish.adapters.agents import StopTokens
 from burnish.adapters.redaction import secrets_from_environment
@@ -32,8 +33,10 @@ from burnish.git.merge import touched
 from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, choose
 from burnish.git.working_tree import private_project
+from burnish.proc.identity import program_start
 from burnish.proc.inside import inside_phase
 from burnish.proc.text import clean_text
+from burnish.regular_files import read_below
 from burnish.review.prompt_sections import finding_text
 from burnish.review.quoting import fenced
 from burnish.runtime.reader import home_of, open_reader
@@ -47,6 +50,8 @@ MAX_REASON_LENGTH = 9000
 MAX_TESTS = 20
 # repositories of one session
 MAX_ROOTS = 10
+# of the log of HEAD
+MAX_LOG_BYTES = 64 << 20
 BASE_GONE = "The commit that this session began with is not in the repository any more"
 
 
@@ -133,7 +138,7 @@ def _review(hook: StopHook, stopping: StopEvent, found: FoundRepository, stops: 
         if memory.rounds >= most:
             say(f"This session was held up {most} times, which is as often as hook.max_rounds allows.")
             return ""
-        look = _look(found, memory.base)
+        look = _look(found, memory.base or commit_before(found, _session_start(hook, found)))
         base = _worth_a_review(look, memory, say)
         if look.is_base_gone:
             say(f"{BASE_GONE}: a person should look.")
@@ -151,6 +156,36 @@ def _review(hook: StopHook, stopping: StopEvent, found: FoundRepository, stops: 
         memory.rounds += 1
         answer = {"decision": hook.refusal, "reason": reason(review, memory.rounds, most)}
     return json.dumps(answer)
+
+
+# What git notes in the log of HEAD about a commit that was made here, not fetched or checked out.
+_COMMITTED = re.compile(rb"(?:commit|cherry-pick|revert|am|rebase|merge)\b")
+
+
+def _session_start(hook: StopHook, found: FoundRepository) -> float | None:
+    """The earliest time at which this session can have begun to commit what no stop has reviewed."""
+    start = program_start(hook.name)
+    try:
+        last_review = float(json.loads(_record_file(hook, found).read_bytes())["at"])
+    except (OSError, ValueError, TypeError, KeyError):
+        last_review = 0.0
+    # one process can have several sessions, one after the other
+    return None if start is None else max(start, last_review)
+
+
+def commit_before(found: FoundRepository, start: float | None) -> str | None:
+    """The commit that was checked out when the first commit since `start` was made, by the log of HEAD.
+
+    The program of an agent is started before its session: what it committed before its first stop is among these.
+    """
+    log = read_below(found.git_dir, PurePath("logs/HEAD"), longest=MAX_LOG_BYTES) if start is not None else None
+    for line in (log or b"").splitlines():
+        head, _, what = line.partition(b"\t")
+        fields = head.split()
+        is_commit = len(fields) >= 4 and fields[-2].isdigit() and _COMMITTED.match(what)
+        if is_commit and int(fields[-2]) >= int(start or 0) and fields[0].strip(b"0"):
+            return fields[0].decode("ascii", "replace")
+    return None
 
 
 def read_stopping(data: bytes) -> StopEvent:
@@ -323,9 +358,13 @@ def record_failure(hook: StopHook, found: FoundRepository, error: Exception) -> 
     _record(hook, found, f"its review failed: {words.strip()}{advice}")
 
 
+def _record_file(hook: StopHook, found: FoundRepository) -> Path:
+    return stops_folder(home_of(), found.common_dir) / f"{hook.name}.json"
+
+
 def _record(hook: StopHook, found: FoundRepository, trouble: str) -> None:
     """Nothing here may keep the agent from stopping: a full disk least of all."""
-    path: Path = stops_folder(home_of(), found.common_dir) / f"{hook.name}.json"
+    path = _record_file(hook, found)
     record = {"agent": hook.name, "at": time.time(), "trouble": secrets_from_environment().redact(trouble)}
     with suppress(Exception):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -35,8 +35,9 @@ def markdown_line(text: str | None) -> Markup:
 
 
 def artifact_html(text: str) -> Markup:
-    """A file of the audit trail with its headings; empty if the text is too long."""
-    return Markup(_reader("artifact").render(text)) if len(text) <= MAX_ARTIFACT_LENGTH else Markup("")
+    """A file of the audit trail with its headings; empty if the text is too long, or too long for its markup."""
+    is_heavy = _is_heavy(text, longest=MAX_ARTIFACT_LENGTH)
+    return Markup("") if is_heavy else Markup(_reader("artifact").render(text))
 
 
 def _plain(text: str) -> str:
@@ -61,10 +62,10 @@ def _line(text: str) -> Markup:
     return Markup(_reader("line").renderInline(text))
 
 
-def _is_heavy(text: str) -> bool:
+def _is_heavy(text: str, *, longest: int = MAX_LENGTH) -> bool:
     if len(text) <= _MAX_DENSE_LENGTH:
         return False
-    return len(text) > MAX_LENGTH or len(_MARKUP.findall(text)) * _MAX_SHARE > len(text)
+    return len(text) > longest or len(_MARKUP.findall(text)) * _MAX_SHARE > len(text)
 
 
 @cache
