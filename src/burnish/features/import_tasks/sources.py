@@ -198,7 +198,7 @@ def _spec_runner(source: Source, folder: Folder) -> list[SourceTask]:
 
 def _spec_kitty(source: Source, folder: Folder) -> list[SourceTask]:
     mission_folder = source.path.parent.parent
-    events = list(_lines(mission_folder / "status.events.jsonl"))
+    events = _mission_events(mission_folder)
     file = folder.file(source.path)
     facts, _ = task_markdown.front_matter(file.text)
     key = str(facts.get("work_package_id") or "")
@@ -210,6 +210,17 @@ def _spec_kitty(source: Source, folder: Folder) -> list[SourceTask]:
         names = sorted((source.path.with_suffix("")).glob("review-cycle-*.md"), key=lambda path: _number(path.name))
         feedback = [(path.name, task_markdown.front_matter(read_text(path))[1].strip()) for path in names]
     return [task_markdown.read_work_package(file, mission=mission_folder.name, lane=lane, feedback=feedback)]
+
+
+def _mission_events(mission: Path) -> list[Mapping[str, Any]]:
+    """The events of a mission, oldest first. While it is under way, spec-kitty writes them in a worktree of its own."""
+    worktree = mission.parent.parent / ".worktrees" / f"{mission.name}-coord" / "kitty-specs" / mission.name
+    found = {str(event.get("event_id") or event): event for place in (mission, worktree) for event in _events(place)}
+    return sorted(found.values(), key=lambda event: str(event.get("at") or ""))
+
+
+def _events(folder: Path) -> Iterator[Mapping[str, Any]]:
+    return _lines(folder / "status.events.jsonl")
 
 
 def _review(pointer: str, package: Path, mission: Path, folder: Folder) -> tuple[str, str] | None:
