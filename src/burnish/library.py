@@ -49,13 +49,13 @@ class ChangeReview:
     notes: tuple[str, ...]
 
 
-class Project:
+class ProjectHandle:
     """A repository with its tasks. Use it in a `with` statement, or call `close`."""
 
     def __init__(self, app: App, path: Path) -> None:
         self._app, self._path = app, path
 
-    def __enter__(self) -> Project:
+    def __enter__(self) -> ProjectHandle:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -163,6 +163,10 @@ class Project:
         )
 
 
+# the public name; inside of burnish, `Project` is the git directory of a repository
+Project = ProjectHandle
+
+
 @dataclass(frozen=True, slots=True)
 class _Notes:
     """The progress of a run: only its notes are passed on, as events are read from the log."""
@@ -176,9 +180,9 @@ class _Notes:
         self.say(text)
 
 
-def open_project(path: str | os.PathLike[str] = ".") -> Project:
+def open_project(path: str | os.PathLike[str] = ".") -> ProjectHandle:
     """Open the repository that contains `path`. burnish learns of it if it is new."""
     from burnish.runtime import open_app
 
     start = Path(path).resolve()
-    return Project(open_app(start), start)
+    return ProjectHandle(open_app(start), start)

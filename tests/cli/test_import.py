@@ -204,6 +204,15 @@ def test_a_work_package_brings_its_reviews_along(person: Person) -> None:
     assert {"name": "lane_hint", "reason": "burnish has no such field", "count": 2} in report["fields"]["left"]
 
 
+def test_the_state_of_a_mission_under_way_is_in_a_worktree_of_its_own(person: Person) -> None:
+    kitty(person)
+    event = {"wp_id": "WP03", "to_lane": "done", "at": "2026-05-01T10:00:00Z", "event_id": "x"}
+    place = ".worktrees/shop-01-coord/kitty-specs/shop-01/status.events.jsonl"
+    write(person, {place: json.dumps(event)})
+    report = person.asks("import", str(person.repo.path), "--format", "spec-kitty")
+    assert dict(outcomes(report)) == {"Open": "finished", "Sell bread": "added", "Sell butter": "finished"}
+
+
 def test_a_feature_of_automaker_brings_its_old_review_along(person: Person) -> None:
     write(person, {"features/a/feature.json": json.dumps(FEATURE)})
     person.types("import", str(person.repo.path / "features"))

@@ -42,7 +42,14 @@ def report(**fields: Any) -> TaskReport:
     remark = Remark(Category.CODE, Severity.ERROR, HOSTILE, description="* **bold** @ada\n# head", file="a.py", line=3)
     names = ("note", "final_verdict", "description", "branch", "commit", "agent", "model", "cost_usd", "cost_source")
     facts = dict.fromkeys(names) | {"id": "1", "title": "Title", "status": "verified", "cycle": 1, "max_cycles": 3}
-    facts |= {"tokens": 0, "overrides": 0, "updated_at": "now", "cycles": [], "project": "p", "run": 1}
+    facts |= {
+        "tokens": 0,
+        "overrides": 0,
+        "updated_at": "2026-05-01T10:00:00.000Z",
+        "cycles": [],
+        "project": "p",
+        "run": 1,
+    }
     return TaskReport(facts | fields, (Finding("F1", remark),))
 
 

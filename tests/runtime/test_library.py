@@ -62,7 +62,7 @@ def test_an_agent_cannot_use_it_in_its_phase(name: str, tmp_path: Path, monkeypa
             "run": lambda: project.run(1),
             "decide": lambda: project.decide(1, "approve"),
         }
-        monkeypatch.setenv("BURNISH_PHASE", "implement")
+        monkeypatch.setenv("BURNISH_TASK", "1")
         with pytest.raises(burnish.BurnishError, match=r"(?i)inside|phase|agent"):
             calls[name]()
 

@@ -171,7 +171,7 @@ def task_figures(report: TaskReport) -> Iterator[tuple[str, str]]:
         "cost": report.cost,
         "tokens": f"{facts['tokens']:,}" if facts["tokens"] else "",
         "overrides by people": str(facts["overrides"] or ""),
-        "changed": facts["updated_at"],
+        "changed": facts["updated_at"][:16].replace("T", " ") + " UTC",
     }
     return ((name, value) for name, value in values.items() if value)
 

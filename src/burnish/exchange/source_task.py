@@ -108,7 +108,7 @@ class Fields:
 
 def first_line(text: str, longest: int = 100) -> str:
     """A title for a text that has none."""
-    line = next((stripped for line in text.splitlines() if (stripped := line.strip("# \t"))), "")
+    line = next((words for line in text.splitlines() if (words := line.strip("# \t"))), "")
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
 
 
@@ -141,16 +141,16 @@ def circle_of(tasks: Sequence[SourceTask]) -> list[str]:
 
 def in_order(tasks: Sequence[SourceTask]) -> list[SourceTask]:
     """The tasks with each one behind those that it depends on; otherwise in their order. There must be no circle."""
-    by_key, ordered = {task.key: task for task in tasks}, dict[str, SourceTask]()
+    by_key, order = {task.key: task for task in tasks}, dict[str, SourceTask]()
     trail = [task.key for task in reversed(tasks)]
     while trail:
-        missing = [key for key in by_key[trail[-1]].depends_on if key in by_key and key not in ordered]
-        if missing and trail[-1] not in ordered:
+        missing = [key for key in by_key[trail[-1]].depends_on if key in by_key and key not in order]
+        if missing and trail[-1] not in order:
             trail += reversed(missing)
         else:
             key = trail.pop()
-            ordered.setdefault(key, by_key[key])
-    return list(ordered.values())
+            order.setdefault(key, by_key[key])
+    return list(order.values())
 
 
 def with_known_dependencies(tasks: Sequence[SourceTask], is_done: frozenset[str] = frozenset()) -> list[SourceTask]:

@@ -153,4 +153,4 @@ def _texts(fields: Fields, name: str, other: str) -> tuple[str, ...]:
 def _items(value: Any) -> tuple[Item, ...]:
     found: Sequence[Any] = value if isinstance(value, list) else []
     texts = [(one.get("text"), bool(one.get("done"))) if isinstance(one, dict) else (one, False) for one in found]
-    return tuple(Item(str(text), done) for text, done in texts if str(text or "").strip())
+    return tuple(Item(str(text), is_done) for text, is_done in texts if str(text or "").strip())

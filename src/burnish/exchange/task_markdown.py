@@ -18,7 +18,7 @@ _MAX_FRONT_ENTRIES = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class MarkdownSection:
     """A heading and the lines below it, up to the next heading."""
 
     level: int
@@ -26,9 +26,9 @@ class Section:
     lines: tuple[str, ...]
 
 
-def sections(text: str) -> list[Section]:
+def sections(text: str) -> list[MarkdownSection]:
     """The text cut at its headings; what stands above the first has level 0. Code blocks hold no headings."""
-    found: list[Section] = []
+    found: list[MarkdownSection] = []
     lines: list[str] = []
     title, level, fence = "", 0, ""
     for line in text.replace("\r\n", "\n").split("\n"):
@@ -36,11 +36,11 @@ def sections(text: str) -> list[Section]:
             fence = "" if fence and line.strip().startswith(fence) else fence or mark[1]
         heading = None if fence else _HEADING.fullmatch(line)
         if heading:
-            found.append(Section(level, title, tuple(lines)))
+            found.append(MarkdownSection(level, title, tuple(lines)))
             level, title, lines = len(heading[1]), heading[2], []
         else:
             lines.append(line)
-    return [*found, Section(level, title, tuple(lines))]
+    return [*found, MarkdownSection(level, title, tuple(lines))]
 
 
 def boxes(lines: Sequence[str]) -> list[Item]:
@@ -82,16 +82,16 @@ def read_spec_runner(file: SourceFile, states: Mapping[str, str]) -> list[Source
     tasks = [_spec_runner_task(found[1], found[2], one, states) for found, one in headings if found]
     # `Blocks: X` of one task is `Depends on` of X
     blocking = {(key, task.key) for task, keys in tasks for key in keys}
-    known = {task.key for task, _ in tasks}
+    keys = {task.key for task, _ in tasks}
     found_tasks = []
     for task, _ in tasks:
         needs = [*task.depends_on, *(other for key, other in sorted(blocking) if key == task.key)]
-        found_tasks.append(replace(task, depends_on=tuple(key for key in dict.fromkeys(needs) if key in known)))
+        found_tasks.append(replace(task, depends_on=tuple(key for key in dict.fromkeys(needs) if key in keys)))
     return found_tasks
 
 
 def _spec_runner_task(
-    key: str, title: str, section: Section, states: Mapping[str, str]
+    key: str, title: str, section: MarkdownSection, states: Mapping[str, str]
 ) -> tuple[SourceTask, tuple[str, ...]]:
     found: dict[str, Any] = {"title": title}
     text_lines = []
@@ -245,7 +245,7 @@ def read_checklist(file: SourceFile) -> list[SourceTask]:
     return _with_unique_keys([task for section in sections(file.text) for task in _items(section)])
 
 
-def _items(section: Section) -> Iterator[SourceTask]:
+def _items(section: MarkdownSection) -> Iterator[SourceTask]:
     entries: list[tuple[re.Match[str], list[str]]] = []
     for line in section.lines:
         box = _BOX.fullmatch(line)
@@ -257,7 +257,7 @@ def _items(section: Section) -> Iterator[SourceTask]:
         rest = [line.strip() for line in lines if not _BOX.fullmatch(line)]
         fields = Fields({"title": box[3], "items": boxes(lines), "description": prose(rest), "section": section.title})
         heading = fields.text("section")
-        parts = (fields.text("description"), f"Section: {heading}" if heading else "")
+        parts = (fields.text("description"), f"MarkdownSection: {heading}" if heading else "")
         task = SourceTask(
             key=f"{section.title}/{box[3]}" if section.title else box[3],
             title=fields.text("title"),

@@ -74,6 +74,8 @@ def _asked(task: Task) -> dict[str, Any]:
         "plan": spec.plan,
         "skip_tests": spec.skip_tests,
         "of": None if spec.of is None else str(spec.of),
+        # what it was imported from
+        "source": spec.source or None,
         "note": task.note,
         "target": task.target,
         "run": task.run,

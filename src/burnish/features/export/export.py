@@ -147,7 +147,7 @@ def _figures(records: ProjectRecords, begin: str) -> dict[str, str]:
         "cost": "unknown" if cost == UNKNOWN_COST else cost or "nothing",
         "tokens": f"{usage.tokens:,}" if usage.tokens else "",
         "calls and checks": f"{usage.calls:,}",
-        "working time": f"{hours}h{minutes:02}m" if hours else f"{minutes}m",
+        "working time": f"{hours}h{minutes:02}m" if hours else f"{minutes}m{int(usage.seconds) % 60:02}s",
     }
     return {name: value for name, value in values.items() if value}
 

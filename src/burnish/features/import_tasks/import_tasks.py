@@ -11,7 +11,7 @@ from typing import Any
 from burnish.core.task import NewTask, Spec, Task
 from burnish.errors import BadInput
 from burnish.exchange.source_task import FieldNote, SourceTask, circle_of, in_order, with_known_dependencies
-from burnish.features.import_tasks.sources import Folder, Source, find_sources, read_source
+from burnish.features.import_tasks.sources import Folder, TaskSource, find_sources, read_source
 from burnish.runtime.app import App
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.tasks import prepared_task
@@ -58,8 +58,8 @@ class ImportReport:
             | {"id": str(one.id) if one.id else None}
             for one in self.tasks
         ]
-        left = [{"name": name, "reason": why, "count": count} for (name, why), count in self.left_fields.items()]
-        fields = {"found": len(self.notes), "taken": dict(self.taken_fields), "left": left}
+        left_rows = [{"name": name, "reason": why, "count": count} for (name, why), count in self.left_fields.items()]
+        fields = {"found": len(self.notes), "taken": dict(self.taken_fields), "left": left_rows}
         facts = {"format": self.format, "sources": list(self.sources), "dry_run": self.dry_run}
         return {**facts, "added": self.added_count, "tasks": tasks, "fields": fields}
 
@@ -96,9 +96,9 @@ def import_tasks(app: App, place: str, start: Path, *, format: str | None, dry_r
     return ImportReport(sources[0].format, tuple(one.name for one in sources), dry_run, tuple(outcomes), tuple(notes))
 
 
-def _all_tasks(sources: Sequence[Source], folder: Folder) -> list[tuple[Source, SourceTask]]:
+def _all_tasks(sources: Sequence[TaskSource], folder: Folder) -> list[tuple[TaskSource, SourceTask]]:
     """The tasks of all sources, each behind those that it depends on."""
-    origin: dict[str, Source] = {}
+    origin: dict[str, TaskSource] = {}
     found: list[SourceTask] = []
     for source in sources:
         for task in read_source(source, folder):
@@ -115,14 +115,14 @@ def _all_tasks(sources: Sequence[Source], folder: Folder) -> list[tuple[Source, 
             found.append(unique)
     if not found:
         raise BadInput(f"{sources[0].name} holds no tasks.", hint="Name another file, or the format with --format.")
-    known = with_known_dependencies(found)
-    if ring := circle_of(known):
+    tasks = with_known_dependencies(found)
+    if ring := circle_of(tasks):
         what = f"These tasks wait for each other: {' → '.join(ring)}."
         raise BadInput(what, hint="Remove one of these dependencies in the source, then import again.")
-    return [(origin[task.key], task) for task in in_order(known)]
+    return [(origin[task.key], task) for task in in_order(tasks)]
 
 
-def _needs(task: SourceTask, tasks: Sequence[tuple[Source, SourceTask]]) -> list[tuple[Source, SourceTask]]:
+def _needs(task: SourceTask, tasks: Sequence[tuple[TaskSource, SourceTask]]) -> list[tuple[TaskSource, SourceTask]]:
     return [(source, one) for source, one in tasks if one.key in task.depends_on]
 
 

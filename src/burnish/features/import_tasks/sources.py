@@ -29,7 +29,7 @@ _GITHUB = re.compile(r"gh:([\w.-]+/[\w.-]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TaskSource:
     """Where tasks come from: one file, or one folder of files that belong together."""
 
     format: str
@@ -93,22 +93,22 @@ FORMATS = (
 )
 
 
-def find_sources(place: str, start: Path, folder: Folder, format: str | None) -> list[Source]:
+def find_sources(place: str, start: Path, folder: Folder, format: str | None) -> list[TaskSource]:
     """The sources at a path, or the issues of `gh:owner/repo`."""
     if format is not None and format not in FORMATS:
         raise BadInput(f"{format!r} is not a format of tasks.", hint=f"Choose from: {', '.join(FORMATS)}.")
     if found := _GITHUB.fullmatch(place):
-        return [Source("github", found[1], folder.root)]
+        return [TaskSource("github", found[1], folder.root)]
     path = start / place
     if not path.exists():
         hint = "Name a file or a folder with tasks, or gh:OWNER/REPO for the issues of a repository."
         raise BadInput(f"Cannot read {place}: it does not exist.", hint=hint)
     if not path.is_dir():
-        return [Source(format or _format_of(path), folder.name(path), path)]
+        return [TaskSource(format or _format_of(path), folder.name(path), path)]
     sources = list(_in_folder(path, folder))
-    chosen = [source for source in sources if format in (None, source.format)]
-    formats = list(dict.fromkeys(source.format for source in chosen))
-    if not chosen:
+    matches = [source for source in sources if format in (None, source.format)]
+    formats = list(dict.fromkeys(source.format for source in matches))
+    if not matches:
         what = f"of {format} " if format else ""
         raise BadInput(
             f"No task files {what}were found in {place}.", hint=f"Name a file. Formats: {', '.join(FORMATS)}."
@@ -116,17 +116,17 @@ def find_sources(place: str, start: Path, folder: Folder, format: str | None) ->
     if len(formats) > 1:
         hint = "Choose one: --format " + " or --format ".join(formats)
         raise BadInput(f"{place} has task files of several tools: {', '.join(formats)}.", hint=hint)
-    return chosen
+    return matches
 
 
-def _in_folder(path: Path, folder: Folder) -> Iterator[Source]:
+def _in_folder(path: Path, folder: Folder) -> Iterator[TaskSource]:
     for format, patterns in _IN_FOLDER:
         files = next((found for pattern in patterns if (found := sorted(path.glob(pattern)))), [])
         # a link of a repository must not lead to a file of the user
         for file in (one for one in files if _is_below(one, path)):
             known_format = format or _format_of(file)
             # the same file may match two patterns: `spec-kit` has a tasks.md, too
-            yield Source(known_format, folder.name(file), file)
+            yield TaskSource(known_format, folder.name(file), file)
 
 
 def _is_below(file: Path, folder: Path) -> bool:
@@ -167,9 +167,9 @@ def _markdown_format(path: Path, text: str) -> str:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def read_source(source: Source, folder: Folder) -> list[SourceTask]:
+def read_source(source: TaskSource, folder: Folder) -> list[SourceTask]:
     """The tasks of one source. Raises BadInput with the name of the file if it cannot be read."""
-    readers: Mapping[str, Callable[[Source, Folder], list[SourceTask]]] = {
+    readers: Mapping[str, Callable[[TaskSource, Folder], list[SourceTask]]] = {
         "spec-runner": _spec_runner,
         "spec-kitty": _spec_kitty,
         "automaker": _automaker,
@@ -188,7 +188,7 @@ def read_source(source: Source, folder: Folder) -> list[SourceTask]:
         raise BadInput(f"{source.name} cannot be read: {first_line(str(error), 200)}.", hint=hint) from error
 
 
-def _spec_runner(source: Source, folder: Folder) -> list[SourceTask]:
+def _spec_runner(source: TaskSource, folder: Folder) -> list[SourceTask]:
     states: dict[str, str] = {}
     database = source.path.parent / ".executor-state.db"
     if database.is_file():
@@ -196,9 +196,9 @@ def _spec_runner(source: Source, folder: Folder) -> list[SourceTask]:
     return task_markdown.read_spec_runner(folder.file(source.path), states)
 
 
-def _spec_kitty(source: Source, folder: Folder) -> list[SourceTask]:
+def _spec_kitty(source: TaskSource, folder: Folder) -> list[SourceTask]:
     mission_folder = source.path.parent.parent
-    events = list(_lines(mission_folder / "status.events.jsonl"))
+    events = _mission_events(mission_folder)
     file = folder.file(source.path)
     facts, _ = task_markdown.front_matter(file.text)
     key = str(facts.get("work_package_id") or "")
@@ -210,6 +210,17 @@ def _spec_kitty(source: Source, folder: Folder) -> list[SourceTask]:
         names = sorted((source.path.with_suffix("")).glob("review-cycle-*.md"), key=lambda path: _number(path.name))
         feedback = [(path.name, task_markdown.front_matter(read_text(path))[1].strip()) for path in names]
     return [task_markdown.read_work_package(file, mission=mission_folder.name, lane=lane, feedback=feedback)]
+
+
+def _mission_events(mission: Path) -> list[Mapping[str, Any]]:
+    """The events of a mission, oldest first. While it is under way, spec-kitty writes them in a worktree of its own."""
+    worktree = mission.parent.parent / ".worktrees" / f"{mission.name}-coord" / "kitty-specs" / mission.name
+    found = {str(event.get("event_id") or event): event for place in (mission, worktree) for event in _events(place)}
+    return sorted(found.values(), key=lambda event: str(event.get("at") or ""))
+
+
+def _events(folder: Path) -> Iterator[Mapping[str, Any]]:
+    return _lines(folder / "status.events.jsonl")
 
 
 def _review(pointer: str, package: Path, mission: Path, folder: Folder) -> tuple[str, str] | None:
@@ -238,7 +249,7 @@ def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
             yield value
 
 
-def _automaker(source: Source, folder: Folder) -> list[SourceTask]:
+def _automaker(source: TaskSource, folder: Folder) -> list[SourceTask]:
     value = json.loads(read_text(source.path))
     features = value if isinstance(value, list) else [value]
     if not all(isinstance(one, dict) for one in features):
@@ -246,7 +257,7 @@ def _automaker(source: Source, folder: Folder) -> list[SourceTask]:
     return [task_data.read_feature(one) for one in features]
 
 
-def _gza(source: Source, folder: Folder) -> list[SourceTask]:
+def _gza(source: TaskSource, folder: Folder) -> list[SourceTask]:
     def spec_text(name: str) -> str | None:
         # gza names it relative to its project
         path = folder.root / name
@@ -277,13 +288,13 @@ def _rows(path: Path, query: str, *, is_optional: bool = False) -> list[dict[str
         raise ValueError(f"the database cannot be read ({error})") from error
 
 
-def _phases(source: Source, folder: Folder) -> list[SourceTask]:
+def _phases(source: TaskSource, folder: Folder) -> list[SourceTask]:
     names = ("spec.md", "plan.md") if source.format == "spec-kit" else ("proposal.md", "design.md")
     texts = [read_text(path) for name in names if (path := source.path.parent / name).is_file()]
     return task_markdown.read_phases(folder.file(source.path), plan="\n\n".join(texts))
 
 
-def _own(source: Source, folder: Folder) -> list[SourceTask]:
+def _own(source: TaskSource, folder: Folder) -> list[SourceTask]:
     entries = _yaml_tasks(source.path, read_text(source.path))
     return [task_data.read_own(str(entry.get("key") or number), entry) for number, entry in enumerate(entries, 1)]
 
@@ -302,7 +313,7 @@ def _yaml_tasks(path: Path, text: str) -> list[dict[str, Any]]:
     return entries
 
 
-def _github(source: Source, root: Path) -> list[SourceTask]:
+def _github(source: TaskSource, root: Path) -> list[SourceTask]:
     gh = find_own_program("gh")
     if gh is None:
         hint = "Install GitHub's command line (gh) and log in with `gh auth login`."
