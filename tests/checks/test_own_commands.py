@@ -170,6 +170,13 @@ FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
         make("test:\n\tpytest\n\tfor f in a b; do python smoke.py $$f || exit 1; done\n"),
         [PYTEST, "for f in a b; do python smoke.py $f || exit 1; done"],
     ),
+    "named by the variable of a loop": (
+        {
+            **make("test:\n\t./ci/all.sh\n"),
+            "ci/all.sh": "#!/bin/sh\npytest\nfor f in smoke.py; do\n  python3 $f\ndone\n",
+        },
+        [PYTEST, "for f in smoke.py; do\npython3 $f\ndone"],
+    ),
     "the same runner with other variables": (
         make("test:\n\tTZ=UTC pytest\n\tTZ=Asia/Tokyo pytest\n"),
         [f"TZ=UTC {SLOW}", f"TZ=Asia/Tokyo {SLOW}"],
@@ -266,6 +273,10 @@ FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
     "of cargo": (
         {**RUST, "Makefile": "test:\n\tcargo test\n\tcargo test -- --ignored\n"},
         ["cargo test", "cargo test -- --ignored"],
+    ),
+    "of a script that cannot be read": (
+        {**CALC, "run_tests.sh": "#!/bin/bash\nsmoke() {\n  python smoke.py\n}\npytest\nsmoke\n"},
+        [PYTEST, "bash run_tests.sh"],
     ),
     "that a preparation precedes": (
         make("test:\n\tpytest\n\tmkdir -p out\n\tpython smoke.py out\n"),

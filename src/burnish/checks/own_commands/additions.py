@@ -62,7 +62,7 @@ _TEST_WORD = re.compile(
 # Files of the repository that a command runs, and scripts that do something else than test.
 _OWN_CODE = re.compile(
     r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|zsh|deno run|bun|tsx|lua|Rscript)\s+(?:-\S+\s+)*"
-    r"\"?(?:\./)?[\w./-]+\.\w+"
+    r"(?:(?:\./)?[\w./-]+\.\w+|\$\{?\w+\}?(?:\s|$))|\$\{?\w+\}?(?:\s|$)"
     r"|\./[\w./-]+|(?:ba|z|da)?sh\s+[\w./-]+|[\w.-]+/[\w./-]+|go\s+run\s+(?!\S+@)|cargo\s+(?:\+\S+\s+)?run\b|(?:\S*/)?python[\d.]*\s+-c\s|(?:npm|pnpm|yarn|bun)\s|(?:bundle\s+exec\s+)?rake\s"
     r"|[\w./-]+\.(?:py|sh|js|rb|pl)(?:\s|$)"
 )
@@ -263,6 +263,8 @@ class _Entry:
         if step.is_unknown and (UNKNOWN in step.text or not step.line):
             self._add_whole(step)
             return
+        if step.text == self.command and self.command.startswith("./"):
+            step = replace(step, text=self._entry_command())
         step = self._in_environment(step)
         text = _shell_text(step, self.place.folder)
         program = _program(step)
@@ -288,10 +290,17 @@ class _Entry:
         program = self.command.split()[0]
         why = f"it also runs `{step.text.replace(UNKNOWN, '…').strip()[:60]}`"
         if program.startswith("./") or self._has_program(program):
-            shown = f"sh {self.command}" if program.startswith("./") else self.command
-            self._add(ToolChoice(shown, f"{step.file}: {why}"))
+            self._add(ToolChoice(self._entry_command(), f"{step.file}: {why}"))
         else:
             self._leave_out(self.command, self.command, f"{why}, and {program} is not installed here")
+
+    def _entry_command(self) -> str:
+        """The project's own command; a script by its shell, since it may be committed without the executable bit."""
+        if not self.command.startswith("./"):
+            return self.command
+        path = self.command.removeprefix("./")
+        first = self.place.read(path).partition("\n")[0]
+        return f"{'bash' if 'bash' in first else 'sh'} {path}"
 
     def _in_environment(self, step: Step) -> Step:
         """`uv run` that installs nothing; without a manager that is not installed, as pip replaces it."""
