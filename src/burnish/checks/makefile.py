@@ -61,10 +61,10 @@ class Makefile:
             return UNKNOWN if re.search(r"[\s,:]", name) else variables.get(name, "")
 
         for _ in range(_MAX_DEPTH):
-            expanded = _REFERENCE.sub(value, text)[:_MAX_CHARACTERS]
-            if expanded == text:
+            result = _REFERENCE.sub(value, text)[:_MAX_CHARACTERS]
+            if result == text:
                 break
-            text = expanded
+            text = result
         return text.replace("\1", "$")
 
     def exported(self, target: str) -> dict[str, str]:
