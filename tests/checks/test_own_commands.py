@@ -286,6 +286,8 @@ FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
         {**make("test:\n\tuv run pytest\n\tuv run tests/smoke.py\n"), "uv.lock": ""},
         ["uv run --no-sync python -m pytest -q", "uv run --no-sync tests/smoke.py"],
     ),
+    "whose file make alone knows": (make("test:\n\tpytest\n\tpython3 $(wildcard smok*.py)\n"), [PYTEST, "make test"]),
+    "that a function of make writes": (make("test:\n\tpytest\n\t$(call run,smoke)\n"), [PYTEST, "make test"]),
     "that make alone can read": (
         make("test:\n\tpytest\n\tpython smoke.py $(wildcard data/*.csv)\n"),
         [PYTEST, "make test"],

@@ -43,10 +43,10 @@ _TEST_WORD = re.compile(
     r"|^(?:bats|prove|shellspec|behave|robot|cucumber|ctest|newman|roundup|shunit2|expect)\s",
     re.I,
 )
-# Files of the repository that a command runs, and scripts that do something else than test.
+# Files of the repository that a command runs (\x00: only make knows their names), and scripts that do not test.
 _OWN_CODE = re.compile(
     r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|zsh|deno run|bun|tsx|lua|Rscript)\s+(?:-\S+\s+)*"
-    r"(?:(?:\./)?[\w./-]+\.\w+|\$\{?\w+\}?(?:\s|$))|\$\{?\w+\}?(?:\s|$)"
+    r"(?:(?:\./)?[\w./-]+\.\w+|\$\{?\w+\}?(?:\s|$)|\x00)|\$\{?\w+\}?(?:\s|$)|\x00"
     r"|\./[\w./-]+|(?:ba|z|da)?sh\s+[\w./-]+|[\w.-]+/[\w./-]+|go\s+run\s+(?!\S+@)|cargo\s+(?:\+\S+\s+)?run\b|(?:\S*/)?python[\d.]*\s+-c\s|(?:npm|pnpm|yarn|bun)\s|(?:bundle\s+exec\s+)?rake\s"
     r"|[\w./-]+\.(?:py|sh|js|rb|pl)(?:\s|$)"
 )
