@@ -168,14 +168,14 @@ FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
     "in a folder": (make("test:\n\tpytest\n\tcd tools && python smoke.py\n"), [PYTEST, "cd tools && python3 smoke.py"]),
     "in a loop": (
         make("test:\n\tpytest\n\tfor f in a b; do python smoke.py $$f || exit 1; done\n"),
-        [PYTEST, "for f in a b; do python smoke.py $f || exit 1; done"],
+        [PYTEST, "sh -c 'for f in a b; do python smoke.py $f || exit 1; done'"],
     ),
     "named by the variable of a loop": (
         {
             **make("test:\n\t./ci/all.sh\n"),
             "ci/all.sh": "#!/bin/sh\npytest\nfor f in smoke.py; do\n  python3 $f\ndone\n",
         },
-        [PYTEST, "for f in smoke.py; do\npython3 $f\ndone"],
+        [PYTEST, "sh -c 'for f in smoke.py; do python3 $f; done'"],
     ),
     "the same runner with other variables": (
         make("test:\n\tTZ=UTC pytest\n\tTZ=Asia/Tokyo pytest\n"),

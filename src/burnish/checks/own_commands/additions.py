@@ -382,7 +382,14 @@ def _shell_text(step: CommandStep, folder: str) -> str:
     step = replace(step, env=env)
     if not step.line:
         text = re.sub(r"^python(?=\s)", "python3", text)
-    text = f"{assignments(step.env)}{text}" if not step.line else _exports(step) + text
+    if step.line:
+        # on one line, for burnish.yaml
+        line = re.sub(
+            r"\n", "; ", re.sub(r"(?<![\w-])(do|then|else|\{|&&|\|\|?)[ \t]*\n", r"\1 ", _exports(step) + text)
+        )
+        text = f"{'bash' if '[[' in line else 'sh'} -c {shlex.quote(line)}"
+    else:
+        text = f"{assignments(step.env)}{text}"
     inner = posixpath.relpath(step.folder or ".", folder or ".")
     return f"cd {inner} && {text}" if inner != "." else text
 
