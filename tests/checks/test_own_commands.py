@@ -168,7 +168,14 @@ FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
     "in a folder": (make("test:\n\tpytest\n\tcd tools && python smoke.py\n"), [PYTEST, "cd tools && python3 smoke.py"]),
     "in a loop": (
         make("test:\n\tpytest\n\tfor f in a b; do python smoke.py $$f || exit 1; done\n"),
-        [PYTEST, "for f in a b; do python smoke.py $f || exit 1; done"],
+        [PYTEST, "sh -c 'for f in a b; do python smoke.py $f || exit 1; done'"],
+    ),
+    "named by the variable of a loop": (
+        {
+            **make("test:\n\t./ci/all.sh\n"),
+            "ci/all.sh": "#!/bin/sh\npytest\nfor f in smoke.py; do\n  python3 $f\ndone\n",
+        },
+        [PYTEST, "sh -c 'for f in smoke.py; do python3 $f; done'"],
     ),
     "the same runner with other variables": (
         make("test:\n\tTZ=UTC pytest\n\tTZ=Asia/Tokyo pytest\n"),
@@ -267,6 +274,10 @@ FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
         {**RUST, "Makefile": "test:\n\tcargo test\n\tcargo test -- --ignored\n"},
         ["cargo test", "cargo test -- --ignored"],
     ),
+    "of a script that cannot be read": (
+        {**CALC, "run_tests.sh": "#!/bin/bash\nsmoke() {\n  python smoke.py\n}\npytest\nsmoke\n"},
+        [PYTEST, "bash run_tests.sh"],
+    ),
     "that a preparation precedes": (
         make("test:\n\tpytest\n\tmkdir -p out\n\tpython smoke.py out\n"),
         [PYTEST, "mkdir -p out && python3 smoke.py out"],
@@ -275,6 +286,8 @@ FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
         {**make("test:\n\tuv run pytest\n\tuv run tests/smoke.py\n"), "uv.lock": ""},
         ["uv run --no-sync python -m pytest -q", "uv run --no-sync tests/smoke.py"],
     ),
+    "whose file make alone knows": (make("test:\n\tpytest\n\tpython3 $(wildcard smok*.py)\n"), [PYTEST, "make test"]),
+    "that a function of make writes": (make("test:\n\tpytest\n\t$(call run,smoke)\n"), [PYTEST, "make test"]),
     "that make alone can read": (
         make("test:\n\tpytest\n\tpython smoke.py $(wildcard data/*.csv)\n"),
         [PYTEST, "make test"],

@@ -42,6 +42,8 @@ class Makefile:
 
     def expand(self, text: str, target: str = "") -> str:
         """The text with the values of variables. What only make can compute becomes UNKNOWN."""
+        if "$" not in text:
+            return text
         rule = self.rules.get(target, Rule())
         automatic = {"@": target, "<": " ".join(rule.sources[:1]), "^": " ".join(rule.sources)}
         variables = {**_BUILT_IN, **self.variables, **rule.variables}
@@ -54,17 +56,17 @@ class Makefile:
                 return automatic.get(match[3], UNKNOWN)
             if command := re.fullmatch(r"shell\s+(.*)", name, re.S):
                 return f"\1({command[1]})"
-            if re.match(r"(?:info|warning)\s", name):
-                return ""  # a message
+            if re.match(r"(?:info|warning|eval)\s", name):
+                return ""  # they print or set something
             if re.fullmatch(r"(?:filter|filter-out|patsubst|addprefix|addsuffix)\s.*,\s*|(?:strip|sort)\s*", name):
                 return ""  # of no words
             return UNKNOWN if re.search(r"[\s,:]", name) else variables.get(name, "")
 
         for _ in range(_MAX_DEPTH):
-            expanded = _REFERENCE.sub(value, text)[:_MAX_CHARACTERS]
-            if expanded == text:
+            result = _REFERENCE.sub(value, text)[:_MAX_CHARACTERS]
+            if result == text:
                 break
-            text = expanded
+            text = result
         return text.replace("\1", "$")
 
     def exported(self, target: str) -> dict[str, str]:

@@ -263,11 +263,11 @@ def _check(event: RecordedEvent) -> str:
     counts = check.counts or RecordedCounts()
     passed = f", {counts.passed} passed" if counts.passed is not None else ""
     failed = f", {counts.failed} failed{_since_base(check)}" if counts.failed else ""
-    skipped = f", {counts.skipped} skipped" if counts.skipped else ""
+    skips = f", {counts.skipped} skipped" if counts.skipped else ""
     fixed = f", {check.fixed_count} fixed" if check.fixed else ""
     flaky = f", {len(check.flaky)} flaky" if check.flaky else ""
     unsure = f" ({INDISTINGUISHABLE})" if check.uncountable else ""
-    return f"Check {name}: {status}{passed}{failed}{skipped}{fixed}{flaky}{unsure}"
+    return f"Check {name}: {status}{passed}{failed}{skips}{fixed}{flaky}{unsure}"
 
 
 def _since_base(check: CheckRecord) -> str:

@@ -48,11 +48,11 @@ class ReviewedCheck:
     def line(self) -> str:
         """One line for people."""
         flaky = f", {_count(len(self.flaky), 'flaky test')}" if self.flaky else ""
-        skipped = f", {self.skipped} skipped" if self.skipped else ""
-        passed_text = f", {self.passed} passed{skipped}" if self.passed is not None else ""
+        skips = f", {self.skipped} skipped" if self.skipped else ""
+        passed_text = f", {self.passed} passed{skips}" if self.passed is not None else ""
         match self.state:
             case CheckState.PASSED:
-                words = f"passed {self.passed}{skipped}" if self.passed is not None else "passed"
+                words = f"passed {self.passed}{skips}" if self.passed is not None else "passed"
             case CheckState.MORE_SKIPPED:
                 words = f"{self.why}, {self.passed} passed" if self.passed is not None else self.why
             case CheckState.NEW_FAILURES if self.new:

@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from burnish.checks.command_line import parse_command
 from burnish.checks.makefile import UNKNOWN
 from burnish.checks.own_commands.python_scripts import read_toml
 from burnish.checks.own_commands.runner_calls import (
@@ -20,68 +19,24 @@ from burnish.checks.own_commands.runner_calls import (
     runner_call,
     without_selection,
 )
-from burnish.checks.own_commands.steps import NOT_TESTS, OwnCommands, Step
+from burnish.checks.own_commands.step_kinds import (
+    MANAGERS,
+    file_argument,
+    is_other_command,
+    is_preparation,
+    is_test_of_project,
+    service_of,
+    without_manager,
+)
+from burnish.checks.own_commands.steps import NOT_TESTS, CommandStep, OwnCommands
 from burnish.checks.python_dependencies import read_dependencies
 from burnish.checks.tools import MAX_OPENED, Command, ProjectFolder, ToolChoice, Tools, UnrunTests
 
 _MAX_MORE = 10
-SERVICES = re.compile(
-    r"(?<![\w./-])(?:docker|docker-compose|podman|kubectl|compose|sudo|minikube|vagrant|systemctl|localstack)(?![\w./-])"
-)
-_SERVICE_ADDRESS = re.compile(r"\w+://[^\s'\"]*@|(?:postgres(?:ql)?|mysql|redis|mongodb|amqps?|https?)://|localhost:\d")
-# Commands that are not tests: messages, files, linters, formatters, installation, reports.
-_NOT_A_TEST = re.compile(
-    r"(?:(?:\S*/)?(?:echo|printf|rm|mv|set|export|unset|true|false|:|exit|test|\[|\[\[|pip3?|git|which|cat|chmod|source|\.|date|sleep|tee|grep"
-    r"|sed|awk|head|tail|find|xargs|read|trap|shift|return|local|ls|pwd|tput|clear|type|hash|wait|kill|ulimit|umask|eval|declare"
-    r"|ruff|mypy|dmypy|flake8|black|isort|pylint|pyright|basedpyright|pyflakes|pycodestyle|pydocstyle|bandit|vulture|pyupgrade|pre-commit"
-    r"|codespell|yapf|autopep8|docformatter|interrogate|golangci-lint|gofmt|gofumpt|goimports|staticcheck|govulncheck|gosec|golint"
-    r"|revive|eslint|tslint|prettier|shellcheck|shfmt|hadolint|yamllint|markdownlint\S*|stylelint|tsc|vue-tsc|biome|oxlint|standard|xo"
-    r"|rubocop|standardrb|phpcs|phpstan|psalm|php-cs-fixer|pint|twine|check-manifest|check-wheel-contents|sphinx-build|mkdocs|codecov"
-    r"|coveralls|genhtml|lcov|gcov|gcovr|cloc|virtualenv|safety|pip-audit|pip-compile|pip-sync|rustfmt|clang-format|clang-tidy|cppcheck"
-    r"|brew|apt|apt-get|yum|apk|conda|mamba|rustup|goreleaser|xdg-open|open|semgrep|licensecheck|playwright\s+install|reuse|towncrier|deptry|ty)"
-    r"|(?:\S*/)?python[\d.]*\s+(?:-\S+\s+)*-m\s+(?:pip|venv|build|mypy|ruff|black|isort|flake8|pylint|compileall|coverage|pyright|virtualenv"
-    r"|ensurepip|bandit|twine|sphinx|pre_commit)"
-    r"|(?:\S*/)?python[\d.]*\s+setup\.py\s+\w+|coverage\s+(?:report|xml|html|erase|combine|json|lcov|annotate|debug)|manage\.py\s+(?:check|migrate\S*|makemigrations|collectstatic)"
-    r"|(?:\S*/)?python[\d.]*\s+manage\.py\s+(?:migrate|makemigrations|collectstatic|compilemessages|check)"
-    r"|go\s+(?:vet|fmt|mod|install|get|tool|clean|list|env|work|version)"
-    r"|cargo\s+(?:\+\S+\s+)?(?:fmt|clippy|check|doc|install|audit|deny|tarpaulin|llvm-cov|clean|update|fetch|bench|machete|udeps|outdated|hack)"
-    r"|(?:npm|pnpm|yarn|bun)\s+(?:ci|install|i|audit|add|link|publish|pack|config|version|exec\s+(?:tsc|eslint|prettier))"
-    r"|(?:npm|pnpm|yarn|bun)(?:\s+run)?\s+(?:-\S+\s+)*(?:\S*[:_-])?(?:lint|format|fmt|prettier|eslint|type-?check|types|tsc|style|size|docs?|clean|audit|prepare|coverage|cov|bench)(?:[:_-]\S*)?"
-    r"|npx\s+(?:--?\S+\s+)*(?:tsc|eslint|prettier|biome|publint|attw|size-limit|markdownlint\S*|semantic-release)"
-    r"|(?:uv|poetry|pdm|pipenv|rye)\s+(?:sync|pip|lock|install|check|build|publish|venv|python|export|update|audit|tool|env)"
-    r"|(?:uv|poetry|pdm|pipenv|hatch|rye)\s+run\s+(?:-\S+\s+)*(?:ruff|mypy|flake8|black|isort|pylint|pyright|pre-commit|codespell|bandit|lint\S*|fmt\S*|format|types\S*|coverage\s+(?:report|xml|html|erase|combine|json))"
-    r"|hatch\s+(?:env|fmt|build|version)|bundle\s+(?:install|check|update|exec\s+rubocop)|composer\s+(?:install|update|validate|audit|dump-autoload\S*|lint|cs\S*|phpstan|stan)|gem\s+\w+"
-    r"|deno\s+(?:lint|fmt|check|cache)|tox\s+-e\s*\S*(?:lint|docs?|types?|mypy|style)\S*|dotnet\s+(?:restore|build|format)|terraform\s+\S+)(?:\s|$)"
-)
-# What tests are called, and programs that run nothing else.
-_TEST_WORD = re.compile(
-    r"(?:^|[\s./_:-])(?:self[-_]?)?(?:tests?|testing|specs?|smoke|e2e|integration|acceptance|functional|verify|checks?|doctest)(?:$|[\s./_:-])"
-    r"|^(?:bats|prove|shellspec|behave|robot|cucumber|ctest|newman|roundup|shunit2|expect)\s",
-    re.I,
-)
-# Files of the repository that a command runs, and scripts that do something else than test.
-_OWN_CODE = re.compile(
-    r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|zsh|deno run|bun|tsx|lua|Rscript)\s+(?:-\S+\s+)*"
-    r"\"?(?:\./)?[\w./-]+\.\w+"
-    r"|\./[\w./-]+|(?:ba|z|da)?sh\s+[\w./-]+|[\w.-]+/[\w./-]+|go\s+run\s+(?!\S+@)|cargo\s+(?:\+\S+\s+)?run\b|(?:\S*/)?python[\d.]*\s+-c\s|(?:npm|pnpm|yarn|bun)\s|(?:bundle\s+exec\s+)?rake\s"
-    r"|[\w./-]+\.(?:py|sh|js|rb|pl)(?:\s|$)"
-)
-_OTHER_SCRIPT = re.compile(
-    r"(?:^|[\s./_-])(?:gen(?:erate|erated)?|clean\S*|docs?|build|compile|reports?|lcov|coverage|cov|release|deploy|publish|format|fmt|lint\S*"
-    r"|install|setup|bootstrap|bench\w*|serve|server|upload|download|sync|changelog|version|migrate|seed|dist|package|update|sync-version)(?:$|[\s./_-])",
-    re.I,
-)
-# What makes files that a later command may use.
-_PREPARES = re.compile(
-    r"(?:(?:mkdir|cp|touch|ln|install|cmake|ninja|gcc|cc|g\+\+|c\+\+|clang|clang\+\+|tar|unzip|protoc)"
-    r"|go\s+(?:build|generate)|cargo\s+(?:\+\S+\s+)?build|(?:npm|pnpm|yarn|bun)(?:\s+run)?\s+\S*build\S*"
-    r"|(?:make|just|task)\s+\S*(?:build|generate|compile)\S*|(?:\S*/)?python[\d.]*\s+setup\.py\s+build\S*)(?:\s|$)"
-)
 _PYTEST_OPTION = re.compile(
     r"--(?:rootdir|import-mode|strict|strict-markers|strict-config|doctest-\S+|pyargs|noconftest|keep-duplicates|confcutdir|override-ini"
     r"|pythonwarnings|assert|runxfail|collect-in-virtualenv|trace-config|inifile|config-file)"
 )
-_MANAGERS = ("uv", "poetry", "pdm", "pipenv", "hatch", "rye")
 _SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
 _DEPENDENCY_FILES = re.compile(
     r"pyproject\.toml|setup\.(?:py|cfg)|tox\.ini|noxfile\.py|Pipfile|package\.json|Gemfile|composer\.json|[\w.-]*requirements[\w.-]*\.(?:txt|in)"
@@ -128,16 +83,16 @@ def _read(tools: Sequence[Tools], place: ProjectFolder) -> _Found:
     covered_steps = {(step.words, step.env) for entry in commands & entries.keys() for step in entries[entry]}
     for entry, steps in entries.items():
         others = [step for step in steps if (step.words, step.env) not in covered_steps]
-        _Entry(entry, others, tools, place, found).read()
+        _OwnEntry(entry, others, tools, place, found).read()
     return found
 
 
 @dataclass(slots=True)
-class _Entry:
+class _OwnEntry:
     """One test command of a folder, compared with the tools."""
 
     command: str
-    steps: Sequence[Step]
+    steps: Sequence[CommandStep]
     tools: Sequence[Tools]
     place: ProjectFolder
     found: _Found
@@ -145,27 +100,27 @@ class _Entry:
     def read(self) -> None:
         calls = [(step, self._call(step)) for step in self.steps]
         others = [step for step, call in calls if call is None and self._is_further(step)]
-        if service := next(filter(None, (_service(step) for step in self.steps)), ""):
+        if service := next(filter(None, (service_of(step) for step in self.steps)), ""):
             if others or any(call and not call.adds_nothing for _, call in calls):
                 why = f"it may need services ({service})"
                 self._leave_out(self.command, self.command, why)
             return
-        prepared: list[str] = []
+        preparation: list[str] = []
         for step, call in calls:
             if call is not None and (is_resolved(call) and not (step.line and step.is_unknown)):
                 self._add_call(step, call)
             elif call is not None and not call.adds_nothing:
                 self._add_whole(step)
             elif step in others:
-                self._add_further(step, prepared)
-            elif _PREPARES.match(step.text) and not step.is_unknown:
-                prepared.append(_shell_text(step, self.place.folder))
+                self._add_further(step, preparation)
+            elif is_preparation(step) and not step.is_unknown:
+                preparation.append(_shell_text(step, self.place.folder))
 
-    def _call(self, step: Step) -> RunnerCall | None:
+    def _call(self, step: CommandStep) -> RunnerCall | None:
         call = runner_call(step, lambda path: self._exists(step, path))
         return call if call and self._tools_of(step.folder, call.language) is not None else None
 
-    def _exists(self, step: Step, path: str) -> bool:
+    def _exists(self, step: CommandStep, path: str) -> bool:
         full = posixpath.normpath(posixpath.join(step.folder, path))
         own = posixpath.relpath(full, self.place.folder or ".") if self.place.folder else full
         return own in self.place.paths or any(one.startswith(f"{own}/") for one in self.place.paths)
@@ -179,7 +134,7 @@ class _Entry:
         ]
         return max(candidates)[1] if candidates else None
 
-    def _add_call(self, step: Step, call: RunnerCall) -> None:
+    def _add_call(self, step: CommandStep, call: RunnerCall) -> None:
         index = self._tools_of(step.folder, call.language)
         assert index is not None
         groups = self.found.groups.setdefault(index, [])
@@ -219,14 +174,14 @@ class _Entry:
         names = read_dependencies(self.place, read_toml(self.place.read("pyproject.toml"))).all_names
         return next((one for one in options if not _is_defined(one, texts, names)), "")
 
-    def _is_further(self, step: Step) -> bool:
-        texts = (step.text, " ".join(_without_manager(step.words)))
-        if not step.words or any(_NOT_A_TEST.match(text) or _PREPARES.match(text) for text in texts):
+    def _is_further(self, step: CommandStep) -> bool:
+        texts = (step.text, " ".join(without_manager(step.words)))
+        if not step.words or any(map(is_other_command, texts)):
             return False
         program = posixpath.basename(step.words[0])
         if program in _SCRIPT_RUNNERS:
             return self._is_further_script(step)
-        if not any(_is_test_of_project(text) for text in texts):
+        if not any(is_test_of_project(text) for text in texts):
             return False
         if program in ("make", "just", "task", "rake", "bundle") and NOT_TESTS.fullmatch(step.words[-1]):
             return False
@@ -245,13 +200,13 @@ class _Entry:
             if choice
         ]
 
-    def _is_covered(self, step: Step, choice: ToolChoice) -> bool:
+    def _is_covered(self, step: CommandStep, choice: ToolChoice) -> bool:
         """True if a check runs this command already, also in another interpreter."""
         text = re.sub(r"^(?:\S*/)?python[\d.]*\s", "python ", _words(choice.command))
         words = re.sub(r"^(?:\S*/)?python[\d.]*\s", "python ", " ".join(step.words))
         return text.endswith(words) or text == words.removeprefix("bundle exec ")
 
-    def _is_further_script(self, step: Step) -> bool:
+    def _is_further_script(self, step: CommandStep) -> bool:
         """True for a script of package.json that no check starts and that exists."""
         words = [word for word in step.words[1:] if not word.startswith("-")]
         name = words[1] if words[:1] in (["run"], ["run-script"]) and words[1:] else words[0] if words else ""
@@ -259,10 +214,12 @@ class _Entry:
         unrun_names = {unrun.mark for one in self.tools if one.folder == step.folder for unrun in one.unrun_tests}
         return name not in {*names, *unrun_names, "", "test", "t"} and NOT_TESTS.fullmatch(name) is None
 
-    def _add_further(self, step: Step, prepared: Sequence[str]) -> None:
+    def _add_further(self, step: CommandStep, preparation: Sequence[str]) -> None:
         if step.is_unknown and (UNKNOWN in step.text or not step.line):
             self._add_whole(step)
             return
+        if step.text == self.command and self.command.startswith("./"):
+            step = replace(step, text=self._entry_command())
         step = self._in_environment(step)
         text = _shell_text(step, self.place.folder)
         program = _program(step)
@@ -271,41 +228,48 @@ class _Entry:
             and not self._exists(step, program)
             and not program.startswith(("/", ".venv/", "node_modules/"))
         ):
-            if not prepared:
+            if not preparation:
                 self._add_whole(step)
                 return
-        elif (file := _file_argument(step)) and not prepared and not self._exists(step, file):
+        elif (file := file_argument(step)) and not preparation and not self._exists(step, file):
             self._leave_out(text, text, f"`{self.command}` runs it, and the repository has no {file}")
             return
         elif not self._has_program(program):
             self._leave_out(text, text, f"`{self.command}` runs it, and {program} is not installed here")
             return
-        command = " && ".join((*prepared, text))
+        command = " && ".join((*preparation, text))
         self._add(ToolChoice(command, f"`{self.command}` in {step.file} also runs it"))
 
-    def _add_whole(self, step: Step) -> None:
+    def _add_whole(self, step: CommandStep) -> None:
         """The project's own command, where a part of it cannot be read."""
         program = self.command.split()[0]
         why = f"it also runs `{step.text.replace(UNKNOWN, '…').strip()[:60]}`"
         if program.startswith("./") or self._has_program(program):
-            shown = f"sh {self.command}" if program.startswith("./") else self.command
-            self._add(ToolChoice(shown, f"{step.file}: {why}"))
+            self._add(ToolChoice(self._entry_command(), f"{step.file}: {why}"))
         else:
             self._leave_out(self.command, self.command, f"{why}, and {program} is not installed here")
 
-    def _in_environment(self, step: Step) -> Step:
+    def _entry_command(self) -> str:
+        """The project's own command; a script by its shell, since it may be committed without the executable bit."""
+        if not self.command.startswith("./"):
+            return self.command
+        path = self.command.removeprefix("./")
+        first = self.place.read(path).partition("\n")[0]
+        return f"{'bash' if 'bash' in first else 'sh'} {path}"
+
+    def _in_environment(self, step: CommandStep) -> CommandStep:
         """`uv run` that installs nothing; without a manager that is not installed, as pip replaces it."""
-        if step.line or step.words[0] not in _MANAGERS or step.words[1:2] != ("run",):
+        if step.line or step.words[0] not in MANAGERS or step.words[1:2] != ("run",):
             return step
         if self.place.around.has_program(step.words[0]):
             is_uv = step.words[0] == "uv" and "--no-sync" not in step.words
             return replace(step, text=step.text.replace("uv run", "uv run --no-sync", 1)) if is_uv else step
-        words = _without_manager(step.words)
+        words = without_manager(step.words)
         words = ("python", *words) if words and words[0].endswith(".py") else words
         return replace(step, words=words, text=shlex.join(words)) if words else step
 
     def _has_program(self, program: str) -> bool:
-        if self.place.around.has_program(program) or program in _MANAGERS:
+        if self.place.around.has_program(program) or program in MANAGERS:
             return self.place.around.has_program(program)
         files = [name for name in self.place.names if _DEPENDENCY_FILES.fullmatch(name)]
         return any(re.search(rf"(?<![\w-]){re.escape(program)}(?![\w-])", self.place.read(name)) for name in files)
@@ -378,8 +342,8 @@ def _with_further(tools: list[Tools], folder: str, found: _Found) -> list[Tools]
     if not indexes:
         indexes = [index for index, one in enumerate(tools) if one.folder == folder]
     further = found.further[:_MAX_MORE]
-    left = [UnrunTests(_words(one.command), _words(one.command), one.why) for one in found.further[_MAX_MORE:]]
-    unrun = (*found.unrun, *left)
+    too_many = [UnrunTests(_words(one.command), _words(one.command), one.why) for one in found.further[_MAX_MORE:]]
+    unrun = (*found.unrun, *too_many)
     if not indexes:
         if folder or not further:
             return [*tools, Tools(folder, "", unrun_tests=unrun)] if unrun else tools
@@ -407,57 +371,30 @@ def _is_defined(option: str, texts: Iterable[str], packages: Iterable[str]) -> b
     return any(option in text for text in texts) or any(stem in name for name in packages)
 
 
-def _is_test_of_project(text: str) -> bool:
-    """True for code of the repository, unless its name says that it is something else, and for what is named a test."""
-    text = text.replace('"', "").replace("'", "")
-    if _OWN_CODE.match(text):
-        return not _OTHER_SCRIPT.search(" ".join(text.split()[:3]))
-    return _TEST_WORD.search(text) is not None
-
-
-def _service(step: Step) -> str:
-    match = SERVICES.search(step.text) or SERVICES.search(step.line)
-    address = next((value for _, value in step.env if _SERVICE_ADDRESS.search(value)), "")
-    return match[0] if match else address
-
-
-def _without_manager(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that `uv run` and the like start."""
-    line = parse_command(words, None) if words and words[0] in _MANAGERS else None
-    # `uv run python -m build` is read up to the module
-    return (
-        words[words.index("run") + 1 :]
-        if line and "python" in line.texts
-        else line.texts[line.program :]
-        if line
-        else words
-    )
-
-
-def _file_argument(step: Step) -> str:
-    """The script that an interpreter starts, "" for another command."""
-    is_interpreter = re.fullmatch(r"python[\d.]*|node|ruby|php|perl|(?:ba|da|z)?sh", posixpath.basename(step.words[0]))
-    first = step.words[1] if is_interpreter and len(step.words) > 1 else ""
-    return "" if first.startswith("-") or step.line or "$" in first else first
-
-
-def _program(step: Step) -> str:
+def _program(step: CommandStep) -> str:
     return step.words[0].removeprefix("./") if step.words[0].startswith("./") else step.words[0]
 
 
-def _shell_text(step: Step, folder: str) -> str:
+def _shell_text(step: CommandStep, folder: str) -> str:
     """The command for a shell in the folder of the project."""
     text = step.line or step.text
     env = tuple((name, value) for name, value in step.env if not IGNORED_VARIABLES.fullmatch(name))
     step = replace(step, env=env)
     if not step.line:
         text = re.sub(r"^python(?=\s)", "python3", text)
-    text = f"{assignments(step.env)}{text}" if not step.line else _exports(step) + text
+    if step.line:
+        # on one line, for burnish.yaml
+        line = re.sub(
+            r"\n", "; ", re.sub(r"(?<![\w-])(do|then|else|\{|&&|\|\|?)[ \t]*\n", r"\1 ", _exports(step) + text)
+        )
+        text = f"{'bash' if '[[' in line else 'sh'} -c {shlex.quote(line)}"
+    else:
+        text = f"{assignments(step.env)}{text}"
     inner = posixpath.relpath(step.folder or ".", folder or ".")
     return f"cd {inner} && {text}" if inner != "." else text
 
 
-def _exports(step: Step) -> str:
+def _exports(step: CommandStep) -> str:
     known_values = [(name, value) for name, value in step.env if "$" not in value]
     return f"export {assignments(known_values).strip()}; " if known_values else ""
 

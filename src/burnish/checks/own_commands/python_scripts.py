@@ -61,8 +61,8 @@ class PythonScripts:
         scripts = self._table(start)
         if name not in scripts:
             return None
-        shared = scripts.get("_")
-        env = _env_of(shared) if start == "pdm run" else {}
+        common_env = scripts.get("_")
+        env = _env_of(common_env) if start == "pdm run" else {}
         if start == "hatch run":
             env = _texts(_at(self._pyproject, "tool", "hatch", "envs", "default", "env-vars"))
         if start == "poe":
@@ -199,12 +199,12 @@ def _default_sessions(tree: ast.Module, sessions: Mapping[str, ast.FunctionDef])
 
 
 def _session_commands(session: ast.FunctionDef) -> Iterator[ScriptCommand]:
-    shared: dict[str, str] = {}
+    common_env: dict[str, str] = {}
     for node in ast.walk(session):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("session.env["):
             target = node.targets[0]
             if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-                shared[str(target.slice.value)] = _value(node.value)
+                common_env[str(target.slice.value)] = _value(node.value)
     calls = [node for node in ast.walk(session) if isinstance(node, ast.Call) and _is_run(node)]
     for call in sorted(calls, key=lambda call: call.lineno):
         words = [_value(one) for one in call.args if not isinstance(one, ast.Starred)]
@@ -213,7 +213,7 @@ def _session_commands(session: ast.FunctionDef) -> Iterator[ScriptCommand]:
         if isinstance(env, ast.Dict):
             pairs = zip(env.keys, env.values, strict=True)
             own = {str(key.value): _value(value) for key, value in pairs if isinstance(key, ast.Constant)}
-        yield {**shared, **own}, shlex.join(words)
+        yield {**common_env, **own}, shlex.join(words)
 
 
 def _is_run(call: ast.Call) -> bool:
@@ -293,8 +293,8 @@ def _as_ini(table: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The TOML settings of tox in the shape of tox.ini."""
     found: dict[str, dict[str, str]] = {"tox": {"env_list": " ".join(map(str, table.get("env_list") or ()))}}
     envs = table.get("env")
-    named = envs.items() if isinstance(envs, dict) else ()
-    for name, env in (("testenv", table.get("env_run_base")), *((f"testenv:{name}", one) for name, one in named)):
+    env_tables = envs.items() if isinstance(envs, dict) else ()
+    for name, env in (("testenv", table.get("env_run_base")), *((f"testenv:{name}", one) for name, one in env_tables)):
         if isinstance(env, dict):
             found[name] = {}
             for key in ("commands_pre", "commands", "commands_post"):

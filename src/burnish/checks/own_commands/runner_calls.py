@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from burnish.checks.command_line import parse_command
-from burnish.checks.own_commands.steps import Step
+from burnish.checks.own_commands.steps import CommandStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class RunnerCall:
 class _Options:
     """Which options of a runner change nothing, which ones select tests, and which ones have a value."""
 
-    ignored: re.Pattern[str]
+    no_effect: re.Pattern[str]
     selects: re.Pattern[str]
     with_value: re.Pattern[str]
 
 
-def _options(ignored: str, selects: str, with_value: str) -> _Options:
-    return _Options(re.compile(ignored), re.compile(selects), re.compile(with_value))
+def _options(no_effect: str, selects: str, with_value: str) -> _Options:
+    return _Options(re.compile(no_effect), re.compile(selects), re.compile(with_value))
 
 
 _PYTEST = _options(
@@ -125,7 +125,7 @@ _NODE_TESTS = (("test",), ("t",), ("run", "test"))
 _BEFORE_TESTS = {"cargo": "--", "go": "-args"}
 
 
-def runner_call(step: Step, exists: Callable[[str], bool]) -> RunnerCall | None:
+def runner_call(step: CommandStep, exists: Callable[[str], bool]) -> RunnerCall | None:
     """The runner that a step starts, None if it starts another program. `exists`: a path of its folder."""
     words, env = _interpreter(step.words, dict(step.env))
     name, arguments = _runner(words)
@@ -238,7 +238,7 @@ def _divided(
     if separator and separator in arguments:
         at = arguments.index(separator)
         arguments, last = arguments[:at], arguments[at + 1 :]
-        last = tuple(word for word in last if not kinds.ignored.fullmatch(word))
+        last = tuple(word for word in last if not kinds.no_effect.fullmatch(word))
     options: list[str] = []
     selection: list[str] = []
     words = list(arguments)
@@ -247,11 +247,11 @@ def _divided(
         has_value = kinds.with_value.fullmatch(word) is not None
         if word.startswith("--") and "=" not in word and not has_value and name == "pytest" and words:
             # the option of a plugin or of conftest.py: a path behind it is one of tests
-            has_value = not words[0].startswith("-") and not exists(words[0]) and not kinds.ignored.fullmatch(word)
+            has_value = not words[0].startswith("-") and not exists(words[0]) and not kinds.no_effect.fullmatch(word)
         value = [words.pop(0)] if has_value and words else []
         if kinds.selects.fullmatch(word):
             selection += [word, *value]
-        elif kinds.ignored.fullmatch(word) or word == "--":
+        elif kinds.no_effect.fullmatch(word) or word == "--":
             continue
         elif word.startswith("-") or (name == "gradle" and "/" not in word):
             options += [word, *value]

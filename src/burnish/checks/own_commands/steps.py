@@ -52,7 +52,7 @@ _REPOSITORY = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CommandStep:
     """One command that a project's own test command starts."""
 
     words: tuple[str, ...]
@@ -80,7 +80,7 @@ class _Context:
     env: Mapping[str, str]
     # the commands that are being resolved, against endless recursion
     above: tuple[str, ...] = ()
-    # variables of the shell that are not exported
+    # variables of the shell that are not new_env
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -91,7 +91,7 @@ class OwnCommands:
         self.place = place
         self._paths = frozenset(place.paths)
 
-    def entries(self) -> Iterator[tuple[str, list[Step]]]:
+    def entries(self) -> Iterator[tuple[str, list[CommandStep]]]:
         """Each command that a person may type to run the tests, with its steps."""
         for command, file in self._entry_commands():
             context = _Context(command, file, self.place.folder, {})
@@ -115,7 +115,7 @@ class OwnCommands:
 
     # -- one command -------------------------------------------------------------------------------
 
-    def _resolve(self, command: SimpleCommand, context: _Context) -> Iterator[Step]:
+    def _resolve(self, command: SimpleCommand, context: _Context) -> Iterator[CommandStep]:
         """The steps of a command: those of the target or script that it starts, else the command itself."""
         env = {**context.env, **dict(command.env)}
         key = f"{context.folder}\0{' '.join(command.words)}"
@@ -125,9 +125,11 @@ class OwnCommands:
         if inner is not None:
             yield from inner
         else:
-            yield Step(command.words, tuple(env.items()), command.text, context.folder, context.entry, context.file)
+            yield CommandStep(
+                command.words, tuple(env.items()), command.text, context.folder, context.entry, context.file
+            )
 
-    def _started(self, words: tuple[str, ...], context: _Context) -> Iterable[Step] | None:
+    def _started(self, words: tuple[str, ...], context: _Context) -> Iterable[CommandStep] | None:
         """The steps of what this command starts; None if that is no command of this folder."""
         if context.folder != self.place.folder or not words:
             return None
@@ -156,22 +158,22 @@ class OwnCommands:
         path = arguments[0] if program in _SHELLS and len(arguments) == 1 else words[0]
         return self._shell_script(posixpath.normpath(path), context)
 
-    def _lines_steps(self, lines: Iterable[str], context: _Context) -> tuple[list[Step], _Context]:
+    def _lines_steps(self, lines: Iterable[str], context: _Context) -> tuple[list[CommandStep], _Context]:
         """The steps of lines in one shell, and the folder and variables after them."""
-        steps: list[Step] = []
-        for written in lines:
-            line = _with_values(written, {**context.variables, **context.env})
-            parsed = split_line(line)
-            for command in parsed.commands:
+        steps: list[CommandStep] = []
+        for raw_line in lines:
+            line = _with_values(raw_line, {**context.variables, **context.env})
+            shell_line = split_line(line)
+            for command in shell_line.commands:
                 if not command.words or command.words[0] in ("export", "declare", "set", "unset", "readonly", "local"):
                     # a value that a condition sets is not known
-                    context = context if parsed.is_structured else _assigned(context, command)
+                    context = context if shell_line.is_structured else _assigned(context, command)
                     continue
                 if command.words[0] in ("cd", "pushd") and len(command.words) > 1:
                     context = replace(context, folder=_below(context.folder, command.words[1]))
                     continue
                 found = list(self._resolve(command, context))
-                if parsed.is_structured:
+                if shell_line.is_structured:
                     found = [replace(one, line=one.line or line) for one in found]
                 steps += found
         return steps, context
@@ -190,7 +192,7 @@ class OwnCommands:
     def _taskfile(self) -> TaskFile:
         return read_taskfile(self.place)
 
-    def _make_steps(self, arguments: list[str], context: _Context) -> list[Step] | None:
+    def _make_steps(self, arguments: list[str], context: _Context) -> list[CommandStep] | None:
         make = self._makefile
         variables = dict(_assignment(word) for word in arguments if "=" in word and not word.startswith("-"))
         targets = [word for word in arguments if not word.startswith("-") and "=" not in word]
@@ -200,18 +202,20 @@ class OwnCommands:
             return None
         if variables:
             make = replace(make, variables={**make.variables, **variables})
-        steps: list[Step] = []
+        steps: list[CommandStep] = []
         for target in targets:
             steps += self._target_steps(make, target, context, {target})
         return steps
 
-    def _target_steps(self, make: Makefile, target: str, context: _Context, visited: set[str]) -> list[Step]:
-        steps: list[Step] = []
+    def _target_steps(
+        self, make: Makefile, target: str, context: _Context, target_names: set[str]
+    ) -> list[CommandStep]:
+        steps: list[CommandStep] = []
         rule = make.rules[target]
         for source in rule.sources:
-            if source in make.rules and source not in visited and not NOT_TESTS.fullmatch(source):
-                visited.add(source)
-                steps += self._target_steps(make, source, context, visited)
+            if source in make.rules and source not in target_names and not NOT_TESTS.fullmatch(source):
+                target_names.add(source)
+                steps += self._target_steps(make, source, context, target_names)
         env = {**make.exported(target), **context.env}
         for line in rule.recipe:
             text = make.expand(line.lstrip("@-+ "), target)
@@ -219,18 +223,20 @@ class OwnCommands:
             steps += self._lines_steps([text.lstrip("@-+ ")], replace(context, env=env))[0]
         return steps
 
-    def _task_steps(self, tasks: TaskFile, arguments: list[str], context: _Context) -> list[Step] | None:
+    def _task_steps(self, tasks: TaskFile, arguments: list[str], context: _Context) -> list[CommandStep] | None:
         names = [word for word in arguments if word in tasks.tasks]
         if not names or len(names) != len(arguments):
             return None
-        steps: list[Step] = []
+        steps: list[CommandStep] = []
         for name in names:
             for inner, env, lines in tasks.commands(name, NOT_TESTS):
                 if lines is None:
                     file = tasks.name
                     start = f"{tasks.program} {inner}"
                     steps.append(
-                        Step((tasks.program, inner), tuple(env.items()), start, context.folder, context.entry, file)
+                        CommandStep(
+                            (tasks.program, inner), tuple(env.items()), start, context.folder, context.entry, file
+                        )
                     )
                 else:
                     for line in lines:
@@ -243,11 +249,11 @@ class OwnCommands:
     def _python(self) -> PythonScripts:
         return PythonScripts(self.place)
 
-    def _script_steps(self, start: str, name: str, context: _Context) -> list[Step] | None:
+    def _script_steps(self, start: str, name: str, context: _Context) -> list[CommandStep] | None:
         commands = self._python.commands(start, name)
         if commands is None:
             return None
-        steps: list[Step] = []
+        steps: list[CommandStep] = []
         for env, line in commands:
             steps += self._lines_steps([line], replace(context, env={**env, **context.env}))[0]
         return steps
@@ -262,7 +268,7 @@ class OwnCommands:
             path.endswith((".sh", ".bash")) and "#!" not in first
         )
 
-    def _shell_script(self, path: str, context: _Context) -> list[Step] | None:
+    def _shell_script(self, path: str, context: _Context) -> list[CommandStep] | None:
         """The steps of a script, if all of its lines are simple; None for another script."""
         if not self._is_shell_script(path):
             return None
@@ -286,7 +292,7 @@ class OwnCommands:
 
     # -- rake and npm ------------------------------------------------------------------------------
 
-    def _rake_steps(self, arguments: list[str], context: _Context) -> list[Step] | None:
+    def _rake_steps(self, arguments: list[str], context: _Context) -> list[CommandStep] | None:
         """Tasks that a task without code of its own starts."""
         if arguments != ["default"]:
             return None
@@ -297,7 +303,9 @@ class OwnCommands:
             if not NOT_TESTS.fullmatch(name):
                 words = ("bundle", "exec", "rake", name) if "Gemfile" in self.place.names else ("rake", name)
                 steps.append(
-                    Step(words, tuple(context.env.items()), " ".join(words), context.folder, "rake", context.file)
+                    CommandStep(
+                        words, tuple(context.env.items()), " ".join(words), context.folder, "rake", context.file
+                    )
                 )
         return steps
 
@@ -309,14 +317,14 @@ class OwnCommands:
         except (ValueError, AttributeError, RecursionError):
             return {}
 
-    def _node_steps(self, program: str, arguments: list[str], context: _Context) -> list[Step] | None:
+    def _node_steps(self, program: str, arguments: list[str], context: _Context) -> list[CommandStep] | None:
         """The steps of a script that other scripts consist of; a script of tests is one step."""
         words = [word for word in arguments if not word.startswith("-")]
         name = words[1] if words[:1] in (["run"], ["run-script"]) and len(words) > 1 else words[0] if words else ""
         is_entry = name in (*ENTRY_NAMES[2:], "test:all") and len(words) <= 2
         if not is_entry or name not in self._scripts:
             return None
-        steps: list[Step] = []
+        steps: list[CommandStep] = []
         for one in (f"pre{name}", name, f"post{name}"):
             for line in (self._scripts.get(one, ""),):
                 steps += self._lines_steps([_without_runners_of_scripts(line)], context)[0]
@@ -341,11 +349,11 @@ def _without_runners_of_scripts(line: str) -> str:
 def _assigned(context: _Context, command: SimpleCommand) -> _Context:
     """The context after `A=1` or `export A=1 B`."""
     words = command.words[1:] if command.words[:1] == ("export",) else ()
-    exported = dict(_assignment(word) for word in words if "=" in word)
-    exported |= {word: context.variables[word] for word in words if word in context.variables}
+    new_env = dict(_assignment(word) for word in words if "=" in word)
+    new_env |= {word: context.variables[word] for word in words if word in context.variables}
     own = dict(command.env)
-    exported |= {name: value for name, value in own.items() if name in context.env}
-    return replace(context, env={**context.env, **exported}, variables={**context.variables, **own})
+    new_env |= {name: value for name, value in own.items() if name in context.env}
+    return replace(context, env={**context.env, **new_env}, variables={**context.variables, **own})
 
 
 def _with_values(line: str, variables: Mapping[str, str]) -> str:
@@ -374,9 +382,9 @@ def _logical_lines(text: str) -> Iterator[str]:
     depth, pending = 0, list[str]()
     for line in text.replace("\\\n", " ").splitlines():
         words = re.sub(r"(?:^|(?<=\s))#.*", "", line)
-        opened = len(re.findall(r"(?:^|[;&|]\s*|\s)(?:if|for|while|until|case)\s", f" {words} "))
-        closed = len(re.findall(r"(?:^|[;\s])(?:fi|done|esac)(?=[\s;]|$)", words))
-        depth = max(0, depth + opened - closed)
+        starts = len(re.findall(r"(?:^|[;&|]\s*|\s)(?:if|for|while|until|case)\s", f" {words} "))
+        ends = len(re.findall(r"(?:^|[;\s])(?:fi|done|esac)(?=[\s;]|$)", words))
+        depth = max(0, depth + starts - ends)
         if words.strip():
             pending.append(words.strip())
         if depth == 0 and pending:

@@ -16,7 +16,7 @@ _ASSIGNMENT = re.compile(r"(export\s+)?([A-Za-z_][\w-]*)\s*:=\s*(.*)")
 
 
 @dataclass(slots=True)
-class Task:
+class TaskRecipe:
     lines: list[str] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Task:
 class TaskFile:
     program: str
     name: str = ""
-    tasks: dict[str, Task] = field(default_factory=dict)
+    tasks: dict[str, TaskRecipe] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
 
     def commands(
@@ -47,7 +47,7 @@ def read_justfile(place: ProjectFolder) -> TaskFile:
     text = place.read(found.name) if found.name else ""
     variables: dict[str, str] = {}
     exports_all = False
-    task = Task()
+    task = TaskRecipe()
     for line in text.replace("\\\n", " ").splitlines():
         if line[:1] in (" ", "\t") and line.strip():
             task.is_script |= not task.lines and line.strip().startswith("#!")
@@ -63,8 +63,8 @@ def read_justfile(place: ProjectFolder) -> TaskFile:
         elif match := _RECIPE.fullmatch(line.strip()):
             needs, _, later = match[3].partition("&&")
             names = re.findall(r"(?<![\w'\"-])[A-Za-z_][\w-]*", re.sub(r"#.*|\([^)]*\)", "", f"{needs} {later}"))
-            grouped = re.findall(r"\(\s*([A-Za-z_][\w-]*)", match[3])
-            task = found.tasks[match[1]] = Task(needs=[*names, *grouped])
+            inner_names = re.findall(r"\(\s*([A-Za-z_][\w-]*)", match[3])
+            task = found.tasks[match[1]] = TaskRecipe(needs=[*names, *inner_names])
     if exports_all:
         found.env |= variables
     for one in found.tasks.values():
@@ -85,11 +85,11 @@ def read_taskfile(place: ProjectFolder) -> TaskFile:
     return found
 
 
-def _task(value: object, variables: dict[str, str]) -> Task:
+def _task(value: object, variables: dict[str, str]) -> TaskRecipe:
     table: dict[str, Any] = (
         value if isinstance(value, dict) else {"cmds": value if isinstance(value, list) else [value]}
     )
-    task = Task(env=_texts(table.get("env")), is_script="dir" in table)
+    task = TaskRecipe(env=_texts(table.get("env")), is_script="dir" in table)
     commands = table.get("cmds", table.get("cmd"))
     for need in table.get("deps") or () if isinstance(table.get("deps"), list) else ():
         task.needs.append(str(need.get("task")) if isinstance(need, dict) else str(need))

@@ -179,10 +179,10 @@ def _result(report: CheckReport) -> str:
     count = counts.total - counts.skipped
     tests = f"{count:,} test{'' if count == 1 else 's'}"
     # Some projects skip tests on CI.
-    skipped = f", {counts.skipped:,} skipped (checks run with CI=1)" if counts.skipped else ""
+    skips = f", {counts.skipped:,} skipped (checks run with CI=1)" if counts.skipped else ""
     if not counts.failed:
-        return f"{tests} ran, none failed{skipped}"
-    before = f"{tests} ran, {counts.failed:,} failed{skipped}"
+        return f"{tests} ran, none failed{skips}"
+    before = f"{tests} ran, {counts.failed:,} failed{skips}"
     if why := report.what_hides_failures:
         return f"{before} before any task, and {why}: {INDISTINGUISHABLE}, so approvals wait for a person"
     return f"{before}: they fail before any task, so no task is blamed for them"
