@@ -36,6 +36,7 @@ OTHER_COMMANDS = [
     ["hook", "install", "git"],
     ["hook", "uninstall", "git"],
     ["init"],
+    ["store", "move", "--to", "sqlite"],
     # a wait that ends, or never ends, is a decision of the person who pays
     ["limits", "--clear", "claude"],
     ["pause", "1"],

@@ -80,6 +80,14 @@ class Database(ABC):
         return rows[0] if rows else None
 
     @abstractmethod
+    def stream(self, text: str) -> Iterator[Row]:
+        """Run a query and return its rows one after the other, however many there are."""
+
+    @abstractmethod
+    def insert(self, table: str, rows: Iterator[Row]) -> None:
+        """Insert many rows with all their columns. Call inside a transaction."""
+
+    @abstractmethod
     def version(self) -> int:
         """A number that changes with every commit of another connection."""
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import psycopg
@@ -25,6 +26,7 @@ CONNECT_SECONDS = 10
 # how long a process waits for a server that restarts, once it was connected
 RECONNECT_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
+_ROWS_AT_ONCE = 2000
 # so that a machine that vanished is noticed; a value in the address has precedence
 _KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 40_000}
 _PARAMETER = re.compile(r"""(?<![:\w"']):([a-z_][a-z_0-9]*)""")
@@ -48,9 +50,38 @@ class PostgresqlDatabase(Database):
         database._connection()
         return database
 
+    def __del__(self) -> None:
+        # a command that ends does not close the store; the driver would warn
+        with suppress(AttributeError, psycopg.Error):
+            self.close()
+
     @property
     def name(self) -> str:
         return self._name
+
+    def stream(self, text: str) -> Iterator[Row]:
+        with self._errors():
+            connection = self._connection()
+            if connection.info.transaction_status == TransactionStatus.IDLE:
+                yield from connection.execute(text)
+                return
+            # a cursor of the server, which sends the rows in parts
+            with connection.cursor(name="burnish_stream") as cursor:
+                cursor.itersize = _ROWS_AT_ONCE
+                yield from cursor.execute(text)
+
+    def insert(self, table: str, rows: Iterator[Row]) -> None:
+        first = next(rows, None)
+        if first is None:
+            return
+        columns = ", ".join(first.keys())
+        with (
+            self._errors(),
+            self._connection().cursor() as cursor,
+            cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy,
+        ):
+            for row in chain((first,), rows):
+                copy.write_row([storable(value) for value in row])
 
     def version(self) -> int:
         # a snapshot lists the transactions that it does not see: every commit changes it
@@ -227,3 +258,17 @@ def address(url: str) -> str:
 def _number(text: str) -> int:
     """64 bits with a sign, as the numbers of advisory locks are."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], signed=True)
+
+
+def task_count(url: str) -> int:
+    """The number of tasks in the database; changes nothing, and creates no tables."""
+    name = address(url)
+    try:
+        with psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as connection, postgresql_errors(name):
+            row = connection.execute("SELECT to_regclass('burnish.tasks')").fetchone()
+            if row is None or row[0] is None:
+                return 0
+            counted = connection.execute("SELECT count(*) FROM burnish.tasks").fetchone()
+            return int(counted[0]) if counted else 0
+    except psycopg.OperationalError as error:
+        raise cannot_connect(name, error) from error

@@ -17,6 +17,7 @@ from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError
 from burnish.store.database import Database, Row, Value
 from burnish.store.migrate import migrate_database
+from burnish.store.moved import refuse_if_moved
 from burnish.store.trouble import FULL, HomeNotWritable, database_errors, disk_full, has_no_room, is_obstacle
 
 BUSY_SECONDS = 30.0
@@ -44,12 +45,14 @@ class SqliteDatabase(Database):
         return f"SQLite {sqlite3.sqlite_version}"
 
     @classmethod
-    def open(cls, home: Path, *, create: bool) -> SqliteDatabase:
+    def open(cls, home: Path, *, create: bool, even_if_moved: bool = False) -> SqliteDatabase:
         path = home / "burnish.db"
         if not create and not path.exists():
             raise BurnishError(
                 f"There is no burnish database in {home}.", hint="Create one with `burnish init` or `burnish add`."
             )
+        if not even_if_moved:
+            refuse_if_moved(home)
         try:
             _create_database_file(home, path)
         except OSError as error:
@@ -59,9 +62,18 @@ class SqliteDatabase(Database):
         return database
 
     @classmethod
+    def create(cls, path: Path) -> SqliteDatabase:
+        """A new database at a path of its own."""
+        _create_database_file(path.parent, path)
+        database = cls(path)
+        database._connection()
+        return database
+
+    @classmethod
     def open_reading(cls, home: Path) -> SqliteDatabase:
         """Open for reading; works also if the home is read-only, the disk is full or the database is locked."""
         path = home / "burnish.db"
+        refuse_if_moved(home)
         try:
             if path.is_file() and not os.access(home, os.W_OK):
                 raise _no_access(home, _why_no_access(home))
@@ -78,6 +90,20 @@ class SqliteDatabase(Database):
             database.obstacle = error
             database._connection()
         return database
+
+    def stream(self, text: str) -> Iterator[Row]:
+        with self._errors():
+            yield from self._execute(text, {})
+
+    def insert(self, table: str, rows: Iterator[Row]) -> None:
+        statement = ""
+        with self._errors():
+            for row in rows:
+                if not statement:
+                    columns = list(row.keys())
+                    places = ", ".join("?" * len(columns))
+                    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"
+                self._connection().execute(statement, tuple(row))
 
     def version(self) -> int:
         with self._errors():
