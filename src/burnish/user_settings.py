@@ -48,7 +48,8 @@ def database_url(env: Mapping[str, str] | None = None) -> str | None:
     from burnish.config.sources import yaml_layer
 
     layer = yaml_layer(path, str(path))
-    return _checked(layer.data.get("database"), layer.place(("database",))) if layer else None
+    value = layer.data.get("database") if layer else None
+    return _checked(value, layer.place(("database",))) if layer else None
 
 
 def _checked(value: object, place: str) -> str | None:

@@ -25,6 +25,8 @@ while phase == "implement" and not os.path.exists(GATE):
 def lab(tmp_path: Path) -> Iterator[Lab]:
     with postgresql_server().database() as url:
         lab = Lab.make(tmp_path)
+        for file in Path(lab.env["BURNISH_HOME"]).glob("burnish.db*"):
+            file.unlink()  # the settings were trusted before they named the server
         lab.user_settings(f"database: {url}\n")
         yield lab
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from burnish.errors import BurnishError, Refused
-from burnish.store.database import SHARED, Database, Row
+from burnish.store.database import SHARED, Database, ResultRow
 
 # With the columns of their primary key. Runners are not copied: they belong to processes, which have ended.
 TABLES: Mapping[str, str] = {
@@ -81,7 +81,7 @@ def _content(db: Database, table: str) -> TableContent:
     return TableContent(rows, digest.hexdigest())
 
 
-def _encoded(row: Row) -> bytes:
+def _encoded(row: ResultRow) -> bytes:
     # The order of the columns differs; PostgreSQL stores NUL escaped.
     values = {name: _comparable(row[name]) for name in row.keys()}  # noqa: SIM118
     return json.dumps(values, sort_keys=True).encode() + b"\n"

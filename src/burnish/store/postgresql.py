@@ -12,13 +12,13 @@ from itertools import chain
 from typing import Any
 
 import psycopg
+from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from burnish.durability import is_sync_enabled
-from burnish.errors import BurnishError
-from burnish.store.database import Database, Row, Value
-from burnish.store.postgresql_errors import cannot_connect, connection_lost, postgresql_errors
+from burnish.errors import BurnishError, PhaseFailed
+from burnish.store.database import Database, ResultRow, Value
 from burnish.store.postgresql_schema import SCHEMA, migrate_schema
 
 LOCK_SECONDS = 30
@@ -59,7 +59,7 @@ class PostgresqlDatabase(Database):
     def name(self) -> str:
         return self._name
 
-    def stream(self, text: str) -> Iterator[Row]:
+    def stream(self, text: str) -> Iterator[ResultRow]:
         with self._errors():
             connection = self._connection()
             if connection.info.transaction_status == TransactionStatus.IDLE:
@@ -70,7 +70,7 @@ class PostgresqlDatabase(Database):
                 cursor.itersize = _ROWS_AT_ONCE
                 yield from cursor.execute(text)
 
-    def insert(self, table: str, rows: Iterator[Row]) -> None:
+    def insert(self, table: str, rows: Iterator[ResultRow]) -> None:
         first = next(rows, None)
         if first is None:
             return
@@ -122,11 +122,11 @@ class PostgresqlDatabase(Database):
     def _errors(self) -> AbstractContextManager[None]:
         return postgresql_errors(self._name)
 
-    def _rows(self, text: str, params: dict[str, Value]) -> list[Row]:
+    def _rows(self, text: str, params: dict[str, Value]) -> list[ResultRow]:
         cursor = self._execute(text, params)
         return cursor.fetchall() if cursor.description else []
 
-    def _execute(self, text: str, params: dict[str, Value]) -> psycopg.Cursor[Row]:
+    def _execute(self, text: str, params: dict[str, Value]) -> psycopg.Cursor[ResultRow]:
         self.statements += 1
         statement = translate(text)
         values = {name: storable(value) for name, value in params.items()}
@@ -144,14 +144,14 @@ class PostgresqlDatabase(Database):
         self._thread_local.connection = None
         return self._connection().execute(statement, values)
 
-    def _connection(self) -> psycopg.Connection[Row]:
-        connection: psycopg.Connection[Row] | None = getattr(self._thread_local, "connection", None)
+    def _connection(self) -> psycopg.Connection[ResultRow]:
+        connection: psycopg.Connection[ResultRow] | None = getattr(self._thread_local, "connection", None)
         if connection is None:
             connection = self._connect_again() if self._was_connected else self._connect()
             self._thread_local.connection = connection
         return connection
 
-    def _connect_again(self) -> psycopg.Connection[Row]:
+    def _connect_again(self) -> psycopg.Connection[ResultRow]:
         """Connect to a server that was there before: it may be restarting."""
         end = time.monotonic() + RECONNECT_SECONDS
         while True:
@@ -162,12 +162,12 @@ class PostgresqlDatabase(Database):
                     raise
             time.sleep(_PAUSE_SECONDS)
 
-    def _connect(self) -> psycopg.Connection[Row]:
+    def _connect(self) -> psycopg.Connection[ResultRow]:
         options: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "burnish", **_KEEPALIVE}
         options = {key: value for key, value in options.items() if key not in conninfo_to_dict(self._url)}
         try:
             # prepared statements would fail after a migration by a newer burnish, and behind some connection pools
-            connection = psycopg.Connection[Row].connect(
+            connection = psycopg.Connection[ResultRow].connect(
                 self._url, autocommit=True, prepare_threshold=None, row_factory=_row_factory, **options
             )
         except psycopg.OperationalError as error:
@@ -182,7 +182,7 @@ class PostgresqlDatabase(Database):
         self._keep_connection(connection)
         return connection
 
-    def _set_up(self, connection: psycopg.Connection[Row]) -> None:
+    def _set_up(self, connection: psycopg.Connection[ResultRow]) -> None:
         commit = "on" if is_sync_enabled() else "off"
         settings = {
             "search_path": SCHEMA,
@@ -272,3 +272,77 @@ def task_count(url: str) -> int:
             return int(counted[0]) if counted else 0
     except psycopg.OperationalError as error:
         raise cannot_connect(name, error) from error
+
+
+# -- errors ---------------------------------------------------------------------------------------
+# Errors of the server and the connection as `BurnishError`.
+
+# also for a server that cannot be reached: the task is not at fault, and trying again later helps
+DATABASE_LOCKED = "DATABASE_LOCKED"
+_LOCKED = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
+# tables that are not as the migrations left them, and text that is not JSON
+_DAMAGED = (errors.UndefinedTable, errors.UndefinedColumn, errors.InvalidSchemaName, errors.InvalidTextRepresentation)
+_FULL = (errors.DiskFull, errors.OutOfMemory)
+
+
+@contextmanager
+def postgresql_errors(name: str) -> Iterator[None]:
+    """Translate errors of the server and the connection; programming errors stay as they are."""
+    try:
+        yield
+    except psycopg.Error as error:
+        translation = _as_burnish_error(name, error)
+        if translation is None:
+            raise
+        raise translation from error
+
+
+def cannot_connect(name: str, error: psycopg.Error) -> PhaseFailed:
+    return PhaseFailed(
+        DATABASE_LOCKED,
+        f"Cannot connect to the database {name}: {_reason(error)}.",
+        hint="Start the server, or correct `database` in your config.yaml.",
+    )
+
+
+def connection_lost(name: str, error: psycopg.Error) -> PhaseFailed:
+    return PhaseFailed(
+        DATABASE_LOCKED,
+        f"The connection to the database {name} was lost: {_reason(error)}.",
+        hint="Check the server, then try again: what was not confirmed is not stored.",
+    )
+
+
+def _as_burnish_error(name: str, error: psycopg.Error) -> BurnishError | None:
+    if isinstance(error, _LOCKED):
+        return PhaseFailed(
+            DATABASE_LOCKED, f"Another program has locked {name}.", hint="Stop it, or wait, and try again."
+        )
+    if isinstance(error, _FULL):
+        return PhaseFailed(
+            "DISK_FULL",
+            f"The server of the database {name} has no room left: {_reason(error)}.",
+            hint="Free some space there, then `burnish run`.",
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return BurnishError(
+            f"The database {name} refuses: {_reason(error)}.",
+            hint="Make this user the owner of the database: ALTER DATABASE … OWNER TO …",
+        )
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return BurnishError(
+            f"The database {name} cannot be written: {_reason(error)}.",
+            hint="It may be a standby. Use the address of the primary server.",
+        )
+    if isinstance(error, _DAMAGED):
+        return BurnishError(
+            f"The database {name} is damaged: {_reason(error)}.",
+            hint="Restore the schema `burnish` from a backup, or use an empty database and `burnish rebuild`.",
+        )
+    return connection_lost(name, error) if isinstance(error, psycopg.OperationalError) else None
+
+
+def _reason(error: psycopg.Error) -> str:
+    """The first line of the server's message, without its final full stop."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__

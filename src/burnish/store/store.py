@@ -14,7 +14,7 @@ from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
 from burnish.errors import BurnishError
 from burnish.store import planning, projects, rows
-from burnish.store.database import SHARED, Database, Params, Row
+from burnish.store.database import SHARED, Database, Params, ResultRow
 from burnish.store.rows import ProjectRow
 from burnish.store.sqlite import SqliteDatabase
 from burnish.store.trouble import no_such_task
@@ -278,7 +278,7 @@ class Store:
         found = map(rows.task_of, self._db.all("task_list_paused", {"project": project}))
         return [task for task in found if task.is_paused]
 
-    def _brief(self, row: Row) -> Task:
+    def _brief(self, row: ResultRow) -> Task:
         """A brief task; decoded again only if the row has changed, because comparing is ten times faster."""
         key, columns = (row["project"], row["id"]), tuple(row)
         cache_entry = self._brief_cache.get(key)

@@ -13,7 +13,7 @@ from burnish.errors import BadInput, Refused
 from burnish.runtime.reader import home_of, refuse_inside_phase
 from burnish.store import Store
 from burnish.store.copy import Content
-from burnish.store.moved import MOVED_NOTE
+from burnish.store.sqlite import MOVED_NOTE
 from burnish.store.store import count_tasks_at
 from burnish.user_settings import DATABASE_SCHEMES, database_url, user_folder
 
