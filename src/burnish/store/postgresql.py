@@ -268,8 +268,8 @@ def task_count(url: str) -> int:
             row = connection.execute("SELECT to_regclass('burnish.tasks')").fetchone()
             if row is None or row[0] is None:
                 return 0
-            counted = connection.execute("SELECT count(*) FROM burnish.tasks").fetchone()
-            return int(counted[0]) if counted else 0
+            total = connection.execute("SELECT count(*) FROM burnish.tasks").fetchone()
+            return int(total[0]) if total else 0
     except psycopg.OperationalError as error:
         raise cannot_connect(name, error) from error
 
