@@ -53,24 +53,24 @@ def content_of(db: Database) -> Content:
 def copy_rows(source: Database, target: Database) -> Content:
     """Copy all rows in one transaction and compare them. A target that has them already stays as it is."""
     with locked(source):
-        expected = content_of(source)
+        source_content = content_of(source)
         with target.writing(SHARED):
-            present = content_of(target)
-            if present == expected:
-                return expected
-            if any(one.rows for one in present.values()):
+            target_content = content_of(target)
+            if target_content == source_content:
+                return source_content
+            if any(one.rows for one in target_content.values()):
                 raise Refused(
                     f"The database {target.name} is not empty.",
                     hint="Use an empty one: burnish does not join the tasks of two databases.",
                 )
             for table, key in TABLES.items():
                 target.insert(table, source.stream(f"SELECT * FROM {table} ORDER BY {key}"))
-            if content_of(target) != expected:
+            if content_of(target) != source_content:
                 raise BurnishError(
                     f"The rows in {target.name} differ from those in {source.name}, so nothing was copied.",
                     hint="Try again, and report it if it happens again.",
                 )
-    return expected
+    return source_content
 
 
 def _content(db: Database, table: str) -> TableContent:
