@@ -40,6 +40,7 @@ OTHER_COMMANDS = [
     ["hook", "uninstall", "git"],
     ["import", "tasks.md"],
     ["init"],
+    ["store", "move", "--to", "sqlite"],
     # a wait that ends, or never ends, is a decision of the person who pays
     ["limits", "--clear", "claude"],
     ["pause", "1"],

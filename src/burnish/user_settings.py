@@ -48,7 +48,10 @@ def database_url(env: Mapping[str, str] | None = None) -> str | None:
     from burnish.config.sources import yaml_layer
 
     layer = yaml_layer(path, str(path))
-    return _checked(layer.data.get("database"), layer.place(("database",))) if layer else None
+    if layer is None:
+        return None
+    settings = layer.data
+    return _checked(settings.get("database"), layer.place(("database",)))
 
 
 def _checked(value: object, place: str) -> str | None:

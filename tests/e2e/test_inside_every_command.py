@@ -28,6 +28,7 @@ VALUES = {
     "commit": "HEAD",
     "port": "0",
     "status": "backlog",
+    "to": "sqlite",
 }
 NUMBERS = {"max_cycles", "priority", "jobs", "budget", "days", "after", "tick", "untick", "depends_on", "of"}
 # They wait for more, start agents for nothing, or make a world of their own.
@@ -49,7 +50,8 @@ def command_lines() -> Iterator[list[str]]:
 def _positions(verb: str, params: list[Any]) -> Iterator[list[str]]:
     names = [param.name for param in params if param.param_type_name == "argument"]
     if "action" in names:
-        named = {"prompts": "review.system", "hook": "git", "config": "review", "projects": "1", "sync": "pc/1"}[verb]
+        words = {"prompts": "review.system", "hook": "git", "config": "review", "projects": "1"}
+        named = {**words, "store": "x", "sync": "pc/1"}[verb]
         metavar = next(str(param.metavar) for param in params if param.name == "action")
         actions = {*re.findall(r"\w+", metavar), *(HOOK_ACTIONS if verb == "hook" else ())}
         yield from ([action, *more] for action in sorted(actions) for more in ([named], []))

@@ -14,7 +14,7 @@ from burnish.core.status import Status
 from burnish.core.task import Spec
 from burnish.errors import BurnishError
 from burnish.store import Store
-from burnish.store.database import Database, Params, Row
+from burnish.store.database import Database, Params, ResultRow
 from testing.storydump import execute
 
 
@@ -218,7 +218,7 @@ def test_an_approval_is_compared_with_its_event_again_only_if_something_changed(
     compared: list[object] = []
     real = Database.all
 
-    def remember(db: Database, name: str, params: Params) -> list[Row]:
+    def remember(db: Database, name: str, params: Params) -> list[ResultRow]:
         if name == "recorded_approvals":
             compared.append((params["every"], params["ids"]))
         return real(db, name, params)

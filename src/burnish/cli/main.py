@@ -86,6 +86,7 @@ GROUPS = {
         "untrust": "burnish.cli.trust:untrust",
         "projects": "burnish.cli.projects:projects",
         "rebuild": "burnish.cli.rebuild:rebuild",
+        "store": "burnish.cli.store:store",
         "version": "burnish.cli.version:version",
     },
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from burnish.core.approval import Approval, optional_fields
 from burnish.core.status import Status
-from burnish.store.database import Database, Params, Row
+from burnish.store.database import Database, Params, ResultRow
 from burnish.store.rows import reports_damage
 
 # most ids as parameters of one query
@@ -89,7 +89,7 @@ class ApprovalReader:
 
 
 @reports_damage
-def approval_of(row: Row) -> Approval:
+def approval_of(row: ResultRow) -> Approval:
     """Believed only if the event that gave it says the same."""
     event_data = json.loads(row["event_data"])
     approval = Approval(

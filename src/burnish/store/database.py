@@ -21,7 +21,7 @@ Params = Mapping[str, Value | Sequence[Value]]
 SHARED = ""
 
 
-class Row(Protocol):
+class ResultRow(Protocol):
     """A row of a result: its values in order, and by the name of their column."""
 
     def __getitem__(self, key: int | str, /) -> Any: ...
@@ -29,10 +29,6 @@ class Row(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
     def keys(self) -> Any: ...
-
-
-class Result(Protocol):
-    def fetchall(self) -> list[Any]: ...
 
 
 class Connection(Protocol):
@@ -69,15 +65,23 @@ class Database(ABC):
     def is_shared(self) -> bool:
         """Whether other machines use it: then a runner is alive as long as it renews its lease."""
 
-    def all(self, name: str, params: Params) -> list[Row]:
+    def all(self, name: str, params: Params) -> list[ResultRow]:
         """Run one named query and return all rows."""
         text, flat = fill(queries(self.dialect)[name], params)
         with self._errors():
             return self._rows(text, flat)
 
-    def one(self, name: str, params: Params) -> Row | None:
+    def one(self, name: str, params: Params) -> ResultRow | None:
         rows = self.all(name, params)
         return rows[0] if rows else None
+
+    @abstractmethod
+    def stream(self, text: str) -> Iterator[ResultRow]:
+        """Run a query and return its rows one after the other, however many there are."""
+
+    @abstractmethod
+    def insert(self, table: str, rows: Iterator[ResultRow]) -> None:
+        """Insert many rows with all their columns. Call inside a transaction."""
 
     @abstractmethod
     def version(self) -> int:
@@ -131,7 +135,7 @@ class Database(ABC):
         """Run one statement on the connection of this thread."""
 
     @abstractmethod
-    def _rows(self, text: str, params: dict[str, Value]) -> list[Row]:
+    def _rows(self, text: str, params: dict[str, Value]) -> list[ResultRow]:
         """Run one statement and return its rows; none if it returns none."""
 
     def _keep_connection(self, connection: Connection) -> None:

@@ -13,7 +13,7 @@ from burnish.core.history import AnyPhase, DecisionRecord, decision_record, phas
 from burnish.core.journal_events import LockTakenOver, new_event
 from burnish.core.task import Task
 from burnish.errors import NotFound, Refused
-from burnish.store.database import Database, Row
+from burnish.store.database import Database, ResultRow
 from burnish.store.projections import apply
 from burnish.store.rows import reports_damage, task_of, to_json
 
@@ -96,7 +96,7 @@ def read(
 
 
 @reports_damage
-def event_of(row: Row) -> RecordedEvent:
+def event_of(row: ResultRow) -> RecordedEvent:
     return RecordedEvent(
         row["id"],
         row["ts"],
@@ -110,7 +110,7 @@ def event_of(row: Row) -> RecordedEvent:
 
 
 @reports_damage
-def phase_of(row: Row) -> AnyPhase:
+def phase_of(row: ResultRow) -> AnyPhase:
     return phase_record(
         run=row["run"],
         cycle=row["cycle"],
@@ -128,12 +128,12 @@ def phase_of(row: Row) -> AnyPhase:
 
 
 @reports_damage
-def decision_of(row: Row) -> DecisionRecord:
+def decision_of(row: ResultRow) -> DecisionRecord:
     return decision_record(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
 
 
 @reports_damage
-def finding_of(row: Row) -> Finding:
+def finding_of(row: ResultRow) -> Finding:
     return journal.read(Finding, json.loads(row["data"]))
 
 

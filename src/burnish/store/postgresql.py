@@ -8,16 +8,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import psycopg
+from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from burnish.durability import is_sync_enabled
-from burnish.errors import BurnishError
-from burnish.store.database import Database, Row, Value
-from burnish.store.postgresql_errors import cannot_connect, connection_lost, postgresql_errors
+from burnish.errors import BurnishError, PhaseFailed
+from burnish.store.database import Database, ResultRow, Value
 from burnish.store.postgresql_schema import SCHEMA, migrate_schema
 
 LOCK_SECONDS = 30
@@ -25,6 +26,7 @@ CONNECT_SECONDS = 10
 # how long a process waits for a server that restarts, once it was connected
 RECONNECT_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
+_ROWS_AT_ONCE = 2000
 # so that a machine that vanished is noticed; a value in the address has precedence
 _KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 40_000}
 _PARAMETER = re.compile(r"""(?<![:\w"']):([a-z_][a-z_0-9]*)""")
@@ -48,9 +50,38 @@ class PostgresqlDatabase(Database):
         database._connection()
         return database
 
+    def __del__(self) -> None:
+        # a command that ends does not close the store; the driver would warn
+        with suppress(AttributeError, psycopg.Error):
+            self.close()
+
     @property
     def name(self) -> str:
         return self._name
+
+    def stream(self, text: str) -> Iterator[ResultRow]:
+        with self._errors():
+            connection = self._connection()
+            if connection.info.transaction_status == TransactionStatus.IDLE:
+                yield from connection.execute(text)
+                return
+            # a cursor of the server, which sends the rows in parts
+            with connection.cursor(name="burnish_stream") as cursor:
+                cursor.itersize = _ROWS_AT_ONCE
+                yield from cursor.execute(text)
+
+    def insert(self, table: str, rows: Iterator[ResultRow]) -> None:
+        first = next(rows, None)
+        if first is None:
+            return
+        columns = ", ".join(first.keys())
+        with (
+            self._errors(),
+            self._connection().cursor() as cursor,
+            cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy,
+        ):
+            for row in chain((first,), rows):
+                copy.write_row([storable(value) for value in row])
 
     def version(self) -> int:
         # a snapshot lists the transactions that it does not see: every commit changes it
@@ -91,11 +122,11 @@ class PostgresqlDatabase(Database):
     def _errors(self) -> AbstractContextManager[None]:
         return postgresql_errors(self._name)
 
-    def _rows(self, text: str, params: dict[str, Value]) -> list[Row]:
+    def _rows(self, text: str, params: dict[str, Value]) -> list[ResultRow]:
         cursor = self._execute(text, params)
         return cursor.fetchall() if cursor.description else []
 
-    def _execute(self, text: str, params: dict[str, Value]) -> psycopg.Cursor[Row]:
+    def _execute(self, text: str, params: dict[str, Value]) -> psycopg.Cursor[ResultRow]:
         self.statements += 1
         statement = translate(text)
         values = {name: storable(value) for name, value in params.items()}
@@ -113,14 +144,14 @@ class PostgresqlDatabase(Database):
         self._thread_local.connection = None
         return self._connection().execute(statement, values)
 
-    def _connection(self) -> psycopg.Connection[Row]:
-        connection: psycopg.Connection[Row] | None = getattr(self._thread_local, "connection", None)
+    def _connection(self) -> psycopg.Connection[ResultRow]:
+        connection: psycopg.Connection[ResultRow] | None = getattr(self._thread_local, "connection", None)
         if connection is None:
             connection = self._connect_again() if self._was_connected else self._connect()
             self._thread_local.connection = connection
         return connection
 
-    def _connect_again(self) -> psycopg.Connection[Row]:
+    def _connect_again(self) -> psycopg.Connection[ResultRow]:
         """Connect to a server that was there before: it may be restarting."""
         end = time.monotonic() + RECONNECT_SECONDS
         while True:
@@ -131,12 +162,12 @@ class PostgresqlDatabase(Database):
                     raise
             time.sleep(_PAUSE_SECONDS)
 
-    def _connect(self) -> psycopg.Connection[Row]:
+    def _connect(self) -> psycopg.Connection[ResultRow]:
         options: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "burnish", **_KEEPALIVE}
         options = {key: value for key, value in options.items() if key not in conninfo_to_dict(self._url)}
         try:
             # prepared statements would fail after a migration by a newer burnish, and behind some connection pools
-            connection = psycopg.Connection[Row].connect(
+            connection = psycopg.Connection[ResultRow].connect(
                 self._url, autocommit=True, prepare_threshold=None, row_factory=_row_factory, **options
             )
         except psycopg.OperationalError as error:
@@ -151,7 +182,7 @@ class PostgresqlDatabase(Database):
         self._keep_connection(connection)
         return connection
 
-    def _set_up(self, connection: psycopg.Connection[Row]) -> None:
+    def _set_up(self, connection: psycopg.Connection[ResultRow]) -> None:
         commit = "on" if is_sync_enabled() else "off"
         settings = {
             "search_path": SCHEMA,
@@ -227,3 +258,91 @@ def address(url: str) -> str:
 def _number(text: str) -> int:
     """64 bits with a sign, as the numbers of advisory locks are."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], signed=True)
+
+
+def task_count(url: str) -> int:
+    """The number of tasks in the database; changes nothing, and creates no tables."""
+    name = address(url)
+    try:
+        with psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as connection, postgresql_errors(name):
+            row = connection.execute("SELECT to_regclass('burnish.tasks')").fetchone()
+            if row is None or row[0] is None:
+                return 0
+            total = connection.execute("SELECT count(*) FROM burnish.tasks").fetchone()
+            return int(total[0]) if total else 0
+    except psycopg.OperationalError as error:
+        raise cannot_connect(name, error) from error
+
+
+# -- errors ---------------------------------------------------------------------------------------
+# Errors of the server and the connection as `BurnishError`.
+
+# also for a server that cannot be reached: the task is not at fault, and trying again later helps
+DATABASE_LOCKED = "DATABASE_LOCKED"
+_LOCKED = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
+# tables that are not as the migrations left them, and text that is not JSON
+_DAMAGED = (errors.UndefinedTable, errors.UndefinedColumn, errors.InvalidSchemaName, errors.InvalidTextRepresentation)
+_FULL = (errors.DiskFull, errors.OutOfMemory)
+
+
+@contextmanager
+def postgresql_errors(name: str) -> Iterator[None]:
+    """Translate errors of the server and the connection; programming errors stay as they are."""
+    try:
+        yield
+    except psycopg.Error as error:
+        translation = _as_burnish_error(name, error)
+        if translation is None:
+            raise
+        raise translation from error
+
+
+def cannot_connect(name: str, error: psycopg.Error) -> PhaseFailed:
+    return PhaseFailed(
+        DATABASE_LOCKED,
+        f"Cannot connect to the database {name}: {_reason(error)}.",
+        hint="Start the server, or correct `database` in your config.yaml.",
+    )
+
+
+def connection_lost(name: str, error: psycopg.Error) -> PhaseFailed:
+    return PhaseFailed(
+        DATABASE_LOCKED,
+        f"The connection to the database {name} was lost: {_reason(error)}.",
+        hint="Check the server, then try again: what was not confirmed is not stored.",
+    )
+
+
+def _as_burnish_error(name: str, error: psycopg.Error) -> BurnishError | None:
+    if isinstance(error, _LOCKED):
+        return PhaseFailed(
+            DATABASE_LOCKED, f"Another program has locked {name}.", hint="Stop it, or wait, and try again."
+        )
+    if isinstance(error, _FULL):
+        return PhaseFailed(
+            "DISK_FULL",
+            f"The server of the database {name} has no room left: {_reason(error)}.",
+            hint="Free some space there, then `burnish run`.",
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return BurnishError(
+            f"The database {name} refuses: {_reason(error)}.",
+            hint="Make this user the owner of the database: ALTER DATABASE … OWNER TO …",
+        )
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return BurnishError(
+            f"The database {name} cannot be written: {_reason(error)}.",
+            hint="It may be a standby. Use the address of the primary server.",
+        )
+    if isinstance(error, _DAMAGED):
+        return BurnishError(
+            f"The database {name} is damaged: {_reason(error)}.",
+            hint="Restore the schema `burnish` from a backup, or use an empty database and `burnish rebuild`.",
+        )
+    return connection_lost(name, error) if isinstance(error, psycopg.OperationalError) else None
+
+
+def _reason(error: psycopg.Error) -> str:
+    """The first line of the server's message, without its final full stop."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__

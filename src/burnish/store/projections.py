@@ -14,7 +14,7 @@ from burnish.core.journal import REVIEW_FIX, current
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
 from burnish.core.task import Spec
 from burnish.errors import Refused
-from burnish.store.database import Database, Row
+from burnish.store.database import Database, ResultRow
 from burnish.store.rows import brief_spec, to_json
 from burnish.store.trouble import no_such_task
 
@@ -33,7 +33,7 @@ def _here(event: RecordedEvent) -> dict[str, Any]:
     return {"project": event.project, "id": event.task, "ts": event.ts}
 
 
-def _row(db: Database, event: RecordedEvent) -> Row:
+def _row(db: Database, event: RecordedEvent) -> ResultRow:
     row = db.one("task_one", {"project": event.project, "id": event.task})
     if row is None:
         raise no_such_task(event.task)

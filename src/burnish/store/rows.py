@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from burnish.core.codec import encode
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Item, Spec, Task, TaskType
-from burnish.store.database import Row
+from burnish.store.database import ResultRow
 from burnish.store.trouble import damaged
 
 P = ParamSpec("P")
@@ -96,7 +96,7 @@ def spec_of(text: str) -> Spec:
 
 
 @reports_damage
-def task_of(row: Row, *, brief: bool = False) -> Task:
+def task_of(row: ResultRow, *, brief: bool = False) -> Task:
     return Task(
         project=row["project"],
         id=row["id"],
@@ -133,7 +133,7 @@ def task_of(row: Row, *, brief: bool = False) -> Task:
 
 
 @reports_damage
-def total_of(row: Row) -> TaskTotal:
+def total_of(row: ResultRow) -> TaskTotal:
     return TaskTotal(
         status=Status(row["status"]),
         reason=Reason(row["reason"]) if row["reason"] else None,
@@ -145,7 +145,7 @@ def total_of(row: Row) -> TaskTotal:
 
 
 @reports_damage
-def project_of(row: Row) -> ProjectRow:
+def project_of(row: ResultRow) -> ProjectRow:
     info = json.loads(row["info"])
     return ProjectRow(
         row["key"],

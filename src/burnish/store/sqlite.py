@@ -14,14 +14,16 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from burnish.durability import is_sync_enabled
-from burnish.errors import BurnishError
-from burnish.store.database import Database, Row, Value
+from burnish.errors import BurnishError, Refused
+from burnish.store.database import Database, ResultRow, Value
 from burnish.store.migrate import migrate_database
 from burnish.store.trouble import FULL, HomeNotWritable, database_errors, disk_full, has_no_room, is_obstacle
 
 BUSY_SECONDS = 30.0
 # commands that only read wait less: they use a copy in memory then
 READER_BUSY_SECONDS = 2.0
+# beside a database whose tasks were moved to another one, which it names
+MOVED_NOTE = "burnish.db.moved"
 
 
 class SqliteDatabase(Database):
@@ -44,12 +46,14 @@ class SqliteDatabase(Database):
         return f"SQLite {sqlite3.sqlite_version}"
 
     @classmethod
-    def open(cls, home: Path, *, create: bool) -> SqliteDatabase:
+    def open(cls, home: Path, *, create: bool, even_if_moved: bool = False) -> SqliteDatabase:
         path = home / "burnish.db"
         if not create and not path.exists():
             raise BurnishError(
                 f"There is no burnish database in {home}.", hint="Create one with `burnish init` or `burnish add`."
             )
+        if not even_if_moved:
+            _refuse_if_moved(home)
         try:
             _create_database_file(home, path)
         except OSError as error:
@@ -59,9 +63,18 @@ class SqliteDatabase(Database):
         return database
 
     @classmethod
+    def create(cls, path: Path) -> SqliteDatabase:
+        """A new database at a path of its own."""
+        _create_database_file(path.parent, path)
+        database = cls(path)
+        database._connection()
+        return database
+
+    @classmethod
     def open_reading(cls, home: Path) -> SqliteDatabase:
         """Open for reading; works also if the home is read-only, the disk is full or the database is locked."""
         path = home / "burnish.db"
+        _refuse_if_moved(home)
         try:
             if path.is_file() and not os.access(home, os.W_OK):
                 raise _no_access(home, _why_no_access(home))
@@ -78,6 +91,20 @@ class SqliteDatabase(Database):
             database.obstacle = error
             database._connection()
         return database
+
+    def stream(self, text: str) -> Iterator[ResultRow]:
+        with self._errors():
+            yield from self._execute(text, {})
+
+    def insert(self, table: str, rows: Iterator[ResultRow]) -> None:
+        statement = ""
+        with self._errors():
+            for row in rows:
+                if not statement:
+                    columns = list(row.keys())
+                    places = ", ".join("?" * len(columns))
+                    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"
+                self._connection().execute(statement, tuple(row))
 
     def version(self) -> int:
         with self._errors():
@@ -117,7 +144,7 @@ class SqliteDatabase(Database):
     def _errors(self) -> AbstractContextManager[None]:
         return database_errors(self.path)
 
-    def _rows(self, text: str, params: dict[str, Value]) -> list[Row]:
+    def _rows(self, text: str, params: dict[str, Value]) -> list[ResultRow]:
         return self._execute(text, params).fetchall()
 
     def _execute(self, text: str, params: dict[str, Value]) -> sqlite3.Cursor:
@@ -156,6 +183,19 @@ class SqliteDatabase(Database):
             raise
         self._keep_connection(connection)
         return connection
+
+
+def _refuse_if_moved(home: Path) -> None:
+    """Raise if the tasks are in another database now: new ones would be lost in the old file."""
+    try:
+        target = (home / MOVED_NOTE).read_text("utf-8", "replace").strip()
+    except OSError:
+        return
+    raise Refused(
+        f"The tasks of {home} were moved to {target}.",
+        hint="Set `database` in your config.yaml. To use the old file again, remove "
+        f"{home / MOVED_NOTE}: it lacks what was done since.",
+    )
 
 
 def _why_no_access(path: Path) -> OSError:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from burnish.core.codec import decode, encode
@@ -14,7 +14,7 @@ from burnish.core.status import Status
 from burnish.core.task import NewTask, Spec, Task, TaskType
 from burnish.errors import BurnishError
 from burnish.store import planning, projects, rows
-from burnish.store.database import SHARED, Database, Params, Row
+from burnish.store.database import SHARED, Database, Params, ResultRow
 from burnish.store.rows import ProjectRow
 from burnish.store.sqlite import SqliteDatabase
 from burnish.store.trouble import no_such_task
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from burnish.core.finding import Finding
     from burnish.core.history import AnyPhase, DecisionRecord, History
     from burnish.store.approval_rows import ApprovalReader, BaselineOrigins, RecordedApproval
+    from burnish.store.copy import Content
     from burnish.store.tally import Tally
 
 # What writes, and the types of the journal, are imported by the methods that need them: `burnish status` does not.
@@ -43,13 +44,24 @@ def _utc_now() -> datetime:
 
 
 def _postgresql(url: str) -> Database:
+    database: Database = _driver().PostgresqlDatabase.open(url)
+    return database
+
+
+def _driver() -> ModuleType:
     try:
-        from burnish.store.postgresql import PostgresqlDatabase
+        from burnish.store import postgresql
     except ImportError as error:
         raise BurnishError(
             "A PostgreSQL database needs psycopg, which is not installed.", hint="pip install 'burnish[cluster]'"
         ) from error
-    return PostgresqlDatabase.open(url)
+    return postgresql
+
+
+def count_tasks_at(url: str) -> tuple[str, int]:
+    """The name of a PostgreSQL database, and its number of tasks. Creates no tables."""
+    driver = _driver()
+    return driver.address(url), driver.task_count(url)
 
 
 class Store:
@@ -70,6 +82,16 @@ class Store:
         return cls(_postgresql(url) if url else SqliteDatabase.open(home, create=create), clock)
 
     @classmethod
+    def open_moved(cls, home: Path) -> Store:
+        """The SQLite database in the home, also if its tasks were moved away."""
+        return cls(SqliteDatabase.open(home, create=False, even_if_moved=True))
+
+    @classmethod
+    def create_file(cls, path: Path) -> Store:
+        """A new SQLite database at this path."""
+        return cls(SqliteDatabase.create(path))
+
+    @classmethod
     def open_reading(cls, home: Path, *, url: str | None = None) -> Store:
         """Open for reading; works also with a read-only home, a full disk or a locked database: see `obstacle`."""
         return cls(_postgresql(url) if url else SqliteDatabase.open_reading(home))
@@ -82,6 +104,19 @@ class Store:
     def changing_copy(self, obstacle: BurnishError) -> AbstractContextManager[None]:
         """Change what this process reads, without writing to the home. `obstacle`: why the home cannot be written."""
         return self._db.changing_copy(obstacle)
+
+    def content(self) -> Content:
+        """The number of rows of each table, and a digest."""
+        from burnish.store.copy import content_of, locked
+
+        with locked(self._db):
+            return content_of(self._db)
+
+    def copy_to(self, target: Store) -> Content:
+        """Copy all rows to an empty database in one transaction, and compare them."""
+        from burnish.store.copy import copy_rows
+
+        return copy_rows(self._db, target._db)
 
     def close(self) -> None:
         self._db.close()
@@ -259,7 +294,7 @@ class Store:
         found = map(rows.task_of, self._db.all("task_list_paused", {"project": project}))
         return [task for task in found if task.is_paused]
 
-    def _brief(self, row: Row) -> Task:
+    def _brief(self, row: ResultRow) -> Task:
         """A brief task; decoded again only if the row has changed, because comparing is ten times faster."""
         key, columns = (row["project"], row["id"]), tuple(row)
         cache_entry = self._brief_cache.get(key)

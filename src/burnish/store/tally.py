@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from burnish.core.finding import Category, Finding, FindingState, Severity
 from burnish.core.journal import PhaseResult, current, phase_result
 from burnish.core.status import Status
-from burnish.store.database import Database, Row
+from burnish.store.database import Database, ResultRow
 from burnish.store.rows import reports_damage
 
 Of = tuple[str, int]
@@ -102,7 +102,7 @@ def tally(db: Database, projects: Sequence[str], since: str) -> Tally:
 
 
 @reports_damage
-def _task(row: Row) -> TaskRow:
+def _task(row: ResultRow) -> TaskRow:
     return TaskRow(
         (row["project"], row["id"]),
         str(json.loads(row["head"])["title"]),
@@ -116,7 +116,7 @@ def _task(row: Row) -> TaskRow:
 
 
 @reports_damage
-def _phase(row: Row) -> PhaseRow:
+def _phase(row: ResultRow) -> PhaseRow:
     return PhaseRow(
         (row["project"], row["task"]),
         row["run"],
@@ -132,19 +132,19 @@ def _phase(row: Row) -> PhaseRow:
 
 
 @reports_damage
-def _decision(row: Row) -> DecisionRow:
+def _decision(row: ResultRow) -> DecisionRow:
     of = (row["project"], row["task"])
     return DecisionRow(of, row["run"], row["cycle"], row["action"], row["by_whom"], row["ts"])
 
 
 @reports_damage
-def _move(row: Row) -> MoveRow:
+def _move(row: ResultRow) -> MoveRow:
     of, data = (row["project"], row["task"]), json.loads(row["data"])
     return MoveRow(of, row["run"], row["cycle"], Status(data["from"]), Status(data["to"]), row["ts"])
 
 
 @reports_damage
-def _finding(row: Row) -> FindingRow:
+def _finding(row: ResultRow) -> FindingRow:
     # without the codec, for speed: there may be thousands
     data = current(Finding, json.loads(row["data"]))
     state = FindingState(data["state"])

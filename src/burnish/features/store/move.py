@@ -1,0 +1,114 @@
+"""`burnish store move`: moves all tasks from SQLite to PostgreSQL, or back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from burnish.adapters.task_locks import is_runner_dead
+from burnish.errors import BadInput, Refused
+from burnish.runtime.reader import home_of, refuse_inside_phase
+from burnish.store import Store
+from burnish.store.copy import Content
+from burnish.store.sqlite import MOVED_NOTE
+from burnish.store.store import count_tasks_at
+from burnish.user_settings import DATABASE_SCHEMES, database_url, user_folder
+
+SQLITE = "sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    source: str
+    target: str
+    # rows of each table
+    rows: Mapping[str, int]
+    # what to do next
+    next: str
+    is_dry_run: bool = False
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "source": self.source,
+            "target": self.target,
+            "rows": dict(self.rows),
+            "next": self.next,
+            "dry_run": self.is_dry_run,
+        }
+
+
+def move(to: str, *, dry_run: bool = False) -> MoveReport:
+    """Copy all rows and compare them. The old database stays; a note beside an SQLite file names the new one."""
+    refuse_inside_phase()
+    home = home_of()
+    if to == SQLITE:
+        return _to_sqlite(home, dry_run)
+    if to.startswith(DATABASE_SCHEMES):
+        return _to_postgresql(home, to, dry_run)
+    raise BadInput(f"{to!r} is not a database.", hint="Use --to postgresql://user@host/name or --to sqlite.")
+
+
+def _to_postgresql(home: Path, url: str, dry_run: bool) -> MoveReport:
+    with Store.open_moved(home) as source:
+        _refuse_active(source, home)
+        if dry_run:
+            name, _ = count_tasks_at(url)
+            return _report(source, name, source.content(), "", is_dry_run=True)
+        with Store.open(home, url=url) as target:
+            content = source.copy_to(target)
+            _write_note(home / MOVED_NOTE, target.name)
+            line = f"Write in {user_folder() / 'config.yaml'}: database: {target.name}"
+            return _report(source, target.name, content, "" if database_url() == url else line)
+
+
+def _to_sqlite(home: Path, dry_run: bool) -> MoveReport:
+    url = database_url()
+    if url is None:
+        raise BadInput("The tasks are in SQLite already.", hint="`database` is not set in your config.yaml.")
+    final, incoming = home / "burnish.db", home / "burnish.db.incoming"
+    if final.exists() and not (home / MOVED_NOTE).exists():
+        raise Refused(
+            f"{final} has tasks of its own.", hint="Move the file aside first: burnish does not join two databases."
+        )
+    with Store.open(home, url=url) as source:
+        _refuse_active(source, home)
+        if dry_run:
+            return _report(source, str(final), source.content(), "", is_dry_run=True)
+        for rest in home.glob("burnish.db.incoming*"):
+            rest.unlink()
+        with Store.create_file(incoming) as target:
+            content = source.copy_to(target)
+        _put_in_place(home, incoming, final)
+        return _report(source, str(final), content, "Remove `database` from your config.yaml, on every machine.")
+
+
+def _put_in_place(home: Path, incoming: Path, final: Path) -> None:
+    """Put the new file in the place of the one that was moved away before, which is kept under another name."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    for suffix in ("", "-wal", "-shm"):
+        old = final.with_name(final.name + suffix)
+        if old.exists():
+            old.rename(final.with_name(f"burnish-{stamp}.db{suffix}"))
+    incoming.rename(final)
+    (home / MOVED_NOTE).unlink(missing_ok=True)
+
+
+def _refuse_active(store: Store, home: Path) -> None:
+    """A run that goes on would write to the old database."""
+    active = [card for card in store.runners() if not is_runner_dead(store, home / "locks", str(card["id"]))]
+    if active:
+        names = ", ".join(f"{card.get('user')}@{card.get('host')}, pid {card.get('pid')}" for card in active)
+        raise Refused(f"A run is active: {names}.", hint="Wait for it, or stop it: burnish stop --all")
+
+
+def _write_note(path: Path, target: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(f"{target}\n")
+
+
+def _report(source: Store, target: str, content: Content, next: str, *, is_dry_run: bool = False) -> MoveReport:
+    return MoveReport(source.name, target, {name: one.rows for name, one in content.items()}, next, is_dry_run)
