@@ -64,7 +64,7 @@ ROUTES = {
     "path": [f"GET {TASK}/path"],
     "merge": [f"POST {TASK}/merge", f"POST {OF_PROJECT}/merge-verified"],
     "rebase": [f"POST {TASK}/rebase"],
-    "pr": [f"POST {TASK}/pr"],
+    "pr": [f"POST {TASK}/pr", f"POST {TASK}/pr/sync"],
     "log": [f"GET {TASK}/logs", f"GET {TASK}/logs/{{name}}", f"GET {TASK}/transcript"],
     "events": [f"GET {OF_PROJECT}/events"],
     "stats": [f"GET {OF_PROJECT}/stats"],

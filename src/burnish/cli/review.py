@@ -36,6 +36,10 @@ def review(
     ] = None,
     dirty: Annotated[bool, Option("--dirty", help="Review uncommitted changes, including new files.")] = False,
     staged: Annotated[bool, Option("--staged", help="Review staged changes.")] = False,
+    pull: Annotated[
+        int | None,
+        Option("--pr", min=1, metavar="N", help="Review pull request N of GitHub; its tests run only with --tests."),
+    ] = None,
     base: Annotated[str | None, Option("--base", metavar="REF", help="Compare with the merge base of REF.")] = None,
     agent: Annotated[
         list[str] | None, Option("--agent", metavar="AGENT", help="Review with AGENT; repeat for a panel.")
@@ -69,7 +73,8 @@ def review(
 
     With TASK, have the last commit of the task reviewed; no code is changed. To have it changed, use
     `burnish improve`. With --from, record a review by a person or another tool (Markdown, contract JSON, SARIF or
-    rdjson). With --edit, write comments below the lines of the change and send them as your review.
+    rdjson). With --pr, fetch a pull request and review it. With --edit, write comments below the lines of the change
+    and send them as your review.
     """
     if edit:
         if what is None or not _TASK.fullmatch(what) or source or rev or dirty or staged:
@@ -80,17 +85,36 @@ def review(
     if source is not None or verdict or commit:
         return _take(what, source, verdict, commit, exit_zero=exit_zero, as_json=as_json)
     sources = [
-        word for word, on in (("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)) if on
+        word
+        for word, on in (
+            *(("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)),
+            *(("--pr", pull), ("--pr and --base", pull and base)),
+        )
+        if on
     ]
     if len(sources) > 1:
         raise BadInput(f"{' and '.join(sources)} cannot be combined.", hint="Use one of them.")
     flags = _flags(agent, model)
+    if pull is not None:
+        return _review_pull(pull, flags, tests, exit_zero=exit_zero, as_json=as_json)
     number = _task_number(what) if what else None
     if number is not None:
         return _review_task(number, flags, exit_zero=exit_zero, as_json=as_json)
     return _review_change(
         _review_target(what or rev, dirty, staged, base), flags, tests, exit_zero=exit_zero, as_json=as_json
     )
+
+
+def _review_pull(number: int, flags: dict[str, Any], tests: bool | None, *, exit_zero: bool, as_json: bool) -> int:
+    """Review somebody's pull request. Its code runs only with --tests."""
+    from burnish.features.github.fetch_pull import fetch_pull
+
+    found = fetch_pull(start_dir(), number)
+    if not SESSION.quiet:
+        tell(one_line(f"Pull request {number}: {found.pull.title} ({found.pull.url})"))
+        if tests is None:
+            tell("Its tests are not run, because they are somebody else's code. To run them: --tests")
+    return _review_change(found.target, flags, bool(tests), exit_zero=exit_zero, as_json=as_json)
 
 
 def _take(
