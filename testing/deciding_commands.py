@@ -39,6 +39,7 @@ OTHER_COMMANDS = [
     # a wait that ends, or never ends, is a decision of the person who pays
     ["limits", "--clear", "claude"],
     ["pause", "1"],
+    ["attest", "1"],
     ["pr", "1"],
     ["pr", "sync"],
     ["pr", "watch"],
@@ -73,5 +74,5 @@ OTHER_COMMANDS = [
 HARMLESS_VERBS = {
     *("config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
     *("status", "version"),
-    *("cost", "eval", "export", "import", "mcp", "stats", "worker"),
+    *("cost", "eval", "export", "import", "mcp", "stats", "verify", "worker"),
 }

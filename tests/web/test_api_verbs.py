@@ -75,6 +75,8 @@ ROUTES = {
 }
 # verbs that belong to the machine they are typed on
 EXCEPTIONS = {
+    "attest": "signs with the key of the person, in whose terminal a passphrase can be asked for",
+    "verify": "needs a repository and a list of signers, and no server",
     "init": "writes settings into a checkout that the server does not know yet: paths are not taken over HTTP",
     "trust": "lets programs of a checkout run, which a person decides in a terminal and never through a page",
     "untrust": "belongs to trust, and is typed where that was",

@@ -60,10 +60,10 @@ def _post(
     redact = app.event_log.secrets.redact
     path = f"pulls/{pull.number}/reviews"
 
-    def body(placed: list[Finding]) -> dict[str, Any]:
-        rest = [one for one in findings if one not in placed]
+    def body(comments_at: list[Finding]) -> dict[str, Any]:
+        rest = [one for one in findings if one not in comments_at]
         text = redact(_summary(review, rest, len(findings)))
-        comments = [_comment(one, redact(_words(one))) for one in placed]
+        comments = [_comment(one, redact(_words(one))) for one in comments_at]
         return {"commit_id": pull.head, "event": "COMMENT", "body": text, "comments": comments}
 
     if in_place:
