@@ -44,7 +44,10 @@ OTHER_COMMANDS = [
     # a wait that ends, or never ends, is a decision of the person who pays
     ["limits", "--clear", "claude"],
     ["pause", "1"],
+    ["attest", "1"],
     ["pr", "1"],
+    ["pr", "sync"],
+    ["pr", "watch"],
     ["projects", "add", "."],
     ["projects", "forget", "1"],
     ["prompts", "edit", "review.system"],
@@ -56,6 +59,7 @@ OTHER_COMMANDS = [
     ["reopen", "1", "F1"],
     ["resolve", "1", "F1"],
     ["review", "1", "--edit"],
+    ["review", "--pr", "1"],
     ["review", "1", "--from", "review.md"],
     ["rm", "1"],
     ["run", "--all"],
@@ -78,5 +82,5 @@ OTHER_COMMANDS = [
 HARMLESS_VERBS = {
     *("demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
     *("status", "version"),
-    *("cost", "eval", "export", "mcp", "stats", "worker"),
+    *("cost", "eval", "export", "mcp", "stats", "verify", "worker"),
 }

@@ -18,6 +18,8 @@ here = pathlib.Path({here!r})
 call = {{"argv": sys.argv[1:], "cwd": os.getcwd(), "body": sys.stdin.read()}}
 with (here / "gh.jsonl").open("a") as log:
     log.write(json.dumps(call) + "\\n")
+if sys.argv[2] == "view":
+    sys.exit("no pull requests found for branch")
 if (here / "exists").exists() and sys.argv[2] == "create":
     sys.exit('a pull request for branch "x" already exists:\\nhttps://example.org/pull/7')
 if (here / "broken").exists():
@@ -42,7 +44,8 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 def calls(lab: Lab) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (lab.root / "gh.jsonl").read_text().splitlines()]
+    found = [json.loads(line) for line in (lab.root / "gh.jsonl").read_text().splitlines()]
+    return [call for call in found if call["argv"][1] != "view"]
 
 
 def on_remote(lab: Lab, ref: str) -> str:

@@ -66,7 +66,7 @@ ROUTES = {
     "path": [f"GET {TASK}/path"],
     "merge": [f"POST {TASK}/merge", f"POST {OF_PROJECT}/merge-verified"],
     "rebase": [f"POST {TASK}/rebase"],
-    "pr": [f"POST {TASK}/pr"],
+    "pr": [f"POST {TASK}/pr", f"POST {TASK}/pr/sync"],
     "log": [f"GET {TASK}/logs", f"GET {TASK}/logs/{{name}}", f"GET {TASK}/transcript"],
     "events": [f"GET {OF_PROJECT}/events"],
     "stats": [f"GET {OF_PROJECT}/stats"],
@@ -77,6 +77,8 @@ ROUTES = {
 }
 # verbs that belong to the machine they are typed on
 EXCEPTIONS = {
+    "attest": "signs with the key of the person, in whose terminal a passphrase can be asked for",
+    "verify": "needs a repository and a list of signers, and no server",
     "init": "writes settings into a checkout that the server does not know yet: paths are not taken over HTTP",
     "import": "reads files of this machine: paths are not taken over HTTP, and single tasks have a route",
     "trust": "lets programs of a checkout run, which a person decides in a terminal and never through a page",

@@ -57,6 +57,8 @@ GROUPS = {
     "Merge": {
         "rebase": "burnish.cli.run:rebase",
         "pr": "burnish.cli.pr:pr",
+        "attest": "burnish.cli.attest:attest",
+        "verify": "burnish.cli.attest:verify",
         "done": "burnish.cli.edit:done",
         "sync": "burnish.cli.sync:sync",
         "clean": "burnish.cli.clean:clean",

@@ -38,6 +38,10 @@ def review(
     ] = None,
     dirty: Annotated[bool, Option("--dirty", help="Review uncommitted changes, including new files.")] = False,
     staged: Annotated[bool, Option("--staged", help="Review staged changes.")] = False,
+    pull: Annotated[
+        int | None,
+        Option("--pr", min=1, metavar="N", help="Review pull request N of GitHub; its tests run only with --tests."),
+    ] = None,
     base: Annotated[str | None, Option("--base", metavar="REF", help="Compare with the merge base of REF.")] = None,
     agent: Annotated[
         list[str] | None, Option("--agent", metavar="AGENT", help="Review with AGENT; repeat for a panel.")
@@ -78,7 +82,8 @@ def review(
 
     With TASK, have the last commit of the task reviewed; no code is changed. To have it changed, use
     `burnish improve`. With --from, record a review by a person or another tool (Markdown, contract JSON, SARIF or
-    rdjson). With --edit, write comments below the lines of the change and send them as your review.
+    rdjson). With --pr, fetch a pull request and review it. With --edit, write comments below the lines of the change
+    and send them as your review.
 
     In CI: `burnish review A...B --format github -o burnish.sarif`.
     """
@@ -94,11 +99,18 @@ def review(
     if source is not None or verdict or commit:
         return _take(what, source, verdict, commit, exit_zero=exit_zero, as_json=as_json)
     sources = [
-        word for word, on in (("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)) if on
+        word
+        for word, on in (
+            *(("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)),
+            *(("--pr", pull), ("--pr and --base", pull and base)),
+        )
+        if on
     ]
     if len(sources) > 1:
         raise BadInput(f"{' and '.join(sources)} cannot be combined.", hint="Use one of them.")
     flags = _flags(agent, model)
+    if pull is not None:
+        return _review_pull(pull, flags, tests, findings_output, exit_zero=exit_zero, as_json=as_json)
     number = _task_number(what) if what else None
     if number is not None:
         if findings_output.is_used:
@@ -152,6 +164,26 @@ class FindingsOutput:
 
 
 _FINDING_FORMATS = ("github", "sarif", "rdjson")
+
+
+def _review_pull(
+    number: int,
+    flags: dict[str, Any],
+    tests: bool | None,
+    findings_output: FindingsOutput,
+    *,
+    exit_zero: bool,
+    as_json: bool,
+) -> int:
+    """Review somebody's pull request. Its code runs only with --tests."""
+    from burnish.features.github.fetch_pull import fetch_pull
+
+    found = fetch_pull(start_dir(), number)
+    if not SESSION.quiet:
+        tell(one_line(f"Pull request {number}: {found.pull.title} ({found.pull.url})"))
+        if tests is None:
+            tell("Its tests are not run, because they are somebody else's code. To run them: --tests")
+    return _review_change(found.target, flags, bool(tests), findings_output, exit_zero=exit_zero, as_json=as_json)
 
 
 def _take(

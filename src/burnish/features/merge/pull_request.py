@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.core.check import count_of
@@ -50,23 +51,29 @@ class PullRequest:
 def open_pull_request(app: App, task_id: int, *, draft: bool, into: str | None = None) -> PullRequest:
     """Push the approved commit and open a pull request; a draft may contain unapproved work and is marked so."""
     refuse_inside_phase()
-    gh = find_own_program("gh")
-    if gh is None:
-        raise BurnishError(
-            "gh is not installed, so no pull request can be opened.",
-            hint="Install GitHub's command line (gh) and log in with `gh auth login`; or push the branch by hand.",
-        )
+    gh = find_gh("so no pull request can be opened", "; or push the branch by hand")
     task, commit, approved_commit = _commit_to_push(app, task_id, draft=draft)
     base = into or task.target
     if not base:
         raise BadInput(
             f"Task {task.id} was not started from a branch.", hint=f"Name one: burnish pr {task.id} --into BRANCH"
         )
-    remote = _remote(app, base)
+    remote = remote_of(app.repo.root, base)
     _push(app, task, remote, commit)
     text = app.event_log.secrets.redact(pr_body(app.store.history(app.key, task.id), approved_commit=approved_commit))
     url, is_update = _create(app, gh, task, base, text, draft=draft)
     return PullRequest(task, url, str(task.branch), base, remote, is_update)
+
+
+def find_gh(effect: str, alternative: str = "") -> str:
+    """The path of gh; raises if it is not installed."""
+    gh = find_own_program("gh")
+    if gh is None:
+        raise BurnishError(
+            f"gh is not installed, {effect}.",
+            hint=f"Install GitHub's command line (gh) and log in with `gh auth login`{alternative}.",
+        )
+    return gh
 
 
 def _commit_to_push(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | None]:
@@ -90,9 +97,8 @@ def _commit_to_push(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, 
     return candidate.task, candidate.commit_to_merge, candidate.approval.commit
 
 
-def _remote(app: App, base: str) -> str:
+def remote_of(root: Path, base: str) -> str:
     """The remote of the target branch, else `origin`, else the only remote."""
-    root = app.repo.root
     configured_remote = (
         user_git(root, "config", "--get", f"branch.{base}.remote").stdout.decode(errors="replace").strip()
     )
@@ -132,27 +138,30 @@ def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool)
     title = " ".join(task.spec.title.split())
     what = (f"--title={title}", "--body-file=-")
     more = ("--draft",) if draft else ()
-    created_result = _gh(app, gh, "pr", "create", f"--head={task.branch}", f"--base={base}", *what, *more, text=text)
+    created_result = run_gh(
+        app.repo.root, gh, "pr", "create", f"--head={task.branch}", f"--base={base}", *what, *more, text=text
+    )
     if created_result.exit_code == 0:
         return _url(created_result), False
     if "already exists" not in created_result.stderr.decode(errors="replace"):
         raise _gh_failed(created_result, task)
-    edit_result = _gh(app, gh, "pr", "edit", str(task.branch), *what, text=text)
+    edit_result = run_gh(app.repo.root, gh, "pr", "edit", str(task.branch), *what, text=text)
     if edit_result.exit_code:
         raise _gh_failed(edit_result, task)
     return _url(edit_result) or _url(created_result, created_result.stderr), True
 
 
-def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
+def run_gh(root: Path, gh: str, *args: str, text: str = "") -> Captured:
+    """Run gh in the checkout, with the user's login."""
     env = {name: value for name, value in os.environ.items() if name not in LOCATION_VARIABLES}
     env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1", "PATH": own_path()}
     stdin = text.encode("utf-8", "replace")
-    return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=app.repo.root, env=env, stdin=stdin, timeout=120)
+    return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=root, env=env, stdin=stdin, timeout=120)
 
 
 def _gh_failed(result: Captured, task: Task) -> BurnishError:
     return BurnishError(
-        f"gh could not open the pull request: {_last_line(result)}",
+        f"gh could not open the pull request: {last_line(result)}",
         hint=f"{task.branch} is pushed. Check your login: gh auth status",
     )
 
@@ -174,7 +183,7 @@ def _reason(result: Captured) -> str:
     return found[0] if found else f"exit code {result.exit_code}"
 
 
-def _last_line(result: Captured) -> str:
+def last_line(result: Captured) -> str:
     return (_lines(result) or [f"exit code {result.exit_code}"])[-1]
 
 

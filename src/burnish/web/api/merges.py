@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from fastapi import Body as FromBody
 
+from burnish.features.github.post import post_review
+from burnish.features.github.sync import sync_pulls
 from burnish.features.merge.merge import MergeRequest, merge
 from burnish.features.merge.pull_request import open_pull_request
 from burnish.runtime.ports import NullProgress
@@ -43,6 +45,28 @@ class PullBody(Body):
     draft: bool = False
     """Open a draft. A draft can be opened before the task is approved, and says that it is not."""
     into: Line | None = None
+    review: bool = True
+    """Also post the last review, once per round."""
+
+
+class PostedOut(ApiModel):
+    """Findings that became comments at their lines, and those in the text of the review."""
+
+    url: str
+    in_place: list[str]
+    in_text: list[str]
+
+
+class SyncedOut(ApiModel):
+    id: str
+    status: str
+    pull_request: int | None
+    state: str | None
+    url: str | None
+    opened: list[str]
+    resolved: list[str]
+    not_taken: int
+    notes: list[str]
 
 
 class PullOut(ApiModel):
@@ -52,6 +76,7 @@ class PullOut(ApiModel):
     base: str
     remote: str
     updated: bool
+    review: PostedOut | None = None
 
 
 @router.post("/tasks/{task}/merge", response_model=MergedOut)
@@ -73,4 +98,12 @@ def merge_verified(app: AppDep, body: Annotated[MergeAllBody, FromBody()] = Merg
 @router.post("/tasks/{task}/pr", response_model=PullOut)
 def pull_request(app: AppDep, task: TaskNumber, body: Annotated[PullBody, FromBody()] = PullBody()) -> dict[str, Any]:  # noqa: B008
     """Like `burnish pr`: push the branch and open a pull request with the user's git and gh."""
-    return open_pull_request(app, task, draft=body.draft, into=body.into or None).as_json()
+    pull = open_pull_request(app, task, draft=body.draft, into=body.into or None)
+    review = post_review(app, task) if body.review else None
+    return {**pull.as_json(), "review": review.as_json() if review else None}
+
+
+@router.post("/tasks/{task}/pr/sync", response_model=SyncedOut)
+def sync(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """Like `burnish pr sync TASK`: comments and failed CI runs become findings."""
+    return sync_pulls(app, task)[0].as_json()

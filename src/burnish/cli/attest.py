@@ -1,0 +1,87 @@
+"""burnish attest, burnish verify"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from burnish.cli.output import mark, one_line, say, say_json, tell
+from burnish.cli.parameters import Argument, Option
+from burnish.cli.session import AsJson, TaskId, open_app, start_dir
+from burnish.core.task import task_id
+from burnish.errors import BadInput
+
+
+def attest(
+    task: TaskId,
+    output: Annotated[
+        Path | None, Option("-o", "--output", metavar="FILE", help="Also write the statement to FILE.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign a statement of a task's approval.
+
+    The statement has the commit, the tree, the base, checks, reviewers, verdicts and overrides. It is signed with the
+    SSH key that git signs with, and stored under refs/burnish/attest/. `burnish verify` checks it anywhere.
+    """
+    from burnish import runtime
+
+    runtime.refuse_inside_phase()
+    from burnish.features.merge.attestation import attest as sign_statement
+
+    attestation = sign_statement(open_app(), task_id(task))
+    if output is not None:
+        place = start_dir() / output
+        try:
+            place.write_text(attestation.envelope)
+        except OSError as error:
+            raise BadInput(f"Cannot write {output}: {error.strerror}.", hint="Name another file.") from error
+    if as_json:
+        say_json(
+            {
+                "id": str(attestation.task.id),
+                "commit": attestation.commit,
+                "ref": attestation.ref,
+                "file": str(output or "") or None,
+            }
+        )
+        return
+    say(f"{mark('✓')} Signed the approval of task {attestation.task.id} at {attestation.commit[:12]}")
+    tell(f"  Push it: git push origin {attestation.ref}")
+
+
+def verify(
+    commit: Annotated[str, Argument(metavar="COMMIT", help="The commit to verify.", show_default=False)],
+    allowed_signers: Annotated[
+        Path | None,
+        Option("--allowed-signers", metavar="FILE", help="Accept keys in FILE (default: gpg.ssh.allowedSignersFile)."),
+    ] = None,
+    statement: Annotated[
+        Path | None, Option("--statement", metavar="FILE", help="Read the statement from FILE, not from the ref.")
+    ] = None,
+    allow_override: Annotated[
+        bool, Option("--allow-override", help="Accept an approval that a person gave against the review.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check the signed statement of a commit's approval.
+
+    It needs the repository, and no burnish home. Exit code 1: the commit has no statement that holds.
+    """
+    from burnish.features.merge.attestation import verify as check_statement
+
+    start = start_dir()
+    found = check_statement(
+        start,
+        commit,
+        signers=start / allowed_signers if allowed_signers else None,
+        statement=start / statement if statement else None,
+        allow_override=allow_override,
+    )
+    if as_json:
+        say_json(found.as_json())
+        return
+    reviewers = ", ".join(one_line(name) for name in found.reviewers) or "a person"
+    say(f"{mark('✓')} {found.commit[:12]} was approved by {reviewers}, signed by {one_line(found.signer)}")
+    if unseen := found.predicate.get("unseen_files"):
+        tell(f"  No reviewer saw the content of {len(unseen)} files.")

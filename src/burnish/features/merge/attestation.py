@@ -1,0 +1,318 @@
+"""A signed statement of what was approved, which can be verified without the burnish home.
+
+The statement has the form of in-toto, and its envelope that of DSSE. The signature is made by `ssh-keygen -Y sign` with
+the key that git signs with, in a namespace of its own: the signature of a commit cannot pass for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burnish import __version__
+from burnish.core.codec import encode
+from burnish.core.finding import FindingState
+from burnish.core.history import with_result
+from burnish.core.journal import CheckResult, ReviewResult, read
+from burnish.core.journal_events import OverrideRecorded
+from burnish.core.status import Status
+from burnish.errors import BadInput, BurnishError, Refused
+from burnish.features.merge.plan import merge_candidate
+from burnish.git.discovery import discover
+from burnish.git.objects import read_commit, write_commit, write_object, write_tree
+from burnish.git.refs import read_ref, update_ref
+from burnish.git.target_branch import user_git
+from burnish.proc.capture import Captured, capture
+from burnish.proc.own_programs import find_own_program, own_path
+from burnish.review import strictjson
+from burnish.runtime.reader import refuse_inside_phase
+
+if TYPE_CHECKING:
+    from burnish.core.approval import Approval
+    from burnish.core.task import Task
+    from burnish.runtime.app import App
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "urn:burnish:attestation:review:v1"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+NAMESPACE = "burnish-attestation"
+REF = "refs/burnish/attest/"
+FILE = "attestation.json"
+MAX_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Attestation:
+    task: Task
+    commit: str
+    ref: str
+    envelope: str
+
+
+def attest(app: App, task_id: int) -> Attestation:
+    """Sign a statement of the task's approval and store it under a ref of the commit."""
+    refuse_inside_phase()
+    task, approval = _approved(app, task_id)
+    statement = json.dumps(_statement(app, task, approval), sort_keys=True, separators=(",", ":")).encode()
+    envelope = {
+        "payloadType": PAYLOAD_TYPE,
+        "payload": base64.b64encode(statement).decode(),
+        "signatures": [{"format": "ssh", "sig": _sign(app.repo.root, _signed_bytes(statement))}],
+    }
+    text, ref = json.dumps(envelope, indent=2) + "\n", f"{REF}{approval.commit}"
+    blob = write_object(app.repo, "blob", text.encode())
+    tree = write_tree(app.repo, {FILE.encode(): ("100644", blob)})
+    before = read_ref(app.repo, ref)
+    message = f"Attestation of {approval.commit}\n"
+    update_ref(
+        app.repo, ref, write_commit(app.repo, tree, [before] if before else [], message), before or app.repo.zero
+    )
+    return Attestation(task, approval.commit, ref, text)
+
+
+def _approved(app: App, task_id: int) -> tuple[Task, Approval]:
+    task = app.store.task(app.key, task_id)
+    if task.status is not Status.COMPLETED:
+        candidate = merge_candidate(app, task_id)
+        return candidate.task, candidate.approval
+    approval = app.store.approval(app.key, task_id)
+    if approval is None or not approval.valid:
+        raise Refused(f"Task {task_id} has no valid approval.", hint=f"`burnish show {task_id}` shows its reviews.")
+    return task, approval
+
+
+def _statement(app: App, task: Task, approval: Approval) -> dict[str, Any]:
+    history = app.store.history(app.key, task.id)
+    phases = [phase for phase in history.phases if phase.state == "finished" and not phase.superseded]
+    reviews = [one for one in with_result(phases, ReviewResult) if one.result.tree == approval.tree]
+    checks = with_result(phases, CheckResult)
+    overrides = [
+        read(OverrideRecorded, event.data)
+        for event in app.store.events(app.key, task=task.id, types=["override.recorded"])
+        if event.run == task.run
+    ]
+    predicate = {
+        "burnish": __version__,
+        "task": {"id": str(task.id), "title": task.spec.title, "criteria": list(task.spec.criteria)},
+        "commit": approval.commit,
+        "tree": read_commit(app.repo, approval.commit).tree,
+        "base": approval.base,
+        "verdict": "approved",
+        "approved_at": approval.ts,
+        # "": the reviewers
+        "approved_by": approval.by,
+        "criteria_hash": approval.judge,
+        "cycles": task.cycle,
+        "checks": [
+            {key: check.get(key) for key in ("name", "command", "status", "counts", "blocking")}
+            for check in (encode(checks[-1].result.checks) if checks else [])
+        ],
+        "reviewers": [
+            {
+                "agent": one.agent,
+                "model": one.model,
+                "verdict": one.verdict,
+                "reviewed_at": one.reviewed_at,
+                "raw_sha256": one.raw_sha256,
+            }
+            for review in reviews
+            for one in review.result.reviewers
+        ],
+        "overrides": [
+            {"by": one.by, "category": one.category, "explanation": one.explanation, "verdict": one.verdict}
+            for one in overrides
+        ],
+        "waived": [
+            {"id": one.id, "title": one.remark.title, "by": one.waiver.by, "reason": one.waiver.reason}
+            for one in history.findings
+            if one.state is FindingState.WAIVED and one.waiver
+        ],
+        "open_findings": [one.id for one in history.findings if one.alive],
+        "unseen_files": [file.path for review in reviews for file in review.result.unseen_files],
+    }
+    subject = {"name": "commit", "digest": {"gitCommit": approval.commit}}
+    statement = {"_type": STATEMENT_TYPE, "subject": [subject], "predicateType": PREDICATE_TYPE, "predicate": predicate}
+    clean: dict[str, Any] = app.event_log.secrets.clean(statement)
+    return clean
+
+
+def _signed_bytes(statement: bytes) -> bytes:
+    """The pre-authentication encoding of DSSE."""
+    kind = PAYLOAD_TYPE.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(statement), statement)
+
+
+# -- signatures -----------------------------------------------------------------------------------
+
+
+def _setting(root: Path, name: str, *kind: str) -> str:
+    return user_git(root, "config", *kind, "--get", name).stdout.decode(errors="replace").strip()
+
+
+def _sign(root: Path, data: bytes) -> str:
+    key = _setting(root, "user.signingkey")
+    if _setting(root, "gpg.format") != "ssh" or not key:
+        raise BadInput(
+            "An attestation is signed with the SSH key that git signs with, and none is set.",
+            hint="git config --global gpg.format ssh; git config --global user.signingkey ~/.ssh/id_ed25519.pub",
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(key).expanduser()
+        if key.startswith(("key::", "ssh-", "ecdsa-", "sk-")):
+            # a key of the SSH agent, named by its public half
+            path = Path(folder) / "key.pub"
+            path.write_text(key.removeprefix("key::") + "\n")
+        result = _ssh_keygen(Path(folder), "sign", "-n", NAMESPACE, "-f", str(path), stdin=data)
+    if result.exit_code:
+        lines = result.stderr.decode(errors="replace").strip().split("\n")
+        raise BurnishError(f"ssh-keygen could not sign: {lines[-1]}", hint=f"Check the key {key} and your SSH agent.")
+    return result.stdout.decode()
+
+
+def _ssh_keygen(folder: Path, action: str, *args: str, stdin: bytes) -> Captured:
+    program = find_own_program("ssh-keygen")
+    if program is None:
+        raise BurnishError("ssh-keygen is not installed.", hint="Install OpenSSH, version 8.2 or later.")
+    env = {**os.environ, "PATH": own_path(), "LC_ALL": "C"}
+    return capture([program, "-Y", action, *args], cwd=folder, env=env, stdin=stdin, timeout=120)
+
+
+# -- verification ---------------------------------------------------------------------------------
+
+
+class NotVerified(BurnishError):
+    """The commit has no statement that holds. Exit code 1."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    commit: str
+    signer: str
+    predicate: Mapping[str, Any]
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        rows = self.predicate.get("reviewers")
+        names = [str(row.get("agent")) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        return tuple(dict.fromkeys(names))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"commit": self.commit, "signer": self.signer, "verified": True, "predicate": dict(self.predicate)}
+
+
+def verify(
+    start: Path, revision: str, *, signers: Path | None, statement: Path | None, allow_override: bool
+) -> Verified:
+    """Check the signature, the commit, the tree and the verdict. Needs the repository and no burnish home."""
+    root = discover(start).root
+    commit = _resolve(root, f"{revision}^{{commit}}", f"There is no commit {revision!r}.")
+    tree = _resolve(root, f"{commit}^{{tree}}", f"The tree of {commit[:12]} is missing.")
+    payload, signature = _open_envelope(_envelope_of(root, commit, statement))
+    signer = _check_signature(_signers_file(root, signers), payload, signature)
+    predicate = _checked_predicate(payload, commit, tree)
+    if predicate.get("verdict") != "approved":
+        raise NotVerified(f"{commit[:12]} is not approved: {str(predicate.get('verdict'))[:40]}.", hint="")
+    if predicate.get("overrides") != [] and not allow_override:
+        hint = "Accept overrides with --allow-override."
+        raise NotVerified(f"The review of {commit[:12]} was overridden by a person.", hint=hint)
+    return Verified(commit, signer, predicate)
+
+
+def _resolve(root: Path, revision: str, problem: str) -> str:
+    result = user_git(root, "--no-replace-objects", "rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+    text = result.stdout.decode(errors="replace").strip()
+    if result.exit_code or not text:
+        raise BadInput(problem, hint="Fetch it first, or name another one.")
+    return text.split("\n")[-1]
+
+
+def _envelope_of(root: Path, commit: str, statement: Path | None) -> bytes:
+    if statement is not None:
+        try:
+            with statement.open("rb") as file:
+                return file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise BadInput(f"{statement} cannot be read: {error.strerror}.", hint="Name another file.") from error
+    result = user_git(root, "--no-replace-objects", "cat-file", "blob", f"{REF}{commit}:{FILE}")
+    if result.exit_code:
+        raise NotVerified(
+            f"{commit[:12]} has no attestation.",
+            hint=f"Fetch them: git fetch origin '{REF}*:{REF}*'; or write one: burnish attest TASK",
+        )
+    return result.stdout
+
+
+def _open_envelope(data: bytes) -> tuple[bytes, str]:
+    """The signed bytes' payload and the one signature."""
+    try:
+        if len(data) > MAX_BYTES:
+            raise ValueError("it is too large")
+        envelope = strictjson.loads(data.decode())
+        (signature,) = envelope["signatures"]
+        if envelope["payloadType"] != PAYLOAD_TYPE or signature["format"] != "ssh":
+            raise ValueError("its type or signature is of another kind")
+        return base64.b64decode(envelope["payload"], validate=True), str(signature["sig"])
+    except (ValueError, KeyError, TypeError, UnicodeDecodeError, binascii.Error, RecursionError):
+        raise NotVerified("The attestation cannot be read: it is not one signed statement.", hint="") from None
+
+
+def _signers_file(root: Path, signers: Path | None) -> Path:
+    """The list of allowed signers, from outside of the repository unless it is named."""
+    text = "" if signers else _setting(root, "gpg.ssh.allowedSignersFile", "--path")
+    path = signers or (Path(text) if text else None)
+    if path is None or not path.is_file():
+        raise BadInput(
+            "There is no list of allowed signers." if path is None else f"{path} does not exist.",
+            hint='Write "you@example.org ssh-ed25519 AAAA…" to a file and name it: --allowed-signers FILE',
+        )
+    if signers is None and path.resolve().is_relative_to(root.resolve()):
+        raise BadInput(
+            f"{path} lies in the repository, so that the commit itself could change it.",
+            hint="Name it if that is intended: --allowed-signers FILE",
+        )
+    return path.resolve()
+
+
+def _check_signature(signers: Path, payload: bytes, signature: str) -> str:
+    data = _signed_bytes(payload)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "signature"
+        file.write_text(signature)
+        found = _ssh_keygen(Path(folder), "find-principals", "-f", str(signers), "-s", str(file), stdin=b"")
+        names = found.stdout.decode(errors="replace").split("\n") if found.exit_code == 0 else []
+        for name in filter(None, map(str.strip, names)):
+            args = ("-f", str(signers), "-I", name, "-n", NAMESPACE, "-s", str(file))
+            if _ssh_keygen(Path(folder), "verify", *args, stdin=data).exit_code == 0:
+                return name
+    raise NotVerified(
+        "The signature of the attestation is not valid, or its key is not an allowed signer.",
+        hint=f"Allowed signers are listed in {signers}.",
+    )
+
+
+def _checked_predicate(payload: bytes, commit: str, tree: str) -> Mapping[str, Any]:
+    """The predicate of a statement about exactly this commit and tree."""
+    try:
+        statement = strictjson.loads(payload.decode())
+        (subject,) = statement["subject"]
+        predicate = statement["predicate"]
+        kinds = (statement["_type"], statement["predicateType"])
+        commits = (subject["digest"]["gitCommit"], predicate["commit"])
+        tree_in_statement = predicate["tree"]
+    except (ValueError, KeyError, TypeError, UnicodeDecodeError, RecursionError):
+        raise NotVerified("The signed statement has another form.", hint="") from None
+    if kinds != (STATEMENT_TYPE, PREDICATE_TYPE):
+        raise NotVerified("The signed statement is of another type.", hint="")
+    if commits != (commit, commit) or tree_in_statement != tree:
+        raise NotVerified(f"The signed statement is about another commit than {commit[:12]}.", hint="")
+    found: Mapping[str, Any] = predicate
+    return found

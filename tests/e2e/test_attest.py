@@ -1,0 +1,159 @@
+"""A signed approval: what it says, that it holds without the burnish home, and what does not pass for it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testing.lab import REJECT, Lab
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed"),
+]
+
+
+def make_key(folder: Path, name: str) -> Path:
+    key = folder / name
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(key)], check=True)
+    return key
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    lab = Lab.make(tmp_path)
+    key = make_key(tmp_path, "ada")
+    lab.repo.git("config", "gpg.format", "ssh")
+    lab.repo.git("config", "user.signingkey", str(key))
+    (tmp_path / "signers").write_text(f"ada@example.org {key.with_suffix('.pub').read_text()}")
+    lab.add("Add division")
+    lab.burnish("run")
+    return lab
+
+
+def verify(lab: Lab, commit: str, *argv: str, code: int = 0) -> Any:
+    return lab.burnish("verify", commit, "--allowed-signers", str(lab.root / "signers"), *argv, code=code)
+
+
+def file_of(lab: Lab, change: Any = None, envelope: Any = None, key: str = "ada", namespace: str = "") -> Path:
+    """The statement of task 1 with changes, signed again if a key is to be used."""
+    ref = f"refs/burnish/attest/{lab.task()['commit']}"
+    found = json.loads(lab.repo.git("cat-file", "blob", f"{ref}:attestation.json"))
+    if change:
+        statement = json.loads(base64.b64decode(found["payload"]))
+        change(statement)
+        found["payload"] = base64.b64encode(json.dumps(statement).encode()).decode()
+    if namespace:
+        kind, payload = found["payloadType"].encode(), base64.b64decode(found["payload"])
+        data = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+        argv = ["ssh-keygen", "-Y", "sign", "-n", namespace, "-f", str(lab.root / key)]
+        found["signatures"][0]["sig"] = subprocess.run(
+            argv, input=data, capture_output=True, check=True
+        ).stdout.decode()
+    if envelope:
+        envelope(found)
+    place = lab.root / "statement.json"
+    place.write_text(json.dumps(found))
+    return place
+
+
+def test_a_clone_verifies_the_approval_without_the_burnish_home(lab: Lab, tmp_path: Path) -> None:
+    made = lab.burnish("attest", "1", "-o", str(tmp_path / "proof.json"), "--json").json
+    commit = lab.task()["commit"]
+    assert made["commit"] == commit and lab.repo.git("rev-parse", "--verify", made["ref"])
+    clone = tmp_path / "clone"
+    lab.repo.git("clone", "-q", str(lab.repo.path), str(clone))
+    lab.repo.git("-C", str(clone), "fetch", "-q", "origin", lab.task()["branch"])
+    env = {**os.environ, "HOME": str(tmp_path / "nobody"), "BURNISH_HOME": str(tmp_path / "none")}
+    argv = [sys.executable, "-m", "burnish.cli", "verify", commit, "--allowed-signers", str(tmp_path / "signers")]
+    alone = subprocess.run(argv, cwd=clone, env=env, capture_output=True, text=True)
+    assert alone.returncode == 1 and "no attestation" in alone.stderr and "git fetch origin" in alone.stderr
+    lab.repo.git("-C", str(clone), "fetch", "-q", "origin", "refs/burnish/attest/*:refs/burnish/attest/*")
+    done = subprocess.run([*argv, "--json"], cwd=clone, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["signer"] == "ada@example.org" and found["predicate"]["base"] == lab.task()["base"]
+    assert [one["agent"] for one in found["predicate"]["reviewers"]] == ["judge"]
+    assert found["predicate"]["overrides"] == [] and not (tmp_path / "none").exists()
+    assert verify(lab, commit, "--statement", str(tmp_path / "proof.json")).code == 0
+
+
+def test_nothing_else_passes_for_the_statement(lab: Lab) -> None:
+    lab.burnish("attest", "1")
+    commit, main = lab.task()["commit"], lab.repo.git("rev-parse", "main")
+    make_key(lab.root, "eve")
+    amended = lab.repo.git("commit-tree", "-p", main, "-m", "amended", f"{commit}^{{tree}}")
+    assert "no attestation" in verify(lab, amended, code=1).err
+    assert "another commit" in verify(lab, amended, "--statement", str(file_of(lab)), code=1).err
+
+    def swapped(statement: dict[str, Any]) -> None:
+        statement["subject"][0]["digest"]["gitCommit"] = statement["predicate"]["commit"] = main
+
+    assert "signature" in verify(lab, main, "--statement", str(file_of(lab, swapped)), code=1).err
+    signed_swap = file_of(lab, swapped, namespace="burnish-attestation")
+    assert "another commit" in verify(lab, main, "--statement", str(signed_swap), code=1).err, "its tree is another one"
+    for words in ({"namespace": "git"}, {"namespace": "file"}, {"namespace": "burnish-attestation", "key": "eve"}):
+        assert "not valid" in verify(lab, commit, "--statement", str(file_of(lab, **words)), code=1).err
+
+    def other_type(statement: dict[str, Any]) -> None:
+        statement["predicateType"] = "https://slsa.dev/provenance/v1"
+
+    again = file_of(lab, other_type, namespace="burnish-attestation")
+    assert "another type" in verify(lab, commit, "--statement", str(again), code=1).err
+    two = file_of(lab, envelope=lambda found: found["signatures"].append(found["signatures"][0]))
+    assert "not one signed statement" in verify(lab, commit, "--statement", str(two), code=1).err
+    subjects = file_of(lab, lambda s: s["subject"].append(s["subject"][0]), namespace="burnish-attestation")
+    assert "another form" in verify(lab, commit, "--statement", str(subjects), code=1).err
+    text = file_of(lab).read_text()
+    file = lab.root / "twice.json"
+    file.write_text(text[:-1] + ', "payload": "e30="}')
+    assert "not one signed statement" in verify(lab, commit, "--statement", str(file), code=1).err
+    file.write_text("[]")
+    assert "not one signed statement" in verify(lab, commit, "--statement", str(file), code=1).err
+    public = (lab.root / "ada.pub").read_text()
+    (lab.root / "signers").write_text(f'ada@example.org valid-before="20200101" {public}')
+    verify(lab, commit, code=1)
+    (lab.root / "signers").write_text(f'ada@example.org namespaces="git" {public}')
+    verify(lab, commit, code=1)
+
+
+def test_a_replaced_commit_does_not_pass(lab: Lab) -> None:
+    lab.burnish("attest", "1")
+    commit, main = lab.task()["commit"], lab.repo.git("rev-parse", "main")
+    signed = file_of(lab)
+    lab.repo.git("replace", main, commit)
+    verify(lab, main, "--statement", str(signed), code=1)
+    assert verify(lab, commit).code == 0
+
+
+def test_an_override_is_part_of_it_and_needs_to_be_accepted(lab: Lab) -> None:
+    lab.agent("judge", REJECT)
+    lab.add("Second", "--max-cycles", "1")
+    lab.burnish("run", "2", code=1)
+    assert "verified" in lab.burnish("attest", "2", code=4).err
+    lab.burnish("override", "2", "--explain", "known")
+    lab.burnish("attest", "2")
+    commit = lab.task(2)["commit"]
+    assert "overridden by a person" in verify(lab, commit, code=1).err
+    found = verify(lab, commit, "--allow-override", "--json").json
+    assert found["predicate"]["overrides"][0]["explanation"] == "known"
+
+
+def test_without_a_key_or_a_list_of_signers_it_says_what_to_set(lab: Lab) -> None:
+    lab.burnish("attest", "1")
+    commit = lab.task()["commit"]
+    assert "--allowed-signers" in lab.burnish("verify", commit, code=2).err
+    (lab.repo.path / "signers").write_text("x")
+    lab.repo.git("config", "gpg.ssh.allowedSignersFile", str(lab.repo.path / "signers"))
+    assert "lies in the repository" in " ".join(lab.burnish("verify", commit, code=2).err.split())
+    assert "no commit" in verify(lab, "nothere", code=2).err
+    lab.repo.git("config", "--unset", "user.signingkey")
+    assert "user.signingkey" in lab.burnish("attest", "1", code=2).err
