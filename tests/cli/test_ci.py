@@ -150,7 +150,8 @@ def test_the_install_step_installs_the_package_in_an_environment_of_its_own(tmp_
     (programs / "python3").write_text(script)
     (programs / "python3").chmod(0o755)
     env = {"PATH": f"{programs}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path), "BURNISH_PACKAGE": "burnish==1"}
-    subprocess.run(["bash", "-e", "-c", step("Install burnish")["run"]], env=env, check=False, capture_output=True)
+    words = ["bash", "-e", "-c", step("Install burnish")["run"]]
+    subprocess.run(words, env=env, cwd=tmp_path, check=False, capture_output=True)
     lines = (tmp_path / "log").read_text().splitlines()
     assert lines[0].endswith(f"-m venv {tmp_path}/burnish")
     assert lines[1].startswith(f"{tmp_path}/burnish/bin/python -m pip install") and lines[1].endswith(" burnish==1")
