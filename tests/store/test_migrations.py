@@ -24,10 +24,14 @@ PUBLISHED = {
     "0009_plan_windows": "0ac670c4fac98778d42637ab7bdc0a343be75d80cf868e88e13c70278a3904ee",
     "0010_leases": "ea851b3d82be48ab0cde04858798ca406335c97693f86fae272bb20eca8c36f5",
 }
+# where a PostgreSQL database begins; the migrations after it are the same for both
+POSTGRESQL_START = "987756e20994300df27b732dcc25e5a8ee978d7cce78eb5c37a09e529623213f"
 
 
 def test_no_published_migration_was_edited() -> None:
     assert {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for _, file in migrations()} == PUBLISHED
+    (start,) = Path(migrate.__file__).with_name("migrations").glob("postgresql/*.sql")
+    assert hashlib.sha256(start.read_bytes()).hexdigest() == POSTGRESQL_START
 
 
 def schema(db: sqlite3.Connection) -> list[tuple[str, str]]:
