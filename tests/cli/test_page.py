@@ -61,7 +61,7 @@ def test_the_page_tells_everything_once() -> None:
         "Cycle 1  CHANGES_REQUESTED  review: failed  aaaaaaaaaaaa",
         "implement finished  attempt 2  $0.25",
         "review    failed  TIMEOUT",
-        "check test: failed 3 passed, 1 failed, 1 new",
+        "check test: failed (3 passed, 1 failed: 1 new)",
         "burnish show review-cycle://30/review-cycle-1.md",
         "2 findings, 1 open",
         "F1  open    error  src/app.py:5  Division by zero",

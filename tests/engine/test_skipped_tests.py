@@ -24,7 +24,7 @@ def test_run_show_and_the_gate_tell_how_many_tests_were_skipped(
     lab.settle("checks: {test: python3 -m pytest -q -p no:cacheprovider, lint: null}\n")
     lab.add()
     assert "Check test: passed, 1 passed, 1 skipped" in lab.burnish("run").err
-    assert "check test: passed 1 passed, 1 skipped" in lab.burnish("show", "1").out
+    assert "check test: passed (1 passed, 1 skipped)" in lab.burnish("show", "1").out
     assert lab.show()["cycles"][0]["checks"][0]["counts"]["skipped"] == 1
     for name, value in lab.env.items():
         monkeypatch.setenv(name, value)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
+from burnish.core.check import check_words
 from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.exchange.junit import write_junit
 from burnish.exchange.report import NightReport, TaskReport, night_html, night_markdown, task_html, task_markdown
@@ -82,3 +83,8 @@ def test_a_night_without_tasks_says_so() -> None:
     entry = {"id": "3", "title": HOSTILE, "why": "it is blocked", "command": "burnish show 3"}
     page = night_html(replace(night(), waits=(entry,)))
     assert "burnish show 3" in page and "<script" not in page
+
+
+def test_failures_from_before_the_change_are_told_from_new_ones() -> None:
+    check = {"status": "failed", "counts": {"passed": 7, "failed": 2, "skipped": 1}, "new": ["a"], "old": ["b"]}
+    assert check_words(check) == "failed (7 passed, 2 failed: 1 new, 1 failed before too, 1 skipped)"

@@ -65,4 +65,6 @@ def _task_line(task: ImportedTask, dry_run: bool) -> str:
         "refused": f"refused: {task.reason}",
     }
     words["added"] = "would be added" if dry_run else f"added as task {task.id}"
-    return titled(f"  {one_line(task.key)[:60]}  ", task.title, f"  ({one_line(words[task.outcome])})")
+    # items of a checklist are named by their title
+    key = "" if task.key == task.title else f"{one_line(task.key)[:60]}  "
+    return titled(f"  {key}", task.title, f"  ({one_line(words[task.outcome])})")

@@ -20,7 +20,7 @@ from burnish.cli.output import (
     width,
     wrap,
 )
-from burnish.core.check import count_of
+from burnish.core.check import check_words
 from burnish.core.cost import cost_with_source
 from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
@@ -176,14 +176,7 @@ def _phase(phase: Mapping[str, Any]) -> str:
 
 
 def _check(check: Mapping[str, Any]) -> str:
-    if check.get("status") == "not_run":
-        return one_line(f"check {check.get('name', '')}: not run, {check.get('why', '')}")
-    counts = check.get("counts") or check
-    numbers = [f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key)]
-    new = check.get("new")
-    if new:
-        numbers.append(f"{count_of(check, 'new') if isinstance(new, list) else new} new")
-    return one_line(f"check {check.get('name', '')}: {check.get('status', '')} {', '.join(numbers)}")
+    return one_line(f"check {check.get('name', '')}: {check_words(check)}")
 
 
 def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:

@@ -21,6 +21,18 @@ def count_of(check: Mapping[str, Any], what: str) -> int:
     return int(check.get(f"{what}_count") or len(check.get(what) or ()))
 
 
+def check_words(check: Mapping[str, Any]) -> str:
+    """`failed (12 passed, 2 failed: 1 new, 1 failed before too)`"""
+    if check.get("status") == "not_run":
+        return f"not run: {check.get('why') or 'no reason recorded'}"
+    counts = check.get("counts") or check  # older events have the figures beside the status
+    kinds = {"new": "new", "old": "failed before too"}
+    failures = ", ".join(f"{count_of(check, key)} {words}" for key, words in kinds.items() if check.get(key))
+    figures = [f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key)]
+    figures = [f"{one}: {failures}" if failures and one.endswith("failed") else one for one in figures]
+    return f"{check.get('status')} ({', '.join(figures)})" if figures else str(check.get("status"))
+
+
 class CheckStatus(StrEnum):
     PASSED = "passed"
     FAILED = "failed"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from burnish.core.check import count_of
+from burnish.core.check import check_words
 from burnish.core.cost import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
 from burnish.sanitize import terminal_text
@@ -100,16 +100,6 @@ def state_words(finding: Finding) -> str:
     """The state, and why it has it."""
     reason = finding.waiver.reason if finding.waiver else finding.evidence or finding.note
     return f"{finding.state}: {' '.join(reason.split())}" if reason and finding.state != "open" else finding.state
-
-
-def check_words(check: Mapping[str, Any]) -> str:
-    """`failed (12 passed, 1 failed, 1 new)`"""
-    if check.get("status") == "not_run":
-        return f"not run: {check.get('why') or 'no reason recorded'}"
-    counts = check.get("counts") or {}
-    figures = [f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key)]
-    figures += [f"{count_of(check, 'new')} new"] if check.get("new") else []
-    return f"{check.get('status')} ({', '.join(figures)})" if figures else str(check.get("status"))
 
 
 # -- Markdown -------------------------------------------------------------------------------------
