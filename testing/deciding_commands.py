@@ -81,6 +81,6 @@ OTHER_COMMANDS = [
 # These only look.
 HARMLESS_VERBS = {
     *("demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
-    *("status", "version"),
+    *("help", "status", "version"),
     *("cost", "eval", "export", "mcp", "stats", "verify", "worker"),
 }

@@ -13,6 +13,7 @@ from burnish import __version__
 from burnish.cli.command_line import summary
 from burnish.cli.main import ALIASES, VERBS, build, main
 from burnish.errors import BadInput, BurnishError, Refused
+from burnish.runtime.reader import home_of
 from testing.userrepo import UserRepo
 
 Capture = pytest.CaptureFixture[str]
@@ -92,7 +93,7 @@ def test_a_verb_alone_is_the_same_as_among_all() -> None:
 
 
 @pytest.mark.representatives(5)
-@pytest.mark.parametrize("verb", [v for v in VERBS if v not in ("work", "tui")])
+@pytest.mark.parametrize("verb", [v for v in VERBS if v not in ("work", "tui", "help", "mcp")])
 def test_every_command_that_shows_something_can_say_it_in_json(verb: str) -> None:
     assert any("--json" in param.opts for param in build(verb).commands[verb].params)
 
@@ -118,7 +119,7 @@ def test_the_version_is_told_in_words_and_in_json(capsys: Capture) -> None:
         (["show", "nonsense"], "nonsense"),
         (["run", "29x"], "29x"),
         (["run", "1", "--all"], "--all"),
-        (["run", "--tui"], "--tui"),
+        (["run", "--tui"], "terminal"),
         (["add", "  "], "title"),
         (["add", "x", "-d", "a", "--file", "b"], "twice"),
         (["add", "two", "words"], "words"),
@@ -215,7 +216,7 @@ def test_colour_is_for_terminals_and_only_where_it_is_wanted() -> None:
 def test_the_shell_is_offered_the_verbs(tmp_path: Path) -> None:
     asked = {"_BURNISH_COMPLETE": "complete_bash", "COMP_WORDS": "burnish st", "COMP_CWORD": "1"}
     done = burnish(env={**os.environ, **asked})
-    assert done.stdout.split() == ["status", "stop", "stats"]
+    assert done.stdout.split() == ["status", "stop", "stats", "store"]
 
 
 def _burnish(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -283,3 +284,15 @@ def test_a_slip_of_the_hand_is_told_in_two_lines_that_name_the_verb(
     assert main(argv) == 2
     what, hint = capsys.readouterr().err.splitlines()
     assert words in what and "Value error" not in what and "`burnish decide --help`" in hint
+
+
+def test_help_explains_commands_and_topics(capsys: Capture) -> None:
+    assert main(["help"]) == 0
+    assert "Topics (burnish help TOPIC):" in capsys.readouterr().out
+    assert main(["help", "run"]) == 0
+    by_verb = capsys.readouterr().out
+    assert main(["run", "--help"]) == 0 and capsys.readouterr().out == by_verb
+    assert main(["help", "files"]) == 0
+    assert str(home_of()) in capsys.readouterr().out
+    assert main(["help", "nonsense"]) == 2
+    assert "There is no command or topic 'nonsense'." in capsys.readouterr().err

@@ -87,6 +87,7 @@ EXCEPTIONS = {
     "hook": "installs itself into a program's settings on this machine",
     "open": "starts an editor on the person's screen",
     "service": "installs itself into the login of a person on this machine",
+    "help": "describes the command line",
     "store": "moves the database that the server itself has open",
     "sync": "pushes to a git remote with the credentials of the person at the terminal",
     "tui": "is a screen of its own",

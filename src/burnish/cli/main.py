@@ -89,6 +89,7 @@ GROUPS = {
         "projects": "burnish.cli.projects:projects",
         "rebuild": "burnish.cli.rebuild:rebuild",
         "store": "burnish.cli.store:store",
+        "help": "burnish.cli.help:help_about",
         "version": "burnish.cli.version:version",
     },
 }
