@@ -337,6 +337,18 @@ def test_a_command_that_adds_nothing_leaves_the_bare_runner(files: dict[str, str
     assert checks(files) == {"test": PYTEST}
 
 
+@pytest.mark.parametrize(
+    "line", ['test "$$(cat calc.txt)" = "1 + 2"', "diff out.txt expected.txt", "! grep -q ERROR out.txt"]
+)
+def test_a_line_that_compares_is_run_with_the_whole_command(line: str) -> None:
+    assert "make test" in checks(make(f"test:\n\tpytest\n\t{line}\n")).values()
+
+
+@pytest.mark.parametrize("line", ["test -d .venv", '[ -n "$$HOME" ]', "[ -f x ] || touch x"])
+def test_a_question_whether_something_exists_adds_nothing(line: str) -> None:
+    assert "make test" not in checks(make(f"test:\n\t{line}\n\tpytest\n")).values()
+
+
 def test_an_option_whose_plugin_is_unknown_is_named_and_not_used() -> None:
     files = make("test:\n\tpytest\n\tpytest --nbval book.ipynb\n")
     assert checks(files) == {"test": PYTEST}

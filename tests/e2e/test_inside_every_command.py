@@ -28,11 +28,13 @@ VALUES = {
     "commit": "HEAD",
     "port": "0",
     "status": "backlog",
+    # a file beside the checkout is not a decision
+    "output": "/dev/null",
     "to": "sqlite",
 }
 NUMBERS = {"max_cycles", "priority", "jobs", "budget", "days", "after", "tick", "untick", "depends_on", "of"}
 # They wait for more, start agents for nothing, or make a world of their own.
-NOT_TRIED = {"--follow", "--probe", "--help", "demo"}
+NOT_TRIED = {"--follow", "--probe", "--help", "demo", "mcp"}
 
 
 def command_lines() -> Iterator[list[str]]:

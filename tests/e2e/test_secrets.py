@@ -107,7 +107,8 @@ def test_no_canary_is_seen_anywhere(lab: Lab) -> None:
         if not {*argv[:2]} & set(VERBS):
             continue
         page = lab.burnish(*argv, code=None)
-        assert page.code in (0, 1) and len(page.out) > 50, words
+        # annotations are for open findings alone, and this task has none
+        assert page.code in (0, 1) and (len(page.out) > 50 or "github" in argv), words
         found += seen(f"burnish {' '.join(argv)}", page.out + page.err)
     refs = lab.refs("refs/burnish")
     assert any(ref.startswith("refs/burnish/artifacts/") for ref in refs)

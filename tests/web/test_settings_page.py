@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from testing.at_hand import AtHand
-from testing.browser import browser, logged_in, until
+from testing.at_hand import AtHand, at_hand
+from testing.browser import browser, logged_in
 from testing.lab import Lab
 from testing.serving import serving
 from testing.userrepo import UserRepo
+
+
+@pytest.fixture
+def own_server(tmp_path: Path, hermetic: object) -> Iterator[AtHand]:
+    """A server of this test alone, which may get further projects."""
+    lab = Lab.make(tmp_path / "lab")
+    lab.add("One task")
+    with at_hand(lab) as opened:
+        yield opened
 
 
 def test_every_page_of_a_project_leads_to_its_settings(server: AtHand) -> None:
@@ -76,7 +86,8 @@ def test_a_value_is_changed_at_its_place_and_brought_back(tmp_path: Path) -> Non
         assert page.locator("#settings tr[data-key='checks.test'] button").count() == 0
 
 
-def test_a_project_is_added_by_its_path_and_not_trusted(server: AtHand, tmp_path: Path) -> None:
+def test_a_project_is_added_by_its_path_and_not_trusted(own_server: AtHand, tmp_path: Path) -> None:
+    server = own_server
     other = UserRepo.make(tmp_path / "it's \u202eother")
     other.commit({"burnish.yaml": "agent: robot\n", "a.py": "x = 1\n"})
     answer = server.api("POST", "/projects", {"path": str(other.path)})
@@ -105,7 +116,8 @@ def test_a_project_is_added_by_its_path_and_not_trusted(server: AtHand, tmp_path
     assert refused.status_code in (401, 403)
 
 
-def test_the_terminal_adds_a_project_but_not_inside_a_phase(server: AtHand, tmp_path: Path) -> None:
+def test_the_terminal_adds_a_project_but_not_inside_a_phase(own_server: AtHand, tmp_path: Path) -> None:
+    server = own_server
     other = UserRepo.make(tmp_path / "other")
     other.commit({"a.py": "x = 1\n"})
     server.lab.apart("projects", "add", str(other.path), code=4, BURNISH_TASK="1")
@@ -132,6 +144,7 @@ def test_a_project_is_added_and_forgotten_in_the_browser(tmp_path: Path) -> None
         page.locator(".projects .name", has_text="other").wait_for()
         page.locator("[data-forget][data-name='other']").click()
         page.click("dialog[open] button.danger")
-        until(page, "!document.querySelector('[data-name=\"other\"]')")
+        # the page loads again
+        page.locator("[data-forget][data-name='other']").wait_for(state="detached")
         names = [one["name"] for one in served.api("GET", "/projects").json()["projects"]]
         assert names == ["repo"]

@@ -30,7 +30,9 @@ def import_tasks(
     and burnish's own YAML. A second import adds only what is new. Finished tasks are left out.
     """
     from burnish.features.import_tasks.import_tasks import import_tasks as import_all
+    from burnish.runtime import refuse_inside_phase
 
+    refuse_inside_phase()
     report = import_all(open_app(), source, start_dir(), format=format, dry_run=dry_run)
     if as_json:
         say_json(report.as_json())

@@ -29,6 +29,7 @@ def sync(
     """
     from burnish.features.sync.sync import shared_task, shared_tasks
     from burnish.features.sync.sync import sync as synchronise
+    from burnish.runtime import refuse_inside_phase
 
     if action not in (None, "list", "show"):
         raise BadInput(f"Unknown action {action!r}.", hint="Choose from: list, show. Without one, tasks are shared.")
@@ -36,6 +37,8 @@ def sync(
         raise BadInput("Missing argument 'MACHINE/ID'.", hint="`burnish sync list` lists the tasks.")
     if action != "show" and name:
         raise BadInput(f"Unexpected argument {name!r}.", hint="Only `burnish sync show` takes a task.")
+    if action is None:
+        refuse_inside_phase()
     app = open_app()
     if action == "list":
         _list(shared_tasks(app), as_json)

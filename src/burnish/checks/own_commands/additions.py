@@ -22,6 +22,7 @@ from burnish.checks.own_commands.runner_calls import (
 from burnish.checks.own_commands.step_kinds import (
     MANAGERS,
     file_argument,
+    is_comparison,
     is_other_command,
     is_preparation,
     is_test_of_project,
@@ -99,12 +100,16 @@ class _OwnEntry:
 
     def read(self) -> None:
         calls = [(step, self._call(step)) for step in self.steps]
+        comparisons = [step for step in self.steps if is_comparison(step)]
         others = [step for step, call in calls if call is None and self._is_further(step)]
         if service := next(filter(None, (service_of(step) for step in self.steps)), ""):
-            if others or any(call and not call.adds_nothing for _, call in calls):
+            if others or comparisons or any(call and not call.adds_nothing for _, call in calls):
                 why = f"it may need services ({service})"
                 self._leave_out(self.command, self.command, why)
             return
+        if comparisons:
+            # What is compared may come from any step before it.
+            self._add_whole(comparisons[0])
         preparation: list[str] = []
         for step, call in calls:
             if call is not None and (is_resolved(call) and not (step.line and step.is_unknown)):

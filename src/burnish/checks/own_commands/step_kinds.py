@@ -55,12 +55,21 @@ _OTHER_SCRIPT = re.compile(
     r"|install|setup|bootstrap|bench\w*|serve|server|upload|download|sync|changelog|version|migrate|seed|dist|package|update|sync-version)(?:$|[\s./_-])",
     re.I,
 )
+# Comparisons of what the program printed with what it should print; not questions whether a file exists.
+_COMPARES = re.compile(
+    r"(?:!\s+)?(?:(?:diff|cmp|grep)\s|(?:test|\[\[?)\s.*\s(?:=|==|!=|=~|-(?:eq|ne|lt|le|gt|ge))\s)", re.S
+)
 # What makes files that a later command may use.
 _PREPARES = re.compile(
     r"(?:(?:mkdir|cp|touch|ln|install|cmake|ninja|gcc|cc|g\+\+|c\+\+|clang|clang\+\+|tar|unzip|protoc)"
     r"|go\s+(?:build|generate)|cargo\s+(?:\+\S+\s+)?build|(?:npm|pnpm|yarn|bun)(?:\s+run)?\s+\S*build\S*"
     r"|(?:make|just|task)\s+\S*(?:build|generate|compile)\S*|(?:\S*/)?python[\d.]*\s+setup\.py\s+build\S*)(?:\s|$)"
 )
+
+
+def is_comparison(step: CommandStep) -> bool:
+    """True for a line of its own that compares: it fails without any program that is called a test."""
+    return not step.line and _COMPARES.match(step.text) is not None
 
 
 def is_preparation(step: CommandStep) -> bool:
