@@ -138,7 +138,7 @@ def test_an_override_is_part_of_it_and_needs_to_be_accepted(lab: Lab) -> None:
     lab.agent("judge", REJECT)
     lab.add("Second", "--max-cycles", "1")
     lab.burnish("run", "2", code=1)
-    assert "verified" in lab.burnish("attest", "2", code=4).err
+    assert "only a verified task can be attested" in lab.burnish("attest", "2", code=4).err
     lab.burnish("override", "2", "--explain", "known")
     lab.burnish("attest", "2")
     commit = lab.task(2)["commit"]

@@ -80,7 +80,7 @@ def attest(app: App, task_id: int) -> Attestation:
 def _approved(app: App, task_id: int) -> tuple[Task, Approval]:
     task = app.store.task(app.key, task_id)
     if task.status is not Status.COMPLETED:
-        candidate = merge_candidate(app, task_id)
+        candidate = merge_candidate(app, task_id, act="attested")
         return candidate.task, candidate.approval
     approval = app.store.approval(app.key, task_id)
     if approval is None or not approval.valid:
