@@ -21,6 +21,7 @@ from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.merge.plan import merge_candidate
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
+from burnish.git.remotes import choose_remote
 from burnish.git.target_branch import LOCATION_VARIABLES, user_git
 from burnish.proc.capture import Captured, capture
 from burnish.proc.own_programs import find_own_program, own_path
@@ -98,18 +99,8 @@ def _commit_to_push(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, 
 
 
 def remote_of(root: Path, base: str) -> str:
-    """The remote of the target branch, else `origin`, else the only remote."""
-    configured_remote = (
-        user_git(root, "config", "--get", f"branch.{base}.remote").stdout.decode(errors="replace").strip()
-    )
-    remotes = user_git(root, "remote").stdout.decode(errors="replace").split()
-    candidates = [configured_remote, "origin", *(remotes if len(remotes) == 1 else [])]
-    if found := [name for name in candidates if name in remotes]:
-        return found[0]
-    raise BurnishError(
-        "There is no remote to push to." if not remotes else "Cannot tell which remote to push to.",
-        hint="`git remote add origin URL`" if not remotes else f"`git branch --set-upstream-to=REMOTE/{base} {base}`",
-    )
+    """The remote that pull requests into this branch are on."""
+    return choose_remote(root, to="use", branch=base, hint=f"`git branch --set-upstream-to=REMOTE/{base} {base}`")
 
 
 def _push(app: App, task: Task, remote: str, commit: str) -> None:
