@@ -73,6 +73,11 @@ def test_markdown_holds_no_markup_or_mention_of_an_agent() -> None:
     assert text.count("\n# ") == 0 and "(a.py:3)" in text
 
 
+def test_markdown_has_no_link_and_closes_no_issue() -> None:
+    text = task_markdown(report(description="See http://x/, closes #12"))
+    assert "http://" not in text and "#12" not in text and "closes" in text
+
+
 def night() -> NightReport:
     return NightReport("shop", "a", "b", "1 done.", (), (), {"cost": "$0.42"})
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.check import count_of
 from burnish.core.cost import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History, with_result
@@ -18,6 +16,8 @@ from burnish.core.review import Compliance
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, Refused
+from burnish.exchange.markdown_text import escaped_start
+from burnish.exchange.report import check_words, last_checks, place
 from burnish.features.merge.plan import merge_candidate
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
@@ -182,7 +182,6 @@ def last_line(result: Captured) -> str:
 # The text of a pull request: a summary of the task and its reviews.
 
 MAX_ITEMS = 50
-_MAX_LENGTH = 300
 
 
 def pr_body(history: History, *, approved_commit: str | None) -> str:
@@ -194,19 +193,11 @@ def pr_body(history: History, *, approved_commit: str | None) -> str:
         _head(history.task, last, approved_commit),
         _list("Criteria", [_criterion(entry) for entry in last.compliance]),
         _findings(history.findings),
-        _list("Checks", [_check(check) for check in _last_checks(cycle_views)]),
+        _list("Checks", [_check(check) for check in last_checks(cycle_views)]),
         _list("Cycles", [_cycle(cycle) for cycle in cycle_views]),
         _foot(history.task),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def plain_line(text: object) -> str:
-    """One escaped line: without markup, mentions of users, and keywords that close issues."""
-    line = " ".join(str(text or "").split())
-    line = re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", line)
-    line = re.sub(r"([@#])(?=\w)", "\\1\u200b", line).replace("://", ":\u200b//")
-    return line if len(line) <= _MAX_LENGTH else line[: _MAX_LENGTH - 1].rstrip("\\") + "…"
 
 
 def _head(task: Task, last: ReviewResult, approved_commit: str | None) -> str:
@@ -215,7 +206,7 @@ def _head(task: Task, last: ReviewResult, approved_commit: str | None) -> str:
         if approved_commit
         else f"**Not approved yet** ({task.status})."
     )
-    lines = [plain_line(task.spec.description), verdict, plain_line(last.summary)]
+    lines = [escaped_start(task.spec.description), verdict, escaped_start(last.summary)]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -227,37 +218,31 @@ def _list(title: str, items: Sequence[str]) -> str:
 
 def _criterion(entry: Compliance) -> str:
     state = "not judged" if entry.met is None else "met" if entry.met else "**not met**"
-    comment = plain_line(entry.note)
-    return f"{plain_line(entry.item)}: {state}" + (f" ({comment})" if comment else "")
+    comment = escaped_start(entry.note)
+    return f"{escaped_start(entry.item)}: {state}" + (f" ({comment})" if comment else "")
 
 
 def _findings(findings: tuple[Finding, ...]) -> str:
     rows = []
     for finding in worst_first(findings)[:MAX_ITEMS]:
-        remark = finding.remark
-        place = f" ({plain_line(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
-        reason = f": {plain_line(finding.waiver.reason)}" if finding.waiver else ""
-        rows.append(f"{finding.id} {remark.severity}, **{finding.state}**{reason}: {plain_line(remark.title)}{place}")
+        reason = f": {escaped_start(finding.waiver.reason)}" if finding.waiver else ""
+        rows.append(f"{finding.id} {finding.remark.severity}, **{finding.state}**{reason}: {title_and_place(finding)}")
     return _list("Findings", rows) or "### Findings\n\nNone."
 
 
-def _last_checks(cycle_views: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return next((list(cycle["checks"]) for cycle in reversed(cycle_views) if cycle["checks"]), [])
+def title_and_place(finding: Finding) -> str:
+    where = place(finding)
+    return escaped_start(finding.remark.title) + (f" ({escaped_start(where)})" if where else "")
 
 
 def _check(check: Mapping[str, Any]) -> str:
-    if check.get("status") == "not_run":
-        return f"{plain_line(check.get('name'))}: not run, {plain_line(check.get('why'))}"
-    counts = check.get("counts") or {}
-    numbers = ", ".join(f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key))
-    new = f", {count_of(check, 'new')} new" if check.get("new") else ""
-    return f"{plain_line(check.get('name'))}: {check.get('status')}" + (f" ({numbers}{new})" if numbers else "")
+    return f"{escaped_start(check.get('name'))}: {escaped_start(check_words(check))}"
 
 
 def _cycle(cycle: Mapping[str, Any]) -> str:
-    who = ", ".join(plain_line(reviewer.get("agent")) for reviewer in cycle["reviewers"])
+    who = ", ".join(escaped_start(reviewer.get("agent")) for reviewer in cycle["reviewers"])
     verdict = f"{cycle['verdict'] or 'no review'}" + (f" by {who}" if who else "")
-    summary = plain_line(cycle["summary"])
+    summary = escaped_start(cycle["summary"])
     return f"{cycle['number']}: {verdict}" + (f": {summary}" if summary else "")
 
 
