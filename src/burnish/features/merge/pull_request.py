@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burnish.adapters.github_cli import error_lines, find_gh, last_line, run_gh
 from burnish.core.cost import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History, with_result
@@ -22,9 +22,8 @@ from burnish.features.merge.plan import merge_candidate
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
 from burnish.git.remotes import choose_remote
-from burnish.git.target_branch import LOCATION_VARIABLES, user_git
-from burnish.proc.capture import Captured, capture
-from burnish.proc.own_programs import find_own_program, own_path
+from burnish.git.target_branch import user_git
+from burnish.proc.capture import Captured
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.views.task import cycles
 
@@ -64,17 +63,6 @@ def open_pull_request(app: App, task_id: int, *, draft: bool, into: str | None =
     text = app.event_log.secrets.redact(pr_body(app.store.history(app.key, task.id), approved_commit=approved_commit))
     url, is_update = _create(app, gh, task, base, text, draft=draft)
     return PullRequest(task, url, str(task.branch), base, remote, is_update)
-
-
-def find_gh(effect: str, alternative: str = "") -> str:
-    """The path of gh; raises if it is not installed."""
-    gh = find_own_program("gh")
-    if gh is None:
-        raise BurnishError(
-            f"gh is not installed, {effect}.",
-            hint=f"Install GitHub's command line (gh) and log in with `gh auth login`{alternative}.",
-        )
-    return gh
 
 
 def _commit_to_push(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | None]:
@@ -142,14 +130,6 @@ def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool)
     return _url(edit_result) or _url(created_result, created_result.stderr), True
 
 
-def run_gh(root: Path, gh: str, *args: str, text: str = "") -> Captured:
-    """Run gh in the checkout, with the user's login."""
-    env = {name: value for name, value in os.environ.items() if name not in LOCATION_VARIABLES}
-    env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1", "PATH": own_path()}
-    stdin = text.encode("utf-8", "replace")
-    return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=root, env=env, stdin=stdin, timeout=120)
-
-
 def _gh_failed(result: Captured, task: Task) -> BurnishError:
     return BurnishError(
         f"gh could not open the pull request: {last_line(result)}",
@@ -162,20 +142,12 @@ def _url(result: Captured, output: bytes | None = None) -> str:
     return next((word for word in reversed(words) if word.startswith(("https://", "http://"))), "")
 
 
-def _lines(result: Captured) -> list[str]:
-    return [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
-
-
 def _reason(result: Captured) -> str:
     """The remote's message, else git's first error; never its hints."""
-    lines = [line for line in _lines(result) if not line.startswith("hint:")]
+    lines = [line for line in error_lines(result) if not line.startswith("hint:")]
     marks = ("remote:", "fatal:", "error:")
     found = [line for mark in marks for line in lines if line.startswith(mark)] or lines
     return found[0] if found else f"exit code {result.exit_code}"
-
-
-def last_line(result: Captured) -> str:
-    return (_lines(result) or [f"exit code {result.exit_code}"])[-1]
 
 
 # -- pull request text ----------------------------------------------------------------------------
