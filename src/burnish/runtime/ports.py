@@ -228,7 +228,7 @@ def follow_up(app: App) -> FollowUp:
     return make
 
 
-def runner_card(lock: RunnerLock) -> dict[str, object]:
+def _runner_card(lock: RunnerLock) -> dict[str, object]:
     """A description of this runner, shown to users whose task it holds."""
     me = lock.runner
     return {
@@ -247,7 +247,7 @@ def runner_card(lock: RunnerLock) -> dict[str, object]:
 def registered_runner(store: Store, lock: RunnerLock, **more: object) -> Iterator[str]:
     """Record this runner, and renew its lease until the block ends. The value is its id."""
     runner = lock.runner.uuid
-    store.register_runner(runner_card(lock) | more)
+    store.register_runner(_runner_card(lock) | more)
     try:
         with renewing_lease(store, runner):
             yield runner
