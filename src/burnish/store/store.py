@@ -58,10 +58,10 @@ def _driver() -> ModuleType:
     return postgresql
 
 
-def count_tasks_at(url: str) -> tuple[str, int]:
-    """The name of a PostgreSQL database, and its number of tasks. Creates no tables."""
+def look_at(url: str) -> tuple[str, bool]:
+    """The name of a PostgreSQL database, and whether it has tables of burnish. Creates none."""
     driver = _driver()
-    return driver.address(url), driver.task_count(url)
+    return driver.address(url), driver.has_tables(url)
 
 
 class Store:
