@@ -66,7 +66,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
     sandbox_policy = sandbox_policy_of(app)
     worker_slots = WorkerSlots()
     settings = app.config.limits
-    limits = LimitWait(app.store, quiet_hours=settings.quiet_hours, window_percent=settings.window_percent)
+    limits = LimitWait(app.store.limits, quiet_hours=settings.quiet_hours, window_percent=settings.window_percent)
 
     def is_limited(task: Task) -> bool:
         entry = agents.get(task_policy(app, request, task).agent)
@@ -132,7 +132,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
         program=inprocess_reviewers(app.repo, agents, stops.everything, sandbox_policy),
         person=Actor(app.person, "gate"),
         missing_agent=lambda name: missing_agent(app.config, name),
-        has_limits=lambda: bool(app.store.usage_limits()),
+        has_limits=lambda: bool(app.store.limits.usage_limits()),
         is_limited=is_limited,
         worker_slots=worker_slots,
         has_room=has_room,
