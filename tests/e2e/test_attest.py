@@ -85,6 +85,12 @@ def test_a_clone_verifies_the_approval_without_the_burnish_home(lab: Lab, tmp_pa
     assert found["predicate"]["overrides"] == [] and not (tmp_path / "none").exists()
     assert verify(lab, commit, "--statement", str(tmp_path / "proof.json")).code == 0
 
+    def seen_in_part(statement: dict[str, Any]) -> None:
+        statement["predicate"]["unseen_files"] = ["a.bin"]
+
+    in_part = file_of(lab, seen_in_part, namespace="burnish-attestation")
+    assert "the content of 1 file." in verify(lab, commit, "--statement", str(in_part)).err
+
 
 def test_nothing_else_passes_for_the_statement(lab: Lab) -> None:
     lab.burnish("attest", "1")

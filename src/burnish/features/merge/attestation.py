@@ -205,6 +205,11 @@ class Verified:
         names = [str(row.get("agent")) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
         return tuple(dict.fromkeys(names))
 
+    @property
+    def unseen_count(self) -> int:
+        files = self.predicate.get("unseen_files")
+        return len(files) if isinstance(files, list) else 0
+
     def as_json(self) -> dict[str, Any]:
         return {"commit": self.commit, "signer": self.signer, "verified": True, "predicate": dict(self.predicate)}
 
