@@ -82,7 +82,7 @@ def night() -> NightReport:
     return NightReport("shop", "a", "b", "1 done.", (), (), {"cost": "$0.42"})
 
 
-def test_a_night_without_tasks_says_so() -> None:
+def test_a_night_without_tasks_reports_that_nothing_changed() -> None:
     assert "No task changed." in night_markdown(night()) and "No task changed." in night_html(night())
     entry = {"id": "3", "title": HOSTILE, "why": "it is blocked", "command": "burnish show 3"}
     page = night_html(replace(night(), waits=(entry,)))
