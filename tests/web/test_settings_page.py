@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testing.at_hand import AtHand
-from testing.browser import browser, logged_in, until
+from testing.browser import browser, logged_in
 from testing.lab import Lab
 from testing.serving import serving
 from testing.userrepo import UserRepo
@@ -93,6 +93,7 @@ def test_a_project_is_added_by_its_path_and_not_trusted(server: AtHand, tmp_path
         str(tmp_path),
         str(other.path / "a.py"),
         "/nonexistent",
+        "~nosuchuser/app",
         "a\0b",
         str(inside_home),
         "x" * 5000,
@@ -111,6 +112,7 @@ def test_the_terminal_adds_a_project_but_not_inside_a_phase(server: AtHand, tmp_
     server.lab.apart("projects", "add", str(other.path), code=4, BURNISH_TASK="1")
     said = server.lab.burnish("projects", "add", str(other.path))
     assert said.out.startswith("Added other")
+    assert "no project ~nosuchuser" in server.lab.burnish("projects", "forget", "~nosuchuser", code=None).err
 
 
 @pytest.mark.slow
@@ -132,6 +134,7 @@ def test_a_project_is_added_and_forgotten_in_the_browser(tmp_path: Path) -> None
         page.locator(".projects .name", has_text="other").wait_for()
         page.locator("[data-forget][data-name='other']").click()
         page.click("dialog[open] button.danger")
-        until(page, "!document.querySelector('[data-name=\"other\"]')")
+        # a locator, because the page may be loaded again meanwhile
+        page.locator("[data-name='other']").wait_for(state="detached")
         names = [one["name"] for one in served.api("GET", "/projects").json()["projects"]]
         assert names == ["repo"]

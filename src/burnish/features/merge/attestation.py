@@ -30,6 +30,7 @@ from burnish.git.objects import read_commit, write_commit, write_object, write_t
 from burnish.git.refs import read_ref, update_ref
 from burnish.git.target_branch import user_git
 from burnish.proc.capture import Captured, capture
+from burnish.proc.folders import expanded
 from burnish.proc.own_programs import find_own_program, own_path
 from burnish.review import strictjson
 from burnish.runtime.reader import refuse_inside_phase
@@ -164,7 +165,7 @@ def _sign(root: Path, data: bytes) -> str:
             hint="git config --global gpg.format ssh; git config --global user.signingkey ~/.ssh/id_ed25519.pub",
         )
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(key).expanduser()
+        path = expanded(key)
         if key.startswith(("key::", "ssh-", "ecdsa-", "sk-")):
             # a key of the SSH agent, named by its public half
             path = Path(folder) / "key.pub"
