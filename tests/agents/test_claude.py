@@ -114,6 +114,7 @@ def test_the_share_of_each_window_of_the_plan_is_read_and_no_other_line_lowers_i
         window_event(five_hour={**real, "utilization": 1.0, "resetsAt": 1794940000}),
         window_event(five_hour={"utilization": "0.9", "resetsAt": 1}, seven_day=7),
         window_event(five_hour={**real, "utilization": float("nan")}),
+        window_event(five_hour={**real, "utilization": -(10**400)}),
         json.dumps({"type": "rate_limit_event", "rate_limit_info": "none"}),
     ]
     result = {"type": "result", "is_error": False, "result": "Done.", "session_id": "one"}

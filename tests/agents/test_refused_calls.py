@@ -150,9 +150,11 @@ def test_no_line_of_a_session_file_lowers_the_share_and_damaged_ones_are_skipped
         '{"token_count" damaged',
         token_count(1, primary={**FIVE_HOURS, "used_percent": 1}),
         token_count(1, primary={"used_percent": "90", "resets_at": RESET}, secondary=7),
+        token_count(1, primary={**WEEK, "used_percent": 10**400}, secondary={**WEEK, "used_percent": True}),
         {"type": "event_msg", "payload": {"type": "agent_message", "message": '"token_count"'}},
     )
     record = session_record(tmp_path, "01a1eb83-93ff")
     assert record["usage"]["input_tokens"] == 5 and record["is_unused"] is False
     assert ["five_hour", 0.425, RESET] in record["windows"]
+    assert ["seven_day", 10.0, WEEK["resets_at"]] in record["windows"], "too large for a float"
     assert session_record(tmp_path, "*") == session_record(tmp_path, None) == {"is_unused": False}

@@ -161,9 +161,12 @@ def test_a_review_written_in_an_editor_is_saved_then_sent(tmp_path: Path, hermet
     edits((line, f"{line}> Handle zero.\n> Return None.\n"))
     assert "Saved 1 comment as a draft" in lab.burnish("review", "1", "--edit").out
     assert not lab.show(1)["findings"]
-    edits((line, "+    return 0\n"))
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    edits((line, f"+    return 0\n> Why {token}?\n"))
     answer = lab.burnish("review", "1", "--edit", code=None)
     assert answer.code == 2 and "differs from the change" in answer.err and "Your text is in" in answer.err
+    rejected = Path(answer.err.partition("Your text is in ")[2].split("\n")[0]).read_text()
+    assert "+    return 0\n> Why " in rejected and token not in rejected
     edits(("verdict:", "verdict: request changes"), ("> Return None.", "> Return nothing."))
     assert "request_changes (F1)" in lab.burnish("review", "1", "--edit").out
     (finding,) = lab.show(1)["findings"]

@@ -248,6 +248,14 @@ def test_gza_tasks_are_read_from_its_database_which_stays_as_it_is(person: Perso
     assert path.read_bytes() == before
 
 
+def test_an_item_of_a_checklist_keeps_its_section_and_its_own_items(person: Person) -> None:
+    write(person, {"TODO.md": CHECKLIST})
+    person.types("import", str(person.repo.path / "TODO.md"))
+    bread = shown(person, 1)
+    assert bread["description"] == "by the loaf\n\nSection: Todo"
+    assert [item["text"] for item in bread["checklist"]] == ["a price"]
+
+
 def test_phases_of_a_specification_follow_each_other_and_carry_it(person: Person) -> None:
     write(person, FORMATS["spec-kit"][0])
     person.types("import", str(person.repo.path))

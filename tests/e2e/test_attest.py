@@ -85,6 +85,12 @@ def test_a_clone_verifies_the_approval_without_the_burnish_home(lab: Lab, tmp_pa
     assert found["predicate"]["overrides"] == [] and not (tmp_path / "none").exists()
     assert verify(lab, commit, "--statement", str(tmp_path / "proof.json")).code == 0
 
+    def seen_in_part(statement: dict[str, Any]) -> None:
+        statement["predicate"]["unseen_files"] = ["a.bin"]
+
+    in_part = file_of(lab, seen_in_part, namespace="burnish-attestation")
+    assert "the content of 1 file." in verify(lab, commit, "--statement", str(in_part)).err
+
 
 def test_nothing_else_passes_for_the_statement(lab: Lab) -> None:
     lab.burnish("attest", "1")
@@ -138,7 +144,7 @@ def test_an_override_is_part_of_it_and_needs_to_be_accepted(lab: Lab) -> None:
     lab.agent("judge", REJECT)
     lab.add("Second", "--max-cycles", "1")
     lab.burnish("run", "2", code=1)
-    assert "verified" in lab.burnish("attest", "2", code=4).err
+    assert "only a verified task can be attested" in lab.burnish("attest", "2", code=4).err
     lab.burnish("override", "2", "--explain", "known")
     lab.burnish("attest", "2")
     commit = lab.task(2)["commit"]

@@ -65,7 +65,7 @@ def test_the_review_is_posted_once_with_findings_at_their_lines(lab: Lab, gh: Gh
     assert review["commit_id"] == lab.task()["commit"] and review["event"] == "COMMENT"
     (placed,) = review["comments"]
     assert (placed["path"], placed["line"], placed["side"]) == ("app.py", 3, "RIGHT")
-    assert "@ada" not in placed["body"] and "#3" not in placed["body"], "nobody is called, nothing is closed"
+    assert "@ada" not in placed["body"] and "#3" not in placed["body"], "no user is mentioned, no issue is closed"
     assert "Elsewhere" in review["body"] and "burnish: approved" in review["body"]
     assert lab.burnish("pr", "1", "--json").json["review"] is None
     assert sync(lab)["opened"] == [], "its own comments do not come back"
@@ -193,7 +193,7 @@ def test_a_pull_request_of_somebody_is_reviewed_without_running_its_tests(lab: L
 
 
 @pytest.mark.slow
-def test_errors_of_github_are_told_and_take_nothing(lab: Lab, gh: GhStandIn) -> None:
+def test_errors_of_github_are_reported_and_no_comment_is_taken(lab: Lab, gh: GhStandIn) -> None:
     assert "no pull request" in lab.burnish("pr", "sync", "1", code=2).err
     assert lab.burnish("pr", "sync", "--json").json == {"pulls": []}
     lab.burnish("pr", "1")

@@ -66,7 +66,7 @@ def test_the_branch_is_pushed_and_the_review_is_the_body(lab: Lab) -> None:
         assert words in text, text
     assert "1: changes_requested by judge: one error" in text
     assert "2 cycles, cost unknown." in text
-    assert "@everyone" not in text and "#12" not in text, "nobody is called, nothing is closed"
+    assert "@everyone" not in text and "#12" not in text, "no user is mentioned, no issue is closed"
     assert lab.repo.git("status", "--porcelain") == "" and lab.repo.git("rev-parse", "main") == main
     assert lab.task()["status"] == "verified"
 

@@ -94,10 +94,15 @@ def test_without_a_remote_or_with_a_broken_one_the_answer_is_what_to_do(tmp_path
     refused = lab.burnish("sync", code=3)
     assert refused.err.splitlines()[0] == "error: There is no remote to share tasks through."
     lab.repo.git("remote", "add", "origin", str(tmp_path / "gone.git"))
-    lab.burnish("sync", code=3)
+    assert "git fetch from origin failed: fatal:" in lab.burnish("sync", code=3).err
     for words in (["lists"], ["show"], ["list", "x"], ["show", "laptop/9"]):
         lab.burnish("sync", *words, code=2)
     lab.burnish("sync", "--remote", "--upload-pack=touch x", code=2)
+    lab.repo.git("remote", "rename", "origin", "one")
+    assert "from one failed" in lab.burnish("sync", code=3).err, "the only remote"
+    lab.repo.git("remote", "add", "two", str(tmp_path / "gone.git"))
+    several = lab.burnish("sync", code=3).err
+    assert "Cannot tell which remote to share tasks through: one, two." in several and "--remote NAME" in several
 
 
 def test_a_clone_with_branches_of_burnish_is_told_how_to_fetch_their_tasks(here: Lab, remote: Path) -> None:

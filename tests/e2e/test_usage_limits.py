@@ -37,7 +37,7 @@ def limited(tmp_path: Path, seconds: int, settings: str = "agent: claude\nreview
 
 def limits(lab: Lab) -> list[UsageLimit]:
     with Store.open(Path(lab.env["BURNISH_HOME"])) as store:
-        return store.usage_limits()
+        return store.limits.usage_limits()
 
 
 def test_a_task_waits_for_the_reset_and_goes_on(tmp_path: Path) -> None:

@@ -74,11 +74,16 @@ def test_markdown_holds_no_markup_or_mention_of_an_agent() -> None:
     assert text.count("\n# ") == 0 and "(a.py:3)" in text
 
 
+def test_markdown_has_no_link_and_closes_no_issue() -> None:
+    text = task_markdown(report(description="See http://x/, closes #12"))
+    assert "http://" not in text and "#12" not in text and "closes" in text
+
+
 def night() -> NightReport:
     return NightReport("shop", "a", "b", "1 done.", (), (), {"cost": "$0.42"})
 
 
-def test_a_night_without_tasks_says_so() -> None:
+def test_a_night_without_tasks_reports_that_nothing_changed() -> None:
     assert "No task changed." in night_markdown(night()) and "No task changed." in night_html(night())
     entry = {"id": "3", "title": HOSTILE, "why": "it is blocked", "command": "burnish show 3"}
     page = night_html(replace(night(), waits=(entry,)))

@@ -127,6 +127,17 @@ def test_files_viewed_and_the_tree_seen_last_are_kept(lab: Lab) -> None:
         assert answer.json()["viewed"] == {}
 
 
+def test_a_file_is_not_marked_as_viewed_from_inside_a_phase(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with at_hand(lab) as server:
+        monkeypatch.setenv("BURNISH_TASK", "1")
+        for path, body in (("viewed", {"path": "app.py", "blob": blob_of(lab)}), ("seen", {"tree": "a" * 40})):
+            answer = server.of_project("PUT", f"/tasks/1/{path}", body)
+            assert "inside a phase" in answer.text
+        monkeypatch.delenv("BURNISH_TASK")
+        draft = server.of_project("GET", "/tasks/1/draft").json()
+        assert not draft["viewed"] and not draft["seen_tree"]
+
+
 def test_replies_reach_the_author_and_a_persons_comment_can_be_resolved(lab: Lab) -> None:
     lab.burnish("comment", "1", "Zero is not handled.", "--at", "app.py:4")
     lab.burnish("comment", "1", "Raise, do not return.", "--on", "F1")

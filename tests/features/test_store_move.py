@@ -79,15 +79,16 @@ def test_every_row_is_there_afterwards_and_the_old_file_is_untouched(
 
 
 def test_a_second_time_it_finds_all_rows_there_and_changes_nothing(url: str, project: str) -> None:
-    assert move(url).rows == move(url).rows
+    assert move(url).rows == move(url).rows == move(url, dry_run=True).rows
 
 
 def test_a_database_with_other_tasks_is_refused(url: str, project: str, tmp_path: Path) -> None:
     with Store.open(tmp_path, url=url) as other:
         row = other.project_for(tmp_path / "b/.git", tmp_path / "b", create=True)
         assert row
-    with pytest.raises(Refused, match="not empty"):
-        move(url)
+    for dry_run in (False, True):
+        with pytest.raises(Refused, match="not empty"):
+            move(url, dry_run=dry_run)
     assert not (home_of() / "burnish.db.moved").exists()
 
 

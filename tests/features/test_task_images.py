@@ -115,7 +115,7 @@ def test_markdown_shows_stored_images_only() -> None:
         assert "<img" not in str(markdown(f"![x]({source})")), source
 
 
-def test_kinds_are_told_by_the_bytes() -> None:
+def test_kinds_of_images_are_recognized_by_their_bytes() -> None:
     assert image_kind(png()) == "png"
     assert image_kind(b"\xff\xd8\xff\xe0" + b"\0" * 200) == "jpg"
     assert image_kind(b"GIF89a\x01\0\x01\0" + b"\0" * 20) == "gif"

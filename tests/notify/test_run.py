@@ -170,7 +170,7 @@ def test_an_apprise_url_is_told_the_same_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_end_of_a_run_that_watched_is_told_with_its_results_and_cost(
+def test_the_end_of_a_run_that_watched_is_notified_with_its_results_and_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = stand_in(tmp_path, monkeypatch)

@@ -244,7 +244,7 @@ def test_the_files_of_a_task_that_is_being_run_are_its_runners_business(store: S
     assert store.unarchived(project) == [1]
 
 
-def test_a_list_reads_anew_only_what_has_changed_whoever_changed_it(store: Store, project: str, home: Path) -> None:
+def test_a_list_reads_again_only_what_has_changed_by_any_process(store: Store, project: str, home: Path) -> None:
     add(store, project)
     add(store, project)
     before = store.tasks(project, brief=True)

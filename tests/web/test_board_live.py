@@ -249,7 +249,9 @@ def test_auto_is_switched_on_and_off_on_the_board_and_limits_are_shown(tmp_path:
     lab = Lab.make(tmp_path / "lab")
     store, key = open_store(lab)
     end = (datetime.now(UTC) + timedelta(hours=3)).isoformat()
-    store.begin_usage_limit(UsageLimit("claude", end, True, "5-hour limit reached", datetime.now(UTC).isoformat()))
+    store.limits.begin_usage_limit(
+        UsageLimit("claude", end, True, "5-hour limit reached", datetime.now(UTC).isoformat())
+    )
     with serving(lab) as served, logged_in(opened, served) as page, logged_in(opened, served) as second:
         live(page), live(second)
         store.add_task(key, Spec("Add division"), max_cycles=3, auto_review=True)

@@ -104,6 +104,7 @@ def test_a_project_is_added_by_its_path_and_not_trusted(own_server: AtHand, tmp_
         str(tmp_path),
         str(other.path / "a.py"),
         "/nonexistent",
+        "~nosuchuser/app",
         "a\0b",
         str(inside_home),
         "x" * 5000,
@@ -123,6 +124,7 @@ def test_the_terminal_adds_a_project_but_not_inside_a_phase(own_server: AtHand, 
     server.lab.apart("projects", "add", str(other.path), code=4, BURNISH_TASK="1")
     said = server.lab.burnish("projects", "add", str(other.path))
     assert said.out.startswith("Added other")
+    assert "no project ~nosuchuser" in server.lab.burnish("projects", "forget", "~nosuchuser", code=None).err
 
 
 @pytest.mark.slow
@@ -144,7 +146,7 @@ def test_a_project_is_added_and_forgotten_in_the_browser(tmp_path: Path) -> None
         page.locator(".projects .name", has_text="other").wait_for()
         page.locator("[data-forget][data-name='other']").click()
         page.click("dialog[open] button.danger")
-        # the page loads again
-        page.locator("[data-forget][data-name='other']").wait_for(state="detached")
+        # a locator, because the page may be loaded again meanwhile
+        page.locator("[data-name='other']").wait_for(state="detached")
         names = [one["name"] for one in served.api("GET", "/projects").json()["projects"]]
         assert names == ["repo"]

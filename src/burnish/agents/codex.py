@@ -23,7 +23,7 @@ from burnish.agents.base import (
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.jsonlines import EventStream, Json, dig, json_lines, number, read_events, text_or_empty
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values
-from burnish.agents.usage import NOTHING_USED, TokenCount, billed, highest, plan_windows
+from burnish.agents.usage import NOTHING_USED, TokenCount, billed, highest, plan_windows, used_share
 from burnish.core.agent import AgentReply, AgentRequest, PlanWindow
 from burnish.regular_files import parse_toml, read_regular
 
@@ -335,7 +335,7 @@ def session_record(sessions: Path, session: str | None) -> dict[str, Any]:
     """`windows`, the highest `usage`, and whether the model has answered nothing at all (`is_unused`)."""
     counts = list(_recorded(sessions, session, "token_count"))
     windows = [
-        [_window_name(window), _share(window), window.get("resets_at")]
+        [_window_name(window), used_share(window.get("used_percent"), 100), window.get("resets_at")]
         for payload in counts
         for name in ("primary", "secondary")
         if isinstance(window := dig(payload, "rate_limits", name), dict)
@@ -353,11 +353,6 @@ _WINDOW_NAMES = {300: "five_hour", 10080: "seven_day"}
 def _window_name(window: Json) -> str:
     minutes = number(window.get("window_minutes"))
     return _WINDOW_NAMES.get(minutes, f"{minutes} minutes")
-
-
-def _share(window: Json) -> float | None:
-    percent = window.get("used_percent")
-    return percent / 100 if isinstance(percent, int | float) and not isinstance(percent, bool) else None
 
 
 def _windows(record: Mapping[str, Any]) -> tuple[PlanWindow, ...]:

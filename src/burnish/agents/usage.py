@@ -163,8 +163,17 @@ def at_least(reply: AgentReply, live_use: Use, *, cut: bool = False) -> AgentRep
 WindowReport = tuple[str, Any, Any]
 _MAX_WINDOWS = 20
 _MAX_NAME_LENGTH = 40
+_MAX_SHARE = 10.0
 # a time in seconds, not in milliseconds
 _LAST_RESET = 10_000_000_000
+
+
+def used_share(value: Any, whole: int = 1) -> float | None:
+    """The used share of a plan as programs give it; None for what is not one: not above 0, not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        return None
+    # compared before the division: an integer in JSON may be too large for a float
+    return min(value, _MAX_SHARE * whole) / whole
 
 
 def plan_windows(reports: Iterable[WindowReport]) -> tuple[PlanWindow, ...]:
@@ -175,11 +184,10 @@ def plan_windows(reports: Iterable[WindowReport]) -> tuple[PlanWindow, ...]:
     """
     shares: dict[tuple[str, int], float] = {}
     for name, share, reset in reports:
-        if not isinstance(share, int | float) or not isinstance(reset, int) or not math.isfinite(share):
-            continue
-        if share > 0 and 0 < reset < _LAST_RESET:
+        used = used_share(share)
+        if used is not None and isinstance(reset, int) and 0 < reset < _LAST_RESET:
             key = (name[:_MAX_NAME_LENGTH], reset)
-            shares[key] = max(shares.get(key, 0.0), min(float(share), 10.0))
+            shares[key] = max(shares.get(key, 0.0), used)
     highest_first = sorted(shares.items(), key=lambda item: -item[1])[:_MAX_WINDOWS]
     return tuple(
         PlanWindow(name, share, datetime.fromtimestamp(reset, UTC).isoformat(timespec="seconds"))

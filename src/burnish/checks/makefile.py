@@ -37,7 +37,7 @@ class Makefile:
     exports: set[str] = field(default_factory=set)
     # `export` without names, or `.EXPORT_ALL_VARIABLES`
     exports_all: bool = False
-    # variables of included files that are no Makefiles, such as `.env`
+    # variables of included files that are not Makefiles, such as `.env`
     from_env_files: set[str] = field(default_factory=set)
 
     def expand(self, text: str, target: str = "") -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from burnish.cli.output import mark, one_line, say, say_json, tell
+from burnish.cli.output import count, mark, one_line, say, say_json, tell
 from burnish.cli.parameters import Argument, Option
-from burnish.cli.session import AsJson, TaskId, open_app, start_dir
+from burnish.cli.session import AsJson, TaskId, open_app, start_dir, write_output
 from burnish.core.task import task_id
-from burnish.errors import BadInput
 
 
 def attest(
@@ -31,11 +30,7 @@ def attest(
 
     attestation = sign_statement(open_app(), task_id(task))
     if output is not None:
-        place = start_dir() / output
-        try:
-            place.write_text(attestation.envelope)
-        except OSError as error:
-            raise BadInput(f"Cannot write {output}: {error.strerror}.", hint="Name another file.") from error
+        write_output(output, attestation.envelope)
     if as_json:
         say_json(
             {
@@ -83,5 +78,5 @@ def verify(
         return
     reviewers = ", ".join(one_line(name) for name in found.reviewers) or "a person"
     say(f"{mark('✓')} {found.commit[:12]} was approved by {reviewers}, signed by {one_line(found.signer)}")
-    if unseen := found.predicate.get("unseen_files"):
-        tell(f"  No reviewer saw the content of {len(unseen)} files.")
+    if found.unseen_count:
+        tell(f"  No reviewer saw the content of {count(found.unseen_count, 'file')}.")

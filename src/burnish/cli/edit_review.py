@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.cli.output import say, say_json, tell
 from burnish.cli.session import open_app
 from burnish.errors import BadInput, BurnishError
+
+if TYPE_CHECKING:
+    from burnish.core.secrets import Secrets
 
 FORM = "person-review.diff"
 
@@ -45,7 +49,7 @@ def edit_review(number: int, *, as_json: bool) -> int:
         place.unlink()
         tell("Nothing was changed, so nothing is sent.")
         return 0
-    with _keeping(place):
+    with _keeping(place, app.event_log.secrets):
         review = read_form(text, diff)
         draft = replace_drafts(app, number, review.comments)
         if review.verdict is None:
@@ -68,11 +72,14 @@ def edit_review(number: int, *, as_json: bool) -> int:
 
 
 @contextmanager
-def _keeping(place: Path) -> Iterator[None]:
-    """An error names the file that has the person's text."""
+def _keeping(place: Path, secrets: Secrets) -> Iterator[None]:
+    """An error names the file that has the person's text, without secrets."""
     try:
         yield
     except BurnishError:
+        from burnish.adapters.redaction import redact_file
+
+        redact_file(place, secrets)
         copy = place.with_suffix(".rejected")
         place.replace(copy)
         tell(f"Your text is in {copy}")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from burnish.cli.output import clean, tell
 from burnish.cli.parameters import Argument, Option
-from burnish.cli.session import AsJson, offer_tasks, open_reader, start_dir
+from burnish.cli.session import AsJson, offer_tasks, open_reader, write_output
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -62,16 +62,8 @@ def export(
     if output is None or str(output) == "-":
         sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
     else:
-        _write(output, text)
+        write_output(output, text)
+        tell(f"Wrote {clean(str(output))}.")
 
 
 _USAGE = "Usage: burnish export TASK [--format FORMAT] [-o FILE], or burnish export --night [--since TIME]"
-
-
-def _write(output: Path, text: str) -> None:
-    try:
-        (start_dir() / output).write_bytes(text.encode("utf-8", "replace"))
-    except OSError as error:
-        hint = "Name a file in a folder that exists."
-        raise BadInput(f"Cannot write {output}: {error.strerror}.", hint=hint) from error
-    tell(f"Wrote {clean(str(output))}.")

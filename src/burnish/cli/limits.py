@@ -31,12 +31,12 @@ def limits(
     reader = open_reader()
     if clear is not None:
         with open_home(reader.home) as store:
-            if not store.clear_usage_limits(clear):
-                names = ", ".join(one.login for one in store.usage_limits()) or "none"
+            if not store.limits.clear_usage_limits(clear):
+                names = ", ".join(one.login for one in store.limits.usage_limits()) or "none"
                 raise BadInput(f"There is no usage limit of {clear!r}.", hint=f"Logins with a limit: {names}.")
     now = clock.now()
-    found = [one for one in reader.store.usage_limits() if one.end > now]
-    windows = [(login, one) for login, one in reader.store.all_plan_windows() if one.end > now]
+    found = reader.store.limits.current_limits(now)
+    windows = reader.store.limits.current_windows(now)
     if as_json:
         keys = ("login", "until", "is_known", "message", "since")
         say_json(

@@ -17,7 +17,7 @@ from burnish.cli.pager import paged
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.report import ReportText, report, verdict_words
 from burnish.cli.run import ExitZero
-from burnish.cli.session import SESSION, AsJson, start_dir
+from burnish.cli.session import SESSION, AsJson, start_dir, write_output
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -154,11 +154,7 @@ class FindingsOutput:
         from burnish.features.export.export import findings_text
 
         if self.file is not None:
-            try:
-                (start_dir() / self.file).write_text(findings_text(result.findings, self.file_format), "utf-8")
-            except OSError as error:
-                hint = "Name a file in a folder that exists."
-                raise BadInput(f"Cannot write {self.file}: {error.strerror}.", hint=hint) from error
+            write_output(self.file, findings_text(result.findings, self.file_format))
         if self.format is not None:
             sys.stdout.write(findings_text(result.findings, self.format))
 

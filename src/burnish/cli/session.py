@@ -53,6 +53,15 @@ def start_dir() -> Path:
     return start
 
 
+def write_output(file: Path, text: str) -> None:
+    """Write the file that `-o` names."""
+    try:
+        (start_dir() / file).write_bytes(text.encode("utf-8", "replace"))
+    except OSError as error:
+        hint = "Name a file in a folder that exists."
+        raise BadInput(f"Cannot write {file}: {error.strerror}.", hint=hint) from error
+
+
 def open_reader() -> Reader:
     """Open what a reading command needs: the store and the project."""
     from burnish import runtime

@@ -81,9 +81,8 @@ def _say_limits(reader: Reader) -> None:
     from burnish.proc import clock
 
     now = clock.now()
-    for limit in reader.store.usage_limits():
-        if limit.end > now:
-            say(f"{one_line(limit.words(now))}; its tasks wait (burnish limits).")
+    for limit in reader.store.limits.current_limits(now):
+        say(f"{one_line(limit.words(now))}; its tasks wait (burnish limits).")
 
 
 def _tell_cleaning(reader: Reader) -> None:
@@ -178,7 +177,7 @@ def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> Stat
 
 def _with_waits(reader: Reader, view: StatusView) -> StatusView:
     """Look for tasks that wait only if a limit is known: a reading command must start fast."""
-    if not reader.store.usage_limits():
+    if not reader.store.limits.usage_limits():
         return view
     from burnish.proc import clock
     from burnish.views.status import with_waits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -11,10 +10,8 @@ from typing import Any
 from burnish.core.check import check_words
 from burnish.core.cost import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
+from burnish.exchange.markdown_text import escaped
 from burnish.sanitize import terminal_text
-
-_MARKUP = re.compile(r"([\\`*_\[\]<>|~#])")
-_MENTION = re.compile(r"@(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +24,7 @@ class TaskReport:
 
     @property
     def checks(self) -> Sequence[Mapping[str, Any]]:
-        """The checks of the last cycle that had any."""
-        return next((cycle["checks"] for cycle in reversed(self.facts["cycles"]) if cycle["checks"]), [])
+        return last_checks(self.facts["cycles"])
 
     @property
     def identity(self) -> str:
@@ -86,6 +82,11 @@ class NightReport:
         }
 
 
+def last_checks(cycles: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The checks of the last cycle that had any."""
+    return next((cycle["checks"] for cycle in reversed(cycles) if cycle["checks"]), [])
+
+
 def place(finding: Finding) -> str:
     """`src/a.py:3-5`, or an empty text."""
     remark = finding.remark
@@ -103,12 +104,6 @@ def state_words(finding: Finding) -> str:
 
 
 # -- Markdown -------------------------------------------------------------------------------------
-
-
-def escaped(text: object) -> str:
-    """One line of text without markup, and without mentions of users."""
-    line = " ".join(terminal_text(str(text or "")).split())
-    return _MENTION.sub("@\u200b", _MARKUP.sub(r"\\\1", line))
 
 
 def task_markdown(report: TaskReport) -> str:

@@ -23,11 +23,7 @@ def write_sarif(findings: Sequence[Finding], *, version: str, identity: str = ""
     selection = [finding for finding in findings if finding.alive or _suppression(finding)]
     ids = list(dict.fromkeys(rule_id(finding.remark) for finding in selection))
     rules = [_rule(name, next(f.remark for f in selection if rule_id(f.remark) == name)) for name in ids]
-    driver = {
-        "name": "burnish",
-        "version": version,
-        "rules": rules,
-    }
+    driver = {"name": "burnish", "version": version, "rules": rules}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",

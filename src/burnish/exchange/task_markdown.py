@@ -257,7 +257,7 @@ def _items(section: MarkdownSection) -> Iterator[SourceTask]:
         rest = [line.strip() for line in lines if not _BOX.fullmatch(line)]
         fields = Fields({"title": box[3], "items": boxes(lines), "description": prose(rest), "section": section.title})
         heading = fields.text("section")
-        parts = (fields.text("description"), f"MarkdownSection: {heading}" if heading else "")
+        parts = (fields.text("description"), f"Section: {heading}" if heading else "")
         task = SourceTask(
             key=f"{section.title}/{box[3]}" if section.title else box[3],
             title=fields.text("title"),

@@ -18,7 +18,7 @@ from burnish.git.discovery import FoundRepository, refuse_special_files
 from burnish.git.files import disk_errors, write_if_changed
 from burnish.git.run import bare_env, git
 from burnish.proc.capture import Captured
-from burnish.proc.folders import private_folder
+from burnish.proc.folders import expanded, private_folder
 from burnish.regular_files import read_below, read_regular
 
 # burnish's git dir has no branch; git requires a HEAD to recognise a git dir
@@ -269,8 +269,7 @@ def user_settings(project: Project) -> dict[str, str]:
 
 
 def _named_path(project: Project, text: str) -> Path:
-    # not Path.expanduser(): it raises for a user that does not exist
-    return project.root / os.path.expanduser(text)  # noqa: PTH111
+    return project.root / expanded(text)
 
 
 def _is_inside(project: Project, text: str) -> bool:

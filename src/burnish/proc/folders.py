@@ -1,4 +1,4 @@
-"""Private folders of the burnish home."""
+"""Private folders of the burnish home, and paths as users write them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from burnish.durability import is_sync_enabled
+
+
+def expanded(text: str) -> Path:
+    """The path with `~` and `~user` replaced. `Path.expanduser` raises for a user that does not exist."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111
 
 
 def private_folder(place: Path, *, durable: bool = True) -> None:

@@ -66,7 +66,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
     sandbox_policy = sandbox_policy_of(app)
     worker_slots = WorkerSlots()
     settings = app.config.limits
-    limits = LimitWait(app.store, quiet_hours=settings.quiet_hours, window_percent=settings.window_percent)
+    limits = LimitWait(app.store.limits, quiet_hours=settings.quiet_hours, window_percent=settings.window_percent)
 
     def is_limited(task: Task) -> bool:
         entry = agents.get(task_policy(app, request, task).agent)
@@ -132,7 +132,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
         program=inprocess_reviewers(app.repo, agents, stops.everything, sandbox_policy),
         person=Actor(app.person, "gate"),
         missing_agent=lambda name: missing_agent(app.config, name),
-        has_limits=lambda: bool(app.store.usage_limits()),
+        has_limits=lambda: bool(app.store.limits.usage_limits()),
         is_limited=is_limited,
         worker_slots=worker_slots,
         has_room=has_room,
@@ -228,7 +228,7 @@ def follow_up(app: App) -> FollowUp:
     return make
 
 
-def runner_card(lock: RunnerLock) -> dict[str, object]:
+def _runner_card(lock: RunnerLock) -> dict[str, object]:
     """A description of this runner, shown to users whose task it holds."""
     me = lock.runner
     return {
@@ -247,7 +247,7 @@ def runner_card(lock: RunnerLock) -> dict[str, object]:
 def registered_runner(store: Store, lock: RunnerLock, **more: object) -> Iterator[str]:
     """Record this runner, and renew its lease until the block ends. The value is its id."""
     runner = lock.runner.uuid
-    store.register_runner(runner_card(lock) | more)
+    store.register_runner(_runner_card(lock) | more)
     try:
         with renewing_lease(store, runner):
             yield runner

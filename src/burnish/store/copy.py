@@ -55,14 +55,8 @@ def copy_rows(source: Database, target: Database) -> Content:
     with locked(source):
         source_content = content_of(source)
         with target.writing(SHARED):
-            target_content = content_of(target)
-            if target_content == source_content:
+            if has_rows(target.name, content_of(target), source_content):
                 return source_content
-            if any(one.rows for one in target_content.values()):
-                raise Refused(
-                    f"The database {target.name} is not empty.",
-                    hint="Use an empty one: burnish does not join the tasks of two databases.",
-                )
             for table, key in TABLES.items():
                 target.insert(table, source.stream(f"SELECT * FROM {table} ORDER BY {key}"))
             if content_of(target) != source_content:
@@ -71,6 +65,18 @@ def copy_rows(source: Database, target: Database) -> Content:
                     hint="Try again, and report it if it happens again.",
                 )
     return source_content
+
+
+def has_rows(name: str, content: Content, source_content: Content) -> bool:
+    """Whether the database has these rows already, False if it is empty; refused if it has others."""
+    if content == source_content:
+        return True
+    if any(one.rows for one in content.values()):
+        raise Refused(
+            f"The database {name} is not empty.",
+            hint="Use an empty one: burnish does not join the tasks of two databases.",
+        )
+    return False
 
 
 def _content(db: Database, table: str) -> TableContent:

@@ -260,16 +260,13 @@ def _number(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], signed=True)
 
 
-def task_count(url: str) -> int:
-    """The number of tasks in the database; changes nothing, and creates no tables."""
+def has_tables(url: str) -> bool:
+    """Whether the database has tables of burnish. Creates none."""
     name = address(url)
     try:
         with psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as connection, postgresql_errors(name):
             row = connection.execute("SELECT to_regclass('burnish.tasks')").fetchone()
-            if row is None or row[0] is None:
-                return 0
-            total = connection.execute("SELECT count(*) FROM burnish.tasks").fetchone()
-            return int(total[0]) if total else 0
+            return row is not None and row[0] is not None
     except psycopg.OperationalError as error:
         raise cannot_connect(name, error) from error
 

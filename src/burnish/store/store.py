@@ -15,6 +15,7 @@ from burnish.core.task import NewTask, Spec, Task, TaskType
 from burnish.errors import BurnishError
 from burnish.store import planning, projects, rows
 from burnish.store.database import SHARED, Database, Params, ResultRow
+from burnish.store.limit_records import LimitRecords
 from burnish.store.rows import ProjectRow
 from burnish.store.sqlite import SqliteDatabase
 from burnish.store.trouble import no_such_task
@@ -22,7 +23,6 @@ from burnish.store.trouble import no_such_task
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from burnish.core.agent import PlanWindow, UsageLimit
     from burnish.core.approval import Approval
     from burnish.core.check import CheckReport
     from burnish.core.event import Event, RecordedEvent
@@ -58,10 +58,10 @@ def _driver() -> ModuleType:
     return postgresql
 
 
-def count_tasks_at(url: str) -> tuple[str, int]:
-    """The name of a PostgreSQL database, and its number of tasks. Creates no tables."""
+def look_at(url: str) -> tuple[str, bool]:
+    """The name of a PostgreSQL database, and whether it has tables of burnish. Creates none."""
     driver = _driver()
-    return driver.address(url), driver.task_count(url)
+    return driver.address(url), driver.has_tables(url)
 
 
 class Store:
@@ -117,6 +117,11 @@ class Store:
         from burnish.store.copy import copy_rows
 
         return copy_rows(self._db, target._db)
+
+    @property
+    def limits(self) -> LimitRecords:
+        """Usage limits, and used shares of plans. They belong to logins, not to projects."""
+        return LimitRecords(self._db)
 
     def close(self) -> None:
         self._db.close()
@@ -469,54 +474,6 @@ class Store:
 
         row = self._db.one("baseline_origins", {"project": project})
         return BaselineOrigins(row["command"], json.loads(row["origins"]), row["captured_at"]) if row else None
-
-    # usage limits
-
-    def usage_limits(self) -> list[UsageLimit]:
-        """Those that are on record, the next one to end first."""
-        from burnish.core.agent import UsageLimit
-
-        found = self._db.all("limit_list", {})
-        return [UsageLimit(r["login"], r["until"], bool(r["is_known"]), r["message"], r["since"]) for r in found]
-
-    def begin_usage_limit(self, limit: UsageLimit) -> None:
-        """Record or extend a limit; `since` stays that of its beginning."""
-        values: dict[str, str | int | float | None] = {"login": limit.login, "until": limit.until, "since": limit.since}
-        with self._db.writing(SHARED):
-            self._db.all("limit_set", {**values, "is_known": int(limit.is_known), "message": limit.message})
-
-    def clear_usage_limits(self, name: str) -> bool:
-        """End the limit of a login, or those of all logins of a program; False if there was none."""
-        names = [one.login for one in self.usage_limits() if name in (one.login, one.login.partition(" (")[0])]
-        for login in names:
-            self.end_usage_limit(login)
-            with self._db.writing(SHARED):
-                # else they would begin the limit again
-                self._db.all("window_end", {"login": login})
-        return bool(names)
-
-    def all_plan_windows(self) -> list[tuple[str, PlanWindow]]:
-        """Each with its login, the one that is used most first."""
-        from burnish.core.agent import PlanWindow
-
-        rows = self._db.all("window_list", {})
-        return [(str(row["login"]), PlanWindow(row["name"], float(row["share"]), row["until"])) for row in rows]
-
-    def plan_windows(self, login: str) -> list[PlanWindow]:
-        return [window for name, window in self.all_plan_windows() if name == login]
-
-    def set_plan_windows(self, login: str, windows: Sequence[PlanWindow], now: str) -> None:
-        """Record what a login has used; within a window, that only grows. Those that were reset are removed."""
-        with self._db.writing(SHARED):
-            self._db.all("window_expire", {"now": now})
-            for one in windows:
-                values: dict[str, str | float] = {"login": login, "name": one.name, "until": one.until}
-                self._db.all("window_set", {**values, "share": one.share})
-
-    def end_usage_limit(self, login: str) -> bool:
-        """False if the login had no limit."""
-        with self._db.writing(SHARED):
-            return bool(self._db.all("limit_end", {"login": login}))
 
     # runners and claims
 

@@ -101,7 +101,7 @@ def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | N
         total=effort.total(one for _, one in phases),
         step=step,
         over_time=over_time,
-        windows=tuple((login, one) for login, one in store.all_plan_windows() if one.end > now),
+        windows=tuple(store.limits.current_windows(now)),
     )
 
 

@@ -117,7 +117,7 @@ def waiting_tasks(store: Store, tasks: Iterable[Task], now: datetime) -> dict[tu
 
     Events are read only while there is a limit: a reading command must start fast.
     """
-    limits = {limit.until: limit for limit in store.usage_limits() if limit.end > now}
+    limits = {limit.until: limit for limit in store.limits.current_limits(now)}
     found: dict[tuple[str, int], UsageLimit] = {}
     for task in tasks if limits else ():
         if task.status not in UNDER_WAY or not task.phase_started:

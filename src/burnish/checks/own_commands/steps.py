@@ -130,7 +130,7 @@ class OwnCommands:
             )
 
     def _started(self, words: tuple[str, ...], context: _Context) -> Iterable[CommandStep] | None:
-        """The steps of what this command starts; None if that is no command of this folder."""
+        """The steps of what this command starts; None if this folder has no such command."""
         if context.folder != self.place.folder or not words:
             return None
         program, arguments = posixpath.basename(words[0]), list(words[1:])

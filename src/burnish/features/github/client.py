@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burnish.adapters.github_cli import find_gh, last_line, run_gh
 from burnish.errors import BadInput, BurnishError
-from burnish.features.merge.pull_request import find_gh, last_line, run_gh
 from burnish.git.files import disk_errors, write_whole
 from burnish.proc.folders import private_folder
 
@@ -67,17 +67,11 @@ class GitHub:
 
     def rows(self, path: str) -> list[dict[str, Any]]:
         """All pages of a list."""
-        result = run_gh(self.root, self.gh, "api", "--paginate", f"{_REPOSITORY}/{path}")
-        if result.exit_code:
-            raise _failed(last_line(result))
-        return [row for page in _values(result.stdout) for row in _rows_of(page)]
+        pages = _values(self._ask("api", "--paginate", f"{_REPOSITORY}/{path}"))
+        return [row for page in pages for row in _rows_of(page)]
 
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        argv = ("api", "--method=POST", f"{_REPOSITORY}/{path}", "--input=-")
-        result = run_gh(self.root, self.gh, *argv, text=json.dumps(body))
-        if result.exit_code:
-            raise _failed(last_line(result))
-        return _object(result.stdout)
+        return _object(self._ask("api", "--method=POST", f"{_REPOSITORY}/{path}", "--input=-", text=json.dumps(body)))
 
     def resolved_threads(self, number: int) -> frozenset[int]:
         """The first comments of the threads that a person resolved."""
@@ -85,16 +79,12 @@ class GitHub:
         after = ""
         while True:
             cursor = (f"--raw-field=after={after}",) if after else ()
-            result = run_gh(
-                self.root,
-                self.gh,
+            answer = self._ask(
                 *("api", "graphql", f"--raw-field=query={_THREADS}", "--field=owner={owner}", "--field=name={repo}"),
                 *(f"--field=number={number}", *cursor),
             )
-            if result.exit_code:
-                raise _failed(last_line(result))
             try:
-                threads = _object(result.stdout)["data"]["repository"]["pullRequest"]["reviewThreads"]
+                threads = _object(answer)["data"]["repository"]["pullRequest"]["reviewThreads"]
                 for node in threads["nodes"]:
                     if node["isResolved"]:
                         found |= {int(one["databaseId"]) for one in node["comments"]["nodes"]}
@@ -103,6 +93,12 @@ class GitHub:
                 after = str(threads["pageInfo"]["endCursor"])
             except (KeyError, TypeError, ValueError):
                 raise _failed("the threads of the pull request cannot be read") from None
+
+    def _ask(self, *args: str, text: str = "") -> bytes:
+        result = run_gh(self.root, self.gh, *args, text=text)
+        if result.exit_code:
+            raise _failed(last_line(result))
+        return result.stdout
 
     def failed_log(self, job: int) -> str:
         """The output of a job's failed steps; "" if GitHub has none (another CI, or it was removed)."""
@@ -177,5 +173,14 @@ def save_record(app: App, task: Task, record: PullRecord) -> None:
         write_whole(place, json.dumps(asdict(record)).encode())
 
 
+def recorded_ids(app: App) -> list[int]:
+    """The tasks for which `burnish pr` opened a pull request."""
+    return sorted(int(path.stem) for path in _folder(app).glob("*.json") if path.stem.isdigit())
+
+
 def _place(app: App, task: Task) -> Path:
-    return app.home / "projects" / app.key / "pulls" / f"{task.id}.json"
+    return _folder(app) / f"{task.id}.json"
+
+
+def _folder(app: App) -> Path:
+    return app.home / "projects" / app.key / "pulls"

@@ -9,8 +9,9 @@ from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History, with_result
 from burnish.core.journal import ReviewResult
 from burnish.errors import BurnishError
+from burnish.exchange.markdown_text import escaped_start
 from burnish.features.github.client import GitHub, PullState, read_record, save_record
-from burnish.features.merge.pull_request import MAX_ITEMS, plain_line
+from burnish.features.merge.pull_request import MAX_ITEMS, title_and_place
 from burnish.runtime.reader import refuse_inside_phase
 
 if TYPE_CHECKING:
@@ -93,18 +94,16 @@ def _comment(finding: Finding, text: str) -> dict[str, Any]:
 
 def _words(finding: Finding) -> str:
     remark = finding.remark
-    parts = [f"**{finding.id}** ({remark.severity}, {remark.category}): {plain_line(remark.title)}"]
-    parts += [plain_line(text) for text in (remark.description, remark.suggestion) if text]
+    parts = [f"**{finding.id}** ({remark.severity}, {remark.category}): {escaped_start(remark.title)}"]
+    parts += [escaped_start(text) for text in (remark.description, remark.suggestion) if text]
     return "\n\n".join(parts)
 
 
 def _summary(review: ReviewResult, rest: list[Finding], count: int) -> str:
     verdict = str(review.verdict or "no verdict").replace("_", " ")
-    parts = [f"**burnish: {verdict}**, {count} open finding{'' if count == 1 else 's'}", plain_line(review.summary)]
+    parts = [f"**burnish: {verdict}**, {count} open finding{'' if count == 1 else 's'}", escaped_start(review.summary)]
     rows = []
     for finding in rest[:MAX_ITEMS]:
-        remark = finding.remark
-        place = f" ({plain_line(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
-        rows.append(f"- {finding.id} {remark.severity}: {plain_line(remark.title)}{place}")
+        rows.append(f"- {finding.id} {finding.remark.severity}: {title_and_place(finding)}")
     rows += [f"- … and {len(rest) - MAX_ITEMS} more"] if len(rest) > MAX_ITEMS else []
     return "\n\n".join(part for part in (*parts, "\n".join(rows)) if part)

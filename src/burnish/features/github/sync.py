@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from burnish.engine.commands.comment import MAX_LENGTH, Comment
 from burnish.engine.transitions import ledger_lock
 from burnish.errors import BadInput, BurnishError
 from burnish.features.decide import decisions
-from burnish.features.github.client import GitHub, PullRecord, PullState, read_record, save_record
+from burnish.features.github.client import GitHub, PullRecord, PullState, read_record, recorded_ids, save_record
 from burnish.features.tasks.edit import resolve_finding
 from burnish.runtime.ports import NullProgress, deps_for
 from burnish.runtime.reader import refuse_inside_phase
@@ -72,20 +72,12 @@ def sync_pulls(app: App, task_id: int | None) -> list[SyncedPull]:
         if pull is None:
             raise BadInput(f"Task {task_id} has no pull request.", hint=f"Open one: burnish pr {task_id}")
         return [_sync(app, github, task, pull)]
-    numbers = _recorded(app)
-    tasks = [app.store.task(app.key, number) for number in numbers]
+    tasks = app.store.tasks(app.key, ids=recorded_ids(app))
     pulls = [(task, github.pull(str(task.branch))) for task in tasks if task.branch and task.status in _CAN_CHANGE]
     return [_sync(app, github, task, pull) for task, pull in pulls if pull is not None]
 
 
 _CAN_CHANGE = frozenset(Status) - {Status.BACKLOG, Status.COMPLETED, Status.CANCELLED}
-
-
-def _recorded(app: App) -> list[int]:
-    """The tasks for which `burnish pr` opened a pull request."""
-    folder = app.home / "projects" / app.key / "pulls"
-    numbers = sorted(int(path.stem) for path in folder.glob("*.json") if path.stem.isdigit())
-    return [task.id for task in app.store.tasks(app.key, ids=numbers)] if numbers else []
 
 
 def _sync(app: App, github: GitHub, task: Task, pull: PullState) -> SyncedPull:
@@ -269,9 +261,9 @@ def _take_runs(app: App, github: GitHub, task: Task, pull: PullState, record: Pu
 
 
 def _failure_text(app: App, github: GitHub, name: str, row: dict[str, Any], id: int) -> str:
-    clean: Callable[[str], str] = without_escapes
-    log = _LOG_LINE.sub("", clean(github.failed_log(id)))[-_LOG_CHARACTERS:]
+    log = _LOG_LINE.sub("", without_escapes(github.failed_log(id)))[-_LOG_CHARACTERS:]
     output = row.get("output") or {}
-    log = log.strip() or clean(str(output.get("summary") or output.get("title") or "GitHub has no log of it."))
-    text = f"CI run failed: {clean(name)[:200]} ({row.get('conclusion')})\n\n{log[-_LOG_CHARACTERS:]}"
+    report = str(output.get("summary") or output.get("title") or "GitHub has no log of it.")
+    log = log.strip() or without_escapes(report)
+    text = f"CI run failed: {without_escapes(name)[:200]} ({row.get('conclusion')})\n\n{log[-_LOG_CHARACTERS:]}"
     return app.event_log.secrets.redact(text)

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from burnish.adapters.github_cli import find_gh, last_line, run_gh
 from burnish.bounded_yaml import load_yaml
 from burnish.errors import BadInput, BurnishError
 from burnish.exchange import task_data, task_markdown
 from burnish.exchange.source_task import SourceFile, SourceTask, first_line
-from burnish.git.target_branch import LOCATION_VARIABLES
-from burnish.proc.capture import capture
-from burnish.proc.own_programs import find_own_program, own_path
 from burnish.regular_files import read_regular
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -314,16 +312,13 @@ def _yaml_tasks(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def _github(source: TaskSource, root: Path) -> list[SourceTask]:
-    gh = find_own_program("gh")
-    if gh is None:
-        hint = "Install GitHub's command line (gh) and log in with `gh auth login`."
-        raise BurnishError("gh is not installed, so issues cannot be read.", hint=hint)
-    argv = [gh, "issue", "list", "--repo", source.name, "--state", "all", "--limit", str(MAX_ISSUES)]
-    env = {name: value for name, value in os.environ.items() if name not in LOCATION_VARIABLES}
-    result = capture([*argv, "--json", _ISSUE_FIELDS], cwd=root, env=env | {"PATH": own_path()}, timeout=120)
-    if result.exit_code != 0:
-        why = first_line(result.stderr.decode(errors="replace"), 200) or f"exit code {result.exit_code}"
-        hint = "Check the name of the repository, and `gh auth status`."
-        raise BurnishError(f"gh could not list the issues of {source.name}: {why}", hint=hint)
+    gh = find_gh("so issues cannot be read")
+    argv = ("issue", "list", "--repo", source.name, "--state", "all", "--limit", str(MAX_ISSUES))
+    result = run_gh(root, gh, *argv, "--json", _ISSUE_FIELDS)
+    if result.exit_code:
+        raise BurnishError(
+            f"gh could not list the issues of {source.name}: {last_line(result)}",
+            hint="Check the name of the repository, and `gh auth status`.",
+        )
     issues = json.loads(result.stdout)
     return sorted((task_data.read_issue(issue) for issue in issues), key=lambda task: int(task.key or 0))

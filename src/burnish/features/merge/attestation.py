@@ -30,6 +30,7 @@ from burnish.git.objects import read_commit, write_commit, write_object, write_t
 from burnish.git.refs import read_ref, update_ref
 from burnish.git.target_branch import user_git
 from burnish.proc.capture import Captured, capture
+from burnish.proc.folders import expanded
 from burnish.proc.own_programs import find_own_program, own_path
 from burnish.review import strictjson
 from burnish.runtime.reader import refuse_inside_phase
@@ -80,7 +81,7 @@ def attest(app: App, task_id: int) -> Attestation:
 def _approved(app: App, task_id: int) -> tuple[Task, Approval]:
     task = app.store.task(app.key, task_id)
     if task.status is not Status.COMPLETED:
-        candidate = merge_candidate(app, task_id)
+        candidate = merge_candidate(app, task_id, act="attested")
         return candidate.task, candidate.approval
     approval = app.store.approval(app.key, task_id)
     if approval is None or not approval.valid:
@@ -164,7 +165,7 @@ def _sign(root: Path, data: bytes) -> str:
             hint="git config --global gpg.format ssh; git config --global user.signingkey ~/.ssh/id_ed25519.pub",
         )
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(key).expanduser()
+        path = expanded(key)
         if key.startswith(("key::", "ssh-", "ecdsa-", "sk-")):
             # a key of the SSH agent, named by its public half
             path = Path(folder) / "key.pub"
@@ -204,6 +205,11 @@ class Verified:
         rows = self.predicate.get("reviewers")
         names = [str(row.get("agent")) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
         return tuple(dict.fromkeys(names))
+
+    @property
+    def unseen_count(self) -> int:
+        files = self.predicate.get("unseen_files")
+        return len(files) if isinstance(files, list) else 0
 
     def as_json(self) -> dict[str, Any]:
         return {"commit": self.commit, "signer": self.signer, "verified": True, "predicate": dict(self.predicate)}

@@ -77,15 +77,18 @@ class MergePlan:
     judged: bool = True
 
 
-def merge_candidate(app: App, task_id: int) -> MergeCandidate:
-    """The task, if it is approved and nothing of what the approval is bound to has changed; else refused."""
+def merge_candidate(app: App, task_id: int, *, act: str = "merged") -> MergeCandidate:
+    """The task, if it is approved and nothing of what the approval is bound to has changed; else refused.
+
+    `act`: what cannot be done with it, for the message.
+    """
     task = settle_task(app, task_id)
     if task.status is Status.CODE_REVIEW and restore_approval(app.event_log, app.repository, task, app.policy(task)):
         task = app.store.task(app.key, task_id)
     if task.reason is Reason.BRANCH_GONE:
         raise Refused(f"Task {task.id} is not approved: {task.note}.", hint=f"`burnish show {task.id}` shows it.")
     if task.status is not Status.VERIFIED:
-        raise Refused(f"Task {task.id} is {task.status}: only a verified task can be merged.", hint=_instead(task))
+        raise Refused(f"Task {task.id} is {task.status}: only a verified task can be {act}.", hint=_instead(task))
     why = actions.void_stale(app.event_log, app.repository, task, app.policy(task))
     if why:
         raise Refused(f"Task {task.id} is no longer approved: {why}.", hint=f"Review it again: burnish run {task.id}")
@@ -94,7 +97,7 @@ def merge_candidate(app: App, task_id: int) -> MergeCandidate:
     if approval is None or not approval.valid or tip is None:
         what = "its branch is gone" if approval and approval.valid else "no approval is on record for what is there"
         raise Refused(
-            f"Task {task.id} cannot be merged: {what}.",
+            f"Task {task.id} cannot be {act}: {what}.",
             hint=f"`burnish review {task.id}` asks for one; or merge by hand, then `burnish done {task.id}`.",
         )
     _check_bound(app, task, approval, tip)

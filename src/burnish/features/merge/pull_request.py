@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.check import count_of
+from burnish.adapters.github_cli import error_lines, find_gh, last_line, run_gh
 from burnish.core.cost import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History, with_result
@@ -18,12 +16,14 @@ from burnish.core.review import Compliance
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, Refused
+from burnish.exchange.markdown_text import escaped_start
+from burnish.exchange.report import check_words, last_checks, place
 from burnish.features.merge.plan import merge_candidate
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
-from burnish.git.target_branch import LOCATION_VARIABLES, user_git
-from burnish.proc.capture import Captured, capture
-from burnish.proc.own_programs import find_own_program, own_path
+from burnish.git.remotes import choose_remote
+from burnish.git.target_branch import user_git
+from burnish.proc.capture import Captured
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.views.task import cycles
 
@@ -65,17 +65,6 @@ def open_pull_request(app: App, task_id: int, *, draft: bool, into: str | None =
     return PullRequest(task, url, str(task.branch), base, remote, is_update)
 
 
-def find_gh(effect: str, alternative: str = "") -> str:
-    """The path of gh; raises if it is not installed."""
-    gh = find_own_program("gh")
-    if gh is None:
-        raise BurnishError(
-            f"gh is not installed, {effect}.",
-            hint=f"Install GitHub's command line (gh) and log in with `gh auth login`{alternative}.",
-        )
-    return gh
-
-
 def _commit_to_push(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | None]:
     """The task, the commit to push, and the approved commit or None."""
     task = app.store.task(app.key, task_id)
@@ -98,18 +87,8 @@ def _commit_to_push(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, 
 
 
 def remote_of(root: Path, base: str) -> str:
-    """The remote of the target branch, else `origin`, else the only remote."""
-    configured_remote = (
-        user_git(root, "config", "--get", f"branch.{base}.remote").stdout.decode(errors="replace").strip()
-    )
-    remotes = user_git(root, "remote").stdout.decode(errors="replace").split()
-    candidates = [configured_remote, "origin", *(remotes if len(remotes) == 1 else [])]
-    if found := [name for name in candidates if name in remotes]:
-        return found[0]
-    raise BurnishError(
-        "There is no remote to push to." if not remotes else "Cannot tell which remote to push to.",
-        hint="`git remote add origin URL`" if not remotes else f"`git branch --set-upstream-to=REMOTE/{base} {base}`",
-    )
+    """The remote that pull requests into this branch are on."""
+    return choose_remote(root, to="use", branch=base, hint=f"`git branch --set-upstream-to=REMOTE/{base} {base}`")
 
 
 def _push(app: App, task: Task, remote: str, commit: str) -> None:
@@ -151,14 +130,6 @@ def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool)
     return _url(edit_result) or _url(created_result, created_result.stderr), True
 
 
-def run_gh(root: Path, gh: str, *args: str, text: str = "") -> Captured:
-    """Run gh in the checkout, with the user's login."""
-    env = {name: value for name, value in os.environ.items() if name not in LOCATION_VARIABLES}
-    env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1", "PATH": own_path()}
-    stdin = text.encode("utf-8", "replace")
-    return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=root, env=env, stdin=stdin, timeout=120)
-
-
 def _gh_failed(result: Captured, task: Task) -> BurnishError:
     return BurnishError(
         f"gh could not open the pull request: {last_line(result)}",
@@ -171,27 +142,18 @@ def _url(result: Captured, output: bytes | None = None) -> str:
     return next((word for word in reversed(words) if word.startswith(("https://", "http://"))), "")
 
 
-def _lines(result: Captured) -> list[str]:
-    return [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
-
-
 def _reason(result: Captured) -> str:
     """The remote's message, else git's first error; never its hints."""
-    lines = [line for line in _lines(result) if not line.startswith("hint:")]
+    lines = [line for line in error_lines(result) if not line.startswith("hint:")]
     marks = ("remote:", "fatal:", "error:")
     found = [line for mark in marks for line in lines if line.startswith(mark)] or lines
     return found[0] if found else f"exit code {result.exit_code}"
-
-
-def last_line(result: Captured) -> str:
-    return (_lines(result) or [f"exit code {result.exit_code}"])[-1]
 
 
 # -- pull request text ----------------------------------------------------------------------------
 # The text of a pull request: a summary of the task and its reviews.
 
 MAX_ITEMS = 50
-_MAX_LENGTH = 300
 
 
 def pr_body(history: History, *, approved_commit: str | None) -> str:
@@ -203,19 +165,11 @@ def pr_body(history: History, *, approved_commit: str | None) -> str:
         _head(history.task, last, approved_commit),
         _list("Criteria", [_criterion(entry) for entry in last.compliance]),
         _findings(history.findings),
-        _list("Checks", [_check(check) for check in _last_checks(cycle_views)]),
+        _list("Checks", [_check(check) for check in last_checks(cycle_views)]),
         _list("Cycles", [_cycle(cycle) for cycle in cycle_views]),
         _foot(history.task),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def plain_line(text: object) -> str:
-    """One escaped line: without markup, mentions of users, and keywords that close issues."""
-    line = " ".join(str(text or "").split())
-    line = re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", line)
-    line = re.sub(r"([@#])(?=\w)", "\\1\u200b", line).replace("://", ":\u200b//")
-    return line if len(line) <= _MAX_LENGTH else line[: _MAX_LENGTH - 1].rstrip("\\") + "…"
 
 
 def _head(task: Task, last: ReviewResult, approved_commit: str | None) -> str:
@@ -224,7 +178,7 @@ def _head(task: Task, last: ReviewResult, approved_commit: str | None) -> str:
         if approved_commit
         else f"**Not approved yet** ({task.status})."
     )
-    lines = [plain_line(task.spec.description), verdict, plain_line(last.summary)]
+    lines = [escaped_start(task.spec.description), verdict, escaped_start(last.summary)]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -236,37 +190,31 @@ def _list(title: str, items: Sequence[str]) -> str:
 
 def _criterion(entry: Compliance) -> str:
     state = "not judged" if entry.met is None else "met" if entry.met else "**not met**"
-    comment = plain_line(entry.note)
-    return f"{plain_line(entry.item)}: {state}" + (f" ({comment})" if comment else "")
+    comment = escaped_start(entry.note)
+    return f"{escaped_start(entry.item)}: {state}" + (f" ({comment})" if comment else "")
 
 
 def _findings(findings: tuple[Finding, ...]) -> str:
     rows = []
     for finding in worst_first(findings)[:MAX_ITEMS]:
-        remark = finding.remark
-        place = f" ({plain_line(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
-        reason = f": {plain_line(finding.waiver.reason)}" if finding.waiver else ""
-        rows.append(f"{finding.id} {remark.severity}, **{finding.state}**{reason}: {plain_line(remark.title)}{place}")
+        reason = f": {escaped_start(finding.waiver.reason)}" if finding.waiver else ""
+        rows.append(f"{finding.id} {finding.remark.severity}, **{finding.state}**{reason}: {title_and_place(finding)}")
     return _list("Findings", rows) or "### Findings\n\nNone."
 
 
-def _last_checks(cycle_views: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return next((list(cycle["checks"]) for cycle in reversed(cycle_views) if cycle["checks"]), [])
+def title_and_place(finding: Finding) -> str:
+    where = place(finding)
+    return escaped_start(finding.remark.title) + (f" ({escaped_start(where)})" if where else "")
 
 
 def _check(check: Mapping[str, Any]) -> str:
-    if check.get("status") == "not_run":
-        return f"{plain_line(check.get('name'))}: not run, {plain_line(check.get('why'))}"
-    counts = check.get("counts") or {}
-    numbers = ", ".join(f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key))
-    new = f", {count_of(check, 'new')} new" if check.get("new") else ""
-    return f"{plain_line(check.get('name'))}: {check.get('status')}" + (f" ({numbers}{new})" if numbers else "")
+    return f"{escaped_start(check.get('name'))}: {escaped_start(check_words(check))}"
 
 
 def _cycle(cycle: Mapping[str, Any]) -> str:
-    who = ", ".join(plain_line(reviewer.get("agent")) for reviewer in cycle["reviewers"])
+    who = ", ".join(escaped_start(reviewer.get("agent")) for reviewer in cycle["reviewers"])
     verdict = f"{cycle['verdict'] or 'no review'}" + (f" by {who}" if who else "")
-    summary = plain_line(cycle["summary"])
+    summary = escaped_start(cycle["summary"])
     return f"{cycle['number']}: {verdict}" + (f": {summary}" if summary else "")
 
 

@@ -17,6 +17,7 @@ from burnish.git.discovery import FoundRepository, discover
 from burnish.git.objects import read_objects
 from burnish.git.project import Project, open_project
 from burnish.git.repository_id import read_id, write_new_id
+from burnish.proc.folders import expanded
 from burnish.runtime.project_identity import ensure_id, is_still_there, link, locate
 from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.runtime.trust import examine
@@ -74,7 +75,7 @@ class AddedProject:
 def add_project(folder: str, *, start: Path | None = None) -> AddedProject:
     """Register the repository of a folder on this machine. It is not trusted by that, and no program of it is run."""
     refuse_inside_phase()
-    path = Path(folder.strip()).expanduser()
+    path = expanded(folder.strip())
     if not folder.strip() or "\0" in folder or len(folder) > MAX_PATH_LENGTH:
         raise BadInput("The folder is not a path.", hint="Give the path of a repository on this machine.")
     if start is not None:
@@ -124,7 +125,7 @@ def _is_held(store: Store, task: Task, locks: Path) -> bool:
 
 def find_named(name: str, projects: Sequence[Named]) -> Named:
     """By key, name or folder."""
-    place = Path(name).expanduser().absolute()
+    place = expanded(name).absolute()
     exact = [one for one in projects if one.key == name]
     found = exact or [one for one in projects if name == one.name or place == one.root]
     if len(found) == 1:

@@ -22,7 +22,7 @@ from burnish.errors import BadInput, NotFound, Refused
 from burnish.proc.identity import hold
 from burnish.runtime.app import App
 from burnish.runtime.lost_branches import settle_task
-from burnish.runtime.ports import NullProgress, deps_for, runner_card
+from burnish.runtime.ports import NullProgress, deps_for, registered_runner
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.requests import RunRequest
 
@@ -81,16 +81,14 @@ def _claimed(app: App, task_id: int) -> Iterator[StoreEventLog]:
     if task.status not in RUNNING or task.is_paused:
         yield app.event_log
         return
-    with hold(app.locks) as lock:
-        app.store.register_runner(runner_card(lock))
-        event_log = replace(app.event_log, runner=lock.runner.uuid)
+    with hold(app.locks) as lock, registered_runner(app.store, lock) as runner:
+        event_log = replace(app.event_log, runner=runner)
+        if event_log.claim([task_id]) is None:
+            raise Refused(f"Another process runs task {task_id}.", hint="Wait until it ends: `burnish status`.")
         try:
-            if event_log.claim([task_id]) is None:
-                raise Refused(f"Another process runs task {task_id}.", hint="Wait until it ends: `burnish status`.")
             yield event_log
         finally:
             event_log.release(task_id)
-            app.store.forget_runner(lock.runner.uuid)
 
 
 def _open_finding(history: History, id: str) -> Finding:

@@ -94,6 +94,7 @@ def replace_drafts(app: App, task_id: int, comments: Sequence[DraftComment]) -> 
 
 def mark_viewed(app: App, task_id: int, path: str, blob: str, *, is_viewed: bool) -> DraftReview:
     """Remember that the person has read this content of the file, or forget it."""
+    refuse_inside_phase()
 
     def mark(draft: DraftReview) -> DraftReview:
         others = {name: content for name, content in draft.viewed.items() if name != path}
@@ -104,6 +105,7 @@ def mark_viewed(app: App, task_id: int, path: str, blob: str, *, is_viewed: bool
 
 def mark_seen(app: App, task_id: int, tree: str) -> DraftReview:
     """Remember the tree that the person looks at; the one before is what `since I last looked` compares with."""
+    refuse_inside_phase()
 
     def mark(draft: DraftReview) -> DraftReview:
         return draft if draft.last_tree == tree else replace(draft, last_tree=tree, seen_tree=draft.last_tree)

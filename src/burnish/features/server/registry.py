@@ -203,13 +203,11 @@ class ProjectRegistry:
 
     def limits(self) -> list[UsageLimit]:
         """Logins whose plan is used up now."""
-        now = clock.now()
-        return [one for one in self.store.usage_limits() if one.end > now]
+        return self.store.limits.current_limits(clock.now())
 
     def windows(self) -> list[tuple[str, PlanWindow]]:
         """How much of its plan each login has used."""
-        now = clock.now()
-        return [(login, one) for login, one in self.store.all_plan_windows() if one.end > now]
+        return self.store.limits.current_windows(clock.now())
 
     def close(self) -> None:
         self.runs.close()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,7 +14,7 @@ from burnish.config.sources import Layer, read_text, scalar, text_layer
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.settings.provenance import root_of
 from burnish.git.files import write_whole
-from burnish.proc.folders import private_folder
+from burnish.proc.slots import slot
 from burnish.runtime.reader import home_of, refuse_inside_phase
 from burnish.runtime.trust import settings_with
 from burnish.user_settings import user_folder
@@ -108,7 +104,8 @@ def _change(start: Path, key: str, *, for_project: bool, via: str, edit: Any) ->
     path = tuple(key.split("."))
     if not all(path) or path[0] == "projects":
         raise BadInput(f"{key} is not the name of a setting.", hint="`burnish config show` lists them.")
-    with _only_writer():
+    # one change at a time: each writes the whole file
+    with slot(home_of() / "locks", "settings", 1):
         text = read_text(file) or ""
         layer = text_layer(text, str(file))
         if for_project and root is not None:
@@ -136,19 +133,6 @@ def _user_layer() -> Layer | None:
     file = user_folder() / "config.yaml"
     text = read_text(file)
     return None if text is None else text_layer(text, str(file))
-
-
-@contextmanager
-def _only_writer() -> Iterator[None]:
-    """One change at a time: each writes the whole file."""
-    folder = home_of() / "locks"
-    private_folder(folder)
-    handle = os.open(folder / "settings", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _write(file: Path, text: str) -> None:

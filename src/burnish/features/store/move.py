@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,11 +9,12 @@ from pathlib import Path
 
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.errors import BadInput, Refused
+from burnish.git.files import write_whole
 from burnish.runtime.reader import home_of, refuse_inside_phase
 from burnish.store import Store
-from burnish.store.copy import Content
+from burnish.store.copy import Content, has_rows
 from burnish.store.sqlite import MOVED_NOTE
-from burnish.store.store import count_tasks_at
+from burnish.store.store import look_at
 from burnish.user_settings import DATABASE_SCHEMES, database_url, user_folder
 
 SQLITE = "sqlite"
@@ -55,11 +55,15 @@ def _to_postgresql(home: Path, url: str, dry_run: bool) -> MoveReport:
     with Store.open_moved(home) as source:
         _refuse_active(source, home)
         if dry_run:
-            name, _ = count_tasks_at(url)
-            return _report(source, name, source.content(), "", is_dry_run=True)
+            name, has_tables = look_at(url)
+            content = source.content()
+            if has_tables:
+                with Store.open(home, url=url) as target:
+                    has_rows(name, target.content(), content)
+            return _report(source, name, content, "", is_dry_run=True)
         with Store.open(home, url=url) as target:
             content = source.copy_to(target)
-            _write_note(home / MOVED_NOTE, target.name)
+            write_whole(home / MOVED_NOTE, f"{target.name}\n".encode())
             line = f"Write in {user_folder() / 'config.yaml'}: database: {target.name}"
             return _report(source, target.name, content, "" if database_url() == url else line)
 
@@ -102,12 +106,6 @@ def _refuse_active(store: Store, home: Path) -> None:
     if active:
         names = ", ".join(f"{card.get('user')}@{card.get('host')}, pid {card.get('pid')}" for card in active)
         raise Refused(f"A run is active: {names}.", hint="Wait for it, or stop it: burnish stop --all")
-
-
-def _write_note(path: Path, target: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        file.write(f"{target}\n")
 
 
 def _report(source: Store, target: str, content: Content, next: str, *, is_dry_run: bool = False) -> MoveReport:

@@ -24,6 +24,7 @@ from burnish.git.files import write_whole
 from burnish.git.objects import list_files, read_commit, read_files, write_commit
 from burnish.git.publishing import publish
 from burnish.git.refs import list_refs, read_ref, update_ref
+from burnish.git.remotes import choose_remote
 from burnish.git.target_branch import git_failure, user_git
 from burnish.proc.slots import slot
 from burnish.runtime.reader import refuse_inside_phase
@@ -81,7 +82,10 @@ class SyncReport:
 def sync(app: App, remote: str | None = None, *, fetch_only: bool = False) -> SyncReport:
     """Fetch the stories of all machines, then push the one of this machine if it changed."""
     refuse_inside_phase()
-    machine, remote = machine_name(app), remote or _remote(app)
+    machine = machine_name(app)
+    remote = remote or choose_remote(
+        app.repo.root, to="share tasks through", hint="Name it: burnish sync --remote NAME"
+    )
     with slot(app.locks, f"{app.key}-sync", 1):
         _fetch(app, remote)
         tasks = app.store.tasks(app.key)
@@ -132,18 +136,6 @@ def _host() -> str:
     return re.sub(r"[^a-z0-9]+", "-", socket.gethostname().partition(".")[0].lower()).strip("-")[:40] or "machine"
 
 
-def _remote(app: App) -> str:
-    remotes = user_git(app.repo.root, "remote").stdout.decode(errors="replace").split()
-    if "origin" in remotes:
-        return "origin"
-    if len(remotes) == 1:
-        return remotes[0]
-    raise BurnishError(
-        "There is no remote to share tasks through." if not remotes else "Cannot tell which remote to use.",
-        hint="`git remote add origin URL`" if not remotes else "Name it: burnish sync --remote NAME",
-    )
-
-
 def _fetch(app: App, remote: str) -> None:
     if remote.startswith("-"):
         raise BadInput(f"{remote!r} is not the name of a remote.", hint="`git remote` lists them.")
@@ -151,7 +143,7 @@ def _fetch(app: App, remote: str) -> None:
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--prune")
     result = user_git(app.repo.root, "fetch", *options, remote, refs)
     if result.exit_code:
-        raise git_failure(result, f"git fetch from {remote} failed")
+        raise git_failure(result, f"git fetch from {remote}")
 
 
 def _push(app: App, remote: str, machine: str, tasks: list[Task]) -> bool:
@@ -183,7 +175,7 @@ def _push(app: App, remote: str, machine: str, tasks: list[Task]) -> bool:
     if result.exit_code:
         # the next sync begins at what the remote has
         _fetch_quietly(app, remote)
-        raise git_failure(result, f"git push to {remote} failed")
+        raise git_failure(result, f"git push to {remote}")
     return True
 
 

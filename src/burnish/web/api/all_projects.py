@@ -173,7 +173,7 @@ def limits(registry: RegistryDep) -> dict[str, Any]:
 @router.delete("/limits/{login}", response_model=LimitsOut)
 def clear_limit(registry: RegistryDep, login: Annotated[str, Path(max_length=200)]) -> dict[str, Any]:
     """Like `burnish limits --clear LOGIN`: use it again at once; waiting tasks continue."""
-    if not registry.store.clear_usage_limits(login):
+    if not registry.store.limits.clear_usage_limits(login):
         raise NotFound(f"There is no usage limit of {login!r}.", hint="GET /api/v1/limits lists them.")
     return _limits(registry)
 

@@ -62,6 +62,6 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   const words = "It is taken off the lists; its events, branches and files are kept. Add it again to bring it back.";
   if ((await sure(`Forget ${button.dataset.name}?`, words, { yes: "Forget", danger: true })) === null) return;
-  await attempt(() => api("DELETE", `/projects/${encodeURIComponent(button.dataset.forget)}`));
-  location.reload();
+  // the message of a refusal must stay
+  if (await attempt(() => api("DELETE", `/projects/${encodeURIComponent(button.dataset.forget)}`))) location.reload();
 });

@@ -1,0 +1,24 @@
+"""Text of agents and people inside of Markdown that others read."""
+
+from __future__ import annotations
+
+import re
+
+from burnish.sanitize import terminal_text
+
+MAX_LENGTH = 300
+_MARKUP = re.compile(r"([\\`*_\[\]<>|~#])")
+# users, issues that a keyword before them would close, addresses that become links
+_REFERENCE = re.compile(r"([@#])(?=\w)|(:)(?=//)")
+
+
+def escaped(text: object) -> str:
+    """One line of text without markup, mentions of users, links, and keywords that close issues."""
+    line = " ".join(terminal_text(str(text or "")).split())
+    return _REFERENCE.sub("\\g<0>\u200b", _MARKUP.sub(r"\\\1", line))
+
+
+def escaped_start(text: object) -> str:
+    """The first MAX_LENGTH characters of `escaped`."""
+    line = escaped(text)
+    return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 1].rstrip("\\") + "…"
