@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.adapters.github_cli import error_lines, find_gh, last_line, run_gh
+from burnish.core.check import check_words
 from burnish.core.cost import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History, with_result
@@ -17,7 +18,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.exchange.markdown_text import escaped_start
-from burnish.exchange.report import check_words, last_checks, place
+from burnish.exchange.report import last_checks, place
 from burnish.features.merge.plan import merge_candidate
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
