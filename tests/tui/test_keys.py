@@ -299,3 +299,68 @@ def test_g_raises_the_limit_of_a_task_that_has_used_it_up(tmp_path: Path) -> Non
         await screen.until(lambda: "'budget_usd': 2.0" in str([e["data"] for e in lab.events("task.edited")]))
 
     on_screen(lab, act, size=WIDE)
+
+
+def several_waiting(tmp_path: Path, number: int) -> Lab:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE, extra="approval: required\n")
+    for at in range(number):
+        lab.add(f"Task {at + 1}")
+    lab.burnish("run", "--all", code=None)
+    return lab
+
+
+def test_a_decided_task_stays_on_the_screen_and_next_skips_none(tmp_path: Path) -> None:
+    lab = several_waiting(tmp_path, 3)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2", "enter")
+        await screen.until("r Reject")
+        await screen.press("r", "enter")
+        await screen.until("Rejected task 1: it is blocked.")
+        await screen.until("2 Inbox 2")
+        assert "T1 Task 1" in screen.text and "T2 Task 2" not in screen.text
+        await screen.press("n")
+        await screen.until("T2 Task 2")
+        assert "Rejected task 1" not in screen.text
+        await screen.press("escape")
+        await screen.until("T3   Task 3")
+        assert "T1   Task 1" not in screen.text
+
+    on_screen(lab, act)
+
+
+def test_the_letters_of_a_note_do_nothing_where_no_note_can_be_given(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="sys.exit('the network is gone')", judge=APPROVE)
+    lab.add("Add division")
+    lab.burnish("run", code=None)
+    before = facts(lab)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("g Retry")
+        await screen.press("f")
+        await screen.until("f: not possible while the task is failed.")
+        assert "Possible: g Retry, c Comment" in screen.text
+        await screen.type("go on past it")
+        await screen.press("enter")
+        await screen.until_focused("list")
+
+    on_screen(lab, act, size=WIDE)
+    assert facts(lab) == before
+
+
+def test_a_key_that_is_pressed_while_an_act_is_under_way_waits_for_it(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        # as while an approval is being carried out
+        screen.app.pending.append("approve")
+        await screen.press("r")
+        await screen.until("Approve: under way…")
+        await screen.type("a word")
+        screen.app.pending.clear()
+        screen.app._load_state()
+        await screen.until("Why? (may be empty)")
+        assert "a word" not in screen.text
+
+    on_screen(lab, act, size=WIDE)

@@ -68,6 +68,8 @@ _KEYS = {
     "p": ("unpause", "pause"),
     "x": ("stop",),
 }
+# an act of these keys asks for a text
+KEYS_WITH_TEXT = "rfcw"
 _DONE = {"approve": "Approved", "reject": "Rejected", "fix": "Sent back", "skip": "Accepted without review:"}
 
 

@@ -62,7 +62,7 @@ class ProjectScreen(App[str]):
         self.has_gone_on = False
         # what takes the last act back, if something can
         self.undo_order: Order | None = None
-        # the task whose outcome is shown
+        # the task whose outcome is shown: it stays in the list until the cursor leaves it
         self.acted_on = 0
         # waits until the task is read
         self.notice: ModalScreen[str | None] | None = None
@@ -172,9 +172,14 @@ class ProjectScreen(App[str]):
 
     def _draw_list(self) -> None:
         build = rows.inbox_rows if self.view == "inbox" else rows.task_rows
-        self.picks.show_fitted(build(self.board, self.filter_text))
+        self.picks.show_fitted(build(self.board, self.filter_text, self._kept_row()))
         self._draw_bars()
         self._redrawn_at = time.monotonic()
+
+    def _kept_row(self) -> rows.KeptRow | None:
+        keys = [line.key for line in self.picks.lines if line.key]
+        is_here = self.acted_on and self.acted_on == self.number and self.picks.key in keys
+        return rows.KeptRow(self.acted_on, keys.index(self.picks.key)) if is_here else None
 
     def say(self, what: str, hint: str = "", style: str = "") -> None:
         """A message above the keys, until the next one."""
@@ -220,6 +225,9 @@ class ProjectScreen(App[str]):
             self.pane.draw([*pages.trouble(error.what, error.hint)], ("trouble", self.number, error.what))
         else:
             self.say(error.what, error.hint, "red")
+        if group == "act":
+            # what was refused may have changed the task nevertheless
+            self._load_state()
 
     def _poll(self) -> None:
         """Ten microseconds if nothing has changed."""
@@ -264,7 +272,7 @@ class ProjectScreen(App[str]):
     def _note_place(self) -> None:
         """Where the selected task is in the inbox: when it has left, the next one is in its place."""
         ids = self.waiting_ids
-        if self.number in ids:
+        if self.number in ids and self.number != self.acted_on:
             self.place = ids.index(self.number)
 
     def _load_details(self) -> None:
