@@ -364,3 +364,59 @@ def test_a_key_that_is_pressed_while_an_act_is_under_way_waits_for_it(tmp_path: 
         assert "a word" not in screen.text
 
     on_screen(lab, act, size=WIDE)
+
+
+def test_a_question_of_the_review_is_shown_and_answered(tmp_path: Path) -> None:
+    judge = REJECT.replace("changes_requested", "needs_discussion")
+    lab = waiting(tmp_path, judge, "hitl_review: final\nreview: {agents: [judge]}\n")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("NEEDS DISCUSSION")
+        await screen.until("F1 error Zero is not handled")
+        await screen.until("f Answer")
+        await screen.press("f")
+        await screen.until("The agent gets your answer")
+        await screen.press("enter")
+        await screen.until("A text is needed.")
+        await screen.press("escape")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_merge_that_needs_another_decision_names_the_keys(tmp_path: Path) -> None:
+    author = "pathlib.Path(f'part_{task}.py').write_text('A = 1\\n')"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE, extra="hitl_review: every\nreview: {agents: [judge]}\n")
+    lab.add("One")
+    lab.add("Two")
+    lab.burnish("run", "--all", code=None)
+    lab.burnish("decide", "1", "approve")
+    lab.burnish("decide", "2", "approve")
+    lab.burnish("merge", "1")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("m Merge")
+        await screen.press("m", "y")
+        await screen.until("Task 2 is not merged: together with main it waits for your decision.")
+        assert "burnish decide" not in screen.text
+        await screen.until("a Approve")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_the_bar_names_the_keys_of_the_page(tmp_path: Path) -> None:
+    author = "[pathlib.Path(name).write_text('A = 1\\n') for name in ('one.py', 'two.py')]"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE, extra="approval: required\n")
+    lab.add("Add division")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("enter")
+        await screen.until("d Diff")
+        assert "Esc List" in screen.text and "[ ] File" not in screen.text
+        await screen.press("d")
+        await screen.until("[ ] File")
+        await screen.press("escape")
+        await screen.until("Enter Open")
+        assert "Esc List" not in screen.text
+
+    on_screen(lab, act)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burnish.core.review import Verdict
 from burnish.core.status import Reason, Status
 from burnish.core.task import PAUSABLE, Task
 from burnish.errors import BadInput, BurnishError
@@ -123,8 +124,15 @@ def keys_of(details: TaskDetails) -> list[tuple[str, str]]:
 
 
 def label_of(act: str, details: TaskDetails) -> str:
-    is_question = act == "improve" and details.task.reason is Reason.NEEDS_DISCUSSION
-    return "Answer" if is_question else LABELS[act]
+    return "Answer" if act in ("fix", "improve") and question_of(details) else LABELS[act]
+
+
+def question_of(details: TaskDetails) -> str:
+    """What the review asks a person; "" if it asks nothing."""
+    if details.gate:
+        shown = details.gate.shown
+        return shown.summary if shown.verdict == Verdict.NEEDS_DISCUSSION else ""
+    return details.head.note if details.task.reason is Reason.NEEDS_DISCUSSION else ""
 
 
 def opposite(order: Order, task: Task) -> Order | None:
@@ -298,6 +306,10 @@ def _merge(app: App, order: Order) -> str:
 
     report = merge(app, MergeRequest((order.task,), seen=order.commit), NullProgress())
     for _, error in report.left:
+        after = app.store.task(app.key, order.task)
+        if after.status is Status.WAITING_APPROVAL:
+            what = f"Task {after.id} is not merged: together with {after.target} it waits for your decision."
+            raise BurnishError(what, hint="Look at it, then approve it (a) and merge it (m).")
         raise error
     merged_task = report.landed[0]
     return f"Merged task {order.task} into {merged_task.into} at {merged_task.commit[:12]}."

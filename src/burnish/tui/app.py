@@ -115,6 +115,8 @@ class BurnishTui(ProjectScreen):
         if self.number and self.view != "live":
             self.pane.tab = name
             self.pane.show_tabs()
+            if not self.acted_on:
+                self.say("")
             self.action_open()
 
     def action_since_review(self) -> None:

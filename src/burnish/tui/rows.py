@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from burnish.core.status import Status
 from burnish.tui.lines import ShownLine, plain, styled
+from burnish.tui.markdown import inline
 from burnish.tui.project import TITLES, BoardState, since
 from burnish.views.board import TaskCard
 from burnish.views.status import MARKS
@@ -123,8 +122,9 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)
     mark = styled(f" {MARKS[task.status]} ", _COLOURS[task.status])
     yield ShownLine(mark + styled(number, "dim") + title + styled(f"  {right}", "dim"), key=f"task:{task.id}")
-    why: Text = styled(f"        {plain(entry.why)}", "dim")
-    yield ShownLine(why)
+    # the right side names the failure already
+    why = plain(entry.why).removeprefix(f"{task.error}: ")
+    yield ShownLine(styled(" " * 8) + inline(why, "dim"))
 
 
 def matcher(filter_text: str, kept: KeptRow | None = None) -> Callable[[TaskCard], bool]:

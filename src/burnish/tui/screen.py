@@ -161,8 +161,13 @@ class ProjectScreen(App[str]):
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
-        always = (("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter"))
-        hints += [BarItem(label, "", f"app.{action}") for label, action in (*always, ("^p Commands", "palette"))]
+        always = [("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter")]
+        always += [("^p Commands", "palette")]
+        if self.details and self.pane.tab == "diff" and self.pane.has_several("file:"):
+            always.insert(1, ("[ ] File", "jump(1, 'file:')"))
+        if not self.picks.display:
+            always.insert(-3, ("Esc List", "go_back"))
+        hints += [BarItem(label, "", f"app.{action}") for label, action in always]
         self.query_one("#keys", Bar).show([BarItem(""), *hints])
 
     def _run_words(self) -> str:
@@ -325,6 +330,7 @@ class ProjectScreen(App[str]):
     def _take_diff(self, lines: list[ShownLine], token: tuple[Any, ...]) -> None:
         if self.pane.tab == "diff" and self._wanted == token[1]:
             self.pane.draw(lines, token)
+            self._draw_bars()
 
     def _begin_transcript(self, details: TaskDetails) -> None:
         follower = follower_of(self.data.tasks_folder, details.task)
