@@ -343,9 +343,25 @@ def test_the_letters_of_a_note_do_nothing_where_no_note_can_be_given(tmp_path: P
         await screen.type("go on past it")
         await screen.press("enter")
         await screen.until_focused("list")
+        # also where the story tells of it, without the signs of Markdown
+        assert screen.text.count("burnish log 1") == 2 and "`" not in screen.text
 
     on_screen(lab, act, size=WIDE)
     assert facts(lab) == before
+
+
+def test_a_comment_at_the_gate_names_the_key_that_goes_on(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("c")
+        await screen.type("rename it")
+        await screen.press("enter")
+        await screen.until("It was waiting approval and is open again: g lets the agent settle it.")
+        await screen.until("g Continue")
+
+    on_screen(lab, act, size=WIDE)
 
 
 def test_a_key_that_is_pressed_while_an_act_is_under_way_waits_for_it(tmp_path: Path) -> None:

@@ -204,7 +204,8 @@ def _comment(app: App, order: Order) -> str:
     before = app.store.task(app.key, order.task)
     finding = comment_on(app, order.task, order.text, via=VIA)
     after = app.store.task(app.key, order.task)
-    effect = f" It was {before.status} and is open again." if before.status is not after.status else ""
+    is_open_again = before.status is not after.status
+    effect = f" It was {_status(before)} and is open again: g lets the agent settle it." if is_open_again else ""
     return f"Commented on task {order.task} ({finding.id}).{effect}"
 
 

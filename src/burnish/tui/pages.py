@@ -154,7 +154,7 @@ def _moment(moment: Moment) -> ShownLine:
     text = styled(plain(moment.title), TONES.get(moment.tone, ""))
     words = " · ".join(one for one in facts if one)
     text += styled(f"  {plain(words)}" if words else "", "dim")
-    text += styled(f"  {plain(moment.detail)}" if moment.detail else "")
+    text += inline(f"  {plain(moment.detail)}" if moment.detail else "")
     return ShownLine(text, styled(f"{moment.at[11:16]:<6}", "dim"))
 
 
