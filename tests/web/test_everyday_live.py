@@ -258,3 +258,19 @@ def test_a_decision_with_a_comment_needs_no_mouse(tmp_path: Path, opened: Browse
         page.keyboard.press("g")
         page.keyboard.press("n")
         page.wait_for_url(lambda url: "/t/2" in url)
+
+
+def test_a_failed_task_is_opened_and_retried_by_keys(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", author="sys.exit('the network is gone')")
+    lab.add("Add division")
+    lab.burnish("run", code=None)
+    with serving(lab) as served, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/inbox")
+        page.wait_for_selector(".entry")
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: "/t/1" in url)
+        page.wait_for_selector(".task-page[data-ready]")
+        page.keyboard.press("a")
+        assert page.evaluate("document.activeElement.id") == "act-retry"
+        page.keyboard.press("Enter")
+        lab.until(lambda: len(lab.calls()) == 2)
