@@ -274,3 +274,15 @@ def test_a_failed_task_is_opened_and_retried_by_keys(tmp_path: Path, opened: Bro
         assert page.evaluate("document.activeElement.id") == "act-retry"
         page.keyboard.press("Enter")
         lab.until(lambda: len(lab.calls()) == 2)
+
+
+def test_next_goes_to_what_needs_a_person_before_what_is_ready(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab", author="pathlib.Path(f'a{task}').write_text('1')", extra="hitl_review: every\n")
+    for title in ("One", "Two", "Three"):
+        lab.add(title)
+    lab.burnish("run", "--all", code=None)
+    lab.burnish("decide", "1", "approve")
+    with serving(lab) as served, served.client() as client:
+        ids = [f"{served.project}-{number}" for number in (3, 2)]
+        links = [client.get(f"{served.url}/inbox/next?after={id}").headers["location"] for id in ids]
+    assert [link.rpartition("/")[2] for link in links] == ["2", "3"]
