@@ -299,3 +299,140 @@ def test_g_raises_the_limit_of_a_task_that_has_used_it_up(tmp_path: Path) -> Non
         await screen.until(lambda: "'budget_usd': 2.0" in str([e["data"] for e in lab.events("task.edited")]))
 
     on_screen(lab, act, size=WIDE)
+
+
+def several_waiting(tmp_path: Path, number: int) -> Lab:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE, extra="approval: required\n")
+    for at in range(number):
+        lab.add(f"Task {at + 1}")
+    lab.burnish("run", "--all", code=None)
+    return lab
+
+
+def test_a_decided_task_stays_on_the_screen_and_next_skips_none(tmp_path: Path) -> None:
+    lab = several_waiting(tmp_path, 3)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2", "enter")
+        await screen.until("r Reject")
+        await screen.press("r", "enter")
+        await screen.until("Rejected task 1: it is blocked.")
+        await screen.until("2 Inbox 2")
+        assert "T1 Task 1" in screen.text and "T2 Task 2" not in screen.text
+        await screen.press("n")
+        await screen.until("T2 Task 2")
+        assert "Rejected task 1" not in screen.text
+        await screen.press("escape")
+        await screen.until("T3   Task 3")
+        assert "T1   Task 1" not in screen.text
+
+    on_screen(lab, act)
+
+
+def test_the_letters_of_a_note_do_nothing_where_no_note_can_be_given(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="sys.exit('the network is gone')", judge=APPROVE)
+    lab.add("Add division")
+    lab.burnish("run", code=None)
+    before = facts(lab)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("g Retry")
+        await screen.press("f")
+        await screen.until("f: not possible while the task is failed.")
+        assert "Possible: g Retry, c Comment" in screen.text
+        await screen.type("go on past it")
+        await screen.press("enter")
+        await screen.until_focused("list")
+        # also where the story tells of it, without the signs of Markdown
+        assert screen.text.count("burnish log 1") == 2 and "`" not in screen.text
+
+    on_screen(lab, act, size=WIDE)
+    assert facts(lab) == before
+
+
+def test_a_comment_at_the_gate_names_the_key_that_goes_on(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("c")
+        await screen.type("rename it")
+        await screen.press("enter")
+        await screen.until("It was waiting approval and is open again: g lets the agent settle it.")
+        await screen.until("g Continue")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_key_that_is_pressed_while_an_act_is_under_way_waits_for_it(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        # as while an approval is being carried out
+        screen.app.pending.append("approve")
+        await screen.press("r")
+        await screen.until("Approve: under way…")
+        await screen.type("a word")
+        screen.app.pending.clear()
+        screen.app._load_state()
+        await screen.until("Why? (may be empty)")
+        assert "a word" not in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_question_of_the_review_is_shown_and_answered(tmp_path: Path) -> None:
+    judge = REJECT.replace("changes_requested", "needs_discussion")
+    lab = waiting(tmp_path, judge, "hitl_review: final\nreview: {agents: [judge]}\n")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("NEEDS DISCUSSION")
+        await screen.until("F1 error Zero is not handled")
+        await screen.until("f Answer")
+        await screen.press("f")
+        await screen.until("The agent gets your answer")
+        await screen.press("enter")
+        await screen.until("A text is needed.")
+        await screen.press("escape")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_merge_that_needs_another_decision_names_the_keys(tmp_path: Path) -> None:
+    author = "pathlib.Path(f'part_{task}.py').write_text('A = 1\\n')"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE, extra="hitl_review: every\nreview: {agents: [judge]}\n")
+    lab.add("One")
+    lab.add("Two")
+    lab.burnish("run", "--all", code=None)
+    lab.burnish("decide", "1", "approve")
+    lab.burnish("decide", "2", "approve")
+    lab.burnish("merge", "1")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("m Merge")
+        await screen.press("m", "y")
+        await screen.until("Task 2 is not merged: together with main it waits for your decision.")
+        assert "burnish decide" not in screen.text
+        await screen.until("a Approve")
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_the_bar_names_the_keys_of_the_page(tmp_path: Path) -> None:
+    author = "[pathlib.Path(name).write_text('A = 1\\n') for name in ('one.py', 'two.py')]"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE, extra="approval: required\n")
+    lab.add("Add division")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("enter")
+        await screen.until("d Diff")
+        assert "Esc List" in screen.text and "[ ] File" not in screen.text
+        await screen.press("d")
+        await screen.until("[ ] File")
+        await screen.press("escape")
+        await screen.until("Enter Open")
+        assert "Esc List" not in screen.text
+
+    on_screen(lab, act)

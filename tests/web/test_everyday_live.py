@@ -258,3 +258,31 @@ def test_a_decision_with_a_comment_needs_no_mouse(tmp_path: Path, opened: Browse
         page.keyboard.press("g")
         page.keyboard.press("n")
         page.wait_for_url(lambda url: "/t/2" in url)
+
+
+def test_a_failed_task_is_opened_and_retried_by_keys(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", author="sys.exit('the network is gone')")
+    lab.add("Add division")
+    lab.burnish("run", code=None)
+    with serving(lab) as served, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/inbox")
+        page.wait_for_selector(".entry")
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: "/t/1" in url)
+        page.wait_for_selector(".task-page[data-ready]")
+        page.keyboard.press("a")
+        assert page.evaluate("document.activeElement.id") == "act-retry"
+        page.keyboard.press("Enter")
+        lab.until(lambda: len(lab.calls()) == 2)
+
+
+def test_next_goes_to_what_needs_a_person_before_what_is_ready(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab", author="pathlib.Path(f'a{task}').write_text('1')", extra="hitl_review: every\n")
+    for title in ("One", "Two", "Three"):
+        lab.add(title)
+    lab.burnish("run", "--all", code=None)
+    lab.burnish("decide", "1", "approve")
+    with serving(lab) as served, served.client() as client:
+        ids = [f"{served.project}-{number}" for number in (3, 2)]
+        links = [client.get(f"{served.url}/inbox/next?after={id}").headers["location"] for id in ids]
+    assert [link.rpartition("/")[2] for link in links] == ["2", "3"]

@@ -98,7 +98,7 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | ReviewSte
         if not isinstance(whole, Accept | Wait):
             return whole
         if policy.hitl == "every" and not _let_pass(history, cycle, before):
-            return Wait(f"a person is to look at it before {step.name} (hitl_review: every)")
+            return Wait(f"a person decides before {step.name}")
         before = step.name
         # only the main review judges criteria; a pipeline step has its own subject
         outcome = reviewed(history, policy, cycle, step.name, now, ())

@@ -275,7 +275,7 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
     if review and history.rejected_by_person(review.result.tree):
         return "a person rejected this very change, so that only a person can accept it"
     if policy.hitl != "off":
-        return "a person is to look at it (hitl_review)"
+        return "the review approved it; a person decides next"
     if task.spec.skip_tests:
         # `policy.approval` is `required` because of it
         return "its tests were skipped (skip_tests), so a person is to approve it"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burnish.core.review import Verdict
 from burnish.core.status import Reason, Status
 from burnish.core.task import PAUSABLE, Task
 from burnish.errors import BadInput, BurnishError
@@ -68,6 +69,8 @@ _KEYS = {
     "p": ("unpause", "pause"),
     "x": ("stop",),
 }
+# an act of these keys asks for a text
+KEYS_WITH_TEXT = "rfcw"
 _DONE = {"approve": "Approved", "reject": "Rejected", "fix": "Sent back", "skip": "Accepted without review:"}
 
 
@@ -121,8 +124,15 @@ def keys_of(details: TaskDetails) -> list[tuple[str, str]]:
 
 
 def label_of(act: str, details: TaskDetails) -> str:
-    is_question = act == "improve" and details.task.reason is Reason.NEEDS_DISCUSSION
-    return "Answer" if is_question else LABELS[act]
+    return "Answer" if act in ("fix", "improve") and question_of(details) else LABELS[act]
+
+
+def question_of(details: TaskDetails) -> str:
+    """What the review asks a person; "" if it asks nothing."""
+    if details.gate:
+        shown = details.gate.shown
+        return shown.summary if shown.verdict == Verdict.NEEDS_DISCUSSION else ""
+    return details.head.note if details.task.reason is Reason.NEEDS_DISCUSSION else ""
 
 
 def opposite(order: Order, task: Task) -> Order | None:
@@ -194,7 +204,8 @@ def _comment(app: App, order: Order) -> str:
     before = app.store.task(app.key, order.task)
     finding = comment_on(app, order.task, order.text, via=VIA)
     after = app.store.task(app.key, order.task)
-    effect = f" It was {before.status} and is open again." if before.status is not after.status else ""
+    is_open_again = before.status is not after.status
+    effect = f" It was {_status(before)} and is open again: g lets the agent settle it." if is_open_again else ""
     return f"Commented on task {order.task} ({finding.id}).{effect}"
 
 
@@ -296,6 +307,10 @@ def _merge(app: App, order: Order) -> str:
 
     report = merge(app, MergeRequest((order.task,), seen=order.commit), NullProgress())
     for _, error in report.left:
+        after = app.store.task(app.key, order.task)
+        if after.status is Status.WAITING_APPROVAL:
+            what = f"Task {after.id} is not merged: together with {after.target} it waits for your decision."
+            raise BurnishError(what, hint="Look at it, then approve it (a) and merge it (m).")
         raise error
     merged_task = report.landed[0]
     return f"Merged task {order.task} into {merged_task.into} at {merged_task.commit[:12]}."

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.binding import Binding
 from textual.widgets import Input
 
 from burnish.tui import pages
-from burnish.tui.acts import LABELS, Order, act_for_key, acts_of, carry_out, opposite
+from burnish.tui.acts import KEYS_WITH_TEXT, LABELS, Order, act_for_key, acts_of, carry_out, keys_of, opposite
 from burnish.tui.lines import LineView, PickList
 from burnish.tui.panes import TABS, LivePane
 from burnish.tui.screen import ProjectScreen
+
+if TYPE_CHECKING:
+    from burnish.tui.project import TaskDetails
 
 # the cursor rests on a task for so long before it is read, and the old one is shown for so long
 _REST_SECONDS = 0.06
@@ -52,7 +55,7 @@ class BurnishTui(ProjectScreen):
     # where the person goes
 
     def action_view(self, name: str) -> None:
-        self.view = name
+        self.view, self.acted_on = name, 0
         self._adapt(self.size.width)
         self.screen_stack[0].remove_class("task-open")
         self._draw_list()
@@ -97,7 +100,11 @@ class BurnishTui(ProjectScreen):
         if not ids:
             self.say("Nothing waits for you." if self.board.has_inbox else "The inbox is not read yet.")
             return
-        at = ids.index(self.number) + 1 if self.number in ids else max(0, self.place)
+        # a task that was decided may be back already, at another place: go on from where it was
+        is_decided = self.number == self.acted_on or self.number not in ids
+        at = max(0, self.place) if is_decided else ids.index(self.number) + 1
+        if ids[at % len(ids)] == self.number:
+            at += 1
         if not self.has_gone_on:
             # the list is in another order than the inbox: begin with the oldest
             at, self.has_gone_on = int(self.number == ids[0]), True
@@ -108,6 +115,8 @@ class BurnishTui(ProjectScreen):
         if self.number and self.view != "live":
             self.pane.tab = name
             self.pane.show_tabs()
+            if not self.acted_on:
+                self.say("")
             self.action_open()
 
     def action_since_review(self) -> None:
@@ -149,11 +158,12 @@ class BurnishTui(ProjectScreen):
     def _select(self) -> None:
         if not self.is_open:
             return
-        if self.acted_on and f"task:{self.acted_on}" not in [line.key for line in self.picks.lines]:
-            # the act took the task off the list: its outcome stays to be read
-            self.acted_on = 0
-        else:
+        if self.number != self.acted_on:
             self.say("")
+            if self.acted_on:
+                # the list does not keep it any longer
+                self.acted_on = 0
+                self._draw_list()
         self._note_place()
         # not for each row that the cursor passes
         self._wanted = self.number
@@ -191,14 +201,25 @@ class BurnishTui(ProjectScreen):
             if self.number and self.view != "live":
                 self._act_later(key)
             return
+        if self.pending:
+            self._wait_to_act(key, f"{LABELS.get(self.pending[-1], self.pending[-1])}: under way…")
+            return
         act = act_for_key(key, self.details)
         if act:
             self.begin(act)
         else:
-            self.say(
-                f"{key}: not possible while the task is {self.details.task.status.value.replace('_', ' ')}.",
-                "? lists the keys.",
-            )
+            self._refuse(key, self.details)
+
+    def _refuse(self, key: str, details: TaskDetails) -> None:
+        what = f"{key}: not possible while the task is {details.task.status.value.replace('_', ' ')}."
+        possible = "Possible: " + ", ".join(f"{one} {label}" for one, label in keys_of(details)) + "."
+        if key in KEYS_WITH_TEXT:
+            # the text may be typed already: its letters are keys, too
+            from burnish.tui.dialogs import NoticeDialog
+
+            self.push_screen(NoticeDialog(what, possible))
+        else:
+            self.say(what, possible)
 
     def _act_later(self, key: str) -> None:
         """Nothing is decided on a task that is not on the screen, also not by a note that is typed already."""
@@ -208,7 +229,13 @@ class BurnishTui(ProjectScreen):
             self.action_open()
             self.push_screen(NoticeDialog("Look at the task first.", "Then press the key again."))
             return
-        self.notice = NoticeDialog("Reading the task…")
+        self._wait_to_act(key, "Reading the task…")
+
+    def _wait_to_act(self, key: str, words: str) -> None:
+        """Do it when the task is read; what is typed meanwhile does nothing."""
+        from burnish.tui.dialogs import NoticeDialog
+
+        self.notice = NoticeDialog(words)
         self.push_screen(self.notice, lambda answer: self.action_act(key) if answer else None)
 
     def begin(self, act: str) -> None:
@@ -221,9 +248,9 @@ class BurnishTui(ProjectScreen):
 
     def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)
-        self.undo_order = None
+        self.undo_order, self.acted_on = None, order.task
         self.say(f"{LABELS.get(order.act, order.act)}: task {order.task}…", style="dim")
-        self._in_background(lambda: self._carry_out(order), partial(self._report, order.task, undo), "act")
+        self._in_background(lambda: self._carry_out(order), partial(self._report, undo), "act")
 
     def action_undo(self) -> None:
         """Take the last act back, if the server can."""
@@ -238,11 +265,11 @@ class BurnishTui(ProjectScreen):
         finally:
             self.pending.remove(order.act)
 
-    def _report(self, task: int, undo: Order | None, words: str) -> None:
+    def _report(self, undo: Order | None, words: str) -> None:
         others = [number for number in self.waiting_ids if number != self.number]
-        self.undo_order, self.acted_on = undo, task
+        self.undo_order = undo
         hints = ["z: undo"] * bool(undo) + [f"n: next ({len(others)} left)"] * bool(others)
-        self.say(words, "  ".join(hints), "green")
+        self.say(words, " · ".join(hints), "green")
         self._load_state()
 
     def action_palette(self) -> None:

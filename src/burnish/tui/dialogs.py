@@ -17,7 +17,7 @@ from textual.widgets import Input, Static, TextArea
 
 from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.errors import BadInput
-from burnish.tui.acts import Order, label_of, opposite
+from burnish.tui.acts import Order, label_of, opposite, question_of
 from burnish.tui.lines import LineView, PickList, ShownLine, plain, prose, styled
 
 if TYPE_CHECKING:
@@ -292,6 +292,9 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         words, is_required = _NOTES[act]
         if act == "fix" and gate and not (gate.findings or gate.against):
             words, is_required = "No finding is open: describe what to fix.", True
+        question = question_of(details)
+        if act == "fix" and question:
+            words, is_required = f"{question}\n\nThe agent gets your answer, beside the findings.", True
         words = f"{details.head.note}\n\n{words}" if act == "improve" and details.head.note else words
         text = {"describe": task.spec.description, "tag": " ".join(task.spec.tags)}.get(act, "")
         app.push_screen(NoteDialog(name, words, text=text, is_required=is_required), with_text)
@@ -335,10 +338,11 @@ _SURE = {
 
 def _ask_waiver(app: App[Any], name: str, details: TaskDetails, then: Callable[[str | None], None]) -> None:
     alive = [view.finding for view in details.findings if view.finding.alive]
+    titles = {one.id: one.remark.title for one in alive}
 
     def ask_reason(finding: str | None) -> None:
         if finding:
-            dialog = NoteDialog(f"Waive {finding}", "Why is it acceptable?", is_required=True)
+            dialog = NoteDialog(f"Waive {finding}: {titles[finding]}", "Why is it acceptable?", is_required=True)
             app.push_screen(dialog, lambda text: then(f"{finding} {text}" if text else None))
 
     if len(alive) == 1:

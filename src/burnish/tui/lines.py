@@ -18,6 +18,7 @@ from textual.widget import Widget
 
 from burnish.core.text_encoding import escape_invisible
 from burnish.sanitize import terminal_text
+from burnish.tui.markdown import markdown_lines
 
 # a longer line is cut: most are generated
 MAX_LINE_LENGTH = 2_000
@@ -65,11 +66,13 @@ class ShownLine:
             yield _joined(blank if number else self.lead, part)
 
 
-def prose(text: str, style: str = "", *, indent: int = 0) -> list[ShownLine]:
-    """Text that people or agents wrote, line by line."""
+def prose(text: str, style: str = "", *, indent: int = 0, is_verbatim: bool = False) -> list[ShownLine]:
+    """Text that people or agents wrote, line by line; with `is_verbatim` it is not read as Markdown."""
     lines = terminal_text(text).expandtabs(4).rstrip().split("\n") if text.strip() else []
     lead = styled(" " * indent)
-    return [ShownLine(styled(line.rstrip()[:MAX_LINE_LENGTH], style), lead) for line in lines]
+    lines = [line.rstrip()[:MAX_LINE_LENGTH] for line in lines]
+    texts = (styled(line, style) for line in lines) if is_verbatim else markdown_lines(lines, style)
+    return [ShownLine(one, lead) for one in texts]
 
 
 def _joined(lead: Text, text: Text) -> Text:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from burnish.core.cost import short_cost
 from burnish.tui.lines import ShownLine, plain, prose, styled, verbatim
+from burnish.tui.markdown import inline
 
 if TYPE_CHECKING:
     from burnish.core.finding import Finding
@@ -26,6 +27,8 @@ _SIGNS = {"add": ("+", "green"), "del": ("-", "red"), "same": (" ", "")}
 # files beyond so many characters are not coloured, and neither is the rest of a very large change
 MAX_COLOURED = 200_000
 MAX_COLOURED_IN_ALL = 1_500_000
+# on the overview
+_MAX_FINDINGS = 8
 _BLANK = ShownLine(styled(""))
 
 
@@ -48,9 +51,9 @@ def overview(details: TaskDetails) -> list[ShownLine]:
     if details.trouble:
         lines += prose(details.trouble, "yellow")
     if details.gate:
-        lines += [*gate_lines(details.gate.shown, stale=details.gate.stale), _BLANK]
+        lines += [*gate_lines(details.gate.shown, stale=details.gate.stale), *_open_findings(details.findings)]
     if head.output:
-        lines += [_BLANK, heading("Output"), *prose(head.output, indent=2)]
+        lines += [_BLANK, heading("Output"), *prose(head.output, indent=2, is_verbatim=True)]
     if details.entry and details.entry.conflicts:
         lines += [_BLANK, heading("Conflicts"), *(fact("", path) for path in details.entry.conflicts[:50])]
     if details.plan:
@@ -75,10 +78,10 @@ def gate_lines(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
     if view.is_plan:
         yield ShownLine(styled("The plan waits for your approval."))
         return
-    word = view.verdict.upper() or "NONE"
+    word = view.verdict.upper().replace("_", " ") or "NONE"
     verdict = styled(word, _VERDICTS.get(view.verdict, "red"))
     summary = plain(view.summary)
-    yield ShownLine(verdict + styled(f" {summary}" if summary else ""), styled("Verdict    ", "dim"))
+    yield ShownLine(verdict + inline(f" {summary}" if summary else ""), styled("Verdict    ", "dim"))
     if view.objection:
         yield fact("but", view.objection, "yellow")
     yield fact("Commit", view.commit[:12])
@@ -88,6 +91,16 @@ def gate_lines(view: GateView, *, stale: bool) -> Iterator[ShownLine]:
         yield fact("Unseen", f"{file.path}: {file.description}", "yellow")
     if view.against:
         yield fact("", "Approving goes against the review and needs a reason.", "yellow")
+
+
+def _open_findings(views: Sequence[FindingView]) -> Iterator[ShownLine]:
+    """The first line of each; their page has the rest."""
+    alive = [view.finding for view in views if view.finding.alive]
+    if alive:
+        yield from (_BLANK, heading("Open findings"))
+    yield from (next(finding_lines(finding)) for finding in alive[:_MAX_FINDINGS])
+    if len(alive) > _MAX_FINDINGS:
+        yield ShownLine(styled(f"and {len(alive) - _MAX_FINDINGS} more: i shows all", "dim"))
 
 
 def _request(task: Task) -> Iterator[ShownLine]:
@@ -141,7 +154,7 @@ def _moment(moment: Moment) -> ShownLine:
     text = styled(plain(moment.title), TONES.get(moment.tone, ""))
     words = " · ".join(one for one in facts if one)
     text += styled(f"  {plain(words)}" if words else "", "dim")
-    text += styled(f"  {plain(moment.detail)}" if moment.detail else "")
+    text += inline(f"  {plain(moment.detail)}" if moment.detail else "")
     return ShownLine(text, styled(f"{moment.at[11:16]:<6}", "dim"))
 
 

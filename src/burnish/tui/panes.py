@@ -39,6 +39,7 @@ _MARKS = {
     RowKind.USED: "blue",
 }
 TABS = {"overview": "Overview", "transcript": "Transcript", "findings": "Findings", "diff": "Diff"}
+TAB_KEYS = {"overview": "o", "transcript": "t", "findings": "i", "diff": "d"}
 _MAX_TILES = 6
 _TILE_WIDTH = 60
 
@@ -56,7 +57,7 @@ class TaskPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield LineView(id="task-head")
-        yield Bar(id="tabs", gap="   ")
+        yield Bar(id="tabs", gap=" ")
         yield LineView(id="page")
 
     @property
@@ -66,6 +67,10 @@ class TaskPane(Vertical):
     def on_mount(self) -> None:
         self.query_one("#task-head").can_focus = False
         self.watch(self.page, "scroll_y", self.show_tabs, init=False)
+
+    def has_several(self, prefix: str) -> bool:
+        """Whether the page has two lines with such a key, so that a key can jump between them."""
+        return sum(line.key.startswith(prefix) for line in self.page.lines) > 1
 
     def jump_to(self, key: str) -> None:
         """Put the line with this key at the top."""
@@ -107,7 +112,7 @@ class TaskPane(Vertical):
         for name, label in TABS.items():
             count = f" {numbers[name]}" if numbers.get(name) else ""
             style = "reverse bold" if name == self.tab else ""
-            items.append(BarItem(f" {label}{count} ", style, f"app.tab('{name}')"))
+            items.append(BarItem(f" {TAB_KEYS[name]} {label}{count} ", style, f"app.tab('{name}')"))
         self.query_one("#tabs", Bar).show(items, self._place())
 
     def is_drawn(self, content: object) -> bool:
@@ -135,7 +140,9 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
     title = styled(f"T{task.id} ", "bold cyan") + styled(plain(task.spec.title), "bold")
     facts: list[Text] = [styled(task.status.value.replace("_", " "), f"bold {pages.TONES[head.tone]}".strip())]
     words = [
-        plain(str(task.reason or task.error or "")).replace("_", " ") if task.status is not Status.BACKLOG else "",
+        plain(str(task.reason or task.error or "")).replace("_", " ").lower()
+        if task.status is not Status.BACKLOG
+        else "",
         cycles_words(task) if task.cycle else "",
         f"review {review_words(task)}" if task.review_status else "",
         f"{task.open_findings} open" if task.open_findings else "",
@@ -304,7 +311,7 @@ def row_lines(row: Row) -> Iterator[ShownLine]:
         case RowKind.THOUGHT:
             yield from prose(row.text, "dim italic", indent=2)
         case RowKind.ERROR:
-            yield from prose(row.text, "red")
+            yield from prose(row.text, "red", is_verbatim=True)
         case _:
             style = "red" if row.exit_code or row.has_failed else _MARKS[row.kind]
             yield ShownLine(styled(verbatim(row.line()), style), styled("• ", style))

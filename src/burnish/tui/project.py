@@ -52,8 +52,9 @@ class BoardState:
 
     @property
     def waiting(self) -> int:
-        """How many things are in the inbox."""
-        return len(self.entries) if self.has_inbox else sum(card.group == NEEDS_YOU for card in self.cards)
+        """How many things need the person; what is only ready to be merged is not counted, as on the board."""
+        needed = sum(entry.kind != "ready" for entry in self.entries)
+        return needed if self.has_inbox else sum(card.group == NEEDS_YOU for card in self.cards)
 
     @property
     def running(self) -> list[TaskCard]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from rich.text import Text
 
 from burnish.core.status import Status
 from burnish.tui.lines import ShownLine, plain, styled
+from burnish.tui.markdown import inline
 from burnish.tui.project import TITLES, BoardState, since
 from burnish.views.board import TaskCard
 from burnish.views.status import MARKS
@@ -33,9 +33,18 @@ _WIDE = 64
 _MIN_TITLE = 16
 
 
-def task_rows(state: BoardState, filter_text: str) -> Callable[[int], list[ShownLine]]:
+@dataclass(frozen=True, slots=True)
+class KeptRow:
+    """A task that stays in the list though it does not belong there any more."""
+
+    id: int
+    # among the tasks of the list
+    place: int
+
+
+def task_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None) -> Callable[[int], list[ShownLine]]:
     """The list of tasks in their groups, for a width."""
-    matches_filter = matcher(filter_text)
+    matches_filter = matcher(filter_text, kept)
     conflicting_ids = {entry.task.id for entry in state.entries if entry.kind == "conflict"}
 
     def build(width: int) -> list[ShownLine]:
@@ -84,17 +93,19 @@ def _words(card: TaskCard) -> str:
     return card.status.value.replace("_", " ")
 
 
-def inbox_rows(state: BoardState, filter_text: str) -> Callable[[int], list[ShownLine]]:
+def inbox_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None) -> Callable[[int], list[ShownLine]]:
     """The inbox: a row for each entry, and below it why it waits."""
-    matches_filter = matcher(filter_text)
+    matches_filter = matcher(filter_text, kept)
     cards = {card.id: card for card in state.cards}
 
     def build(width: int) -> list[ShownLine]:
-        lines: list[ShownLine] = []
-        for entry in state.entries:
-            card = cards.get(entry.task.id)
-            if card is None or matches_filter(card):
-                lines += _entry_rows(entry, width)
+        entries = [e for e in state.entries if e.task.id not in cards or matches_filter(cards[e.task.id])]
+        found = [list(_entry_rows(entry, width)) for entry in entries]
+        if kept and kept.id in cards and kept.id not in [entry.task.id for entry in entries]:
+            card = cards[kept.id]
+            below = ShownLine(styled("        does not wait for you any more", "dim"))
+            found.insert(kept.place, [_task_row(card, _words(card), width), below])
+        lines = [line for group in found for line in group]
         if not lines:
             words = "Nothing in the inbox matches." if filter_text else "Nothing waits for you."
             lines.append(ShownLine(styled(words if state.has_inbox else "Reading the inbox…", "dim")))
@@ -111,11 +122,12 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)
     mark = styled(f" {MARKS[task.status]} ", _COLOURS[task.status])
     yield ShownLine(mark + styled(number, "dim") + title + styled(f"  {right}", "dim"), key=f"task:{task.id}")
-    why: Text = styled(f"        {plain(entry.why)}", "dim")
-    yield ShownLine(why)
+    # the right side names the failure already
+    why = plain(entry.why).removeprefix(f"{task.error}: ")
+    yield ShownLine(styled(" " * 8) + inline(why, "dim"))
 
 
-def matcher(filter_text: str) -> Callable[[TaskCard], bool]:
+def matcher(filter_text: str, kept: KeptRow | None = None) -> Callable[[TaskCard], bool]:
     """Every word must be in the task; `status:blocked` names a status or a group, `tag:login` a tag."""
     words = filter_text.lower().split()
 
@@ -135,4 +147,4 @@ def matcher(filter_text: str) -> Callable[[TaskCard], bool]:
                 return False
         return True
 
-    return matches
+    return lambda card: (kept is not None and card.id == kept.id) or matches(card)

@@ -62,7 +62,7 @@ class ProjectScreen(App[str]):
         self.has_gone_on = False
         # what takes the last act back, if something can
         self.undo_order: Order | None = None
-        # the task whose outcome is shown
+        # the task whose outcome is shown: it stays in the list until the cursor leaves it
         self.acted_on = 0
         # waits until the task is read
         self.notice: ModalScreen[str | None] | None = None
@@ -161,8 +161,13 @@ class ProjectScreen(App[str]):
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
-        always = (("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter"))
-        hints += [BarItem(label, "", f"app.{action}") for label, action in (*always, ("^p Commands", "palette"))]
+        always = [("n Next", "next"), ("? Help", "help"), ("q Quit", "leave"), ("/ Filter", "filter")]
+        always += [("^p Commands", "palette")]
+        if self.details and self.pane.tab == "diff" and self.pane.has_several("file:"):
+            always.insert(1, ("[ ] File", "jump(1, 'file:')"))
+        if not self.picks.display:
+            always.insert(-3, ("Esc List", "go_back"))
+        hints += [BarItem(label, "", f"app.{action}") for label, action in always]
         self.query_one("#keys", Bar).show([BarItem(""), *hints])
 
     def _run_words(self) -> str:
@@ -172,9 +177,14 @@ class ProjectScreen(App[str]):
 
     def _draw_list(self) -> None:
         build = rows.inbox_rows if self.view == "inbox" else rows.task_rows
-        self.picks.show_fitted(build(self.board, self.filter_text))
+        self.picks.show_fitted(build(self.board, self.filter_text, self._kept_row()))
         self._draw_bars()
         self._redrawn_at = time.monotonic()
+
+    def _kept_row(self) -> rows.KeptRow | None:
+        keys = [line.key for line in self.picks.lines if line.key]
+        is_here = self.acted_on and self.acted_on == self.number and self.picks.key in keys
+        return rows.KeptRow(self.acted_on, keys.index(self.picks.key)) if is_here else None
 
     def say(self, what: str, hint: str = "", style: str = "") -> None:
         """A message above the keys, until the next one."""
@@ -220,6 +230,9 @@ class ProjectScreen(App[str]):
             self.pane.draw([*pages.trouble(error.what, error.hint)], ("trouble", self.number, error.what))
         else:
             self.say(error.what, error.hint, "red")
+        if group == "act":
+            # what was refused may have changed the task nevertheless
+            self._load_state()
 
     def _poll(self) -> None:
         """Ten microseconds if nothing has changed."""
@@ -264,7 +277,7 @@ class ProjectScreen(App[str]):
     def _note_place(self) -> None:
         """Where the selected task is in the inbox: when it has left, the next one is in its place."""
         ids = self.waiting_ids
-        if self.number in ids:
+        if self.number in ids and self.number != self.acted_on:
             self.place = ids.index(self.number)
 
     def _load_details(self) -> None:
@@ -317,6 +330,7 @@ class ProjectScreen(App[str]):
     def _take_diff(self, lines: list[ShownLine], token: tuple[Any, ...]) -> None:
         if self.pane.tab == "diff" and self._wanted == token[1]:
             self.pane.draw(lines, token)
+            self._draw_bars()
 
     def _begin_transcript(self, details: TaskDetails) -> None:
         follower = follower_of(self.data.tasks_folder, details.task)

@@ -138,11 +138,17 @@ def count(request: Request, registry: RegistryDep) -> dict[str, Any]:
 def next_item(registry: RegistryDep, after: str = "") -> Response:
     """Go to the task that needs a person next: the one below `after` (project and number), else the first."""
     view = _view(registry, registry.projects(), "")
-    lines = [*(line for _, found in view["sections"] for line in found), *view["ready"]]
-    ids = [line.id for line in lines]
-    others = lines[ids.index(after) + 1 :] + lines[: ids.index(after)] if after in ids else lines
+    # what is only ready to be merged comes when nothing else is left
+    groups = ([line for _, found in view["sections"] for line in found], view["ready"])
+    others = [line for lines in groups for line in _beginning_after(lines, after)]
     link = f"/p/{others[0].project.key}/t/{others[0].entry.task.id}" if others else "/inbox"
     return RedirectResponse(link, 303)
+
+
+def _beginning_after(lines: Sequence[InboxLine], id: str) -> list[InboxLine]:
+    """The lines below that one, then those above it; all of them if it is not there."""
+    at = next((number for number, line in enumerate(lines) if line.id == id), None)
+    return list(lines) if at is None else [*lines[at + 1 :], *lines[:at]]
 
 
 def _latest(found: Sequence[InboxEntry], rows: Sequence[ProjectRow]) -> dict[str, str] | None:

@@ -101,8 +101,8 @@ function walk(by) {
 addKeys("Inbox", [
   { keys: ["j", "ArrowDown"], words: "next entry", run: () => walk(1) },
   { keys: ["k", "ArrowUp"], words: "entry before", run: () => walk(-1) },
-  { keys: ["Enter", "o"], words: "open the task", when: (event) => event.target.matches(".entry"),
-    run: () => current().querySelector("h3 a")?.click() },
+  { keys: ["Enter", "o"], words: "open the task, or the first one", when: (event) => event.target.matches(".entry, body"),
+    run: () => (current() ?? entries()[0])?.querySelector("h3 a")?.click() },
   { keys: ["a"], words: "do what the button of the entry says", when: current,
     run: () => current().querySelector("[id^=do-]")?.click() },
   { keys: ["c"], words: "copy the command", when: current, run: () => current().querySelector("[data-copy]")?.click() },

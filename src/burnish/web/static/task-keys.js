@@ -11,7 +11,8 @@ const all = (selector) => [...document.querySelectorAll(selector)].filter(visibl
 const isLine = (row) => row.matches(".lines tr:is(.add, .del, .same):not(.mirror)");
 const currentRow = () => (document.activeElement?.matches?.(".lines tr") ? document.activeElement : null);
 
-const ANSWER = "[data-answer] :is(textarea, input, button)";
+// what a task waits for: a decision, an answer, or its main button
+const DECISIONS = ["#gate-note", "[data-answer] :is(textarea, input, button)", "#part-head .primary"];
 
 export function startKeys() {
   const onChanges = () => !document.getElementById("changes").hidden;
@@ -23,9 +24,8 @@ export function startKeys() {
     { keys: ["c"], words: "comment on the line, or on the chosen lines", run: comment, when: onChanges },
     { keys: ["v"], words: "mark the file as viewed, and go to the next", run: view, when: onChanges },
     { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges },
-    { keys: ["d"], words: "go to your decision", run: () => document.getElementById("gate-note")?.focus() },
+    { keys: ["d", "a"], words: "go to your decision, to the answer, or to the main button", run: toDecision },
     { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {} },
-    { keys: ["a"], words: "go to the form that answers this task", run: () => document.querySelector(ANSWER)?.focus() },
     { keys: ["1", "2", "3", "4", "5", "6"], words: "open a tab", run: (event) => all("[role=tab]")[event.key - 1]?.click() },
   ]);
 }
@@ -58,6 +58,10 @@ function focus(element) {
   element.focus({ preventScroll: true });
   const box = element.getBoundingClientRect();
   if (box.top < 130 || box.bottom > innerHeight - 150) element.scrollIntoView({ block: "center" });
+}
+
+function toDecision() {
+  DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one))?.focus();
 }
 
 function toFinding(by) {
