@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Route
 
 from testing.at_hand import AtHand, at_hand
 from testing.browser import browser, logged_in
@@ -84,6 +85,34 @@ def test_a_value_is_changed_at_its_place_and_brought_back(tmp_path: Path) -> Non
         budget.get_by_role("button", name="Save").click()
         budget.locator(".value-line > span", has_text="9").wait_for()
         assert page.locator("#settings tr[data-key='checks.test'] button").count() == 0
+
+
+@pytest.mark.slow
+def test_an_open_form_stays_when_the_tables_are_drawn_again(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    lab.user_settings("review: {max_cycles: 4}\n")
+    lab.add("One task")
+    with serving(lab) as served, browser() as opened, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/settings")
+        budget = page.locator("#budgets tr[data-key='budget.task_usd']")
+        budget.wait_for()
+        held: list[Route] = []
+        page.route("**/cost*", lambda route: held.append(route))
+        row = page.locator("#settings tr[data-key='review.max_cycles']")
+        row.get_by_role("button", name="Change").click()
+        row.locator("input").fill("6")
+        row.get_by_role("button", name="Save").click()
+        row.get_by_role("button", name="Back to 4").wait_for()
+        budget.get_by_role("button", name="Change").click()
+        budget.locator("input").fill("9")
+        old = page.locator("#budgets table").element_handle()
+        for route in held:
+            route.continue_()
+        page.unroute("**/cost*")
+        page.wait_for_function("old => !old.isConnected", arg=old)
+        assert budget.locator("input").input_value() == "9"
+        budget.get_by_role("button", name="Save").click()
+        budget.locator(".value-line > span", has_text="9").wait_for()
 
 
 def test_a_project_is_added_by_its_path_and_not_trusted(own_server: AtHand, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // Budgets beside what was spent: of one task, of a run, of each agent, of the windows of a plan.
 import { api, make } from "./burnish.js";
-import { fillValue } from "./settings-edit.js";
+import { fillValue, replaceTable } from "./settings-edit.js";
 
 const MOST = 3;
 const { project } = document.body.dataset;
@@ -32,7 +32,7 @@ export async function drawBudgets(place, path, settings) {
     row.insertCell().append(make("span", { className: "muted", textContent: setting.origin }));
   }
   const words = "The budget of a single task is raised on its page (Raise and retry).";
-  place.replaceChildren(table, make("p", { className: "muted small", textContent: words }));
+  replaceTable(place, table, make("p", { className: "muted small", textContent: words }));
 }
 
 function spent(key, { cost, day, windows }) {

@@ -11,6 +11,17 @@ export function whenChanged(load) {
   reload = load;
 }
 
+/** Shows the new table. A form that is open in the old one stays open: a person may be typing in it. */
+export function replaceTable(place, ...children) {
+  const focused = document.activeElement;
+  const forms = [...place.querySelectorAll("tr[data-key] .value-form")].map((form) => [form.closest("tr").dataset.key, form]);
+  place.replaceChildren(...children);
+  for (const [key, form] of forms) {
+    place.querySelector(`tr[data-key="${CSS.escape(key)}"] .value-line`)?.parentElement.replaceChildren(form);
+    if (form.contains(focused)) focused.focus();
+  }
+}
+
 export function fillValue(cell, setting, shown) {
   const line = make("div", { className: "value-line" });
   line.append(make("span", { textContent: shown }));
@@ -47,18 +58,18 @@ function openForm(cell, setting, shown) {
   const buttons = [make("button", { className: "primary", textContent: "Save" })];
   if (isHere || setting.own !== null) {
     const unset = make("button", { type: "button", textContent: "Remove" });
-    unset.addEventListener("click", () => save(cell, setting.key, { value: null, scope: scope.value }));
+    unset.addEventListener("click", () => save(form.parentElement, setting.key, { value: null, scope: scope.value }));
     buttons.push(unset);
   }
   const cancel = make("button", { type: "button", className: "plain", textContent: "Cancel" });
-  cancel.addEventListener("click", () => fillValue(cell, setting, shown));
+  cancel.addEventListener("click", () => fillValue(form.parentElement, setting, shown));
   const error = make("p", { className: "error", role: "alert", hidden: true });
   form.append(input, scope, ...buttons, cancel, error);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    save(cell, setting.key, { value: input.value, scope: scope.value });
+    save(form.parentElement, setting.key, { value: input.value, scope: scope.value });
   });
-  form.addEventListener("keydown", (event) => event.key === "Escape" && fillValue(cell, setting, shown));
+  form.addEventListener("keydown", (event) => event.key === "Escape" && fillValue(form.parentElement, setting, shown));
   cell.replaceChildren(form);
   input.select();
 }
@@ -72,6 +83,7 @@ async function save(cell, key, { value, scope, undoes = false }) {
     const note = value === null || answer.origin.startsWith(answer.file) ? "" : ` ${answer.origin} sets it, too, and counts.`;
     if (undoes) changes.delete(key);
     else changes.set(key, { before: answer.before, scope, file: answer.file, note });
+    cell.querySelector(".value-form")?.remove();
     await reload();
     document.querySelector(`tr[data-key="${CSS.escape(key)}"] button`)?.focus();
   } catch (problem) {

@@ -1,7 +1,7 @@
 // Settings with their sources, doctor and cleaning: each part is fetched on its own, because some take seconds.
 import { api, attempt, make, sure, toast } from "./burnish.js";
 import { drawBudgets } from "./settings-budgets.js";
-import { fillValue, whenChanged } from "./settings-edit.js";
+import { fillValue, replaceTable, whenChanged } from "./settings-edit.js";
 import { addKeys } from "./keys.js";
 
 const { project } = document.body.dataset;
@@ -35,7 +35,7 @@ function drawSettings() {
   const words = place("search").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
   const own = place("only-own").checked;
   const rows = values.filter((one) => (!own || one.origin !== "default") && words.every((word) => one.key.includes(word)));
-  place("settings").replaceChildren(rows.length ? table(rows) : note("No setting matches."));
+  replaceTable(place("settings"), rows.length ? table(rows) : note("No setting matches."));
 }
 
 async function loadSettings() {
