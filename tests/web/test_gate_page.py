@@ -87,3 +87,15 @@ def test_a_task_without_changes_opens_its_story_and_says_it_once(tmp_path: Path,
     head = page.partition('id="part-head"')[2].partition("</header>")[0]
     assert head.count("The agent changed nothing.") == 1 and "It exists already in lib/math.py." in head
     assert opened_tab(page) == "story"
+
+
+@pytest.mark.slow
+def test_at_the_gate_a_question_is_answered_by_a_button_of_that_name(tmp_path: Path, hermetic: object) -> None:
+    judge = 'print(verdict("needs_discussion", "Should zero give None?"))'
+    lab = Lab.make(tmp_path, judge=judge, extra="review: {agents: [judge]}\nhitl_review: every\n")
+    lab.add()
+    lab.burnish("run", "1", code=None)
+    page, _ = look(lab)
+    gate = page.partition('id="part-gate"')[2].partition("</section>")[0]
+    assert ">Send the answer<" in gate and "Request changes" not in gate
+    assert "Should zero give None?" in page
