@@ -34,7 +34,7 @@ def test_a_check_whose_paths_are_not_touched_is_not_run_and_that_is_said(tmp_pat
     told = lab.burnish("run")
     assert lab.task()["status"] == "verified"
     assert ran.read_text().split() == ["web", "web"]  # the base and the change
-    assert "Check api: not run, no changed file matches api/**" in told.err
+    assert "Check api: not run: no changed file matches api/**" in told.err
     assert "check api: not run: no changed file matches api/**" in lab.burnish("show", "1").out
     by_name = {check["name"]: check for check in lab.show()["cycles"][0]["checks"]}
     assert (by_name["api"]["status"], by_name["web"]["status"]) == ("not_run", "passed")

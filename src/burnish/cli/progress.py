@@ -259,7 +259,7 @@ def _check(event: RecordedEvent) -> str:
     check = read(CheckRecord, event.data)
     name, status = one_line(check.name or "check"), check.status or "done"
     if status == "not_run":
-        return f"Check {name}: not run, {_short(check.why)}"
+        return f"Check {name}: not run: {_short(check.why)}"
     counts = check.counts or RecordedCounts()
     passed = f", {counts.passed} passed" if counts.passed is not None else ""
     failed = f", {counts.failed} failed{_since_base(check)}" if counts.failed else ""
