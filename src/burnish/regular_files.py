@@ -36,19 +36,33 @@ def read_regular(path: Path, *, longest: int = _MAX_LENGTH, start: int = 0, foll
 
 def read_below(folder: Path, place: PurePath, *, longest: int = _MAX_LENGTH) -> bytes | None:
     """The first bytes of a regular file below a folder; None also if a part of the path below it is a link."""
-    handle = -1
     try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        for part in place.parts:
-            below = os.open(part, _FLAGS | os.O_NOFOLLOW, dir_fd=handle)
-            os.close(handle)
-            handle = below
+        handle = open_below(folder, place)
+    except OSError:
+        return None
+    try:
         return _read(handle, longest)
     except OSError:
         return None
     finally:
-        if handle >= 0:
+        os.close(handle)
+
+
+def open_below(folder: Path, place: PurePath) -> int:
+    """A descriptor of a file below a folder. Raises OSError also if a part of the path below it is a link.
+
+    A link that another process puts there after the path was examined is therefore not followed.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in place.parts:
+            below = os.open(part, _FLAGS | os.O_NOFOLLOW, dir_fd=handle)
             os.close(handle)
+            handle = below
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
 
 
 def _read(handle: int, longest: int, start: int = 0) -> bytes | None:

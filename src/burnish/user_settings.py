@@ -14,6 +14,7 @@ DATABASE_SCHEMES = ("postgresql://", "postgres://")
 # outside of a comment
 _MENTIONS_DATABASE = re.compile(rb"^[^#\n]*\bdatabase\b", re.MULTILINE)
 _MAX_BYTES = 1_000_000
+DEFAULT_REMOTE = "origin"
 
 
 def user_folder(env: Mapping[str, str] | None = None) -> Path:
@@ -52,6 +53,27 @@ def database_url(env: Mapping[str, str] | None = None) -> str | None:
         return None
     settings = layer.data
     return _checked(settings.get("database"), layer.place(("database",)))
+
+
+def remote_name(env: Mapping[str, str] | None = None) -> str:
+    """The git remote through which machines exchange branches (`machine.remote`). A repository cannot set it."""
+    source = os.environ if env is None else env
+    if value := source.get("BURNISH__MACHINE__REMOTE"):
+        return value
+    path = user_folder(source) / "config.yaml"
+    try:
+        with path.open("rb") as file:
+            if b"remote" not in file.read(_MAX_BYTES):
+                return DEFAULT_REMOTE
+    except OSError:
+        return DEFAULT_REMOTE
+    from burnish.config.sources import yaml_layer
+
+    layer = yaml_layer(path, str(path))
+    settings: Mapping[str, object] = layer.data if layer else {}
+    machine = settings.get("machine")
+    name = machine.get("remote") if isinstance(machine, Mapping) else None
+    return name if isinstance(name, str) and name else DEFAULT_REMOTE
 
 
 def _checked(value: object, place: str) -> str | None:

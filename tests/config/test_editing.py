@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.config.editing import with_setting
+from burnish.config.editing import with_setting, without_setting
 from burnish.config.sources import parse_yaml
 from burnish.errors import BadInput
 
@@ -94,3 +94,36 @@ def test_nothing_else_is_touched(before: list[str], own: str, after: list[str], 
     for line in "\n".join([*before, *after]).splitlines():
         assert line in changed
     assert with_setting(changed, KEY, value, "burnish.yaml") == changed
+
+
+BLOCKS = """\
+# mine
+review:
+  block_on:
+    - error
+    - warning  # both
+  max_cycles: 2
+defaults:
+  note: |
+    two
+    lines
+
+agent: claude
+"""
+
+
+def test_values_of_several_lines_are_replaced_and_removed_and_the_rest_stays() -> None:
+    listed = with_setting(BLOCKS, ("review", "block_on"), ["error"], "config.yaml")
+    assert listed == BLOCKS.replace("\n    - error\n    - warning", ' ["error"]')
+    text = with_setting(BLOCKS, ("defaults", "note"), "one", "config.yaml")
+    assert text == BLOCKS.replace("|\n    two\n    lines", '"one"')
+    gone = without_setting(BLOCKS, ("review", "block_on"), "config.yaml")
+    assert gone == BLOCKS.replace("  block_on:\n    - error\n    - warning  # both\n", "")
+
+
+def test_a_value_with_comments_between_its_lines_is_left_to_its_author() -> None:
+    text = BLOCKS.replace("    - error\n", "    # because\n    - error\n")
+    with pytest.raises(BadInput, match="does not change by itself"):
+        with_setting(text, ("review", "block_on"), ["error"], "config.yaml")
+    with pytest.raises(BadInput, match="does not change by itself"):
+        without_setting(text, ("review", "block_on"), "config.yaml")

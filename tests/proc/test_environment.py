@@ -74,3 +74,8 @@ def test_certificate_authorities_pass_by_exact_name(tmp_path: Path) -> None:
     passed = listed_environment(source)
     assert set(passed) == {"SSL_CERT_FILE", "PIP_CERT", "UV_NATIVE_TLS", "PATH"}
     assert certificate_files(passed) == (bundle,)
+
+
+def test_folders_of_toolchains_are_passed_and_other_values_of_these_variables_are_not(tmp_path: Path) -> None:
+    source = {"RUSTUP_HOME": str(tmp_path), "JAVA_HOME": "a-secret", "GOROOT": str(tmp_path / "missing")}
+    assert set(listed_environment(source)) == {"PATH", "RUSTUP_HOME"}

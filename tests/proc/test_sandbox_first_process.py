@@ -213,3 +213,26 @@ def test_a_call_ends_soon_after_its_program(place: Workplace, attack: str) -> No
     # of a program that was reaped inside, the exit code is unknown
     assert (done.ended, done.exit_code, done.signal) in (("exit", 3, None), ("exit", None, signal.SIGKILL))
     assert done.seconds < 20
+
+
+@pytest.mark.slow
+def test_a_sandbox_that_waits_for_its_turn_still_reports_the_exit_code_of_its_program(place: Workplace) -> None:
+    """On a busy machine, bubblewrap may go on seconds after its program has ended."""
+    before = set(shim.children(os.getpid()))
+    results: list[ExitRecord] = []
+    code = "import time\nopen('tried', 'w').close()\ntime.sleep(1)\n"
+    thread = threading.Thread(target=lambda: results.append(place.run(code)))
+    thread.start()
+    try:
+        wait_for(place.work / "tried")
+        (watcher,) = set(shim.children(os.getpid())) - before
+        (wrapper,) = shim.children(watcher)
+        os.kill(wrapper, signal.SIGSTOP)
+        (inside,) = shim.children(wrapper)
+        os.kill(inside, signal.SIGSTOP)
+        time.sleep(7)
+        os.kill(inside, signal.SIGCONT)
+        os.kill(wrapper, signal.SIGCONT)
+    finally:
+        thread.join(30)
+    assert [(one.ended, one.exit_code, one.signal) for one in results] == [("exit", 0, None)]

@@ -18,7 +18,15 @@ from burnish.proc.run import Command, StopToken, run
 
 NIGHT = 8 * 3600.0
 # These use the wall clock, and no time limit: the age of files, when the machine was started, the time of day.
-WALL_CLOCK = {"adapters/checks/environments.py", "checks/run.py", "proc/clock.py", "proc/identity.py"}
+WALL_CLOCK = {
+    # how long a button of a notification works
+    "adapters/answer_codes.py",
+    "adapters/notifications.py",
+    "adapters/checks/environments.py",
+    "checks/run.py",
+    "proc/clock.py",
+    "proc/identity.py",
+}
 # Python's monotonic clock stands still in suspend: CLOCK_MONOTONIC on Linux, mach_absolute_time on macOS.
 SOURCES = Path(burnish.__file__).parent
 

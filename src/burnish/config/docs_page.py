@@ -36,7 +36,7 @@ Settings are read from the project's checkout, never from a task's workspace. `B
 and the repository.
 
 Never taken from a repository, trusted or not: `sandbox`, `agents.<name>.login`, `clean`, `limits`, `machine`,
-`notify`, `database`, `merge.auto`, `review.unseen`, `checks.where: workspace`, `checks.uncountable: accept`,
+`notify`, `serve`, `database`, `merge.auto`, `review.unseen`, `checks.where: workspace`, `checks.uncountable: accept`,
 `workspace.setup_credentials: always` and `projects`. Write them in your own `config.yaml`, for one project under
 `projects`. `burnish config show` lists what was ignored, and why.
 """

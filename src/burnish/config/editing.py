@@ -71,11 +71,13 @@ def _removed(text: str, node: Any, key: tuple[str, ...]) -> str | None:
 
 
 def _without_line(text: str, name: Any, below: Any) -> str | None:
-    """Without the line of a key whose value ends on it; its comment belongs to it."""
+    """Without the lines of a key and its value; the comment on the last one belongs to it. None if others are lost."""
     start = name.start_mark.index - name.start_mark.column
-    if text[start : name.start_mark.index].strip() or below.end_mark.line != name.start_mark.line:
+    last = max(name.end_mark.index, _end_of_value(text, below))
+    is_text = isinstance(below.value, str)
+    if text[start : name.start_mark.index].strip() or (not is_text and re.search(r"(?:^|\s)#", text[start:last])):
         return None
-    end = text.find("\n", name.start_mark.index)
+    end = text.find("\n", last)
     return _put(text, start, len(text) if end < 0 else end + 1, "")
 
 
@@ -108,6 +110,9 @@ def _inside(text: str, node: Any, key: tuple[str, ...], value: Any) -> str | Non
 
 
 def _in_place(text: str, name: Any, below: Any, key: tuple[str, ...], value: Any) -> str | None:
+    is_block = not isinstance(below.value, str) and not below.flow_style and bool(below.value)
+    if len(key) == 1 and (is_block or getattr(below, "style", None) in ("|", ">")):
+        return _over_block(text, name, below, f" {_word(value)}")
     if isinstance(below.value, str):
         word = _word(value) if len(key) == 1 else f"{{{_flow(key[1:], value)}}}"
         start, end = below.start_mark.index, below.end_mark.index
@@ -120,6 +125,22 @@ def _in_place(text: str, name: Any, below: Any, key: tuple[str, ...], value: Any
         return _put(text, below.start_mark.index, below.end_mark.index, _word(value))
     mapping = len(key) > 1 and all(isinstance(one, tuple) for one in below.value)
     return _inside(text, below, key[1:], value) if mapping else None
+
+
+def _over_block(text: str, name: Any, below: Any, new: str) -> str | None:
+    """A value of several lines replaced by one on the line of its key. None if comments would be lost."""
+    start = text.index(":", name.end_mark.index) + 1
+    end = _end_of_value(text, below)
+    is_text = isinstance(below.value, str)
+    return None if not is_text and re.search(r"(?:^|\s)#", text[start:end]) else _put(text, start, end, new)
+
+
+def _end_of_value(text: str, node: Any) -> int:
+    """Where its last word ends: the mark of a block is at the next token, behind empty lines and comments."""
+    while not isinstance(node.value, str) and node.value and not node.flow_style:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    return len(text[: node.end_mark.index].rstrip())
 
 
 def _line_before(text: str, node: Any, line: str) -> str | None:

@@ -30,6 +30,7 @@ _PLAIN = (
     "limits",
     "machine",
     "notify",
+    "serve",
 )
 # What is there before any layer: deep defaults that must survive a partly written section. The others are
 # named as well, since a section that is there need not be made by a type of its own (see `values.Section`).

@@ -176,11 +176,11 @@ def check_spec(name: str, entry: CheckEntry, found: CheckSpec | None, minutes: f
         if found is None:
             return None
         found = replace(found, blocking=entry.blocking, timeout_seconds=seconds, found=True)
-        return replace(found, paths=entry.paths, cwd=entry.cwd or found.cwd)
+        return replace(found, paths=entry.paths, cwd=entry.cwd or found.cwd, evidence=entry.evidence)
     files = ((kind, getattr(entry, kind)) for kind in REPORTS)
     report, file = next(((kind, file) for kind, file in files if file), (None, None))
     spec = CheckSpec(name, command, entry.blocking, seconds, report, file, entry.pattern)
-    return replace(spec, paths=entry.paths, cwd=entry.cwd or "")
+    return replace(spec, paths=entry.paths, cwd=entry.cwd or "", evidence=entry.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +306,11 @@ def effort_of(config: Config, agent: str, role: str) -> str | None:
         return own
     kind, argv = (entry.kind, entry.argv) if entry else (agent, ())
     return own if effort_problem(kind, argv, part.effort) else part.effort
+
+
+def author_of(config: Config, spec: Spec, installed: Callable[[str], bool]) -> str:
+    """The agent that implements a task; "" if none is installed."""
+    return RoleResolver(config, spec, installed).worker("implement")[0]
 
 
 @dataclass(frozen=True)

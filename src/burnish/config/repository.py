@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from burnish.config.sources import Layer, pyproject_layer, yaml_layer
-from burnish.errors import BadInput
-from burnish.regular_files import read_regular
+from burnish.errors import BadInput, Untrusted
+from burnish.regular_files import read_below, read_regular
 
 FOLDERS = (".burnish/prompts", ".burnish/context", ".burnish/templates")
 # A person has to look through this list.
 MAX_FILES, MAX_DEPTH = 2_000, 12
 MAX_TEXT_BYTES = 200_000
+MAX_FILE_BYTES = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,12 @@ def is_inside(root: Path, path: Path) -> bool:
 
 def read_inside(root: Path, path: Path, *, longest: int) -> bytes | None:
     """The first bytes of a regular file that lies in the checkout; None for anything else."""
-    return read_regular(path, longest=longest) if is_inside(root, path) else None
+    try:
+        ground, target = root.resolve(), path.resolve()
+    except (OSError, RuntimeError):  # a circle of links
+        return None
+    # without links: another process may put one there after the path was resolved
+    return read_below(ground, target.relative_to(ground), longest=longest) if target.is_relative_to(ground) else None
 
 
 def name_in(root: Path, name: str) -> str:
@@ -73,19 +79,32 @@ def name_in(root: Path, name: str) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-def read_accepted(root: Path, name: str, links: Mapping[str, str], *, longest: int) -> bytes | None:
-    """A file that settings name, from the root; one outside of the checkout only where `links` lists its target.
+def read_accepted(
+    root: Path, name: str, accepted_files: Mapping[str, str], *, longest: int, exact: bool = True
+) -> bytes | None:
+    """A file that settings name, from the root; one outside of the checkout only where a person accepted the link.
 
-    An absolute path is part of the settings, which a person has accepted or written.
+    `accepted_files` are the files of the content that was examined. With `exact`, a file whose content is not the
+    accepted one is refused: it may have changed since. An absolute path is part of the settings, which a person has
+    accepted or written.
     """
     name = name_in(root, name)
     path = root / name
     if is_inside(root, path):
-        return read_inside(root, path, longest=longest)
-    if not name.startswith("/") and links.get(name) != target_of(path):
+        data = read_inside(root, path, longest=MAX_FILE_BYTES)
+        if data is None or not exact:
+            return data if data is None else data[:longest]
+        if accepted_files.get(name) != hashlib.sha256(data).hexdigest():
+            raise Untrusted(
+                f"{name} has changed since this command examined it. Nothing was run.",
+                hint="Check it with `burnish trust --show`, and type the command again.",
+                root=str(root),
+            )
+        return data[:longest]
+    if not name.startswith("/") and accepted_files.get(name) != link_to(target_of(path)):
         return None
     outside = path.resolve()
-    return read_inside(outside.parent, outside, longest=longest)
+    return read_regular(outside, longest=longest, follow=False)
 
 
 def repository_layer(root: Path) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
@@ -98,7 +117,7 @@ def repository_layer(root: Path) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
             f"burnish.yaml is a link that leads out of the repository, to {_target(own)}.",
             hint="Put a copy in its place, or write the settings in your config.yaml under `projects`.",
         )
-    layer = yaml_layer(own, "burnish.yaml") if _is_readable(own) else None
+    layer = yaml_layer(own, "burnish.yaml", root) if _is_readable(own) else None
     in_table = table_layer(root)
     if layer and in_table:
         raise BadInput(
@@ -112,7 +131,7 @@ def repository_layer(root: Path) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
 def table_layer(root: Path) -> Layer | None:
     """`[tool.burnish]` of the checkout; None where pyproject.toml is not a regular file in it."""
     table = root / "pyproject.toml"
-    return pyproject_layer(table) if is_inside(root, table) and _is_readable(table) else None
+    return pyproject_layer(table, root) if is_inside(root, table) and _is_readable(table) else None
 
 
 def repository_content(root: Path, user_layers: Sequence[Layer] = ()) -> RepositoryContent:
@@ -136,6 +155,11 @@ def _is_readable(path: Path) -> bool:
     except OSError:
         return os.path.lexists(path)  # reading it says what is wrong
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def link_to(target: str) -> str:
+    """What stands for the content of a link that leaves the repository."""
+    return f"link to {target}"
 
 
 def target_of(path: Path) -> str:
@@ -173,7 +197,7 @@ class _FolderWalk:
         if not is_inside(self.root, path):
             # to the very end: of two links in a row the second may be changed as well
             self.links[name] = target_of(path)
-            self.files[name] = f"link to {self.links[name]}"
+            self.files[name] = link_to(self.links[name])
         elif path.is_dir():
             for child in sorted(path.iterdir()):
                 self.visit(child, f"{name}/{child.name}", depth + 1)
@@ -191,7 +215,7 @@ class _FolderWalk:
             self.visit(path, name)
 
     def _add(self, path: Path, name: str) -> None:
-        data = read_inside(self.root, path, longest=50_000_000)
+        data = read_inside(self.root, path, longest=MAX_FILE_BYTES)
         if data is None:
             self.files[name] = "cannot be read"
             return
@@ -266,6 +290,7 @@ RESERVED = (
     ReservedKey(("clean",), "a repository must not choose when your files are removed"),
     ReservedKey(("limits",), "a repository must not choose when your plans are used"),
     ReservedKey(("machine",), "a repository must not choose how your machine is used"),
+    ReservedKey(("serve",), "a repository must not choose who may use your server"),
     ReservedKey(("database",), "a repository must not choose where your state is stored"),
     ReservedKey(("merge", "auto"), "a repository must not merge into your branches by itself"),
     ReservedKey(("review", "unseen"), "a repository must not exempt its own files from review"),

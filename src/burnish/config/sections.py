@@ -298,6 +298,11 @@ class CleanSection(v.Section):
         description="a project that takes more in the burnish home loses the oldest of these; 0 = no limit; "
         "user's settings only",
     )
+    release_over_files: v.AmountOrOff = Field(
+        default=10_000,
+        description="a verified task of a repository with more files than this keeps no copy of them; `path`, `open` "
+        "and `improve` write them again; 0 = every task keeps its workspace; user's settings only",
+    )
 
 
 class LimitsSection(v.Section):
@@ -312,6 +317,11 @@ class LimitsSection(v.Section):
         default=None,
         description="start no phase of a login of which so many percent of a window of its plan are used; it waits for "
         "the reset (claude); user's settings only",
+    )
+    agents: dict[v.Name, v.Count] = Field(
+        default={},
+        description="most tasks of an agent that the workers of all machines run at the same time, e.g. `{claude: 8}`; "
+        "user's settings only",
     )
 
 
@@ -328,10 +338,34 @@ class MachineSection(v.Section):
         description="most memory of one agent or check, with all that it starts (needs the user's systemd); another "
         "task starts only while so much is free; user's settings only",
     )
+    remote: v.Name = Field(
+        default="origin",
+        description="the git remote through which machines that share a `database` exchange branches; user's settings "
+        "only",
+    )
 
     @property
     def memory_bytes(self) -> int | None:
         return None if self.memory_gb is None else int(self.memory_gb * 1024**3)
+
+
+class ServeSection(v.Section):
+    """`burnish serve` behind a reverse proxy. Read from the user's own settings, never from a repository."""
+
+    url: v.Text | None = Field(
+        default=None,
+        description="the address that browsers use, e.g. `https://burnish.example.org`; user's settings only",
+    )
+    proxies: tuple[v.Text, ...] = Field(
+        default=(), description="addresses or networks of the proxies that are believed; user's settings only"
+    )
+    proxy_header: v.Text | None = Field(
+        default=None,
+        description="the header in which a proxy names the person, e.g. `X-Forwarded-User`; user's settings only",
+    )
+    proxy_role: Literal["none", "viewer", "reviewer", "maintainer"] = Field(
+        default="none", description="the role of names that are not in `burnish people`; user's settings only"
+    )
 
 
 class Notify(v.Section):
@@ -343,3 +377,9 @@ class Notify(v.Section):
     on: tuple[Literal["blocked", "approved", "waiting_approval", "failed", "run_finished"], ...] = Field(
         default=("blocked", "waiting_approval", "failed", "run_finished"), description="what is worth a notification"
     )
+    answer_url: v.WebAddress | None = Field(
+        default=None,
+        description="address at which your phone reaches `burnish serve`; notifications of your own ntfy server then"
+        " have buttons that approve a task or send it back",
+    )
+    answer_hours: v.Amount = Field(default=12.0, description="how long such a button works")

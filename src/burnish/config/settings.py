@@ -66,6 +66,7 @@ class Config(v.Section):
     limits: s.LimitsSection = Field(default_factory=s.LimitsSection)
     machine: s.MachineSection = Field(default_factory=s.MachineSection)
     notify: s.Notify = Field(default_factory=s.Notify)
+    serve: s.ServeSection = Field(default_factory=s.ServeSection)
     database: v.Database = Field(
         default=None, description="`postgresql://…` for many machines; empty = SQLite in the burnish home"
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 from burnish.bounded_yaml import MAX_DEPTH, bounded_parser, load_yaml
 from burnish.errors import BadInput, BurnishError
-from burnish.regular_files import parse_toml
+from burnish.regular_files import open_below, parse_toml
 
 PREFIX = "BURNISH__"
 MAX_BYTES = 1_000_000
@@ -53,11 +53,11 @@ class Layer:
         return True
 
 
-def read_text(path: Path) -> str | None:
-    """The file's text; None if there is no such file."""
+def read_text(path: Path, root: Path | None = None) -> str | None:
+    """The file's text; None if there is no such file. With a `root`, nothing outside of it is read."""
     try:
         # O_NONBLOCK: opening a pipe must not wait for a writer
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = _open_inside(root, path) if root else os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(errno.EINVAL, "It is not a regular file")
@@ -76,9 +76,16 @@ def read_text(path: Path) -> str | None:
         raise BadInput(f"{path} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8.") from None
 
 
-def yaml_layer(path: Path, name: str) -> Layer | None:
+def _open_inside(root: Path, path: Path) -> int:
+    ground, target = root.resolve(), path.resolve()
+    if not target.is_relative_to(ground):
+        raise OSError(errno.EXDEV, "It leads out of the repository")
+    return open_below(ground, target.relative_to(ground))
+
+
+def yaml_layer(path: Path, name: str, root: Path | None = None) -> Layer | None:
     """A YAML file of settings; `name` is its name in messages."""
-    text = read_text(path)
+    text = read_text(path, root)
     return None if text is None else text_layer(text, name)
 
 
@@ -163,9 +170,9 @@ def _text_keys(data: dict[Any, Any], name: str, lines: Mapping[Where, int], path
             _text_keys(value, name, lines, (*path, key))
 
 
-def pyproject_layer(path: Path) -> Layer | None:
+def pyproject_layer(path: Path, root: Path | None = None) -> Layer | None:
     """`[tool.burnish]`, if there is one."""
-    text = read_text(path)
+    text = read_text(path, root)
     if text is None or "burnish" not in text:
         return None
     try:

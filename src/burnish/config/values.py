@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -158,6 +159,30 @@ def _absolute_path(value: Any) -> Any:
     return value
 
 
+def _web_address(value: str) -> str:
+    parts = urlsplit(value)
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    # `port` raises ValueError for a wrong one
+    if (
+        not parts.hostname
+        or parts.port == 0
+        or parts.query
+        or parts.fragment
+        or parts.username
+        or parts.path not in ("", "/")
+    ):
+        raise ValueError("an address is a scheme and a host, e.g. https://burnish.example.org")
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
+        raise ValueError("an address begins with https://; others could read the codes on their way")
+    return value
+
+
+def _below_tree(value: str) -> str:
+    if value.startswith(("/", "~")) or ".." in value.split("/"):
+        raise ValueError("a pattern is relative to the repository, or begins with {report_dir}/")
+    return value
+
+
 AbsolutePath = Annotated[StrictStr, BeforeValidator(_absolute_path)]
 Folder = Annotated[StrictStr, BeforeValidator(_inside)]
 Database = Annotated[StrictStr | None, BeforeValidator(_database)]
@@ -169,6 +194,8 @@ Trigger = Annotated[Literal["completion", "idle", "explicit"], BeforeValidator(_
 Variables = Annotated[dict[Text, StrictStr], BeforeValidator(_words)]
 Pattern = Annotated[Text | None, AfterValidator(_usable_pattern)]
 ReportFile = Annotated[Text | None, BeforeValidator(_printed)]
+WebAddress = Annotated[StrictStr, AfterValidator(_web_address)]
+EvidencePattern = Annotated[Text, AfterValidator(_below_tree)]
 Reserve = Annotated[float | StrictStr | None, BeforeValidator(_share)]
 QuietHours = Annotated[StrictStr | None, BeforeValidator(_quiet)]
 ResumeHours = Annotated[QuietHours, AfterValidator(_end_some_time)]
@@ -202,6 +229,12 @@ class CheckEntry(Section):
     pattern: Pattern = Field(
         default=None,
         description="regular expression with a group `name`; each line of the output that matches is a failed test",
+    )
+
+    evidence: tuple[EvidencePattern, ...] = Field(
+        default=(),
+        description="patterns of screenshots, videos and HTML files that it writes, below the repository or"
+        " `{report_dir}/`; they are stored and shown with the task",
     )
 
     @model_validator(mode="before")

@@ -152,6 +152,10 @@ class UsageLimit:
         end = self.end.astimezone(now.tzinfo)
         return f"{end:%H:%M}" if end - now < timedelta(hours=20) else f"{end:%H:%M} on {end:%a} {end.day} {end:%b}"
 
+    def wait_words(self, now: datetime) -> str:
+        """`waits for claude until 03:00`; `words` names the variable or the folder of the login, if there is one."""
+        return f"waits for {self.login.partition(' (')[0]} until {self.time_words(now)}"
+
     def words(self, now: datetime) -> str:
         """`claude's limit resets at 03:00`; `now` has the zone of the user."""
         time = self.time_words(now)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from burnish.core.change import Change, ChangedFile
 from burnish.core.error_lines import first_error
 from burnish.core.finding import Remark
+from burnish.core.images import Evidence
 from burnish.core.policy import is_test
 
 
@@ -95,6 +96,8 @@ class CheckReport:
     partial: str = ""
     # tests that failed and then passed on the same tree
     flaky: tuple[str, ...] = ()
+    # screenshots, videos and HTML that it left
+    evidence: tuple[Evidence, ...] = ()
 
     @property
     def has_cases(self) -> bool:

@@ -34,6 +34,10 @@ class MergeConflict:
     # git's sentence about it
     message: str = ""
 
+    @property
+    def is_submodule(self) -> bool:
+        return self.kind.startswith("submodule")
+
 
 @dataclass(frozen=True, slots=True)
 class TargetMerge:
@@ -53,6 +57,11 @@ class TargetMerge:
         """The paths with conflicts."""
         return tuple(dict.fromkeys(conflict.path for conflict in self.conflicts))
 
+    @property
+    def submodules(self) -> tuple[str, ...]:
+        """Those in which no agent can resolve the conflict: a workspace has no repositories of submodules."""
+        return tuple(conflict.path for conflict in self.conflicts if conflict.is_submodule)
+
 
 @dataclass(frozen=True, slots=True)
 class TargetConflict:
@@ -60,12 +69,23 @@ class TargetConflict:
 
     target: str
     paths: tuple[str, ...]
+    # one of them is a submodule: no agent can resolve it
+    needs_person: bool = False
 
     @property
     def words(self) -> str:
         """`conflicts with main in work.txt`"""
         more = f" and {len(self.paths) - 3} more" if len(self.paths) > 3 else ""
-        return f"conflicts with {self.target} in {', '.join(self.paths[:3])}{more}"
+        what = "a submodule: " if self.needs_person else ""
+        return f"conflicts with {self.target} in {what}{', '.join(self.paths[:3])}{more}"
+
+    def command(self, task_id: int | str) -> str:
+        """What a person types; after a merge by hand, the branch is judged as it is then."""
+        return f"burnish run {task_id}" if self.needs_person else f"burnish rebase {task_id}"
+
+    def remedy(self, branch: str) -> str:
+        """What a person does before that; "" where an agent does it."""
+        return f"merge {self.target} into {branch} by hand, then run it" if self.needs_person else ""
 
 
 @dataclass(frozen=True, slots=True)

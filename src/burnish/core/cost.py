@@ -15,7 +15,7 @@ class CostSource(StrEnum):
     LIST = "list"
     # several calls, some of them of each kind
     MIXED = "mixed"
-    # a lower bound: a part of what was used has no known price
+    # a lower bound: a part of what was used has no known price, or its report could be changed by the agent
     PARTIAL = "partial"
     # something was used, and no price of it is known
     UNKNOWN = "unknown"
@@ -23,7 +23,7 @@ class CostSource(StrEnum):
 
 def joint_source(sources: Iterable[str | None]) -> CostSource | None:
     """The cost source of several calls together; None if nothing was used."""
-    distinct_sources = {CostSource(source) for source in sources if source}
+    distinct_sources = {CostSource(source) for source in set(sources) if source}
     if len(distinct_sources) <= 1:
         return next(iter(distinct_sources), None)
     return CostSource.PARTIAL if distinct_sources & {CostSource.PARTIAL, CostSource.UNKNOWN} else CostSource.MIXED
@@ -36,7 +36,7 @@ _SOURCES = {
     CostSource.PROGRAM: "reported by the agent",
     CostSource.LIST: "list price",
     CostSource.MIXED: "partly list price",
-    CostSource.PARTIAL: "a part has no known price",
+    CostSource.PARTIAL: "at least; a part is not known",
 }
 
 
@@ -48,9 +48,9 @@ def dollars(usd: float) -> str:
 
 
 def short_cost(usd: float | None, source: str | None) -> str:
-    """`$0.42`, `$0.42+` where a part has no known price, `$?` where nothing has; empty if nothing was used."""
+    """`$0.42`, `$0.42+` if a part is not known, `cost unknown` if nothing has; empty if nothing was used."""
     if not usd:
-        return "$?" if is_unknown(source) else ""
+        return UNKNOWN_COST if is_unknown(source) else ""
     return f"{dollars(usd)}{'+' if source == CostSource.PARTIAL else ''}"
 
 

@@ -1,4 +1,4 @@
-"""Encodings that a file declares for itself: Python, Ruby, Perl, PHP, XML, HTML, CSS, Emacs, each by its own rule."""
+"""Encodings that a file declares for itself: Python, Ruby, Perl, PHP, XML, HTML, CSS, batch, Emacs, by their rules."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ _CSS = re.compile(rb"\A@charset \"([-\w.]+)\"")
 _META = re.compile(rb"<meta\b", re.IGNORECASE)
 # Every one behind the first `<meta`: which of them counts depends on comments and quotes before it.
 _CHARSET = re.compile(rb"\bcharset\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
-# JSP and ASP.NET, whose code page 65000 is UTF-7
-_DIRECTIVE = re.compile(rb"<(?:%@|jsp:directive\.)([^>]*)", re.IGNORECASE)
+# JSP, CFML and ASP.NET, whose code page 65000 is UTF-7
+_DIRECTIVE = re.compile(rb"<(?:%@|jsp:directive\.|cfprocessingdirective\b)([^>]*)", re.IGNORECASE)
 _PAGE_ENCODING = re.compile(rb"\b(?:pageEncoding|CodePage|charset)\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
 _PHP = re.compile(rb"\bdeclare\s*\(\s*encoding\s*=\s*[\"']([-\w.]+)", re.IGNORECASE)
 # Ruby finds it in any case, and with blanks before the sign
 _RUBY = re.compile(rb"\A(?:#!.*\n)?[ \t]*#.*?coding[ \t]*[:=][ \t]*([-\w.]+)", re.IGNORECASE)
+# An option of Ruby in the first line: e for EUC-JP, s for Shift-JIS.
+_RUBY_OPTION = re.compile(rb"\A#![^\n]*ruby[^\n]*?[ \t]-[^\s-]*K([eEsS])")
+_RUBY_OPTIONS = {b"e": "euc_jp", b"s": "cp932"}
+# The command that changes the code page in which the rest of a batch file is read.
+_BATCH = re.compile(rb"^[ \t]*@?[ \t]*chcp(?:\.com)?[ \t]+(\d{1,5})\b", re.IGNORECASE | re.MULTILINE)
 # Perl decodes what follows, strings and code; without a name as the locale says
 _PERL = re.compile(
     rb"(?:^|[;{}])[ \t]*use\s+encoding(?:::source)?\s*(?:;|\(?\s*(?:q[qw]?\s*)?[^\w\s;:]\s*:?([-\w.]+))", re.MULTILINE
@@ -46,7 +51,7 @@ _BROWSER_CODECS = {
     **dict.fromkeys(("x-euc-jp", "cseucpkdfmtjapanese"), "euc_jp"),
 }
 _MARKUP = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".php", ".jsp", ".aspx", ".el", ".pl", ".pm", ".t"})
-_LATE_SIGNS = ("<meta", "<?xml", "<%@", "<jsp:", "declare", "use encoding", "local variables:")
+_LATE_SIGNS = ("<meta", "<?xml", "<%@", "<jsp:", "<cfproc", "declare", "use encoding", "chcp", "local variables:")
 
 
 def declarations(data: bytes) -> Iterator[str]:
@@ -60,6 +65,8 @@ def declarations(data: bytes) -> Iterator[str]:
     yield from (_codec(name) or UNKNOWN for name in (*_PHP.findall(data), *_PERL.findall(data)))
     directives = _DIRECTIVE.findall(data)
     yield from (_page_codec(name) for directive in directives for name in _PAGE_ENCODING.findall(directive))
+    yield from map(_page_codec, _BATCH.findall(data))
+    yield from (_RUBY_OPTIONS[letter.lower()] for letter in _RUBY_OPTION.findall(plain))
     # Ruby does not run a file with a name that it does not know
     yield from filter(None, map(_browser_codec, _RUBY.findall(plain)))
     yield from (_emacs_codec(name.decode("ascii", "replace")) for name in _emacs_names(data))

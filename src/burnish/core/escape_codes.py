@@ -10,18 +10,25 @@ from urllib.parse import unquote
 
 from burnish.sanitize import LEFT_OUT
 
-# As the terminal gets it, and as JSON, Python, C and shells write it down.
-_ESC = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e(?=\[)))"
+# As the terminal gets it, and as JSON, Python, C, Rust and shells write it down. Before a bracket also as `cat -v`,
+# pytest's reports, log daemons, XML, addresses and documents do.
+_ESC = (
+    r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|[ux]\{1[bB]\}|[eE](?=\[))"
+    r"|(?:\^\[|\u241b|#x1[bB]|#033|&#(?:27|[xX]1[bB]);|[%=]1[bB]|<(?i:esc|0?x?1b)>)(?=\[))"
+)
+# Characters without a shape.
+_SHAPELESS = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
 _CODES = re.compile(
     rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*(?!\\+[ux]0)[@-~]"
     rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}\\+|\\+(?:u0007|x07|a))"
     # strings for the terminal itself: DCS, SOS, PM, APC
     rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}\\+)"
     rf"|\x1b[ -/]*[0-Z\\^-~]|{_ESC}[ -/]+[0-~]"
-    # characters without a shape
-    "|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    f"|[{_SHAPELESS}]"
 )
 # What a terminal or our own log leaves out between two letters: NUL, a carriage return inside of a line, and a
 # backspace, either alone or with the letters that it takes back.
@@ -33,16 +40,20 @@ _ESCAPED_SHAPELESS = (
     r"\\+u(?i:00ad|034f|061c|115f|1160|17b[45]|180[b-f]|200[b-f]|202[89a-e]|206[0-9a-f]|2800|3164|fe0[0-9a-f]|feff|ffa0"
     r"|fff[0-9ab]|d80d\\+udc3[0-9a-f]|d81b\\+udfe4|d82f\\+udca[0-3]|d834\\+udd(?:59|7[3-9a])|db4[0-3]\\+ud[c-f][0-9a-f]{2})"
 )
-_JOINED = re.compile(rf"{_CODES.pattern}|{_CONTROLS}|{_ESCAPED_CONTROLS}|{_ESCAPED_SHAPELESS}|\r(?!\n)")
+# What any of these can begin with: `re` passes over the other letters five times as fast.
+_FIRST = rf"(?=[\\^\u241b#&%=<\x00-\x08\x0b-\x1f\x7f-\x9f{_SHAPELESS}])"
+_JOINED = re.compile(rf"{_FIRST}(?:{_CODES.pattern}|{_CONTROLS}|{_ESCAPED_CONTROLS}|{_ESCAPED_SHAPELESS}|\r(?!\n))")
 _ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
 # The short escapes of strings in JSON, Python, C and shells. `C:\\new` has one too, so only what is unmistakable is
 # looked for across them.
 _SHORT_ESCAPE = r"\\+(?:[abefnrtv]|x[0-9a-fA-F]{2}|u000[9aAdD]|[01]?[0-7]{1,2})"
-_SHORT = re.compile(rf"{_JOINED.pattern}|{_SHORT_ESCAPE}")
+_SHORT = re.compile(rf"{_FIRST}(?:{_JOINED.pattern}|{_SHORT_ESCAPE})")
 _HAS_SHORT = re.compile(_SHORT_ESCAPE)
 _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
           "\x1b", "\x9b", "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\u2061", "\u2062",
-          "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
+          "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[",
+          "\\E[", "{1b}", "{1B}", "^[[", "\u241b[", "#033[", "&#27;[", "X1b;[", "X1B;[", "%1b[", "%1B[", "=1b[", "=1B[",
+          ">[")  # fmt: skip
 
 _ESCAPES = re.compile(rf"{_ESC}|\x9b|\\+u009[bB]")
 _BEGINS_SEQUENCE = re.compile("[\x1b\x90\x98\x9b\x9d-\x9f]")

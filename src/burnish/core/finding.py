@@ -121,6 +121,11 @@ class Finding:
     def number(self) -> int:
         return int(self.id[1:])
 
+    @property
+    def event_type(self) -> str:
+        """The event by which a ledger that does not know the finding yet takes it up as it is."""
+        return "finding.opened" if self.alive else f"finding.{self.state}"
+
 
 def outside_rule(rule: str) -> str:
     """A rule that a reviewer, a report or a test names. It must not pass for one of burnish's own."""

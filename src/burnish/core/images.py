@@ -1,10 +1,13 @@
-"""Images in the description of a task: `![name](burnish-image:<sha256>.png)`; the file is in the burnish home."""
+"""Images in descriptions of tasks (`![name](burnish-image:<sha256>.png)`), and files that checks leave to look at."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
 SCHEME = "burnish-image:"
 NAME = re.compile(r"[0-9a-f]{64}\.(?:png|jpg|gif|webp)")
@@ -46,3 +49,20 @@ def image_reference(name: str, label: str) -> str:
 def image_names(text: str) -> tuple[str, ...]:
     """The stored images that a text refers to, each once."""
     return tuple(dict.fromkeys(_REFERENCE.findall(text)))[:MAX_IMAGES]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A file that a check left to be looked at, e.g. a screenshot. Without a `name`: how many were left out."""
+
+    path: str  # as the check named it
+    name: str  # of the stored file
+    kind: str  # ending that stands for its type: png, jpg, gif, webp, mp4, webm, html
+    bytes: int  # size of the stored file
+
+
+def images_text(paths: Iterable[Path]) -> str:
+    """The part of a prompt that says where the images of the description are; empty without any."""
+    rows = [f"- {SCHEME}{path.name} is {path}\n" for path in paths]
+    heading = "\n\n## Images\n\nThe description refers to these files. Look at them if you can open images:\n\n"
+    return heading + "".join(rows) if rows else ""

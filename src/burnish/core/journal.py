@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from burnish.core.codec import decode, encode, key_of
 from burnish.core.finding import Finding, Remark
+from burnish.core.images import Evidence
 from burnish.core.review import Compliance, UnseenFile
 
 T = TypeVar("T")
@@ -157,6 +158,8 @@ class CheckRecord:
     error: str = ""  # why it could not be run
     tail: str = ""  # the end of its output
     output_path: str = ""  # file that holds its output
+    # files that it left to be looked at: `path`, `name` of the stored file, `kind`, `bytes`
+    evidence: tuple[Evidence, ...] = optional(())
 
 
 @dataclass(frozen=True, slots=True)

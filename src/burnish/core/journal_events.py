@@ -129,6 +129,8 @@ class PhaseStarted:
     # no agent works: what is on the branch is judged
     by_hand: bool = optional(False)
     why: str = optional("")
+    # the machine whose burnish home has the output, if machines share a database
+    machine: str = optional("")
 
 
 @dataclass(frozen=True, slots=True)

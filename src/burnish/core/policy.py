@@ -29,6 +29,8 @@ class CheckSpec:
     paths: tuple[str, ...] = ()
     # folder that it runs in, from the root
     cwd: str = ""
+    # patterns of files that it leaves to be looked at, below the tree or `{report_dir}/`
+    evidence: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:

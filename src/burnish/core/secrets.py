@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,8 +73,7 @@ class Secrets:
             text = self._values.sub(lambda hit: mark(self.kinds[hit[0]]), text)
         for shape in possible_shapes(text):
             text = shape.sub(text, lambda hit, kind=shape.kind: _without(hit, kind))  # type: ignore[misc]
-        for start, end in reversed(list(assignments(text))):
-            text = text[:start] + mark(ASSIGNED) + text[end:]
+        text = _replace(text, ((start, end, mark(ASSIGNED)) for start, end in assignments(text)))
         return self._redact_split(text)
 
     def _redact_split(self, text: str) -> str:
@@ -82,17 +82,15 @@ class Secrets:
             plain = reading(text)
             if plain is None:
                 continue
-            for start, end, kind in sorted(self._hits(plain.text, plain.edges), reverse=True):
-                begin, stop = plain.span(start, end)
-                text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
+            hits = sorted(self._hits(plain.text, plain.edges))
+            text = _replace(text, _marked(plain, ((*plain.span(start, end), kind) for start, end, kind in hits)))
         return self._redact_escaped(text)
 
     def _redact_escaped(self, text: str) -> str:
         """Secrets that `\\b`, `\\r` or `\\n` cut into pieces in JSON, or with some signs as `%2F` or `\\u002f`."""
         for reading in (without_short_escapes, with_ascii_unescaped):
             if (plain := reading(text)) is not None:
-                for begin, stop, kind in reversed(self._escaped_spans(plain)):
-                    text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
+                text = _replace(text, _marked(plain, self._escaped_spans(plain)))
         return text
 
     def _escaped_spans(self, plain: PlainText) -> list[tuple[int, int, str]]:
@@ -102,16 +100,17 @@ class Secrets:
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Start, end and kind of every secret, in the order of the text."""
-        found = sorted(self._hits(text))
+        found = list(self._hits(text))
+        places = _Places(found)
         for plain in plain_texts(text):
             for start, end, kind in sorted(self._hits(plain.text, plain.edges)):
                 begin, stop = plain.span(start, end)
-                if not any(first < stop and begin < last for first, last, _ in found):
+                if places.add(begin, stop):
                     found.append((begin, stop, kind))
         for reading in (without_short_escapes, with_ascii_unescaped):
             plain_text = reading(text)
             for begin, stop, kind in self._escaped_spans(plain_text) if plain_text else ():
-                if not any(first < stop and begin < last for first, last, _ in found):
+                if places.add(begin, stop):
                     found.append((begin, stop, kind))
         return sorted(found)
 
@@ -122,13 +121,14 @@ class Secrets:
     def find_new(self, text: str, *, old: str = "") -> list[Leak]:
         """Secrets that are neither in `old` nor allowed by a comment. A value of the environment is never allowed."""
         lines = text.split("\n")
-        fresh = [hit for hit in self.spans(text) if text[hit[0] : hit[1]] not in old]
-        counts = [
-            (at, kind)
-            for at, _, kind in fresh
-            if kind.startswith(_OF_ENV) or not is_allowed(lines, text.count("\n", 0, at))
-        ]
-        return _ordered(text, counts)
+        spans = self.spans(text)
+        known_values = {value for value in {text[start:end] for start, end, _ in spans} if value in old}
+        fresh = [(start, kind) for start, end, kind in spans if text[start:end] not in known_values]
+        leaks = zip(fresh, _lines_at(text, [at for at, _ in fresh]), strict=True)
+        return _ordered(
+            text,
+            (hit for hit, line in leaks if hit[1].startswith(_OF_ENV) or not is_allowed(lines, line)),
+        )
 
     def find_values(self, data: bytes) -> list[Leak]:
         """For binary content such as a database: known values and key patterns in its runs of readable characters."""
@@ -140,10 +140,9 @@ class Secrets:
 
     def _hits(self, text: str, edges: Sequence[int] = ()) -> Iterator[tuple[int, int, str]]:
         """Start, end and kind of secrets that do not overlap."""
-        earlier_hits: list[tuple[int, int]] = []
+        places = _Places()
         for start, end, kind in self._all_hits(text, edges):
-            if not any(a < end and start < b for a, b in earlier_hits):
-                earlier_hits.append((start, end))
+            if places.add(start, end):
                 yield start, end, kind
 
     def _all_hits(self, text: str, edges: Sequence[int]) -> Iterator[tuple[int, int, str]]:
@@ -213,8 +212,56 @@ def _values_of(name: str, value: str) -> Iterator[str]:
 
 
 def _ordered(text: str, hits: Iterable[tuple[int, str]]) -> list[Leak]:
-    leaks = {Leak(text.count("\n", 0, at) + 1, kind) for at, kind in hits}
+    by_place = sorted(hits)
+    lines = _lines_at(text, [at for at, _ in by_place])
+    leaks = {Leak(line + 1, kind) for line, (_, kind) in zip(lines, by_place, strict=True)}
     return sorted(leaks, key=lambda leak: (leak.line, leak.kind))
+
+
+# -- many secrets in one text -------------------------------------------------------------------
+# An agent can print a megabyte of them: the work for each must not depend on the length of the text.
+
+
+class _Places:
+    """Parts of a text that do not overlap."""
+
+    def __init__(self, hits: Iterable[tuple[int, int, str]] = ()) -> None:
+        spans = sorted(hits)
+        self._starts = [start for start, _, _ in spans]
+        self._ends = [end for _, end, _ in spans]
+
+    def add(self, start: int, end: int) -> bool:
+        """False, and nothing is added, if the part overlaps one that was added before."""
+        at = bisect_left(self._starts, end)
+        if at and self._ends[at - 1] > start:
+            return False
+        self._starts.insert(at, start)
+        self._ends.insert(at, end)
+        return True
+
+
+def _replace(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """The text with each part replaced; the parts are in order and do not overlap."""
+    pieces, at = [], 0
+    for start, end, replacement in replacements:
+        pieces += [text[at:start], replacement]
+        at = end
+    return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def _marked(plain: PlainText, spans: Iterable[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """A mark for each secret, with the codes inside of it."""
+    return ((begin, stop, mark(kind) + plain.codes(begin, stop)) for begin, stop, kind in spans)
+
+
+def _lines_at(text: str, places: Sequence[int]) -> list[int]:
+    """The number of line ends before each place; the places are in order."""
+    lines, line, at = [], 0, 0
+    for place in places:
+        line += text.count("\n", at, place)
+        at = place
+        lines.append(line)
+    return lines
 
 
 # Shapes alone, for those who know no values.

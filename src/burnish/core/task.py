@@ -6,9 +6,13 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.core.finding import Finding
 
 
 class TaskType(StrEnum):
@@ -58,6 +62,8 @@ class Spec:
     tags: tuple[str, ...] = ()
     # lists and the board leave it out once it is finished
     archived: bool = False
+    # labels of machines: only a worker that offers all of them runs it
+    needs: tuple[str, ...] = ()
     # what it was imported from, as `spec-runner:spec/tasks.md#TASK-001`
     source: str = ""
 
@@ -69,6 +75,8 @@ class NewTask:
     spec: Spec
     max_cycles: int
     auto_review: bool
+    # of earlier reviews in another tool: each run of the task begins with them
+    findings: tuple[Finding, ...] = ()
 
 
 # a run would take it up, or a run with `--watch` would try it again

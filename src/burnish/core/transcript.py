@@ -10,6 +10,8 @@ from typing import Any
 # limits of one row, in characters
 MAX_TEXT_LENGTH = 4000
 MAX_DETAIL_LENGTH = 2000
+# of the lines that belong to the line above
+INDENT = "    "
 
 
 class RowKind(StrEnum):
@@ -83,19 +85,28 @@ class Row:
             return f"{words} (exit code {self.exit_code})"
         return f"{words} (failed)" if self.has_failed else words
 
+    def rest(self) -> Iterator[str]:
+        """What follows the one line, indented: further lines of a message, or the detail of an ended action."""
+        if self.kind in (RowKind.SAID, RowKind.ERROR):
+            _, *lines = [line for line in self.text.split("\n") if line.strip()] or [""]
+        else:
+            lines = [] if self.is_running or self.kind is RowKind.THOUGHT else self.detail.split("\n")
+        yield from (f"{INDENT}{line}" for line in lines if line.strip())
+
     def lines(self) -> Iterator[str]:
         """The row for people: what was said in full, an action on one line with its detail below."""
         lines = self.text.split("\n")
         match self.kind:
             case RowKind.SAID:
-                yield from lines
+                # aider leaves several blank lines around a diff
+                yield from (line for line, before in zip(lines, [".", *lines], strict=False) if line or before)
             case RowKind.THOUGHT:
                 yield from (f"  (thinking) {line}" for line in lines if line.strip())
             case RowKind.ERROR:
                 yield from (f"! {line}" for line in lines)
             case _:
                 yield f"• {self.line()}"
-                yield from (f"    {line}" for line in self.detail.split("\n") if line)
+                yield from (f"{INDENT}{line}" for line in self.detail.split("\n") if line)
 
     def as_json(self) -> dict[str, Any]:
         values: dict[str, Any] = {"kind": str(self.kind), "text": self.text}

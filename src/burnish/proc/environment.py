@@ -35,6 +35,21 @@ CA_FILES = (
     "NIX_SSL_CERT_FILE",
     "AWS_CA_BUNDLE",
 )
+# Where toolchains and version managers are, if not in their usual folder: images with Rust and Java set these.
+TOOLCHAINS = (
+    *(
+        "RUSTUP_HOME",
+        "JAVA_HOME",
+        "GOROOT",
+        "PYENV_ROOT",
+        "RBENV_ROOT",
+        "NVM_DIR",
+        "VOLTA_HOME",
+        "ASDF_DIR",
+        "ASDF_DATA_DIR",
+    ),
+    *("MISE_DATA_DIR", "SDKMAN_DIR", "DOTNET_ROOT", "ANDROID_HOME", "ANDROID_SDK_ROOT"),
+)
 CA_SWITCHES = ("UV_NATIVE_TLS", "UV_SYSTEM_CERTS")
 
 
@@ -68,10 +83,13 @@ def is_below(path: str, folders: Collection[str]) -> bool:
 def listed_environment(
     source: Mapping[str, str], *, roots: Iterable[Path] = (), extra: Iterable[str] = ()
 ) -> dict[str, str]:
-    """PATH (the `.venv` of `roots` first), language, terminal, user, proxy, certificates, and the `extra` names."""
+    """PATH (the `.venv` of `roots` first), language, terminal, user, proxy, certificates, toolchains, and `extra`."""
     names = {*LISTED, *PROXIES, *(name.upper() for name in PROXIES), *CA_FILES, *CA_SWITCHES, *extra}
     variables = {name: value for name, value in source.items() if name in names}
     variables |= {name: source[name] for name in LOCALE if _LOCALE.fullmatch(source.get(name, ""))}
+    # Only folders: another value could be anything.
+    folders = {name: source[name] for name in TOOLCHAINS if os.path.isabs(source.get(name, ""))}  # noqa: PTH117
+    variables |= {name: value for name, value in folders.items() if os.path.isdir(value)}  # noqa: PTH112
     # Not Path.is_dir(), which raises if a parent directory is not searchable.
     venvs = (bin_dir for root in roots if os.path.isdir(bin_dir := str(root / ".venv" / "bin")))  # noqa: PTH112
     variables["PATH"] = os.pathsep.join([*venvs, source.get("PATH") or os.defpath])

@@ -14,8 +14,11 @@ KILL, CONTINUE = 9, 18
 FIRST, PROGRAM = 1, 2
 # from the wrapper down to the first process of the sandbox
 LONGEST_CHAIN = 8
-# of the fields of `stat_fields`: page faults of the children that were reaped, and the exit status
-CHILD_FAULTS, EXIT_STATUS = 8, 49
+# of the fields of `stat_fields`: flags, page faults of the children that were reaped, and the exit status
+FLAGS, CHILD_FAULTS, EXIT_STATUS = 6, 8, 49
+EXITING = 0x4
+# That many looks show that the sandbox does not report the end of its program; more if it may only be slow.
+LOOKS, SLOW_LOOKS = 2, 7
 
 
 class InnerProgram:
@@ -27,21 +30,23 @@ class InnerProgram:
         self.pid, self.ids = 0, [0]
         # the processes that were stopped at the last look
         self.suspects: set[int] = set()
-        self.has_ended = False
+        # looks at which the program had ended, and its sandbox had not
+        self.looks = 0
 
     def end_status(self) -> int | None:
-        """The wait status if the program had ended at the last look, too, and its sandbox has not; None otherwise."""
-        first = self.first_process()
-        if not first:
+        """The wait status if the program had ended at earlier looks, too, and its sandbox has not; None otherwise."""
+        chain = self.chain()
+        if not chain:
             return None
+        first = chain[-1]
         self.find_program(first)
         states = {pid: state_of(pid) for pid in (first, self.pid) if pid}
         suspects = {pid for pid, state in states.items() if state == "T"}
         for pid in suspects & (self.suspects | {first}):
             send(pid, CONTINUE)
-        had_ended, self.suspects = self.has_ended, suspects
-        self.has_ended = self.is_over(first)
-        return self.status() if self.has_ended and had_ended else None
+        self.suspects = suspects
+        self.looks = self.looks + 1 if self.is_over(first) else 0
+        return self.status() if self.looks >= (SLOW_LOOKS if is_at_work(chain) else LOOKS) else None
 
     def find_program(self, first: int) -> None:
         for pid in () if self.pid else children(first):
@@ -60,18 +65,32 @@ class InnerProgram:
         fields = stat_fields(self.pid) if self.pid and namespace_ids(self.pid) == self.ids else []
         return int(fields[EXIT_STATUS]) if len(fields) > EXIT_STATUS else KILL
 
-    def first_process(self) -> int:
-        """The first process of the inner sandbox; 0 if there is none yet, or none any more."""
-        pid = self.wrapper
+    def chain(self) -> list[int]:
+        """The wrapper and what is below it, down to the sandbox's first process; empty if that is not there."""
+        pids = [self.wrapper]
         for _ in range(LONGEST_CHAIN):
-            ids = namespace_ids(pid)
+            ids = namespace_ids(pids[-1])
             if len(ids) == self.depth:
-                return pid if ids[-1] == FIRST else 0
-            below = children(pid)
+                return pids if ids[-1] == FIRST else []
+            below = children(pids[-1])
             if not below:
-                return 0
-            pid = below[0]
-        return 0
+                break
+            pids.append(below[0])
+        return []
+
+
+def is_at_work(chain: list[int]) -> bool:
+    """Whether the sandbox may still report: on a busy machine, its processes wait for their turn or end slowly.
+
+    The program can stop the first process alone; the others are outside of its sandbox.
+    """
+    states = [state_of(pid) for pid in chain]
+    return is_ending(chain[-1]) or states[-1] in "RDZX" or any(state != "S" for state in states[:-1])
+
+
+def is_ending(pid: int) -> bool:
+    fields = stat_fields(pid)
+    return len(fields) > FLAGS and bool(int(fields[FLAGS]) & EXITING)
 
 
 def namespace_ids(pid: int) -> list[int]:

@@ -87,10 +87,16 @@ def find_agent_program(name: str) -> str | None:
 
 def lies_in_untrusted_checkout(program: str) -> bool:
     """True if this path or its target is in an untrusted checkout; never for burnish's own interpreter."""
-    if program == sys.executable:
-        return False
+    return program != sys.executable and _lies_in(program, _recorded_checkouts(untrusted_only=True))
+
+
+def lies_in_checkout(program: str) -> bool:
+    """The same for any checkout, trusted or not."""
+    return _lies_in(program, _recorded_checkouts())
+
+
+def _lies_in(program: str, checkouts: set[str]) -> bool:
     forms = (os.path.realpath(program), os.path.abspath(program))  # noqa: PTH100 (no link is followed)
-    checkouts = _recorded_checkouts(untrusted_only=True)
     return any(is_below(form, checkouts) for form in forms)
 
 

@@ -127,7 +127,7 @@ def scope_to_sandbox(program: str) -> None:
 
 
 def forbid_system_calls(program: str) -> None:
-    """Forbid cgroup namespaces and the kernel's events about processes inside.
+    """Forbid cgroup namespaces, other kinds of sockets and the kernel's events about processes inside.
 
     With such a namespace, a program could mount burnish's own cgroup. Root, and a user to whom a group is delegated,
     could then freeze or end all that is in it, and leave frozen processes behind that cannot be killed. clone3 has its
@@ -135,6 +135,9 @@ def forbid_system_calls(program: str) -> None:
 
     The events (netlink connector) report the start, name and end of every process of the machine. io_uring and the old
     socketcall create sockets unseen by a filter: the first is forbidden, the second does not exist for new sockets.
+
+    Network namespaces do not hold all kinds of sockets: with AF_VSOCK a program would reach the host of a virtual
+    machine. There are only local sockets, IP and netlink.
     """
     tables = SYSTEM_CALLS.get(os.uname().machine, ())
     if not tables or os.stat(program).st_mode & 0o4000:
@@ -143,12 +146,13 @@ def forbid_system_calls(program: str) -> None:
     import struct
 
     load, keep_bits, is_equal, has_bits, answer = 0x20, 0x54, 0x15, 0x45, 0x06
-    allow, not_permitted, not_implemented = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
+    allow, fail_with = 0x7FFF0000, 0x00050000
+    not_permitted, not_implemented, no_such_family = fail_with | 1, fail_with | 38, fail_with | 97
     first_argument, third_argument = 16, 32
     code: list[tuple[int, int, int, int]] = [(load, 0, 0, 4)]
     for table, clone, unshare, socket, socketcall in tables:
         code += [
-            (is_equal, 0, 25, table),
+            (is_equal, 0, 29, table),
             (load, 0, 0, 0),
             (keep_bits, 0, 0, 0xBFFFFFFF),  # x32 has the same numbers with this bit
             (is_equal, 0, 1, 435),  # clone3
@@ -158,14 +162,18 @@ def forbid_system_calls(program: str) -> None:
             (is_equal, 4, 0, clone),
             (is_equal, 3, 0, unshare),
             (is_equal, 6, 0, socket),
-            (is_equal, 11, 0, socketcall),
+            (is_equal, 15, 0, socketcall),
             (answer, 0, 0, allow),
             (load, 0, 0, first_argument),  # of clone and unshare
             (has_bits, 0, 1, 0x02000000),  # CLONE_NEWCGROUP
             (answer, 0, 0, not_permitted),
             (answer, 0, 0, allow),
             (load, 0, 0, first_argument),  # of socket
-            (is_equal, 0, 3, 16),  # AF_NETLINK
+            (is_equal, 7, 0, 1),  # AF_UNIX
+            (is_equal, 6, 0, 2),  # AF_INET
+            (is_equal, 5, 0, 10),  # AF_INET6
+            (is_equal, 1, 0, 16),  # AF_NETLINK
+            (answer, 0, 0, no_such_family),
             (load, 0, 0, third_argument),
             (is_equal, 0, 1, 11),  # NETLINK_CONNECTOR
             (answer, 0, 0, not_permitted),
