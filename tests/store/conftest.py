@@ -1,4 +1,4 @@
-"""A store in a fresh home, and a project in it: each test runs with SQLite and with PostgreSQL."""
+"""A store in a fresh home, and a project in it: each test runs with SQLite and with PostgreSQL (`both_stores.py`)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,6 @@ import pytest
 
 from burnish.adapters.stores import open_store
 from burnish.store import Store
-from testing.postgresql import postgresql_server
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
-    """The address of the database that `open_store` opens, also in other processes; None: SQLite in the home."""
-    if request.param == "sqlite":
-        yield None
-        return
-    with postgresql_server().database() as url:
-        monkeypatch.setenv("BURNISH__DATABASE", url)
-        yield url
 
 
 @pytest.fixture

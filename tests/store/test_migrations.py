@@ -23,6 +23,8 @@ PUBLISHED = {
     "0008_tasks_by_branch": "3399b6bd2aedb79ae616cb20fca1b293982302f38eea6469d4e4bade30b515c6",
     "0009_plan_windows": "0ac670c4fac98778d42637ab7bdc0a343be75d80cf868e88e13c70278a3904ee",
     "0010_leases": "ea851b3d82be48ab0cde04858798ca406335c97693f86fae272bb20eca8c36f5",
+    "0011_checkouts": "7786b27117d8660a6d36f07d4c427d67cd0efe137f01b64fb257fc087d5952fb",
+    "0012_people": "3d4ab17fa515660da8040755e04785fcdb58617d081bbef1f4c8d48fa9e985af",
 }
 # where a PostgreSQL database begins; the migrations after it are the same for both
 POSTGRESQL_START = "987756e20994300df27b732dcc25e5a8ee978d7cce78eb5c37a09e529623213f"

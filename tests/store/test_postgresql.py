@@ -70,9 +70,9 @@ def test_three_first_starts_at_once_all_succeed(home: Path, database: str) -> No
     assert sorted(out.strip() for out, _ in outputs) == ["1", "2", "3"]
 
 
-def test_nothing_is_written_into_the_home(store: Store, project: str, home: Path) -> None:
+def test_the_home_gets_the_name_of_its_machine_and_no_database(store: Store, project: str, home: Path) -> None:
     add(store, project)
-    assert not home.exists()
+    assert [file.name for file in home.iterdir()] == ["machine"]
 
 
 def test_its_tables_have_the_columns_and_keys_of_sqlite(store: Store, database: str, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ TABLES: Mapping[str, str] = {
     "baselines": "project, tree, command, environment",
     "usage_limits": "login",
     "plan_windows": "login, name, until",
+    "people": "token",
+    "login_links": "code",
+    "audit": "id",
 }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from burnish.core.task import Task
     from burnish.errors import BurnishError
 
 Value = str | int | float | None
@@ -82,6 +83,10 @@ class Database(ABC):
     @abstractmethod
     def insert(self, table: str, rows: Iterator[ResultRow]) -> None:
         """Insert many rows with all their columns. Call inside a transaction."""
+
+    def is_upgraded(self) -> bool:
+        """Whether a newer program has changed the tables meanwhile; a file is opened by one program at a time."""
+        return False
 
     @abstractmethod
     def version(self) -> int:
@@ -187,3 +192,16 @@ def fill(text: str, params: Params) -> tuple[str, dict[str, Value]]:
         # an empty list becomes (NULL), which matches no row
         text = re.sub(rf":{name}\b", ", ".join(f":{n}" for n in names) or "NULL", text)
     return text, flat
+
+
+class StorePart:
+    """A part of the class `Store` in a module of its own."""
+
+    _db: Database
+
+    def _now(self) -> str:
+        """ISO 8601, UTC, milliseconds."""
+        raise NotImplementedError
+
+    def task(self, project: str, id: int) -> Task:
+        raise NotImplementedError

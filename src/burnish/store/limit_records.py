@@ -21,9 +21,12 @@ class LimitRecords:
 
     def usage_limits(self) -> list[UsageLimit]:
         """Those that are on record, the next one to end first."""
+        found = self._db.all("limit_list", {})
+        if not found:
+            # `status --json` asks, and must start fast
+            return []
         from burnish.core.agent import UsageLimit
 
-        found = self._db.all("limit_list", {})
         return [UsageLimit(r["login"], r["until"], bool(r["is_known"]), r["message"], r["since"]) for r in found]
 
     def current_limits(self, now: datetime) -> list[UsageLimit]:

@@ -152,7 +152,8 @@ def claim(
 ) -> Task | None:
     """Claim the ready task with the highest priority; None if there is none."""
     # before the transaction, because it may inspect processes; dead runners stay dead
-    holders = [row["runner"] for row in db.all("claim_holders", {"project": project})]
+    values: dict[str, Any] = {"project": project} if ids is None else {"project": project, "ids": list(ids)}
+    holders = [row["runner"] for row in db.all("claim_holders" if ids is None else "claim_holders_of", values)]
     dead = [holder for holder in holders if holder != runner and is_dead(holder)]
     choice: dict[str, Any] = {"project": project, "dead": dead}
     with db.writing(project):

@@ -19,7 +19,7 @@ from psycopg.pq import TransactionStatus
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.store.database import Database, ResultRow, Value
-from burnish.store.postgresql_schema import SCHEMA, migrate_schema
+from burnish.store.postgresql_schema import SCHEMA, files_to_apply, migrate_schema
 
 LOCK_SECONDS = 30
 CONNECT_SECONDS = 10
@@ -82,6 +82,10 @@ class PostgresqlDatabase(Database):
         ):
             for row in chain((first,), rows):
                 copy.write_row([storable(value) for value in row])
+
+    def is_upgraded(self) -> bool:
+        with self._errors():
+            return int(self._rows("SELECT max(version) FROM migrations", {})[0][0]) > files_to_apply()[-1][0]
 
     def version(self) -> int:
         # a snapshot lists the transactions that it does not see: every commit changes it
@@ -189,12 +193,13 @@ class PostgresqlDatabase(Database):
             "lock_timeout": f"{LOCK_SECONDS}s",
             "synchronous_commit": commit,
             "client_encoding": "UTF8",
-            # a process that hangs in a transaction must not hold a project's lock for ever
-            "idle_in_transaction_session_timeout": "300s",
+            # a machine that is paused in a transaction must not keep the others out for longer than they wait
+            "idle_in_transaction_session_timeout": f"{LOCK_SECONDS * 2 // 3}s",
         }
         statements = "; ".join(f"SET {name} = '{value}'" for name, value in settings.items())
         connection.execute(statements)
-        migrate_schema(connection, self._name)
+        # a process that is connected already goes on: migrations only add
+        migrate_schema(connection, self._name, accepts_newer=self._was_connected)
 
 
 class NamedRow(Sequence[Any]):
@@ -243,6 +248,9 @@ def address(url: str) -> str:
     """The address without its password, for messages."""
     try:
         parts = conninfo_to_dict(url)
+        if "@" in str(parts.get("host") or ""):
+            # of a password that is not percent-encoded: its rest must not be printed as a host
+            raise psycopg.ProgrammingError("a host has no @")
     except psycopg.ProgrammingError as error:
         raise BurnishError(
             "The address of the database cannot be read.",

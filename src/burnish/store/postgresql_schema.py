@@ -25,10 +25,14 @@ def files_to_apply() -> tuple[tuple[int, Path], ...]:
     return ((number, first), *(one for one in migrations() if one[0] > number))
 
 
-def migrate_schema(connection: psycopg.Connection[Any], name: str) -> None:
-    """Apply missing migrations; usually there are none, which takes one query."""
+def migrate_schema(connection: psycopg.Connection[Any], name: str, *, accepts_newer: bool = False) -> None:
+    """Apply missing migrations; usually there are none, which takes one query.
+
+    `accepts_newer`: for a process that was started before a newer burnish changed the tables.
+    """
     newest = files_to_apply()[-1][0]
-    if _version(connection) == newest:
+    current = _version(connection)
+    if current == newest or (accepts_newer and current > newest):
         return
     # before the transaction: one that waited for the lock would not notice the tables that were created meanwhile
     connection.execute(f"SELECT pg_advisory_lock({_LOCK})")

@@ -35,6 +35,8 @@ class ProjectRow:
     repository_id: str = ""
     # another project is at its path now, and its new path is not known
     is_detached: bool = False
+    # its paths are those of another machine that shares the database; this one has no checkout yet
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ def spec_of(text: str) -> Spec:
     data["depends_on"] = tuple(data["depends_on"])
     # a task of an earlier version has none
     data["tags"] = tuple(data.get("tags", ()))
+    data["needs"] = tuple(data.get("needs", ()))
     if "criteria" in data:
         data["criteria"] = tuple(data["criteria"])
         data["checklist"] = tuple(Item(**item) for item in data["checklist"])

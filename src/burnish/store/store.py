@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.codec import decode, encode
+from burnish.core.codec import encode
 from burnish.core.status import Status
 from burnish.core.task import NewTask, Spec, Task, TaskType
 from burnish.errors import BurnishError
 from burnish.store import planning, projects, rows
-from burnish.store.database import SHARED, Database, Params, ResultRow
+from burnish.store.database import Database, Params, ResultRow
 from burnish.store.limit_records import LimitRecords
+from burnish.store.machine import known_machine, machine_id
 from burnish.store.rows import ProjectRow
+from burnish.store.runners import Runners
 from burnish.store.sqlite import SqliteDatabase
+from burnish.store.task_history import TaskHistory
 from burnish.store.trouble import no_such_task
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from burnish.core.approval import Approval
-    from burnish.core.check import CheckReport
     from burnish.core.event import Event, RecordedEvent
-    from burnish.core.finding import Finding
-    from burnish.core.history import AnyPhase, DecisionRecord, History
-    from burnish.store.approval_rows import ApprovalReader, BaselineOrigins, RecordedApproval
+    from burnish.store.approval_rows import ApprovalReader, RecordedApproval
     from burnish.store.copy import Content
+    from burnish.store.metrics import StoreCounts
+    from burnish.store.people import PeopleRecords
     from burnish.store.tally import Tally
 
 # What writes, and the types of the journal, are imported by the methods that need them: `burnish status` does not.
@@ -64,22 +64,26 @@ def look_at(url: str) -> tuple[str, bool]:
     return driver.address(url), driver.has_tables(url)
 
 
-class Store:
+class Store(TaskHistory, Runners):
     """Thread-safe: each thread has its own connection."""
 
-    def __init__(self, db: Database, clock: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, db: Database, clock: Callable[[], datetime] | None = None, *, home: Path | None = None) -> None:
         self._db = db
-        self._clock = clock
+        # names this machine in a database that machines share
+        self._home = home
+        self._clock = clock or (self._database_time if db.is_shared else _utc_now)
         # brief tasks with the rows they were read from: a board reads all of them with every change
         self._brief_cache: dict[tuple[str, int], tuple[tuple[Any, ...], Task]] = {}
         self._approval_reader: ApprovalReader | None = None
 
     @classmethod
     def open(
-        cls, home: Path, *, url: str | None = None, create: bool = True, clock: Callable[[], datetime] = _utc_now
+        cls, home: Path, *, url: str | None = None, create: bool = True, clock: Callable[[], datetime] | None = None
     ) -> Store:
         """The SQLite database in the home, or the PostgreSQL database at `url`."""
-        return cls(_postgresql(url) if url else SqliteDatabase.open(home, create=create), clock)
+        if url:
+            return cls(_postgresql(url), clock, home=home)
+        return cls(SqliteDatabase.open(home, create=create), clock)
 
     @classmethod
     def open_moved(cls, home: Path) -> Store:
@@ -94,7 +98,9 @@ class Store:
     @classmethod
     def open_reading(cls, home: Path, *, url: str | None = None) -> Store:
         """Open for reading; works also with a read-only home, a full disk or a locked database: see `obstacle`."""
-        return cls(_postgresql(url) if url else SqliteDatabase.open_reading(home))
+        if url:
+            return cls(_postgresql(url), home=home)
+        return cls(SqliteDatabase.open_reading(home))
 
     @property
     def obstacle(self) -> BurnishError | None:
@@ -122,6 +128,20 @@ class Store:
     def limits(self) -> LimitRecords:
         """Usage limits, and used shares of plans. They belong to logins, not to projects."""
         return LimitRecords(self._db)
+
+    @property
+    def people(self) -> PeopleRecords:
+        """People of the server, and what they did. They belong to no project."""
+        # imported here, so that commands that only read start faster
+        from burnish.store.people import PeopleRecords
+
+        return PeopleRecords(self._db, self._now)
+
+    def counts(self) -> StoreCounts:
+        """Counts of all projects, for metrics."""
+        from burnish.store.metrics import count
+
+        return count(self._db)
 
     def close(self) -> None:
         self._db.close()
@@ -157,26 +177,40 @@ class Store:
         return self._db.version()
 
     def _now(self) -> str:
-        """ISO 8601, UTC, milliseconds."""
+        return self.now()
+
+    def now(self) -> str:
+        """The time of new events: of the database's server if machines share it. ISO 8601, UTC, milliseconds."""
         now = self._clock().astimezone(UTC)
         return now.strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
 
     # projects
 
+    def machine(self, *, create: bool = True) -> str:
+        """The name of this home in a database that machines share; "" with SQLite, or before it has one."""
+        if self._home is None or not self._db.is_shared:
+            return ""
+        return machine_id(self._home) if create else known_machine(self._home)
+
     def project_for(self, common_dir: Path, root: Path, *, create: bool) -> ProjectRow | None:
-        return projects.project_for(self._db, common_dir, root, create=create, now=self._now())
+        machine = self.machine(create=create)
+        return projects.project_for(self._db, common_dir, root, create=create, now=self._now(), machine=machine)
+
+    def add_checkout(self, project: ProjectRow, common_dir: Path, root: Path) -> ProjectRow:
+        """Record where a project of another machine is on this one."""
+        return projects.add_checkout(self._db, project, common_dir, root, machine=self.machine())
 
     def relink(self, project: ProjectRow, common_dir: Path, root: Path) -> ProjectRow:
-        return projects.relink(self._db, project, common_dir, root, now=self._now())
+        return projects.relink(self._db, project, common_dir, root, now=self._now(), machine=self.machine())
 
     def set_root(self, project: ProjectRow, root: Path) -> ProjectRow:
-        return projects.set_root(self._db, project, root)
+        return projects.set_root(self._db, project, root, machine=self.machine())
 
     def set_repository_id(self, key: str, repository_id: str) -> None:
         projects.set_repository_id(self._db, key, repository_id)
 
     def projects(self) -> list[ProjectRow]:
-        return [rows.project_of(row) for row in self._db.all("project_list", {})]
+        return projects.all_projects(self._db, machine=self.machine(create=False))
 
     def forget(self, key: str) -> None:
         projects.forget(self._db, key)
@@ -197,7 +231,7 @@ class Store:
 
     def add_tasks(self, project: str, build: Callable[[int, list[Task]], list[NewTask]]) -> list[Task]:
         """Add several tasks, or none if one is refused. `build` gets the first new number and the tasks that exist."""
-        from burnish.core.journal_events import TaskCreated, new_event
+        from burnish.core.journal_events import FindingChanged, TaskCreated, new_event
         from burnish.store import log
 
         with self._db.writing(project):
@@ -208,7 +242,9 @@ class Store:
                 ids.append(planning.next_id(self._db, project))
                 planning.check_dependencies_exist(self._db, project, new.spec.depends_on)
                 data = TaskCreated(encode(new.spec), new.max_cycles, new.auto_review)
-                log.append(self._db, project, ids[-1], [new_event("task.created", data)], ts=self._now())
+                events = [new_event("task.created", data)]
+                events += [new_event(finding.event_type, FindingChanged(finding), cycle=0) for finding in new.findings]
+                log.append(self._db, project, ids[-1], events, ts=self._now())
             return [self.task(project, id) for id in ids]
 
     def edit_task(self, project: str, id: int, changes: Mapping[str, Any]) -> Task:
@@ -264,6 +300,11 @@ class Store:
         )
         return [self._brief(row) for row in found]
 
+    def first_unheld_tasks(self, project: str, status: Status, most: int, *, lease: float) -> list[Task]:
+        """The first `most` tasks of a status that no runner holds whose lease is younger than `lease` seconds."""
+        params: Params = {"project": project, "status": status, "most": most, "lease": lease}
+        return [self._brief(row) for row in self._db.all("task_list_first_unheld", params)]
+
     def task_totals(self, project: str) -> list[rows.TaskTotal]:
         """Counts and costs of all tasks, computed by the database."""
         return [rows.total_of(row) for row in self._db.all("task_totals", {"project": project})]
@@ -293,6 +334,10 @@ class Store:
         """Backlog tasks of type `improve`."""
         found = map(rows.task_of, self._db.all("task_list_improving", {"project": project}))
         return [task for task in found if task.spec.type is TaskType.IMPROVE]
+
+    def needing(self, project: str) -> set[int]:
+        """Tasks that need a machine with certain labels."""
+        return {int(row["id"]) for row in self._db.all("task_ids_needing", {"project": project})}
 
     def paused_backlog(self, project: str) -> list[Task]:
         """Backlog tasks that are paused."""
@@ -358,64 +403,6 @@ class Store:
         row = self._db.one("project_last_event", {"project": project})
         return int(row["last"]) if row else 0
 
-    # the history of a task
-
-    def history(self, project: str, task: int) -> History:
-        from burnish.core.history import History
-        from burnish.store.log import decision_of, finding_of, phase_of
-
-        with self._db.reading():
-            now = self.task(project, task)
-            where: Params = {"project": project, "task": task, "run": now.run}
-            return History(
-                task=now,
-                phases=tuple(phase_of(r) for r in self._db.all("phases_of_run", where)),
-                decisions=tuple(decision_of(r) for r in self._db.all("decisions_of_run", where)),
-                findings=tuple(finding_of(r) for r in self._db.all("findings_of_run", where)),
-            )
-
-    def phases(self, project: str, task: int, run: int | None = None) -> tuple[AnyPhase, ...]:
-        """The phases of one run or of all runs, oldest first."""
-        from burnish.store.log import phase_of
-
-        name = "phases_of_task" if run is None else "phases_of_run"
-        return tuple(phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run}))
-
-    def decisions(self, project: str, task: int) -> tuple[DecisionRecord, ...]:
-        """The decisions of all runs, oldest first."""
-        from burnish.store.log import decision_of
-
-        found = self._db.all("decisions_of_task", {"project": project, "task": task})
-        return tuple(decision_of(r) for r in found)
-
-    def findings(self, project: str, task: int) -> tuple[Finding, ...]:
-        """The findings of the current run, by number."""
-        from burnish.store.log import finding_of
-
-        found = self._db.all("findings_now", {"project": project, "task": task})
-        return tuple(finding_of(r) for r in found)
-
-    def waived_until(self, project: str) -> list[int]:
-        """Tasks whose current run has a finding that is waived until a date."""
-        return [row["task"] for row in self._db.all("tasks_waived_until", {"project": project})]
-
-    def left_out(self, project: str) -> list[int]:
-        """Tasks with files that were not committed because of their names."""
-        return [row["task"] for row in self._db.all("tasks_left_out", {"project": project})]
-
-    def approval(self, project: str, task: int) -> Approval | None:
-        from burnish.store.approval_rows import approval_of
-
-        row = self._db.one("approval_of", {"project": project, "task": task})
-        return approval_of(row) if row else None
-
-    def approvals(self, project: str, statuses: Iterable[Status]) -> list[Approval]:
-        """The approvals of all tasks with one of these statuses, with one query."""
-        from burnish.store.approval_rows import approval_of
-
-        found = self._db.all("approvals_of_tasks", {"project": project, "statuses": list(statuses)})
-        return [approval_of(row) for row in found]
-
     # the audit trail in files
 
     def mark_archived(self, project: str, task: int, event: int) -> None:
@@ -439,90 +426,8 @@ class Store:
 
         return tally(self._db, projects, since)
 
-    # baselines: a cache by tree, command and environment, shared by many tasks
+    def ended_phases(self, project: str, since: str) -> Tally:
+        """Only the phases of agents that ended since then, on all machines."""
+        from burnish.store.tally import ended_phases
 
-    def baseline(self, project: str, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
-        """The stored report; without an environment, the newest of that tree and command."""
-        # imported here, so that commands that only read start faster
-        from burnish.core.check import CheckReport
-
-        key = {"project": project, "tree": tree, "command": command}
-        if environment is None:
-            row = self._db.one("baseline_newest", key)
-        else:
-            row = self._db.one("baseline_of", {**key, "environment": environment})
-        return decode(CheckReport, json.loads(row["report"])) if row else None
-
-    def save_baseline(
-        self,
-        project: str,
-        tree: str,
-        command: str,
-        environment: str,
-        report: CheckReport,
-        origins: Mapping[str, str] | None = None,
-    ) -> None:
-        """Store the report, unless there is one that could be run: all tasks are compared with the same baseline."""
-        key = {"project": project, "tree": tree, "command": command, "environment": environment}
-        values = {"report": rows.to_json(report), "origins": json.dumps(dict(origins or {})), "now": self._now()}
-        with self._db.writing(project):
-            self._db.all("baseline_save", {**key, **values})
-
-    def baseline_origins(self, project: str) -> BaselineOrigins | None:
-        """Origins of packages in the newest baseline that has them."""
-        from burnish.store.approval_rows import BaselineOrigins
-
-        row = self._db.one("baseline_origins", {"project": project})
-        return BaselineOrigins(row["command"], json.loads(row["origins"]), row["captured_at"]) if row else None
-
-    # runners and claims
-
-    def register_runner(self, info: Mapping[str, Any]) -> None:
-        """Register a runner; `info` has `id`, and `pid host user command` for display."""
-        with self._db.writing(SHARED):
-            self._db.all("runner_add", {"id": info["id"], "info": rows.to_json(info), "now": self._now()})
-            self._db.all("lease_renew", {"id": info["id"]})
-
-    def renew_lease(self, runner: str) -> None:
-        """Record, by the clock of the database, that the runner is alive."""
-        with self._db.writing(f"runner {runner}"):
-            self._db.all("lease_renew", {"id": runner})
-
-    def lease_age(self, runner: str) -> float | None:
-        """Seconds since the runner renewed its lease, by the clock of the database; None after it ended normally."""
-        row = self._db.one("lease_age", {"id": runner})
-        return float(row["age"]) if row else None
-
-    def runners(self) -> list[dict[str, Any]]:
-        return [{**json.loads(r["info"]), "since": r["since"]} for r in self._db.all("runner_list", {})]
-
-    def runner(self, id: str) -> dict[str, Any] | None:
-        """The `info` of a runner; None after it ended normally."""
-        row = self._db.one("runner_one", {"id": id})
-        return json.loads(row["info"]) if row else None
-
-    def forget_runner(self, runner: str) -> None:
-        with self._db.writing(SHARED):
-            self._db.all("runner_forget", {"id": runner})
-
-    def claim(
-        self, project: str, runner: str, *, ids: Sequence[int] | None, is_dead: Callable[[str], bool]
-    ) -> Task | None:
-        from burnish.store import log
-
-        return log.claim(self._db, project, runner, ids=ids, is_dead=is_dead, now=self._now())
-
-    def holder(self, project: str, id: int) -> dict[str, Any] | None:
-        from burnish.store import log
-
-        return log.holder(self._db, project, id)
-
-    def require_claim(self, project: str, id: int, runner: str) -> None:
-        """Refuse if this runner no longer holds the task."""
-        from burnish.store import log
-
-        log.check_claim(self._db, project, id, runner)
-
-    def release(self, project: str, id: int, runner: str) -> None:
-        with self._db.writing(project):
-            self._db.all("claim_release", {"project": project, "id": id, "runner": runner})
+        return ended_phases(self._db, project, since)

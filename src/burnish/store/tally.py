@@ -101,6 +101,12 @@ def tally(db: Database, projects: Sequence[str], since: str) -> Tally:
         )
 
 
+def ended_phases(db: Database, project: str, since: str) -> Tally:
+    """Only the phases of agents that ended since then."""
+    found = db.all("tally_phases_since", {"project": project, "since": since})
+    return Tally((), tuple(_phase(row) for row in found), (), (), ())
+
+
 @reports_damage
 def _task(row: ResultRow) -> TaskRow:
     return TaskRow(

@@ -26,7 +26,24 @@ RETURNING key, dir_hash, info, created_at, forgotten, repository_id;
 UPDATE projects SET repository_id = :repository_id WHERE key = :key;
 
 -- name: project_list
-SELECT key, dir_hash, info, created_at, forgotten, repository_id FROM projects WHERE forgotten = 0 ORDER BY key;
+SELECT p.key, p.dir_hash, COALESCE(c.info, p.info) AS info, p.created_at, p.forgotten, p.repository_id,
+    c.project AS here
+FROM projects p LEFT JOIN checkouts c ON c.project = p.key AND c.machine = :machine
+WHERE p.forgotten = 0 ORDER BY p.key;
+
+-- name: project_restore
+UPDATE projects SET forgotten = 0 WHERE key = :key AND forgotten = 1;
+
+-- name: checkout_by_dir
+SELECT p.key, p.dir_hash, c.info, p.created_at, p.forgotten, p.repository_id
+FROM checkouts c JOIN projects p ON p.key = c.project WHERE c.machine = :machine AND c.dir_hash = :dir_hash;
+
+-- name: checkout_set
+INSERT INTO checkouts (machine, project, dir_hash, info) VALUES (:machine, :key, :dir_hash, :info)
+ON CONFLICT (machine, project) DO UPDATE SET dir_hash = excluded.dir_hash, info = excluded.info;
+
+-- name: checkout_leave
+DELETE FROM checkouts WHERE machine = :machine AND dir_hash = :dir_hash AND project <> :key;
 
 -- name: project_forget
 UPDATE projects SET forgotten = 1 WHERE key = :key AND forgotten = 0 RETURNING key;

@@ -12,6 +12,11 @@ SELECT project, task, run, cycle, phase, state, started_at, finished_at, cost_us
     END AS result
 FROM phases WHERE project IN (:projects) ORDER BY project, task, event_id;
 
+-- name: tally_phases_since
+SELECT project, task, run, cycle, phase, state, started_at, finished_at, cost_usd, tokens, result
+FROM phases WHERE project = :project AND state <> 'started' AND phase NOT IN ('gate', 'check') AND finished_at >= :since
+ORDER BY task, event_id;
+
 -- name: tally_decisions
 SELECT d.project, d.task, d.run, d.cycle, d.action, d.by_whom, e.ts
 FROM decisions d JOIN events e ON e.project = d.project AND e.id = d.event_id

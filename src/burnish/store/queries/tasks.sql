@@ -39,6 +39,16 @@ SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle
 FROM tasks WHERE project = :project AND removed = 0 AND status = :status
 ORDER BY CASE WHEN reason = 'human_rejected' THEN 1 ELSE 0 END, id LIMIT :most;
 
+-- name: task_list_first_unheld
+SELECT t.project, t.id, t.head, t.status, t.reason, t.error, t.note, t.final_verdict, t.run, t.cycle, t.max_cycles,
+    t.auto_review, t.review_status, t.phase, t.phase_started, t.branch, t.target, t.base, t.commit_sha, t.agent, t.model,
+    t.open_findings, t.cost_usd, t.cost_source, t.tokens, t.overrides, t.waits_for, t.issues_fixed, t.runner,
+    t.created_at, t.updated_at
+FROM tasks t LEFT JOIN runners r ON r.id = t.runner
+WHERE t.project = :project AND t.removed = 0 AND t.status = :status
+    AND (r.id IS NULL OR (julianday('now') - 2440587.5) * 86400.0 - r.seen_at > :lease)
+ORDER BY t.id LIMIT :most;
+
 -- name: task_list_first_backlog
 SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle, max_cycles, auto_review,
     review_status, phase, phase_started, branch, target, base, commit_sha, agent, model, open_findings, cost_usd, cost_source,
@@ -95,3 +105,6 @@ ORDER BY t.id;
 
 -- name: tasks_spent
 SELECT COALESCE(SUM(cost_usd), 0.0) AS usd, COALESCE(SUM(tokens), 0) AS tokens FROM tasks WHERE project = :project;
+
+-- name: task_ids_needing
+SELECT id FROM tasks WHERE project = :project AND removed = 0 AND head LIKE '%"needs":["%' ORDER BY id;
