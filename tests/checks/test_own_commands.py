@@ -304,7 +304,7 @@ NOTHING = {
     "coverage and colours": make(
         "test:\n\tPYTHONUNBUFFERED=1 pytest -vv --tb=short --cov --cov-report term -n auto tests\n"
     ),
-    "linters": make("test: lint\n\tpytest\nlint:\n\truff check\ncheck: lint test\n\tmypy calc.py\n"),
+    "linters": make("test: lint\n\tpytest\nlint:\n\truff check\ncheck: lint test\n\tflake8 calc.py\n"),
     "installation": make("test:\n\tpip install -e .\n\tpython -m pip install pytest\n\tpytest\n\tcoverage report\n"),
     "messages and files": make(
         "test:\n\t@echo run\n\trm -rf out\n\t@mkdir -p out\n"

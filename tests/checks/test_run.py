@@ -239,6 +239,33 @@ def test_tap_is_read_from_what_is_printed(cwd: Path) -> None:
     assert (report.failures[0].name, report.failures[0].message) == ("b", "why")
 
 
+def test_failures_that_a_makefile_prints_and_ignores_are_failures(cwd: Path) -> None:
+    loop = '@for t in ./good ./bad; do if $$t; then echo "PASS: $$t"; else echo "FAIL: $$t"; fi; done'
+    lay(cwd, {"good": "#!/bin/sh\n", "bad": "#!/bin/sh\nexit 1\n", "Makefile": f"check:\n\t{loop}\n"})
+    for name in ("good", "bad"):
+        (cwd / name).chmod(0o755)
+    report = run_one(CheckSpec("test", "make check"), cwd)
+    assert (report.exit_code, report.status) == (0, CheckStatus.FAILED)
+    assert [failure.name for failure in report.failures] == ["./bad"]
+    assert run_one(CheckSpec("test", "echo PASS: ./good"), cwd).status is CheckStatus.PASSED
+
+
+def test_the_name_of_a_printed_failure_is_the_whole_line_without_its_duration(cwd: Path) -> None:
+    lines = ("FAIL: adds two numbers (0.03 s)", "FAIL: adds one number [12ms]", "FAIL: took 3 seconds", "FAIL: ./bad")
+    report = run_one(CheckSpec("test", " && ".join(f"echo '{line}'" for line in lines)), cwd)
+    assert [failure.name for failure in report.failures] == [
+        "adds two numbers",
+        "adds one number",
+        "took 3 seconds",
+        "./bad",
+    ]
+
+
+def test_printed_failures_of_a_command_that_fails_are_not_taken_for_all_of_them(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", "echo 'FAIL: ./bad'; exit 2"), cwd)
+    assert (report.status, report.failures) == (CheckStatus.FAILED, ())
+
+
 def test_sarif_is_read_from_the_report_directory(cwd: Path) -> None:
     text = '{"runs": [{"results": [{"level": "error", "ruleId": "r", "message": {"text": "bad"}}]}]}'
     spec = CheckSpec("scan", f"echo '{text}' > {{report_dir}}/s.sarif", report="sarif", report_file="s.sarif")
@@ -323,3 +350,14 @@ def test_stored_results_of_go_are_dropped_where_the_project_sets_its_flags(
     )
     calls = (tmp_path / "calls").read_text().splitlines()
     assert ("go clean -testcache" in calls) is is_dropped and len(calls) == 1 + is_dropped
+
+
+@pytest.mark.parametrize("makefile", ["export GRADLE_OPTS = -Xmx1g\n", ""])
+def test_the_options_of_gradle_reach_a_project_that_sets_its_own(tmp_path: Path, makefile: str) -> None:
+    (tmp_path / "Makefile").write_text(f"{makefile}test:\n\t@sh ./show\n")
+    (tmp_path / "show").write_text(f'echo "$JAVA_OPTS|$GRADLE_OPTS" > {tmp_path}/options\n')
+    env = check_environment({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+    run_checks([CheckSpec("test", "make test")], place=Placement.plain(tmp_path), out_dir=tmp_path / "out", env=env)
+    java, _, gradle = (tmp_path / "options").read_text().strip().partition("|")
+    assert "-Dorg.gradle.caching=false" in (java if makefile else gradle)
+    assert bool(java) is bool(makefile)

@@ -28,6 +28,7 @@ from testing.lab import APPROVE, Lab
         "git diff --name-only | xargs ruff check",
         "ruff check $(git diff --cached --name-only)",
         "git diff --staged --name-only --diff-filter=d | xargs eslint",
+        "npx nx affected -t test --uncommitted",
         "npm test",
     ],
 )
@@ -52,6 +53,11 @@ def test_a_command_that_looks_only_at_uncommitted_files_is_found(tmp_path: Path,
         "pytest --picked --mode=branch",
         "git diff --name-only main | xargs ruff check",
         "git diff --name-only HEAD~1 -- src | xargs ruff check",
+        "nx affected -t test --base=main",
+        "nx run-many -t test",
+        "turbo run test --filter=./packages/*",
+        "turbo run test --filter=...[main]",
+        "pnpm --filter ./api test",
         "make generate && git diff --exit-code",
         "make generate && git diff --exit-code --name-only",
         "npm test",
@@ -60,6 +66,24 @@ def test_a_command_that_looks_only_at_uncommitted_files_is_found(tmp_path: Path,
 def test_a_command_that_looks_at_files_of_a_commit_is_run(tmp_path: Path, command: str) -> None:
     (tmp_path / "package.json").write_text('{"scripts": {"test": "jest", "precommit": "lint-staged"}}')
     assert uncommitted_only(command, tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npx turbo run test --filter=...[HEAD^1]",
+        "turbo test --filter='[HEAD]'",
+        "nx affected -t test --base=HEAD~1",
+        "lerna run test --since HEAD~1",
+        "pnpm --filter '...[HEAD~1]' test",
+        "npm test",
+    ],
+)
+def test_a_command_that_tests_only_what_the_last_commit_changed_is_found(tmp_path: Path, command: str) -> None:
+    (tmp_path / "package.json").write_text(
+        '{"scripts": {"test": "npm run unit", "unit": "turbo test --filter=[HEAD^1]"}}'
+    )
+    assert "several commits" in uncommitted_only(command, tmp_path)
 
 
 def test_a_task_stops_before_an_agent_is_paid(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from burnish.git.discovery import discover
 from burnish.git.objects import borrowed_objects, read_files
 from burnish.git.project import open_project
 from burnish.git.refs import read_ref
+from testing.clones import remote_with_program
 from testing.gitworld import GitWorld
 from testing.userrepo import UserRepo
 
@@ -140,3 +141,19 @@ def test_a_path_that_leads_out_of_the_tree_has_no_content(world: GitWorld) -> No
     """A reviewer may cite it; git would end with an error, and with it the task."""
     paths = ["../secret", "./app.py", "/etc/passwd", "a/../../b", "."]
     assert read_files(world.project, world.base.commit, paths) == dict.fromkeys(paths)
+
+
+@pytest.mark.attacks("programs that a git folder names for a remote", 3)
+def test_a_missing_object_does_not_start_the_program_of_a_remote(user_repo: UserRepo, hermetic: Path) -> None:
+    """git before 2.45 knows no variable against it, and `protocol.ext.allow` counts more than `protocol.allow`."""
+    mark = hermetic / "started"
+    remote_with_program(user_repo, mark)
+    user_repo.commit({"gone.py": "x = 1\n"}, "a file whose content is missing")
+    blob = user_repo.git("rev-parse", "HEAD:gone.py").strip()
+    (user_repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    project = GitWorld.make(user_repo, hermetic).project
+    for args in (("cat-file", "-p", blob), ("rev-parse", "--verify", f"{blob}^{{blob}}"), ("rev-list", "-1", blob)):
+        project.user_git(*args, ok=(0, 1, 128))
+        assert not mark.exists(), args
+    user_repo.git("cat-file", "-p", blob, check=False)
+    assert mark.exists(), "the control"

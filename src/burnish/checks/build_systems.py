@@ -1,4 +1,4 @@
-"""Finds the tests of .NET, Elixir, Bazel and Ant projects."""
+"""Finds the tests of .NET, Elixir, Bazel, Ant and SCons projects, and those that prove, bats and shellspec run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from burnish.checks.more_languages import LANGUAGES
 from burnish.checks.tools import MAX_OPENED, ProjectFolder, ToolChoice, Tools, UnrunTests
 
-# languages of this module, with the program that runs their tests
-PROGRAMS = {".NET": "dotnet", "Elixir": "mix", "Bazel": "bazel", "Ant": "ant"}
+# languages of this module and of the table, with the program that runs their tests
+PROGRAMS = {
+    ".NET": "dotnet",
+    "Elixir": "mix",
+    "Bazel": "bazel",
+    "Ant": "ant",
+    "SCons": "scons",
+    "Perl": "prove",
+    "Bats": "bats",
+    "ShellSpec": "shellspec",
+    **{name: language.program for name, language in LANGUAGES.items()},
+}
 _DOTNET_PROJECT = re.compile(r".*\.(?:cs|fs|vb)proj")
 _BAZEL_FILE = re.compile(r"(?:.*/)?BUILD(?:\.bazel)?")
 # Rules whose tests the tools of a language run, too.
@@ -63,6 +74,50 @@ def ant_tools(place: ProjectFolder) -> Tools | None:
     test = next((name for name in ("test", "tests", "check", "junit") if name in targets), None)
     choice = ToolChoice(f"ant {test}", f"target `{test}` in build.xml")
     return Tools(place.folder, "Ant", choice, weight=place.count(".java")) if test else None
+
+
+def scons_tools(place: ProjectFolder) -> Tools | None:
+    name = place.first("SConstruct", "Sconstruct", "sconstruct")
+    aliases = re.findall(r"\bAlias\(\s*[\"']([\w-]+)[\"']", place.read(name)) if name else []
+    test = next((one for one in ("test", "tests", "check") if one in aliases), None)
+    return Tools(place.folder, "SCons", ToolChoice(f"scons -Q {test}", f"alias `{test}` in {name}")) if test else None
+
+
+def perl_tools(place: ProjectFolder) -> Tools | None:
+    """`prove` for the folder `t`, whose files may be in any language that prints TAP."""
+    files = [path for path in place.paths if re.fullmatch(r"t/(?:.*/)?[^/]+\.t", path)]
+    # other programs have files of this name, too
+    has_tests = any(re.match(r"#!|(?s:.*)^\s*use\s+[\w:]+", place.read(path), re.M) for path in files[:MAX_OPENED])
+    if not has_tests or _is_started(place, r"\bprove\b|(?<!\w)t/"):
+        return None
+    has_modules = any(re.fullmatch(r"lib/.*\.pm", path) for path in place.paths)
+    options, build = ("-l" if has_modules else "-"), None
+    if "Makefile.PL" in place.names and place.count(".xs"):
+        options, build = "-b", ToolChoice("perl Makefile.PL && make", "Makefile.PL and sources in XS")
+    test = ToolChoice(f"prove {options}r t", "tests in t/")
+    return Tools(place.folder, "Perl", test, weight=place.count(".pm", ".pl"), build=build)
+
+
+def bats_tools(place: ProjectFolder) -> Tools | None:
+    files = [path for path in place.paths if re.fullmatch(r"(?:tests?|spec|bats)/(?:.*/)?[^/]+\.bats", path)]
+    # those of bats itself, which some repositories contain
+    folders = dict.fromkeys(path.partition("/")[0] for path in files if "/fixtures/" not in path)
+    if not folders or _is_started(place, r"\bbats\b"):
+        return None
+    return Tools(place.folder, "Bats", ToolChoice(f"bats -r {' '.join(folders)}", "*.bats"))
+
+
+def shellspec_tools(place: ProjectFolder) -> Tools | None:
+    files = [path for path in place.paths if re.fullmatch(r"spec/(?:.*/)?[^/]+_spec\.sh", path)]
+    if not files or _is_started(place, r"\bshellspec\b"):
+        return None
+    return Tools(place.folder, "ShellSpec", ToolChoice("shellspec --format tap", files[0], tap=True))
+
+
+def _is_started(place: ProjectFolder, pattern: str) -> bool:
+    """True if a test command of the project starts these tests, perhaps after a build."""
+    names = ("GNUmakefile", "Makefile", "makefile", "package.json", "justfile", "Justfile", "Taskfile.yml", "tox.ini")
+    return any(re.search(pattern, place.read(name)) for name in names)
 
 
 def with_installed_systems(found: Sequence[Tools], place: ProjectFolder) -> list[Tools]:

@@ -225,7 +225,8 @@ def positionals(line: CommandLine, *, after: int) -> Iterator[int]:
 
 
 # -- uncommitted files ----------------------------------------------------------------------------
-# Detects commands that check only uncommitted files: on a commit they find nothing and pass.
+# Detects commands that check only uncommitted files: on a commit they find nothing and pass. Also those that test only
+# what the last commit changed: what an earlier commit of the task broke passes.
 
 # The words of one command, up to the next command of the shell line.
 _REST = r"(?=((?:[^;&|\n])*))"
@@ -237,6 +238,7 @@ class _Selection:
     # Options that select files in another way.
     other: re.Pattern[str]
     advice: str
+    reason: str = "It checks only uncommitted files, and a commit has none."
 
 
 def _selection(command: str, other: str, advice: str) -> _Selection:
@@ -264,10 +266,22 @@ _SELECTIONS = (
         r"--(?:exit-code|quiet)\b",
         "List all files (`git ls-files`), or compare with a commit.",
     ),
+    _selection(
+        r"\bnx\s+affected\b(?=[^;&|\n]*\s--(?:uncommitted|untracked)\b)", r"(?!)", "Test all: `nx run-many -t test`."
+    ),
+    _Selection(
+        re.compile(
+            r"\b(?:nx|turbo|lerna|pnpm|rush|moon)\b"
+            r"(?=[^;&|\n]*(?:\[HEAD\b|\s--(?:base|since|filter|from)[= ]\S*HEAD[~^@]))" + _REST
+        ),
+        re.compile(r"(?!)"),
+        "Test all packages: `nx run-many -t test`, `turbo run test`, `pnpm -r test`.",
+        "It tests only packages that the last commit changed, and a task may have several commits.",
+    ),
 )
 
 # Behind scripts only these count: other commands may look at uncommitted files for other reasons.
-_OF_TESTS = tuple(one for one in _SELECTIONS if re.match(r"\\b(?:jest|vitest|pytest)", one.command.pattern))
+_OF_TESTS = tuple(one for one in _SELECTIONS if re.match(r"\\b(?:\(\?:nx|nx|jest|vitest|pytest)", one.command.pattern))
 
 
 def uncommitted_only(command: Command, root: Path) -> str:
@@ -281,7 +295,7 @@ def uncommitted_only(command: Command, root: Path) -> str:
         for one in selections:
             for found in one.command.finditer(text):
                 if not one.other.search(found[0] + found[1]):
-                    return f"It checks only uncommitted files, and a commit has none. {one.advice}"
+                    return f"{one.reason} {one.advice}"
     return ""
 
 

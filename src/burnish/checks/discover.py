@@ -9,11 +9,21 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from burnish.checks import build_systems, java_tools, make_tools, node_tools, other_tools, python_tools
+from burnish.checks import (
+    build_systems,
+    cmake_tools,
+    java_tools,
+    make_tools,
+    more_languages,
+    node_tools,
+    other_tools,
+    python_tools,
+)
 from burnish.checks.other_tools import is_tested_elsewhere
 from burnish.checks.own_commands import with_own_commands
 from burnish.checks.parts import is_part_of_build, with_installed_projects, with_paths
 from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
+from burnish.checks.script_tests import script_tests
 from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools, UnrunTests
 from burnish.core.policy import CheckSpec
 
@@ -37,6 +47,11 @@ _DETECTORS: dict[str, Callable[[ProjectFolder], Tools | None]] = {
     "Elixir": build_systems.elixir_tools,
     "Bazel": build_systems.bazel_tools,
     "Ant": build_systems.ant_tools,
+    "SCons": build_systems.scons_tools,
+    "Perl": build_systems.perl_tools,
+    "Bats": build_systems.bats_tools,
+    "ShellSpec": build_systems.shellspec_tools,
+    **more_languages.DETECTORS,
 }
 _MARKERS = {
     **dict.fromkeys(python_tools.MARKERS, "Python"),
@@ -62,7 +77,10 @@ _MARKERS = {
     "MODULE.bazel": "Bazel",
     "WORKSPACE.bazel": "Bazel",
     "WORKSPACE": "Bazel",
+    **more_languages.MARKERS,
 }
+# Languages that a repository may have without a project file of its own name.
+_WITHOUT_MARKER = ("Python", "JavaScript", "Ruby", "Java", ".NET", "SCons", "Perl", "Bats", "ShellSpec")
 # Folders of tests, and other names that a part of a repository may have among its siblings: `packages/test-utils`.
 _OF_TESTS = re.compile(r"tests?|testing|spec|e2e|__tests__|(?:integration|acceptance|system|e2e)[-_]?tests?", re.I)
 _OTHER_PARTS = re.compile(r"docs?|test[-_][\w-]*|testing|templates?|resources?", re.I)
@@ -81,6 +99,8 @@ class DiscoveredChecks:
     # of a check: the folder that it runs in, and the patterns of the files that it depends on
     cwd: str = ""
     paths: tuple[str, ...] = ()
+    # it prints TAP
+    tap: bool = False
 
 
 _EVERYTHING = Surroundings()
@@ -118,7 +138,11 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
     parts = with_paths(found, paths, read, around.link_target)
     others = (_unrun_projects(paths, folders, read, around), _too_many(parts[MAX_FOLDERS:]))
     result = _with_make(tuple(parts[:MAX_FOLDERS]), _place("", paths, read, without=set(), around=around))
-    result = with_own_commands(result, lambda folder: _place(folder, paths, read, without=set(), around=around))
+
+    def place_of(folder: str) -> ProjectFolder:
+        return _place(folder, paths, read, without=set(), around=around)
+
+    result = script_tests(with_own_commands(result, place_of), place_of)
     # without a language, since they only name tests
     return (*result, *(Tools("", "", unrun_tests=unrun) for unrun in others if unrun))
 
@@ -205,7 +229,7 @@ def _folders(paths: list[str]) -> dict[str, list[str]]:
     top = found.setdefault("", [])
     top += [
         language
-        for language in ("Python", "Ruby", "Java", ".NET")
+        for language in (*_WITHOUT_MARKER, *more_languages.LANGUAGES)
         if language not in top and not any(language in theirs for theirs in found.values())
     ]
     return found
@@ -268,7 +292,9 @@ def _without_workspace(tools: Tools, found: list[Tools], paths: list[str], read:
         place = _place(other.folder, paths, read, without=set())
         if node_tools.covers_below(place):
             member = posixpath.relpath(tools.folder, other.folder or ".")
-            test = None if other.test and node_tools.tests_below(place, member) else tools.test
+            inner = _place(tools.folder, paths, read, without=set())
+            is_tested = node_tools.tests_below(place, member) and node_tools.is_reached(place, inner)
+            test = None if other.test and is_tested else tools.test
             lint = None if other.lint else tools.lint
             # The root may start any script of its packages.
             names = place.read("package.json") + place.read("turbo.json") + place.read("nx.json")
@@ -285,12 +311,15 @@ def _is_above(folder: str, other: str) -> bool:
 def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ...]:
     """Adds make targets, CMake or Meson where no language tool was found, which report failures in more detail."""
     make = make_tools.make_tools(root)
-    builder = other_tools.cmake_tools(root) or other_tools.meson_tools(root)
-    if builder and any(tools.test for tools in found if tools.folder == "") and other_tools.is_built_apart(root):
+    builder = cmake_tools.cmake_tools(root) or cmake_tools.meson_tools(root)
+    if builder and any(tools.test for tools in found if tools.folder == "") and cmake_tools.is_built_apart(root):
         # Tests of another language at the root, e.g. in Python, do not start those of CMake.
         return (*_with_targets(found, make), builder)
     if make is None or make.test is None:
         make = replace(builder, lint=make.lint if make else None) if builder else make
+    elif builder and not make_tools.starts_builder(root) and not found:
+        # Often the Makefile is the older of two builds, with fewer tests.
+        return (*_with_targets(found, make), builder)
     return _with_targets(found, make)
 
 
@@ -320,7 +349,7 @@ def decide(found: tuple[Tools, ...]) -> tuple[DiscoveredChecks, ...]:
             if any(one.key == key for one in settings):
                 key = ("checks", "extra", _name(tools, kind, used_names))
             why = _reason(tools, choice.why)
-            settings.append(DiscoveredChecks(key, choice.command, why, cwd=tools.folder, paths=tools.paths))
+            settings.append(DiscoveredChecks(key, choice.command, why, tools.folder, tools.paths, choice.tap))
     settings += _joined(BUILD, [(tools, tools.build) for tools in found if tools.build])
     settings += _joined(SETUP, [(tools, tools.setup) for tools in found if tools.setup])
     return tuple(settings)
@@ -401,7 +430,14 @@ def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = 
     found = discover(files, read, around or Surroundings())
     # Without `paths`: dependencies between parts are a guess, which users can correct only in burnish.yaml.
     specs = [
-        CheckSpec(one.key[-1], one.value, found=True, cwd=one.cwd)
+        CheckSpec(
+            one.key[-1],
+            one.value,
+            report="tap" if one.tap else None,
+            report_file="-" if one.tap else None,
+            found=True,
+            cwd=one.cwd,
+        )
         for one in decide(found)
         if one.key[0] == "checks" and one.key != BUILD
     ]

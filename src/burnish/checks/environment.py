@@ -69,6 +69,9 @@ _INDEX_SETTINGS = (
 )
 
 
+_GRADLE_OPTIONS = "-Dorg.gradle.caching=false"
+
+
 def check_environment(
     source: Mapping[str, str], *, roots: Iterable[Path] = (), extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
@@ -89,7 +92,13 @@ def _without_stored_results(env: Mapping[str, str]) -> dict[str, str]:
     settings = read_regular(Path(env.get("HOME", "/"), ".config/go/env")) or b""
     # The variable replaces the flags of `go env -w`.
     flags = re.findall(r"^GOFLAGS=(.*)$", settings.decode("utf-8", "replace"), re.M)
-    return {"GOFLAGS": " ".join((*flags[-1:], "-count=1")).strip(), "GRADLE_OPTS": "-Dorg.gradle.caching=false"}
+    return {"GOFLAGS": " ".join((*flags[-1:], "-count=1")).strip(), "GRADLE_OPTS": _GRADLE_OPTIONS}
+
+
+def with_gradle_options(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a project that sets GRADLE_OPTS itself: Gradle's start script reads both variables."""
+    options = f"{env.get('JAVA_OPTS', '')} {_GRADLE_OPTIONS}".strip()
+    return {**env, "JAVA_OPTS": options}
 
 
 def setup_environment(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable
 
 from burnish.checks.tools import ProjectFolder, Read, ToolChoice, Tools, UnrunTests
 
@@ -93,7 +94,28 @@ def _gradle_test(place: ProjectFolder, name: str) -> tuple[ToolChoice, tuple[Unr
     unrun = tuple(UnrunTests(f"{program} {task}", task, why) for task, why in reasons.items())
     tasks = [task for task in tasks if task not in reasons]
     why = f"{name}, and its further test tasks" if tasks else name
-    return ToolChoice(" ".join((program, "test", *tasks)), why), unrun
+    if any("/androidTest/" in f"/{path}" for path in place.paths):
+        device = UnrunTests(f"{program} connectedAndroidTest", "connectedAndroidTest", "it needs a device")
+        unrun = (*unrun, device)
+    return ToolChoice(" ".join((program, *_usual_tasks(texts), *tasks)), why), unrun
+
+
+_KOTLIN_TARGETS = re.compile(
+    r"""kotlin\s*\(\s*["']multiplatform["']|org\.jetbrains\.kotlin\.multiplatform|\bkotlin-multiplatform\b"""
+)
+_JVM_PLUGIN = re.compile(
+    r"""\bid\s*\(?\s*["']java|^\s*(?:`?java(?:-library)?`?|application)\s*$|kotlin\s*\(\s*["']jvm["']"""
+    r"""|plugin:\s*["']java""",
+    re.M,
+)
+
+
+def _usual_tasks(texts: Iterable[str]) -> list[str]:
+    """`test`; projects of Kotlin for several platforms have `allTests` instead."""
+    texts = list(texts)
+    if not any(_KOTLIN_TARGETS.search(text) for text in texts):
+        return ["test"]
+    return ["test", "allTests"] if any(_JVM_PLUGIN.search(text) for text in texts) else ["allTests"]
 
 
 def _gradle_files(place: ProjectFolder) -> list[str]:

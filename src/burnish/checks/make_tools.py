@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import replace
 
 from burnish.checks.makefile import read_makefile
+from burnish.checks.own_commands.shell_lines import split_line
 from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
 
 # Targets that other checks and set-up replace, and services that a check cannot start.
@@ -31,6 +34,7 @@ _INSTALLS = re.compile(
     r"\bvenv\b|\bvirtualenv\b|\bpip3? install\b|\b(?:npm|pnpm|yarn|bun) (?:ci|install)\b"
     r"|\b(?:poetry|pdm|bundle|composer) install\b|\buv sync\b"
 )
+_SHELL_WORDS = frozenset(("cd", "for", "do", "if", "set", "export", "test", "echo", "exit", "true", "false", "case"))
 
 
 def make_build(place: ProjectFolder, language: str) -> ToolChoice | None:
@@ -52,13 +56,53 @@ def make_build(place: ProjectFolder, language: str) -> ToolChoice | None:
 def make_tools(place: ProjectFolder) -> Tools | None:
     """Targets of a Makefile; the fallback if no language tools are found."""
     name = place.first("GNUmakefile", "Makefile", "makefile")
+    targets = _targets(place, name) if name else set()
+    test = _test_target(targets)
+    if test is None and (below := _tests_below(place)):
+        return replace(below, lint=ToolChoice("make lint", f"target `lint` in {name}") if "lint" in targets else None)
     if not name:
         return None
-    targets = set(re.findall(r"^([\w.-]+)[ \t]*::?(?![=:])", place.read(name), re.M))
-    test = next((target for target in ("test", "tests", "check") if target in targets), None)
+    lint = ToolChoice("make lint", f"target `lint` in {name}") if "lint" in targets else None
+    missing = _missing_program(place, "lint") if lint else ""
+    notes = (f"{missing} is not installed here (target `lint` in {name}): not added as a check.",) if missing else ()
     return Tools(
         place.folder,
         "Make",
         ToolChoice(f"make {test}", f"target `{test}` in {name}") if test else None,
-        ToolChoice("make lint", f"target `lint` in {name}") if "lint" in targets else None,
+        None if missing else lint,
+        notes=notes,
     )
+
+
+def _targets(place: ProjectFolder, name: str) -> set[str]:
+    return set(re.findall(r"^([\w.-]+)[ \t]*::?(?![=:])", place.read(name), re.M))
+
+
+def _test_target(targets: Collection[str]) -> str | None:
+    return next((target for target in ("test", "tests", "check") if target in targets), None)
+
+
+def _tests_below(place: ProjectFolder) -> Tools | None:
+    """The tests of `tests/Makefile`, which no Makefile at the root starts."""
+    for folder in ("tests", "test"):
+        name = next((f"{folder}/{one}" for one in ("GNUmakefile", "Makefile") if f"{folder}/{one}" in place.paths), "")
+        if name and (test := _test_target(_targets(place, name))):
+            return Tools(place.folder, "Make", ToolChoice(f"make -C {folder} {test}", f"target `{test}` in {name}"))
+    return None
+
+
+def starts_builder(place: ProjectFolder) -> bool:
+    """True if the Makefile starts CMake or Meson, or if the program is not installed here."""
+    text = place.read(place.first("GNUmakefile", "Makefile", "makefile") or "")
+    program = "cmake" if "CMakeLists.txt" in place.names else "meson"
+    return re.search(r"\b(?:cmake|ctest|meson|ninja)\b", text) is not None or not place.around.has_program(program)
+
+
+def _missing_program(place: ProjectFolder, target: str) -> str:
+    """A program that the recipe of a target starts and that is not installed, "" if there is none."""
+    makefile = read_makefile(place)
+    rule = makefile.rules.get(target)
+    lines = [makefile.expand(line.lstrip("@-+ "), target) for line in rule.recipe] if rule else []
+    commands = [command for line in lines for command in split_line(line).commands if command.words]
+    programs = [command.words[0] for command in commands if re.fullmatch(r"[A-Za-z][\w.+-]*", command.words[0])]
+    return next((one for one in programs if one not in _SHELL_WORDS and not place.around.has_program(one)), "")

@@ -11,6 +11,7 @@ from typing import Any
 from burnish.checks.command_line import parse_command
 from burnish.checks.project_scripts import TestScripts, find_test_scripts, is_lint_only
 from burnish.checks.tools import ProjectFolder, ToolChoice, Tools, UnrunTests
+from burnish.checks.unrun_tests import SAMPLES, unrun_node_tests
 
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm",
@@ -56,11 +57,12 @@ MAX_FILES = 40
 def node_tools(place: ProjectFolder) -> Tools | None:
     package = _json(place.read("package.json"))
     if not package:
-        return None
+        test = _node_test(place)
+        return Tools(place.folder, "JavaScript", test, weight=place.count(".js", ".mjs", ".cjs")) if test else None
     manager, why = _manager(place, package)
     weight = place.count(".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".vue", ".svelte")
     scripts = _test_scripts(place, package)
-    test, lint = _test(package, scripts.first, manager), _lint(place, package, manager)
+    test, lint = _test(place, package, scripts.first, manager), _lint(place, package, manager)
     notes: tuple[str, ...] = ()
     if lint and (absent := _absent_linter(place, package)):
         note = f"Script `lint` in package.json needs {absent}, which is not among the dependencies"
@@ -80,15 +82,21 @@ def node_tools(place: ProjectFolder) -> Tools | None:
         notes,
         build=build,
         more_tests=tuple(more_tests),
-        unrun_tests=tuple(UnrunTests(f"{manager} run {name}", name, why) for name, why in scripts.unrun),
+        unrun_tests=(
+            *(UnrunTests(f"{manager} run {name}", name, why) for name, why in scripts.unrun),
+            *unrun_node_tests(place, _script_texts(package), [one for one in (scripts.first, *scripts.more) if one]),
+        ),
     )
 
 
 def _test_scripts(place: ProjectFolder, package: dict[str, Any]) -> TestScripts:
-    scripts = package.get("scripts")
-    texts = {str(name): str(text) for name, text in scripts.items()} if isinstance(scripts, dict) else {}
     has_services = any(_COMPOSE.fullmatch(name) for name in place.names)
-    return find_test_scripts(texts, _dependencies(package), has_services=has_services)
+    return find_test_scripts(_script_texts(package), _dependencies(package), has_services=has_services)
+
+
+def _script_texts(package: dict[str, Any]) -> dict[str, str]:
+    scripts = package.get("scripts")
+    return {str(name): str(text) for name, text in scripts.items()} if isinstance(scripts, dict) else {}
 
 
 def _build(place: ProjectFolder, package: dict[str, Any], manager: str) -> ToolChoice | None:
@@ -129,6 +137,21 @@ def tests_below(place: ProjectFolder, member: str) -> bool:
     return not starts or any(f"{member}/".startswith(start) or start.startswith(f"{member}/") for start in starts)
 
 
+# Commands that start the script of each package that has one.
+_EACH_PACKAGE = re.compile(
+    r"\b(?:turbo|lerna run|wsrun|ultra)\b|\b(?:pnpm|yarn|npm|bun)\b.*"
+    r"(?:\s-r\b|--recursive|--workspaces?\b|\s-ws\b|\bworkspaces? (?:foreach|run)|--filter)"
+)
+
+
+def is_reached(root: ProjectFolder, member: ProjectFolder) -> bool:
+    """False if the root starts the scripts `test` of its packages, and this one has tests without such a script."""
+    script = _script(_json(root.read("package.json")), "test")
+    if not any(_SOURCE.search(path) and _TEST_FILE.search(path) for path in member.paths):
+        return True
+    return bool(_script(_json(member.read("package.json")), "test")) or not _EACH_PACKAGE.search(script)
+
+
 def _manager(place: ProjectFolder, package: dict[str, Any]) -> tuple[str, str]:
     for name, manager in _LOCKS.items():
         if name in place.names:
@@ -139,13 +162,37 @@ def _manager(place: ProjectFolder, package: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _test(package: dict[str, Any], script: str | None, manager: str) -> ToolChoice | None:
+def _test(place: ProjectFolder, package: dict[str, Any], script: str | None, manager: str) -> ToolChoice | None:
     if script:
         return _run_script(package, script, manager)
-    for name, words in (("vitest", "vitest run"), ("jest", "jest")):
+    for name, words in (
+        ("vitest", "vitest run"),
+        ("jest", "jest"),
+        ("mocha", "mocha"),
+        ("ava", "ava"),
+        ("jasmine", "jasmine"),
+    ):
         if name in _dependencies(package):
             return ToolChoice(f"{_runner(manager)} {words}", f"{name} among the dependencies")
-    return None
+    return _node_test(place)
+
+
+# What `node --test` runs without names of files.
+_FOUND_BY_NODE = re.compile(r"(?:.*/)?(?:test/.+|(?:test|test-[^/]+|[^/]+[._-]test)\.[cm]?js)")
+
+
+def _node_test(place: ProjectFolder) -> ToolChoice | None:
+    """`node --test` for tests that import node:test, where no script starts them."""
+    paths = [path for path in place.paths if re.search(r"\.[cm]?js$", path) and _TEST_FILE.search(path)]
+    paths = [path for path in paths if not SAMPLES.search(path) and "node_modules/" not in path]
+    files = [path for path in paths[:MAX_FILES] if re.search(r"""["']node:test["']""", place.read(path))]
+    if not files:
+        return None
+    others = [path for path in files if not _FOUND_BY_NODE.fullmatch(path)]
+    patterns = dict.fromkeys(posixpath.join(posixpath.dirname(one), f"*{posixpath.splitext(one)[1]}") for one in others)
+    # with names of files, node runs these alone
+    words = ["node --test", *(patterns if len(others) == len(files) else files if others else ())]
+    return ToolChoice(" ".join(words), f"tests that import node:test, e.g. {files[0]}")
 
 
 def _run_script(package: dict[str, Any], name: str, manager: str) -> ToolChoice:

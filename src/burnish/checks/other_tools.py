@@ -1,4 +1,4 @@
-"""Finds the tools of Go, Rust, Ruby, PHP, Deno, CMake and Meson projects: one conventional command each."""
+"""Finds the tools of Go, Rust, Ruby, PHP and Deno projects: one conventional command each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from typing import Any
 
 from burnish.checks.project_scripts import TestScripts, find_test_scripts
 from burnish.checks.tools import MAX_OPENED, ProjectFolder, Read, ToolChoice, Tools, UnrunTests
-from burnish.checks.unrun_tests import unrun_go_tests, unrun_rust_tests, unrun_suites
+from burnish.checks.unrun_tests import (
+    unrun_go_tests,
+    unrun_rust_targets,
+    unrun_rust_tests,
+    unrun_suites,
+)
 from burnish.regular_files import parse_toml
 
 
@@ -41,7 +46,7 @@ def rust_tools(place: ProjectFolder) -> Tools | None:
     more_tests = [
         ToolChoice(f"cargo test{every} --all-features", name) for name in _tested_with_all_features(place)[:1]
     ]
-    unrun_tests = () if more_tests else unrun_rust_tests(place)
+    unrun_tests = (*(() if more_tests else unrun_rust_tests(place)), *unrun_rust_targets(place))
     weight = place.count(".rs")
     return Tools(
         place.folder, "Rust", test, lint, None, weight, notes, more_tests=tuple(more_tests), unrun_tests=unrun_tests
@@ -197,48 +202,6 @@ def _json_table(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return table if isinstance(table, dict) else None
-
-
-def cmake_tools(place: ProjectFolder) -> Tools | None:
-    """A build folder below the tree, and ctest; only if the root declares tests, since ctest finds none otherwise."""
-    if "CMakeLists.txt" not in place.names:
-        return None
-    text = place.read("CMakeLists.txt")
-    if not re.search(r"^\s*(?:enable_testing\s*\(|include\s*\(\s*CTest\b)", text, re.M | re.I):
-        return None
-    folder = _build_folder(place)
-    # An option for tests that is off by default.
-    options = re.findall(r"^\s*option\s*\(\s*(\w*TEST\w*)\s+\"[^\"]*\"\s+OFF", text, re.M | re.I)
-    switches = "".join(f" -D{name}=ON" for name in options)
-    build = ToolChoice(f"cmake -S . -B {folder}{switches} && cmake --build {folder}", "CMakeLists.txt")
-    test = ToolChoice(f"ctest --test-dir {folder} --output-on-failure --no-tests=error", "tests in CMakeLists.txt")
-    return Tools(place.folder, "CMake", test, build=build)
-
-
-def meson_tools(place: ProjectFolder) -> Tools | None:
-    files = [path for path in place.paths if path.rpartition("/")[2] == "meson.build"]
-    if "meson.build" not in files:
-        return None
-    if not any(re.search(r"^\s*test\s*\(", place.read(path), re.M) for path in files[:MAX_OPENED]):
-        return None
-    folder = _build_folder(place)
-    test = ToolChoice(f"meson test -C {folder} --print-errorlogs", "tests in meson.build")
-    return Tools(place.folder, "Meson", test, build=ToolChoice(f"meson setup {folder}", "meson.build"))
-
-
-def is_built_apart(place: ProjectFolder) -> bool:
-    """True if CMake or Meson can build it here, and no package of another language is built with its files."""
-    program = "cmake" if "CMakeLists.txt" in place.names else "meson"
-    text = place.read("CMakeLists.txt") + place.read("meson.build") + place.read("pyproject.toml")
-    binding = re.search(
-        r"scikit.build|SKBUILD|mesonpy|pybind11|nanobind|\bPython3?_|import\('python'\)|napi|emscripten", text
-    )
-    return place.around.has_program(program) and not binding and "setup.py" not in place.names
-
-
-def _build_folder(place: ProjectFolder) -> str:
-    """`build`, unless the repository has files there."""
-    return "_build" if any(path.startswith("build/") for path in place.paths) else "build"
 
 
 # -- cargo workspaces -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 from burnish.checks.import_origins import runs_tests
 from burnish.checks.lines import read_lines, read_pattern
 from burnish.checks.placement import Placement
-from burnish.checks.reading import Reading, read_report, shortened
+from burnish.checks.reading import Case, Reading, failures_of, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileStats, read_new_reports, read_printed
 from burnish.checks.runners import PreparedCheck
 from burnish.core.check import CheckReport, CheckStatus, Counts
@@ -18,7 +18,7 @@ from burnish.core.error_lines import first_error, without_usage
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, setting_of
 from burnish.proc.run import ExitRecord
-from burnish.proc.text import read_text
+from burnish.proc.text import clean_text, read_text
 
 TAIL = 4000
 # The maximum of lint output that is parsed.
@@ -30,6 +30,11 @@ PYTEST_CRASHED = {3: "internal error", 4: "usage error"}
 _PYTEST_STOPPED = re.compile(
     r"^(?:\x1b\[[\d;]*m)*!+ (?:stopping after \d|(?:xdist\.dsession\.)?Interrupted|_pytest\.outcomes\.Exit)", re.M
 )
+_NOT_TESTS = ("setup", "build", "origins")
+# as test loops of Makefiles and the harness of Automake print it
+_PRINTED_FAILURE = re.compile(r"^(?:FAIL|XPASS): +(\S.{0,299})", re.M)
+# how long a test took, which differs in each run
+_DURATION = re.compile(r"\s*[(\[]?\s*(?:in\s+|took\s+)?\d+(?:\.\d+)?\s*(?:[mµun]?s|secs?|seconds?)\s*[)\]]?\s*$")
 # What a runner prints if the process of its tests ended before all of them had run.
 _PROCESS_ENDED = {
     "Maven": re.compile(r"The forked VM terminated without|There was an error in the forked process"),
@@ -91,7 +96,7 @@ def _not_started(
     spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, reading: Reading, place: Placement
 ) -> str:
     """Why the tests did not start, if no case was reported; else ""."""
-    if reading.counts or reading.failures or reading.remarks or spec.name in ("setup", "build", "origins"):
+    if reading.counts or reading.failures or reading.remarks or spec.name in _NOT_TESTS:
         return ""
     runner = check.known.runner.name if check.known and runs_tests(spec) else ""
     return not_started(
@@ -256,7 +261,19 @@ def _from_text(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, p
         return _from_lines(spec, exit_record, place)
     formats = check.known.runner.text_formats if check.known else tuple(TEXT_FORMATS)
     reading = read_printed(exit_record.stdout, exit_record.stderr, root=place.path, formats=formats)
-    return reading if reading else _from_lines(spec, exit_record, place)
+    return reading or _ignored_failures(spec, exit_record) or _from_lines(spec, exit_record, place)
+
+
+def _ignored_failures(spec: CheckSpec, exit_record: ExitRecord) -> Reading | None:
+    """Lines `FAIL: name` of a command that ignores failures; its exit code is 0.
+
+    Not for other exit codes: what fails without such a line would be missing from the list.
+    """
+    if exit_record.exit_code != 0 or spec.name in _NOT_TESTS:
+        return None
+    text = clean_text(read_text(exit_record.stdout, limit=READ) + "\n" + read_text(exit_record.stderr, limit=READ))
+    names = dict.fromkeys(_DURATION.sub("", line).rstrip() or line for line in _PRINTED_FAILURE.findall(text))
+    return Reading(failures=failures_of([Case(name) for name in names])) if names else None
 
 
 def _from_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading:

@@ -49,8 +49,8 @@ def with_paths(
     parts = [folder for folder in folders if folder]
     if len(folders) < 2:
         return list(found)
-    shared_patterns = _outside(parts, paths)
     texts = {part: _manifests(part, paths, read) for part in parts}
+    shared_patterns = _outside(parts, paths, _NOT_TESTED - _used_documents(texts, paths, read))
     aliases = _aliases(parts, paths, read)
     links = _linked_parts(parts, paths, link_target)
     uses = {part: _direct_uses(part, texts, aliases, paths, read) for part in parts}
@@ -65,7 +65,22 @@ def with_paths(
     return result
 
 
-def _outside(parts: Sequence[str], paths: Iterable[str]) -> list[str]:
+def _used_documents(texts: dict[str, dict[str, str]], paths: Sequence[str], read: Read) -> set[str]:
+    """Folders of documents that a part reads (`docs/openapi.json` of an API); all if a part is too large to read."""
+    folders = {path.partition("/")[0] for path in paths if "/" in path} & {"docs", "doc"}
+    used_folders: set[str] = set()
+    for part in texts if folders else ():
+        sources = read_sources(part, paths, read)
+        files = {**texts[part], **(sources or {})}
+        if sources is None:
+            return folders
+        if any(_leaves(part, path, text) or "../" in text for path, text in files.items()):
+            names = {one for one in folders if any(_names_folder(one, path, text) for path, text in files.items())}
+            used_folders |= names
+    return used_folders
+
+
+def _outside(parts: Sequence[str], paths: Iterable[str], not_tested: Collection[str]) -> list[str]:
     """Patterns of the files that are in no part: files at the root, and folders without a part."""
     above = {parent for part in parts for parent in _parents(part)}
     found = {"/*"}
@@ -77,7 +92,7 @@ def _outside(parts: Sequence[str], paths: Iterable[str]) -> list[str]:
         alone = next((folder for folder in folders if folder not in above and folder not in parts), None)
         if alone is None:
             found.add(f"{folders[-1]}/*" if folders else "/*")
-        elif alone.partition("/")[0] not in _NOT_TESTED:
+        elif alone.partition("/")[0] not in not_tested:
             found.add(f"{alone}/**")
     return sorted(found)
 

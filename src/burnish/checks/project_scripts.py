@@ -97,6 +97,11 @@ def find_test_scripts(scripts: Mapping[str, str], dependencies: Collection[str],
     return TestScripts(first, tuple(more), unrun)
 
 
+def is_variant(name: str) -> bool:
+    """True for another form of the same tests (`test:watch`), a measurement, or what prepares tests."""
+    return _VARIANT.search(name) is not None
+
+
 def is_lint_only(script: str) -> bool:
     """True if a script starts linters and no tests, e.g. `eslint . && tsc --noEmit`."""
     commands = _real_commands(script)

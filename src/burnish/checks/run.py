@@ -18,6 +18,8 @@ from xml.parsers import expat
 
 from burnish.checks.checkout_programs import CheckoutProgram, program_problem, started_elsewhere, with_program_report
 from burnish.checks.command_line import uncommitted_only
+from burnish.checks.environment import with_gradle_options
+from burnish.checks.evidence import FOLDER, collect_evidence, files_before
 from burnish.checks.go_test import plain_output
 from burnish.checks.import_origins import runs_tests
 from burnish.checks.import_report import import_hint, imported_elsewhere, unreported_imports, with_import_report
@@ -85,12 +87,15 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
     if uncommitted_reason := uncommitted_only(spec.command, context.place.files / spec.cwd):
         return error_report(spec, uncommitted_reason)
     env = with_import_report(spec, report_dir, _with_own_programs(context.env, place, spec.cwd), context.place)
+    if runs_tests(spec) and _sets_variable("GRADLE_OPTS", spec, context.place.files):
+        env = with_gradle_options(env)
     env, programs = with_program_report(spec, context.place, report_dir, env)
     maven = _maven_modules(spec, context.place)
     check = prepare(spec, report_dir=report_dir, env=env, root=context.place.files / spec.cwd)
     wrap = context.place.wrap
     reports = check.known.runner.tree_reports if check.known else None
     before = report_file_stats(context.place.written_by(spec.name), *reports) if reports else {}
+    shown_before = files_before(spec, context.place)
     argv = wrap(check.argv, spec.name, report_dir) if wrap else _without_results_of_go(check.argv, spec, context.place)
     command = Command(
         argv=argv,
@@ -108,8 +113,10 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
     except (ProgramMissing, ShimLost) as error:
         return error_report(spec, f"{error.what} {error.hint}")
     finally:
+        evidence = collect_evidence(spec, context.place, report_dir, shown_before, call_dir / FOLDER)
         context.clean_output(call_dir)
     report = report_of(spec, check, exit_record, place=context.place, report_dir=report_dir, before=before)
+    report = replace(report, evidence=evidence)
     if check.report == "go" and not check.promised:
         _make_readable(exit_record.stdout)
         # A secret may be split over two events.
@@ -121,7 +128,9 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
     if problem:
         why, hint = problem
         unknown = error_report(spec, f"The tests do not test the change: {why}.", hint)
-        return replace(unknown, tail=report.tail, output_path=report.output_path, seconds=report.seconds)
+        return replace(
+            unknown, tail=report.tail, output_path=report.output_path, seconds=report.seconds, evidence=evidence
+        )
     return _from_root(report, context.place, spec.cwd) if spec.cwd else report
 
 
@@ -137,20 +146,21 @@ def _without_results_of_go(argv: tuple[str, ...], spec: CheckSpec, place: Placem
 
     The variable of checks (`-count=1`) does not count there, and without a sandbox all trees share Go's cache.
     """
-    if not runs_tests(spec) or not _sets_go_flags(spec, place.files):
+    if not runs_tests(spec) or not _sets_variable("GOFLAGS", spec, place.files):
         return argv
     return ("/bin/sh", "-c", 'go clean -testcache >/dev/null 2>&1; exec "$@"', "sh", *argv)
 
 
-def _sets_go_flags(spec: CheckSpec, files: Path) -> bool:
-    if "GOFLAGS" in spec.words:
+def _sets_variable(variable: str, spec: CheckSpec, files: Path) -> bool:
+    """True if the command, or a file that may set variables for the tests, names this one."""
+    if variable in spec.words:
         return True
     for folder in dict.fromkeys(files / base / name for base in ("", spec.cwd) for name in _SCRIPT_FOLDERS):
         try:
             names = [entry.name for entry in os.scandir(folder) if _SETS_VARIABLES.fullmatch(entry.name)]
         except OSError:
             continue
-        if any(b"GOFLAGS" in (read_regular(folder / name, longest=256 * 1024) or b"") for name in names):
+        if any(variable.encode() in (read_regular(folder / name, longest=256 * 1024) or b"") for name in names):
             return True
     return False
 

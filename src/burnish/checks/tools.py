@@ -21,6 +21,8 @@ class ToolChoice:
 
     command: Command
     why: str
+    # It prints TAP that names all of its tests.
+    tap: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from burnish.checks.tools import ProjectFolder, UnrunTests
+from burnish.checks.command_line import parse_command
+from burnish.checks.tools import MAX_OPENED, ProjectFolder, UnrunTests
+from burnish.regular_files import parse_toml
 
 # At most this many files are opened for each kind of tests.
 _MAX_OPENED = 40
 _INTEGRATION = re.compile(r"integration|e2e|acceptance|functional|smoke|system|live", re.I)
 # Folders with test files that are data of tests or examples.
-_SAMPLES = re.compile(
+SAMPLES = re.compile(
     r"(?:^|/)(?:examples?|samples?|[\w-]*fixtures?|testdata|data|templates?|resources?|docs?|benchmarks?|scripts?|tools?)/",
     re.I,
 )
+_SWITCH = re.compile(r"""addoption\(\s*["'](--[\w-]+)["']([^()]*)""")
+_SWITCHED_ON = re.compile(r"slow|integration|e2e|network|online|all|external|live|full|long|expensive|run", re.I)
+COVERAGE_FILES = (".coveragerc", "pyproject.toml", "setup.cfg", "tox.ini")
+_READ_KEYS = ("testpaths", "addopts", "norecursedirs")
 _INI_VALUE = r"^%s\s*=\s*(.*(?:\n[ \t]+\S.*)*)"
 _DESELECTED_MARK = re.compile(r"""-m[ =]?\s*["'\\]*([^"'\\\n]*\bnot\s+\(?\w+[^"'\\\n]*)""")
 _IGNORED_PATH = re.compile(r"--ignore[= ]([\w./-]+)")
@@ -28,24 +35,44 @@ def unrun_python_tests(place: ProjectFolder, table: Mapping[str, Any], tests: Se
     return (
         *_outside_of_testpaths(place, settings.get("testpaths", ""), tests),
         *_deselected(settings.get("addopts", ""), tests),
+        *_not_collected(place, settings.get("norecursedirs", ""), tests),
+        *_threshold(place, settings.get("addopts", "")),
         *_behave(place),
+        *_optional(place),
+        *_loaded_by_unittest(place, tests),
     )
 
 
 def _pytest_settings(place: ProjectFolder, table: Mapping[str, Any]) -> dict[str, str]:
-    """`testpaths` and `addopts` as text, from the first file that has settings of pytest."""
-    options = _at(table, "tool", "pytest", "ini_options")
-    if isinstance(options, dict):
-        found = {name: options[name] for name in ("testpaths", "addopts") if name in options}
+    """`testpaths`, `addopts` and `norecursedirs` as text, from the first file that has settings of pytest."""
+    options = _at(table, "tool", "pytest", "ini_options") or _at(table, "tool", "pytest")
+    own_file = place.first("pytest.toml", ".pytest.toml")
+    if own_file:
+        options = _at(_toml(place.read(own_file)), "pytest")
+    if isinstance(options, dict) and (own_file or not place.first("pytest.ini", ".pytest.ini")):
+        found = {name: options[name] for name in _READ_KEYS if name in options}
         return {
             name: " ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in found.items()
         }
-    for name, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+    sections = (
+        ("pytest.ini", "pytest"),
+        (".pytest.ini", "pytest"),
+        ("tox.ini", "pytest"),
+        ("setup.cfg", "tool:pytest"),
+    )
+    for name, section in sections:
         match = re.search(rf"^\[{section}\]$(.*?)(?=^\[|\Z)", place.read(name), re.M | re.S)
         if match:
-            values = {key: re.search(_INI_VALUE % key, match[1], re.M) for key in ("testpaths", "addopts")}
+            values = {key: re.search(_INI_VALUE % key, match[1], re.M) for key in _READ_KEYS}
             return {key: found[1] for key, found in values.items() if found}
     return {}
+
+
+def _toml(text: str) -> object:
+    try:
+        return parse_toml(text)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def settings_folder(place: ProjectFolder, tests: Sequence[str]) -> tuple[str, ...]:
@@ -60,7 +87,7 @@ def _outside_of_testpaths(place: ProjectFolder, testpaths: str, tests: Sequence[
     starts = [posixpath.normpath(re.split(r"[*?\[]", path, maxsplit=1)[0] or ".") for path in testpaths.split()]
     if not starts or "." in starts:
         return
-    outside = [path for path in tests if not path.startswith(tuple(starts)) and not _SAMPLES.search(path)]
+    outside = [path for path in tests if not path.startswith(tuple(starts)) and not SAMPLES.search(path)]
     for folder in dict.fromkeys(posixpath.dirname(path) for path in outside[:_MAX_OPENED]):
         paths = (path for path in outside[:_MAX_OPENED] if posixpath.dirname(path) == folder)
         if any(re.search(r"^\s*(?:async )?def test", place.read(path), re.M) for path in paths):
@@ -75,11 +102,55 @@ def _deselected(addopts: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
             f"pytest -m {marks[0]}", marks[0], f"`addopts` deselects these tests (-m '{expression.strip()}')"
         )
     for path in map(posixpath.normpath, _IGNORED_PATH.findall(addopts)):
-        if any(test == path or test.startswith(f"{path}/") for test in tests) and not _SAMPLES.search(f"{path}/"):
+        if any(test == path or test.startswith(f"{path}/") for test in tests) and not SAMPLES.search(f"{path}/"):
             yield UnrunTests(f"pytest {path}", path, "`addopts` ignores this folder")
 
 
+def _not_collected(place: ProjectFolder, folders: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
+    """Tests in folders that `norecursedirs` names, and files that a conftest.py leaves out."""
+    own_tests = [path for path in tests if not SAMPLES.search(path)]
+    for name in folders.split():
+        paths = [path for path in own_tests if re.search(rf"(?:^|/){re.escape(name.strip('*/'))}/", path)]
+        if name.strip("*/.") and paths:
+            folder = posixpath.dirname(paths[0])
+            yield UnrunTests(f"pytest {folder}", folder, f"`norecursedirs` leaves {name} out")
+    for path in [path for path in place.paths if posixpath.basename(path) == "conftest.py"][:_MAX_OPENED]:
+        for names in re.findall(r"^collect_ignore(?:_glob)?\s*=\s*\[([^\]]*)\]", place.read(path), re.M):
+            for name in re.findall(r"[\"']([^\"']+)[\"']", names):
+                one = posixpath.join(posixpath.dirname(path), name)
+                if any(fnmatch.fnmatchcase(test, one) or test.startswith(f"{one}/") for test in own_tests):
+                    yield UnrunTests(f"pytest {one}", one, f"{path} leaves it out")
+
+
+def _threshold(place: ProjectFolder, addopts: str) -> Iterator[UnrunTests]:
+    """A coverage that the settings demand; pytest-cov compares it, if `addopts` starts it."""
+    files = [name for name in COVERAGE_FILES if re.search(r"^\s*fail_under\s*=", place.read(name), re.M)]
+    if files and "--cov" not in addopts:
+        why = f"`fail_under` in {files[0]} demands a coverage, which checks do not measure"
+        yield UnrunTests("coverage report", "coverage report", why)
+
+
+def _optional(place: ProjectFolder) -> Iterator[UnrunTests]:
+    """Options of a conftest.py that switch tests on."""
+    files = [path for path in place.paths if posixpath.basename(path) == "conftest.py"]
+    for path in files[:_MAX_OPENED]:
+        for option, rest in _SWITCH.findall(place.read(path)):
+            if _SWITCHED_ON.search(option) and "store_true" in rest:
+                yield UnrunTests(f"pytest {option}", option, f"{path} defines this option, and checks do not use it")
+
+
+def _loaded_by_unittest(place: ProjectFolder, tests: Sequence[str]) -> Iterator[UnrunTests]:
+    texts = {path: place.read(path) for path in tests[:MAX_OPENED]}
+    for path, text in texts.items():
+        if re.search(r"^def load_tests\(", text, re.M) and "DocTestSuite" in text:
+            module = path.removesuffix(".py").replace("/", ".")
+            yield UnrunTests(f"python -m unittest {module}", "unittest", "pytest does not call its load_tests")
+
+
 def _behave(place: ProjectFolder) -> Iterator[UnrunTests]:
+    if robot := [path for path in place.paths if path.endswith(".robot") and not SAMPLES.search(path)]:
+        folder = posixpath.dirname(robot[0]) or "."
+        yield UnrunTests(f"robot {folder}", "robot", "tests of Robot Framework may need a browser or services")
     if any(re.match(r"(?:.*/)?features/steps/[^/]+\.py$", path) for path in place.paths):
         yield UnrunTests("behave", "behave", "features may need a browser or services")
 
@@ -135,6 +206,49 @@ def unrun_rust_tests(place: ProjectFolder) -> tuple[UnrunTests, ...]:
     return (UnrunTests("cargo test --all-features", "--all-features", why),)
 
 
+def unrun_rust_targets(place: ProjectFolder) -> tuple[UnrunTests, ...]:
+    """Tests in examples, and targets with `test = false`: `cargo test` compiles or skips them."""
+    examples = [path for path in place.paths if re.fullmatch(r"(?:.*/)?examples/(?:[^/]+/)?[^/]+\.rs", path)]
+    found = []
+    if any("#[test]" in place.read(path) for path in examples[:_MAX_OPENED]):
+        found.append(UnrunTests("cargo test --examples", "--examples", "`cargo test` does not run tests in examples"))
+    for table, rest in re.findall(r"^\[\[?(test|lib|bin)\]\]?$([^\[]*)", place.read("Cargo.toml"), re.M):
+        name = re.search(r"^name\s*=\s*\"([^\"]+)\"", rest, re.M)
+        option = f"--{table}" + (f" {name[1]}" if name and table != "lib" else "")
+        if re.search(r"^test\s*=\s*false", rest, re.M):
+            found.append(UnrunTests(f"cargo test {option}", option, "Cargo.toml sets `test = false`"))
+    return tuple(found)
+
+
+def unrun_cmake_tests(place: ProjectFolder) -> tuple[UnrunTests, ...]:
+    """Configurations of presets, and tests of another build type."""
+    found = []
+    if "CMakePresets.json" in place.names and "cacheVariables" in place.read("CMakePresets.json"):
+        found.append(UnrunTests("cmake --preset", "--preset", "checks do not use the settings of CMakePresets.json"))
+    files = [path for path in place.paths if posixpath.basename(path) == "CMakeLists.txt"]
+    types = {
+        name
+        for path in files[:_MAX_OPENED]
+        for names in re.findall(r"add_test\s*\([^()]*\bCONFIGURATIONS\s+([\w\s]+)", place.read(path))
+        for name in names.split()
+        if name[:1].isupper() and not name.isupper()
+    }
+    found += [
+        UnrunTests(f"ctest -C {name}", f"-C {name}", "these tests have this configuration") for name in sorted(types)
+    ]
+    return tuple(found)
+
+
+def unrun_meson_tests(texts: Iterable[str]) -> tuple[UnrunTests, ...]:
+    """Suites that the usual set-up of tests leaves out."""
+    setups = [one for text in texts for one in re.findall(r"add_test_setup\s*\(((?:[^()]|\([^()]*\))*)\)", text)]
+    usual = next((one for one in setups if re.search(r"is_default\s*:\s*true", one)), "")
+    suites = re.search(r"exclude_suites\s*:\s*\[?([^\]\)]*)", usual)
+    names = re.findall(r"'([^']+)'", suites[1].partition("is_default")[0]) if suites else []
+    why = "the usual set-up of the tests leaves this suite out"
+    return tuple(UnrunTests(f"meson test --suite {name}", f"--suite {name}", why) for name in names)
+
+
 def _optional_features(manifest: str) -> set[str]:
     match = re.search(r"^\[features\]$(.*?)(?=^\[|\Z)", manifest, re.M | re.S)
     lines = re.findall(r"^([\w-]+)\s*=\s*\[([^\]]*)\]", match[1], re.M) if match else []
@@ -155,3 +269,78 @@ def unrun_suites(place: ProjectFolder, files: Iterable[str]) -> tuple[UnrunTests
     others = [name for name in names if default and name not in default[1].split(",")]
     why = f"`defaultTestSuite` is {default[1]}" if default else ""
     return tuple(UnrunTests(f"phpunit --testsuite {name}", name, why) for name in others)
+
+
+_NODE_TEST_FILE = re.compile(r"(?:.*/)?[^/]+\.(?:test|spec)\.[cm]?[jt]sx?")
+# Runners that run exactly the files that they are given; those of jest and vitest are patterns.
+_NODE_RUNNERS = ("node", "mocha", "_mocha", "tape", "tap", "ava", "uvu", "tsx", "borp")
+
+
+def unrun_node_tests(place: ProjectFolder, scripts: Mapping[str, str], run_names: Iterable[str]) -> list[UnrunTests]:
+    """Test files beside those that the scripts name, and projects that they do not select."""
+    texts = "\n".join(scripts.values())
+    browser_tests = [
+        UnrunTests(f"npx {words}", program, f"{files[0]}: these tests may need a browser")
+        for program, words in (("playwright", "playwright test"), ("cypress", "cypress run"))
+        if (files := [one for one in sorted(place.names) if one.startswith(f"{program}.config.")])
+        and program not in texts
+    ]
+    return [*browser_tests, *_unrun_files(place, scripts, run_names)]
+
+
+def _unrun_files(place: ProjectFolder, scripts: Mapping[str, str], run_names: Iterable[str]) -> list[UnrunTests]:
+    lines = [line for name in run_names if (line := parse_command(scripts.get(name, ""), None))]
+    if any(re.search(r"--(?:selectProjects|project)\b", " ".join(line.arguments)) for line in lines):
+        return [UnrunTests("other projects of the test runner", "\0", "the script `test` selects some projects")]
+    if lines and all(line.name in ("jest", "vitest") for line in lines):
+        return list(_ignored_by_settings(place))
+    if not lines or not all(line.name in _NODE_RUNNERS for line in lines):
+        return []
+    words = [word for line in lines for word in line.arguments if not word.startswith("-")]
+    starts = [posixpath.normpath(re.split(r"[*?{\[]", word, maxsplit=1)[0] or ".") for word in words]
+    if not starts or "." in starts:
+        return []
+    files = [path for path in place.paths if _NODE_TEST_FILE.fullmatch(path) and not SAMPLES.search(path)]
+    outside = [path for path in files if not path.startswith(tuple(starts)) and "node_modules/" not in path]
+    folders = dict.fromkeys(posixpath.dirname(path) for path in outside)
+    texts = "\n".join(scripts.values())
+    why = "the script `test` does not name them"
+    return [
+        UnrunTests(f"tests in {one or 'the root'}", one or "\0", why) for one in folders if not one or one not in texts
+    ]
+
+
+# `/node_modules/` and the like have no tests of the project.
+_NO_TESTS = re.compile(r"node_modules|dist|build|lib|out|coverage|fixtures?|examples?|templates?|benchmarks?", re.I)
+
+
+def _ignored_by_settings(place: ProjectFolder) -> Iterator[UnrunTests]:
+    """Test files that settings of jest or vitest leave out."""
+    names = [
+        one for one in sorted(place.names) if re.fullmatch(r"(?:jest|vitest|vite)\.config\.\w+|package\.json", one)
+    ]
+    files = [path for path in place.paths if _NODE_TEST_FILE.fullmatch(path) and not SAMPLES.search(path)]
+    for name in names:
+        text = place.read(name)
+        lists = re.findall(r"[\"']?\b(?:testPathIgnorePatterns|exclude)[\"']?\s*:\s*\[([^\]]*)\]", text)
+        for pattern in (one for some in lists for one in re.findall(r"[\"'`]([^\"'`]+)[\"'`]", some)):
+            words = re.findall(r"[\w-]{2,}", re.sub(r"<rootDir>|\.\w+$", "", pattern))
+            own = [path for path in files if words and all(word in path for word in words)]
+            if own and not _NO_TESTS.search(pattern):
+                yield UnrunTests(
+                    f"tests in {posixpath.dirname(own[0])}", posixpath.dirname(own[0]), f"{name} leaves {pattern} out"
+                )
+        # vitest, with `include` in its part for tests
+        test = re.search(r"\btest\s*:\s*\{([^{}]*)", text) if name.startswith("vit") else None
+        include = re.search(r"\binclude\s*:\s*\[([^\]]*)\]", test[1]) if test else None
+        starts = (
+            [re.split(r"[*?{\[]", one, maxsplit=1)[0] for one in re.findall(r"[\"'`]([^\"'`]+)", include[1])]
+            if include
+            else []
+        )
+        starts = [posixpath.normpath(one) for one in starts if one.strip(" ,\n")]
+        outside = [path for path in files if not path.startswith(tuple(starts))] if starts and "." not in starts else []
+        for folder in dict.fromkeys(posixpath.dirname(path) for path in outside):
+            yield UnrunTests(
+                f"tests in {folder or 'the root'}", folder or "\0", f"`include` in {name} does not name them"
+            )

@@ -41,6 +41,12 @@ def _head(project: Project) -> Base:
     return Base(commit, tree, branch.removeprefix("refs/heads/") if branch.startswith("refs/heads/") else None)
 
 
+def checkout_branch(project: Project) -> str:
+    """The branch that is checked out; "" on a detached HEAD."""
+    head = read_regular(project.git_dir / "HEAD", longest=4096, follow=False) or b""
+    return head.removeprefix(b"ref: refs/heads/").strip().decode("utf-8", "replace") if head.startswith(b"ref:") else ""
+
+
 def no_commits(project: Project) -> BurnishError:
     return BurnishError(
         f"{project.root} has no commits yet, so there is nothing to start from.",

@@ -60,9 +60,9 @@ def complete(project: Project, change: Change) -> Change:
         files[file.path], pair = _resolved(file, sides, sizes)
         if pair is not None:
             texts[file.path] = pair
-    programs = {path for path in texts if files[path].becomes_executable}
-    hunks = _differences(project, {path: pair for path, pair in texts.items() if path not in programs})
-    hunks |= _whole_files(project, {path: texts[path] for path in texts if path in programs})
+    whole = {path for path in texts if files[path].becomes_executable or _is_moved_link(files[path])}
+    hunks = _differences(project, {path: pair for path, pair in texts.items() if path not in whole})
+    hunks |= _whole_files(project, {path: texts[path] for path in texts if path in whole})
     for path in texts:
         files[path] = replace(files[path], hunks=hunks.get(path, ()), header=_header(files[path]))
     files |= _encoded_at_checkout(project, change.new_tree, list(files.values()))
@@ -132,7 +132,12 @@ def _is_odd(file: ChangedFile) -> bool:
         return False
     if file.binary or any(_BROKEN.search(hunk.text) for hunk in file.hunks):
         return True
-    return file.becomes_executable
+    return file.becomes_executable or _is_moved_link(file)
+
+
+def _is_moved_link(file: ChangedFile) -> bool:
+    """A relative link leads elsewhere from another folder, so its target is shown although it did not change."""
+    return file.status == "R" and file.is_symlink and not file.hunks
 
 
 def _is_plain_text(file: ChangedFile) -> bool:

@@ -19,6 +19,7 @@ from burnish.durability import is_sync_enabled
 from burnish.errors import PhaseFailed
 from burnish.folder_walk import walk_folders
 from burnish.proc.folders import remove_folder, sync_folder
+from burnish.regular_files import read_regular
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -185,6 +186,14 @@ def _copy_range(reader: int, writer: int, start: int, end: int) -> None:
 
 
 _SIGNATURE = b"DIRC"
+
+
+def count_files(index: Path) -> int:
+    """How many files an index has, by its first bytes; 0 if there is none."""
+    head = read_regular(index, longest=12) or b""
+    return int.from_bytes(head[8:12]) if head.startswith(_SIGNATURE) else 0
+
+
 # the hash at the end of the file (by the repository's object format) and its length
 _HASHES = (("sha1", 20), ("sha256", 32))
 

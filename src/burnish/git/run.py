@@ -111,6 +111,8 @@ def bare_env(home: Path) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_NO_LAZY_FETCH": "1",
+        # before git 2.45 that is ignored, and `protocol.ext.allow` of a git dir overrides `protocol.allow`
+        "GIT_ALLOW_PROTOCOL": "none",
         "GIT_PAGER": "cat",
         "GIT_EDITOR": "false",
     }

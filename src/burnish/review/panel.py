@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -21,7 +22,7 @@ from burnish.core.review import (
     Unreadable,
     Verdict,
 )
-from burnish.review.prose import MAX_PROSE_LENGTH, first_sentence
+from burnish.review.prose import MAX_PROSE_LENGTH, approves_in_words, first_sentence, refusal_in
 from burnish.review.quoting import cut_text
 from burnish.review.reading import plain
 
@@ -207,3 +208,41 @@ def combined_reply(first: AgentReply, second: AgentReply) -> AgentReply:
         tokens=first.tokens + second.tokens,
         transcript=first.transcript,
     )
+
+
+# -- parsed reviews -------------------------------------------------------------------------------
+# Checks an approval that the `parse` role made of another program's review: nothing in it may be new.
+
+# words shorter than this are articles and the like
+_MIN_WORD_LENGTH = 4
+_WORD = re.compile(r"\w+")
+
+
+def grounded(review: Review, messages: Sequence[str]) -> Review | Unreadable:
+    """The approval with the rulings, judgements and paths that the reviewer's own messages contain.
+
+    The parser did not look at the change. It is unreadable if the reviewer's text refuses the change, and needs a
+    person (`signed` is False) if that text nowhere approves it.
+    """
+    text = "\n\n".join(messages)
+    if words := refusal_in(messages):
+        return Unreadable(f"it approves, and the review itself says {words!r}", text)
+    known_words = set(_WORD.findall(text.casefold()))
+    return replace(
+        review,
+        inspected=tuple(path for path in review.inspected if path in text),
+        rulings=tuple(ruling for ruling in review.rulings if re.search(rf"\b{ruling.id}\b", text)),
+        compliance=tuple(_judged(entry, known_words) for entry in review.compliance),
+        signed=review.signed and approves_in_words(messages),
+    )
+
+
+def _judged(entry: Compliance, known_words: set[str]) -> Compliance:
+    """The judgement, if the review has at least half of the criterion's words."""
+    if not entry.met:
+        return entry
+    words = _WORD.findall(entry.item.casefold())
+    words = [word for word in words if len(word) >= _MIN_WORD_LENGTH] or words
+    if sum(word in known_words for word in words) * 2 >= len(words):
+        return entry
+    return replace(entry, met=None, note="the review does not mention it")

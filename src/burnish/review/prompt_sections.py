@@ -79,18 +79,23 @@ def finding_text(finding: Finding, tag: str, *, full: bool = True) -> str:
     notes += [
         f"Reply of {reply.by}: {cut_text(reply.text, MAX_REPLY_LENGTH)}" for reply in finding.replies[-MAX_REPLIES:]
     ]
-    body = fenced("\n".join([words, *notes]), tag=tag)
+    body = fenced("\n".join([words, *map(_indented, notes)]), tag=tag)
     return f"{head}\n\n{body}\n"
+
+
+def _indented(text: str) -> str:
+    """The text with its further lines indented, so that only burnish begins a line with `Waived by` or `Reply of`."""
+    return "\n  ".join(text.splitlines())
 
 
 def remark_words(remark: Remark) -> str:
     lines = [f"{one_line(remark.title)}{place(remark)}"]
     if remark.description and remark.description != remark.title:
-        lines.append(remark.description)
+        lines.append(_indented(f"Description: {remark.description}"))
     if remark.suggestion:
-        lines.append(f"Suggestion: {remark.suggestion}")
+        lines.append(_indented(f"Suggestion: {remark.suggestion}"))
     if remark.quote:
-        lines.append(f"Quote: {remark.quote}")
+        lines.append(_indented(f"Quote: {remark.quote}"))
     return "\n".join(lines)
 
 

@@ -62,6 +62,13 @@ def first_sentence(text: str) -> str:
 # marker line.
 
 _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
+# words by which a reviewer that gives no verdict line approves; whether they are denied is another question
+_APPROVING_WORDS = re.compile(
+    r"\b(?:approv(?:e|ed|es|ing)|lgtm|(?:looks|is|all) (?:good|fine)|ship it|"
+    r"(?:ready|safe|good|ok|okay) to (?:merge|go)|"
+    r"no (?:further |open |remaining )?(?:issues|problems|objections|findings|concerns|changes needed))\b",
+    re.IGNORECASE,
+)
 
 
 def rejecting_message(messages: Iterable[str]) -> str:
@@ -71,11 +78,21 @@ def rejecting_message(messages: Iterable[str]) -> str:
 
 def only_rejecting_message(messages: Sequence[str]) -> str:
     """The same, if none of the messages approves in any such form."""
-    approves = any(
-        _APPROVES.search(text) or any(verdict_of(line) is Verdict.APPROVED for line in shown_lines(text))
-        for text in map(_plain, messages)
-    )
-    return "" if approves else rejecting_message(messages)
+    return "" if any(map(_approves, map(_plain, messages))) else rejecting_message(messages)
+
+
+def approves_in_words(messages: Sequence[str]) -> bool:
+    """Whether one of the messages approves, in a form that burnish reads or in common English words."""
+    return any(_approves(text) or _APPROVING_WORDS.search(" ".join(text.split())) for text in map(_plain, messages))
+
+
+def refusal_in(messages: Sequence[str]) -> str:
+    """The words that refuse the change in any of the messages, by the rules for text before a verdict block."""
+    return rejecting_message(messages) or next(filter(None, (rejecting_words(m, is_after=False) for m in messages)), "")
+
+
+def _approves(text: str) -> bool:
+    return bool(_APPROVES.search(text)) or any(verdict_of(line) is Verdict.APPROVED for line in shown_lines(text))
 
 
 def rejecting_text(before: Iterable[str], after: Sequence[str], *, beside_object: bool = False) -> str:

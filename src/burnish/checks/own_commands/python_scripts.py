@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,6 +31,7 @@ _NOT_TESTS = re.compile(
     r"|changelog|downstream|safety|bandit|audit|pip-?compile|requirements|lock)(?:[-_.].*)?",
     re.I,
 )
+_RUNNERS = re.compile(r"\b(?:pytest|py\.test|unittest|nose2|nosetests|manage\.py)\b")
 _CONDITION = re.compile(r"^[!\w{},.*-]+:\s+")
 _MAX_DEPTH = 6
 
@@ -47,10 +49,25 @@ class PythonScripts:
         if "noxfile.py" in self.place.names:
             yield "nox", "", "noxfile.py"
         wanted_names = tuple(names)
+        yield from (("inv", name, "tasks.py") for name in wanted_names if name in self._invoke_tasks)
         for start in (*_SCRIPT_TABLES, "pipenv run"):
             scripts = self._table(start)
             file = "Pipfile" if start == "pipenv run" else "pyproject.toml"
             yield from ((start, name, file) for name in wanted_names if name in scripts)
+
+    def other_entries(self) -> Iterator[tuple[str, str, str]]:
+        """Environments of tox and sessions of nox that are not among the usual ones, and all scripts."""
+        usual_names = self._tox_environments([]) if self._tox.sections() else []
+        environments = [name.removeprefix("testenv:") for name in self._tox.sections() if name.startswith("testenv:")]
+        yield from (("tox -e", name, self._tox_file) for name in environments if name not in usual_names)
+        tree = _parsed(self.place.read("noxfile.py"))
+        sessions = _sessions(tree)
+        usual_names = _default_sessions(tree, sessions)
+        yield from (("nox -s", name, "noxfile.py") for name in sessions if name not in usual_names)
+        yield from (("inv", name, "tasks.py") for name in self._invoke_tasks)
+        for start in (*_SCRIPT_TABLES, "pipenv run"):
+            file = "Pipfile" if start == "pipenv run" else "pyproject.toml"
+            yield from ((start, name, file) for name in self._table(start))
 
     def commands(self, start: str, name: str) -> list[ScriptCommand] | None:
         """The commands of a script, None if there is no such script."""
@@ -58,6 +75,9 @@ class PythonScripts:
             return self._tox_commands(name.split())
         if start == "nox":
             return self._nox_commands(name.split())
+        if start in ("inv", "invoke"):
+            task = self._invoke_tasks.get(name)
+            return None if task is None else [({}, text) for text in _invoked(task)]
         scripts = self._table(start)
         if name not in scripts:
             return None
@@ -131,9 +151,18 @@ class PythonScripts:
             key, _, value = line.partition("=")
             if re.fullmatch(r"[A-Za-z_]\w*", key.strip()):
                 env[key.strip()] = value.strip()
+        folder = "".join(self._tox_lines(section, ("change_dir", "changedir"), name)[:1])
+        is_moved = re.fullmatch(r"\w[\w./-]*", folder) is not None
+        root = posixpath.relpath(".", folder) if is_moved else "."
         for key in ("commands_pre", "commands", "commands_post"):
             for line in self._tox_lines(section, (key,), name):
-                yield env, line.lstrip("-! ")
+                plain = line.lstrip("-! ")
+                # Paths of tests are those of the root in most files.
+                if not is_moved or "./" in plain or _RUNNERS.search(plain):
+                    yield env, plain
+                else:
+                    moved_env = {key: re.sub(r"(^|:)\./", rf"\1{root}/", value) for key, value in env.items()}
+                    yield moved_env, f"cd {folder} && {plain}"
 
     def _tox_lines(self, section: str, keys: tuple[str, ...], environment: str) -> list[str]:
         """The lines of a setting that apply to an environment, with the values that it names."""
@@ -170,17 +199,39 @@ class PythonScripts:
     def _nox_commands(self, arguments: list[str]) -> list[ScriptCommand] | None:
         if "noxfile.py" not in self.place.names:
             return None
-        try:
-            tree = ast.parse(self.place.read("noxfile.py"))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-        sessions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and _is_session(node)}
+        tree = _parsed(self.place.read("noxfile.py"))
+        sessions = _sessions(tree)
         names = [word for word in arguments if word in sessions] or _default_sessions(tree, sessions)
         return [one for name in names if name in sessions for one in _session_commands(sessions[name])]
 
+    # -- invoke ------------------------------------------------------------------------------------
 
-def _is_session(node: ast.FunctionDef) -> bool:
-    return any("session" in ast.dump(decorator) for decorator in node.decorator_list)
+    @cached_property
+    def _invoke_tasks(self) -> dict[str, ast.FunctionDef]:
+        text = self.place.read("tasks.py")
+        return _decorated(_parsed(text), "task") if re.search(r"^\s*(?:from|import) invoke\b", text, re.M) else {}
+
+
+def _parsed(text: str) -> ast.Module:
+    """The syntax tree of a file; empty if it cannot be read."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
+def _decorated(tree: ast.Module, word: str) -> dict[str, ast.FunctionDef]:
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {node.name: node for node in functions if any(word in ast.dump(one) for one in node.decorator_list)}
+
+
+def _sessions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    return _decorated(tree, "session")
+
+
+def _invoked(task: ast.FunctionDef) -> list[str]:
+    calls = [node for node in ast.walk(task) if isinstance(node, ast.Call) and _is_run(node)]
+    return [_value(call.args[0]) for call in sorted(calls, key=lambda call: call.lineno)]
 
 
 def _default_sessions(tree: ast.Module, sessions: Mapping[str, ast.FunctionDef]) -> list[str]:
@@ -301,6 +352,8 @@ def _as_ini(table: Mapping[str, Any]) -> dict[str, dict[str, str]]:
                 commands = env.get(key)
                 lines = [shlex.join(map(_word, one)) for one in commands if isinstance(one, list)] if commands else []
                 found[name] |= {key: "\n".join(line for line in lines)} if lines else {}
+            if isinstance(env.get("change_dir"), str):
+                found[name]["change_dir"] = env["change_dir"]
             if variables := _texts(env.get("set_env")):
                 found[name]["set_env"] = "\n".join(f"{key}={value}" for key, value in variables.items())
     return found

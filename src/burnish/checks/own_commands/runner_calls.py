@@ -122,7 +122,16 @@ IGNORED_VARIABLES = re.compile(
 _HERE = re.compile(r"\$\(pwd\)|\$\{?PWD\}?|\$\{?CURDIR\}?|`pwd`")
 _REST_OF_PATH = re.compile(r":?\$\{?PYTHONPATH\}?(?::-?\})?:?|:?\$\{PYTHONPATH[^}]*\}:?")
 _NODE_TESTS = (("test",), ("t",), ("run", "test"))
-_BEFORE_TESTS = {"cargo": "--", "go": "-args"}
+_BEFORE_TESTS = {"cargo": "--", "go": "-args", "node": "--"}
+# Options behind `npm test --` that show, measure or select; the last group has a value.
+_NO_SCRIPT_OPTION = re.compile(
+    r"-[uwitgR]|--(?:watch\w*|coverage[\w.]*|ci|silent|verbose|run|bail|colors?|no-color\w*|update\w*|runInBand|passWithNoTests"
+    r"|maxWorkers|forceExit|detectOpenHandles|json|outputFile\S*|reporters?|testNamePattern|testPathPattern\w*|grep|fgrep"
+    r"|selectProjects|project|filter|shard|no-watch|if-present|workspaces?)(?:=.*)?"
+)
+_SCRIPT_VALUE = re.compile(
+    r"-[tgRw]|--(?:reporters?|testNamePattern|testPathPattern\w*|grep|fgrep|maxWorkers|selectProjects|project|filter|shard|outputFile\S*)"
+)
 
 
 def runner_call(step: CommandStep, exists: Callable[[str], bool]) -> RunnerCall | None:
@@ -186,8 +195,11 @@ def _interpreter(words: tuple[str, ...], env: dict[str, str]) -> tuple[tuple[str
 def _runner(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     if words[:1] == ("bundle",) and words[1:2] == ("exec",):
         words = words[2:]
-    if words[:1] and words[0] in ("npm", "pnpm", "yarn", "bun") and words[1:] in _NODE_TESTS:
-        return "node", ()
+    if words[:1] and words[0] in ("npm", "pnpm", "yarn", "bun"):
+        start = next((one for one in _NODE_TESTS if words[1 : len(one) + 1] == one), None)
+        rest = words[len(start) + 1 :] if start else ()
+        if start and (not rest or rest[0] == "--" or words[0] == "yarn"):
+            return "node", ("--", *_script_options(rest))
     line = parse_command(words, None) if words else None
     if line is None:
         return "", ()
@@ -227,6 +239,22 @@ def _runner(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
         case "deno" if first == "test":
             return "deno", ()
     return "", ()
+
+
+def _script_options(words: tuple[str, ...]) -> tuple[str, ...]:
+    """What options behind `npm test --` change, without files that they select."""
+    found: list[str] = []
+    rest = [word for word in words if word != "--"]
+    while rest:
+        word = rest.pop(0)
+        has_value = bool(rest) and "=" not in word and not rest[0].startswith("-") and not re.search(r"[./]", rest[0])
+        if not word.startswith("-"):
+            continue
+        if _NO_SCRIPT_OPTION.fullmatch(word):
+            del rest[: bool(has_value and _SCRIPT_VALUE.fullmatch(word))]
+            continue
+        found += [word, *([rest.pop(0)] if has_value else [])]
+    return tuple(found)
 
 
 def _divided(

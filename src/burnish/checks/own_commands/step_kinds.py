@@ -67,6 +67,32 @@ _PREPARES = re.compile(
 )
 
 
+_CHECKERS = re.compile(
+    r"(?:\S*/)?(?:mypy|dmypy\s+run|pyright|basedpyright|pytype|pyre|ty\s+check|(?:npx\s+)?(?:tsc|vue-tsc|tsd))(?=\s|$)"
+    r"|(?:\S*/)?python[\d.]*\s+-m\s+(?:mypy|pyright)(?=\s|$)"
+)
+_TYPE_SCRIPT = re.compile(
+    r"(?:npm|pnpm|yarn|bun)(?:\s+run)?\s+(?:-\S+\s+)*(?:(?:test|lint|check)[:_-])?(?:type-?checks?|check-?types|types?|tsc)"
+)
+_THRESHOLD = re.compile(r"(?:\S*/)?(?:python[\d.]*\s+-m\s+)?coverage\s+report(?=\s|$)")
+
+
+def is_checker(step: CommandStep) -> bool:
+    """True for a type checker: it finds broken code that no test runs."""
+    return _CHECKERS.match(" ".join(without_manager(step.words))) is not None
+
+
+def checks_types(step: CommandStep) -> bool:
+    """True for a type checker, and for a script of package.json with such a name."""
+    return is_checker(step) or _TYPE_SCRIPT.fullmatch(" ".join(step.words)) is not None
+
+
+def is_threshold(step: CommandStep, is_set: bool) -> bool:
+    """True for a report that fails below a coverage. `is_set`: the settings of coverage demand one."""
+    text = " ".join(without_manager(step.words))
+    return _THRESHOLD.match(text) is not None and (is_set or "--fail-under" in text)
+
+
 def is_comparison(step: CommandStep) -> bool:
     """True for a line of its own that compares: it fails without any program that is called a test."""
     return not step.line and _COMPARES.match(step.text) is not None
@@ -89,10 +115,26 @@ def is_test_of_project(text: str) -> bool:
     return _TEST_WORD.search(text) is not None
 
 
+def is_named_test(step: CommandStep) -> bool:
+    """True for a file of the repository whose path tells that it is a test: `node web/test/run.mjs`."""
+    words = [word for word in step.words[:3] if "/" in word or "." in word]
+    return _OWN_CODE.match(step.text) is not None and any(_TEST_WORD.search(word) for word in words)
+
+
+def is_own_code(text: str) -> bool:
+    return _OWN_CODE.match(text) is not None
+
+
 def service_of(step: CommandStep) -> str:
     match = _SERVICES.search(step.text) or _SERVICES.search(step.line)
     address = next((value for _, value in step.env if _SERVICE_ADDRESS.search(value)), "")
     return match[0] if match else address
+
+
+def service_in(script: str) -> str:
+    """A service that a script starts or connects to, "" if there is none."""
+    match = _SERVICES.search(script) or _SERVICE_ADDRESS.search(script)
+    return match[0] if match else ""
 
 
 def without_manager(words: tuple[str, ...]) -> tuple[str, ...]:

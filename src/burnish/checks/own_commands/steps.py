@@ -94,23 +94,30 @@ class OwnCommands:
     def entries(self) -> Iterator[tuple[str, list[CommandStep]]]:
         """Each command that a person may type to run the tests, with its steps."""
         for command, file in self._entry_commands():
-            context = _Context(command, file, self.place.folder, {})
-            steps = list(self._resolve(SimpleCommand(tuple(command.split()), (), command), context))
-            yield command, list(dict.fromkeys(steps))[:_MAX_STEPS]
+            yield command, self.steps_of(command, file)
+
+    def steps_of(self, command: str, file: str) -> list[CommandStep]:
+        context = _Context(command, file, self.place.folder, {})
+        steps = self._resolve(SimpleCommand(tuple(command.split()), (), command), context)
+        return list(dict.fromkeys(steps))[:_MAX_STEPS]
+
+    def script_steps(self, text: str, file: str, folder: str, env: Mapping[str, str]) -> list[CommandStep]:
+        """The steps of shell text that another file contains."""
+        return self._lines_steps(_logical_lines(text), _Context(file, file, folder, env))[0][:_MAX_STEPS]
 
     def _entry_commands(self) -> Iterator[tuple[str, str]]:
-        make, names = self._makefile, self.place.names
+        make, names = self.makefile, self.place.names
         yield from ((f"make {name}", make.name) for name in ENTRY_NAMES if name in make.rules)
-        for start, tasks in (("just", self._justfile), ("task", self._taskfile)):
+        for start, tasks in (("just", self.justfile), ("task", self.taskfile)):
             yield from ((f"{start} {name}", tasks.name) for name in ENTRY_NAMES if name in tasks.tasks)
-        for start, name, file in self._python.entries(ENTRY_NAMES):
+        for start, name, file in self.python.entries(ENTRY_NAMES):
             yield f"{start} {name}".strip(), file
         for path in sorted(path for path in self._paths if _SCRIPT_ENTRIES.fullmatch(path)):
-            if self._is_shell_script(path):
+            if self._is_shell_script(path) and not needs_arguments(self.place.read(path)):
                 yield f"./{path}", path
         if "Rakefile" in names:
             yield "rake default", "Rakefile"
-        scripts = self._scripts
+        scripts = self.scripts
         yield from ((f"npm run {name}", "package.json") for name in (*ENTRY_NAMES[2:], "test:all") if name in scripts)
 
     # -- one command -------------------------------------------------------------------------------
@@ -136,7 +143,7 @@ class OwnCommands:
         program, arguments = posixpath.basename(words[0]), list(words[1:])
         while program in _MANAGERS and arguments[:1] == ["run"] and arguments[1:2]:
             name = arguments[1]
-            if self._python.commands(f"{program} run", name) is not None:
+            if self.python.commands(f"{program} run", name) is not None:
                 return self._script_steps(f"{program} run", name, context)
             program, arguments = posixpath.basename(name), arguments[2:]
             words = (name, *arguments)
@@ -146,10 +153,10 @@ class OwnCommands:
             case "make" | "gmake":
                 return self._make_steps(arguments, context)
             case "just":
-                return self._task_steps(self._justfile, arguments, context)
-            case "task" if self._taskfile.name:
-                return self._task_steps(self._taskfile, arguments, context)
-            case "tox" | "nox" | "poe" | "task":
+                return self._task_steps(self.justfile, arguments, context)
+            case "task" if self.taskfile.name:
+                return self._task_steps(self.taskfile, arguments, context)
+            case "tox" | "nox" | "poe" | "task" | "inv" | "invoke":
                 return self._script_steps(program, " ".join(arguments), context)
             case "rake":
                 return self._rake_steps(arguments, context)
@@ -181,19 +188,19 @@ class OwnCommands:
     # -- make, just, task --------------------------------------------------------------------------
 
     @cached_property
-    def _makefile(self) -> Makefile:
+    def makefile(self) -> Makefile:
         return read_makefile(self.place)
 
     @cached_property
-    def _justfile(self) -> TaskFile:
+    def justfile(self) -> TaskFile:
         return read_justfile(self.place)
 
     @cached_property
-    def _taskfile(self) -> TaskFile:
+    def taskfile(self) -> TaskFile:
         return read_taskfile(self.place)
 
     def _make_steps(self, arguments: list[str], context: _Context) -> list[CommandStep] | None:
-        make = self._makefile
+        make = self.makefile
         variables = dict(_assignment(word) for word in arguments if "=" in word and not word.startswith("-"))
         targets = [word for word in arguments if not word.startswith("-") and "=" not in word]
         if any(word.startswith(("-C", "-f")) for word in arguments) or not targets:
@@ -246,11 +253,11 @@ class OwnCommands:
     # -- Python ------------------------------------------------------------------------------------
 
     @cached_property
-    def _python(self) -> PythonScripts:
+    def python(self) -> PythonScripts:
         return PythonScripts(self.place)
 
     def _script_steps(self, start: str, name: str, context: _Context) -> list[CommandStep] | None:
-        commands = self._python.commands(start, name)
+        commands = self.python.commands(start, name)
         if commands is None:
             return None
         steps: list[CommandStep] = []
@@ -310,7 +317,7 @@ class OwnCommands:
         return steps
 
     @cached_property
-    def _scripts(self) -> dict[str, str]:
+    def scripts(self) -> dict[str, str]:
         try:
             scripts = json.loads(self.place.read("package.json") or "{}").get("scripts", {})
             return {str(name): str(text) for name, text in scripts.items()}
@@ -322,13 +329,21 @@ class OwnCommands:
         words = [word for word in arguments if not word.startswith("-")]
         name = words[1] if words[:1] in (["run"], ["run-script"]) and len(words) > 1 else words[0] if words else ""
         is_entry = name in (*ENTRY_NAMES[2:], "test:all") and len(words) <= 2
-        if not is_entry or name not in self._scripts:
+        if not is_entry or name not in self.scripts:
             return None
         steps: list[CommandStep] = []
         for one in (f"pre{name}", name, f"post{name}"):
-            for line in (self._scripts.get(one, ""),):
+            for line in (self.scripts.get(one, ""),):
                 steps += self._lines_steps([_without_runners_of_scripts(line)], context)[0]
         return steps
+
+
+def needs_arguments(script: str) -> bool:
+    """True for a script that always fails without arguments, e.g. since other tests start it with theirs."""
+    text = re.sub(r"(?:^|(?<=\s))#(?!\S*\}).*", "", script)
+    is_strict = re.search(r"^\s*set\s+-\w*u|^\s*set\s.*nounset", text, re.M) is not None
+    is_asked = "$#" in text or re.search(r"^\s*(?:function\s+\w+|\w+\s*\(\))", text, re.M)
+    return is_strict and not is_asked and re.search(r"\$(?:1(?!\d)|\{1\})", text) is not None
 
 
 def _rake_names(text: str) -> list[str]:

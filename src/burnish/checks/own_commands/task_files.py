@@ -74,7 +74,7 @@ def read_justfile(place: ProjectFolder) -> TaskFile:
 
 def read_taskfile(place: ProjectFolder) -> TaskFile:
     found = TaskFile("task", place.first("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml") or "")
-    table = _yaml(place.read(found.name)) if found.name else {}
+    table = read_yaml(place.read(found.name)) if found.name else {}
     found.env = _texts(table.get("env"))
     for path in table.get("dotenv") or () if isinstance(table.get("dotenv"), list) else ():
         found.env |= _env_file(place.read(str(path)))
@@ -116,7 +116,7 @@ def _texts(table: object) -> dict[str, str]:
     return {str(key): str(value) for key, value in pairs if isinstance(value, str | int | float)}
 
 
-def _yaml(text: str) -> dict[str, Any]:
+def read_yaml(text: str) -> dict[str, Any]:
     from ruamel.yaml.error import YAMLError
 
     try:
