@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testing.model_server import ModelServer
-from testing.model_turns import Cut, Move, Refuse, Say, Turn, Write
+from testing.model_turns import Call, Cut, Move, Refuse, Say, Turn, Write, turn_of, use_of
 
 TOOL = {"type": "object", "properties": {"path": {"type": "string"}, "file_text": {"type": "string"}, "n": {}}}
 PROMPT = [{"role": "user", "content": "Do it."}]
@@ -91,3 +91,12 @@ def test_a_turn_counts_what_the_model_said_since_the_prompt() -> None:
         urllib.request.urlopen(question, timeout=10).close()
 
     assert seen[0].number == 1
+
+
+def test_a_tool_of_a_server_is_called_in_its_group_or_by_both_names() -> None:
+    group = {"type": "namespace", "name": "mcp__shop", "tools": [{"type": "function", "name": "sell"}]}
+    grouped = turn_of("/v1/responses", {"input": "Do it.", "tools": [group]}, "k")
+    flat = turn_of("/v1/messages", {"messages": PROMPT, "tools": [{"name": "mcp__shop__sell"}]}, "k")
+    assert grouped and flat
+    calls = [use_of(Call("shop", "sell", {"n": 1}), turn) for turn in (grouped, flat)]
+    assert [(call.name, call.namespace) for call in calls if call] == [("sell", "mcp__shop"), ("mcp__shop__sell", "")]

@@ -89,6 +89,89 @@ def test_no_row_of_a_real_program_is_an_event_itself(tmp_path: Path, name: str) 
         assert not any('"type"' in row.text for row in rows)
 
 
+TRACEBACK = """Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+  File "app.py", line 6, in div
+    raise NotImplementedError
+NotImplementedError"""
+# gemini and qwen report no exit code of a command that prints something
+NO_EXIT_CODE = ("gemini", "qwen")
+# it reports which files it changed, not the lines
+NO_DIFF = ("codex",)
+
+
+@pytest.mark.parametrize("name", WITH_EVENTS)
+def test_the_work_of_a_real_program_reads_the_same_whichever_program_it_was(tmp_path: Path, name: str) -> None:
+    sample = SAMPLES / f"{name}.json"
+    if not sample.exists():
+        pytest.skip("it was not run")
+    lines, rows = transcript(tmp_path, name, json.loads(sample.read_text())["work"]["stdout"])
+    # codex: its own warning about the scripted model
+    rows = [row for row in rows if row.kind is not RowKind.ERROR]
+    failed = "" if name in NO_EXIT_CODE else " (exit code 1)"
+    changed_lines = "" if name in NO_DIFF else "-    raise NotImplementedError\n+    return a / b if b else None"
+    assert [(row.line(), row.detail.removeprefix("[stderr]\n")) for row in rows] == [
+        ("I will look at the existing code before I change it, and run it once to see what happens.", ""),
+        ("read app.py", ""),
+        (f"ran python3 -c 'import app; app.div(1, 2)'{failed}", TRACEBACK),
+        ("edited app.py", changed_lines),
+        ("ran python3 -c 'import app; print(app.div(1, 2))'", "0.5"),
+        ("Division works now: I ran it with two numbers.", ""),
+    ]
+    # the message is a live line once, and whole
+    assert [line for line in lines if line.startswith("I ")] == [rows[0].line()]
+
+
+@pytest.mark.parametrize("name", NO_EXIT_CODE)
+def test_a_command_that_fails_and_prints_nothing_has_its_exit_code(tmp_path: Path, name: str) -> None:
+    output = "Command exited with code: 3"
+    tool = {"type": "tool_use", "tool_id": "1", "tool_name": "run_shell_command", "parameters": {"command": "false"}}
+    result: dict[str, Any] = {"type": "tool_result", "tool_id": "1", "status": "success", "output": output}
+    if name == "qwen":
+        use = {"type": "tool_use", "id": "1", "name": "run_shell_command", "input": {"command": "false"}}
+        tool = {"type": "assistant", "message": {"content": [use]}}
+        result = {"type": "tool_result", "tool_use_id": "1", "is_error": False, "content": output}
+        result = {"type": "user", "message": {"content": [result]}}
+    rows = transcript(tmp_path, name, events(tool, result))[1]
+    assert [(row.line(), row.detail) for row in rows] == [("ran false (exit code 3)", "")]
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("cat src/a.py", "read src/a.py"),
+        ("sed -n '1,200p' a.py", "read a.py"),
+        ("nl -ba a.py", "read a.py"),
+        ("head -n 20 a.py", "read a.py"),
+        ("cat a.py | sh", "ran cat a.py | sh"),
+        ("cat a.py > b.py", "ran cat a.py > b.py"),
+        ("cat -v", "ran cat -v"),
+        ("sed -i s/a/b/ a.py", "ran sed -i s/a/b/ a.py"),
+        ("cat $(touch x)", "ran cat $(touch x)"),
+    ],
+)
+def test_a_command_that_only_prints_a_file_reads_it(command: str, line: str) -> None:
+    rows = rows_of(ToolStarted("1", "Bash", {"command": command}), ToolEnded("1", "x = 1", exit_code=0))
+    assert rows[0].line() == line
+    assert rows[0].detail == ("" if line.startswith("read") else "x = 1")
+
+
+def test_a_file_that_cannot_be_read_by_a_command_shows_why() -> None:
+    steps = ToolStarted("1", "Bash", {"command": "cat a.py"}), ToolEnded("1", "cat: a.py: No such file", exit_code=1)
+    assert [(row.line(), row.detail) for row in rows_of(*steps)] == [
+        ("read a.py (exit code 1)", "cat: a.py: No such file")
+    ]
+
+
+def test_what_follows_the_line_of_a_row_is_indented() -> None:
+    edit = Row(RowKind.EDITED, "a.py", "-x\n+y")
+    assert [edit.line(), *edit.rest()] == ["edited a.py", "    -x", "    +y"]
+    assert not [*Row(RowKind.EDITED, "a.py", "-x\n+y", is_running=True).rest()]
+    said = Row(RowKind.SAID, "\nVerdict rejected: no\n\n- error: Zero\n")
+    assert [said.line(), *said.rest()] == ["Verdict rejected: no", "    - error: Zero"]
+    assert not [*Row(RowKind.SAID, "").rest()] and not [*Row(RowKind.THOUGHT, "one\ntwo").rest()]
+
+
 def test_a_command_that_fails_shows_its_exit_code_and_the_end_of_its_output(tmp_path: Path) -> None:
     output = "\n".join(f"line {n}" for n in range(30))
     command = {"type": "command_execution", "id": "i", "command": "/bin/bash -lc 'cd /w/repo/api && make test'"}

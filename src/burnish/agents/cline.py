@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from burnish.agents.failure import contradictory, failure, missing_answer, no_an
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, dig, read_events, text_or_empty
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values
-from burnish.agents.usage import TokenCount, billed, dollars
+from burnish.agents.usage import TokenCount, at_least, billed, dollars
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.errors import BadInput
 
@@ -147,13 +147,13 @@ class ClineAgent:
             return failure("cline", f"the answer broke off ({reason or 'no end'})", cut=True)
         if no_answer(text):
             return failure("cline", text, login=_LOGIN)
-        return _reply(text, result)
+        return _highest(text, results)
 
     def bill(self, call: FinishedCall) -> AgentReply | None:
         events = read_events(call.stdout)
         results = events.of_type("run_result")
         if results:
-            return _reply("", results[max(results)])
+            return _highest("", results)
         usages = [event["event"] for _, event in events if dig(event, "event", "type") == "usage"]
         return _reply("", {"usage": _sum(usages[-1])}) if usages else None
 
@@ -259,3 +259,11 @@ def _reply(text: str, result: Json) -> AgentReply:
     count, model = _tokens(usage), text_or_empty(dig(result, "model", "id")) or None
     reply = AgentReply(text, model, text_or_empty(dig(result, "model", "provider")), tokens=count.total)
     return billed(reply, dollars(dig(usage, "totalCost")), count.price(model))
+
+
+def _highest(text: str, results: Mapping[int, Json]) -> AgentReply:
+    """The last result. A process that a tool started may print another one, which cannot lower the bill."""
+    *others, reply = [_reply(text, results[index]) for index in sorted(results)]
+    for other in others:
+        reply = at_least(reply, Use(other.cost_usd, other.tokens))
+    return reply

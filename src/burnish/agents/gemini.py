@@ -11,7 +11,16 @@ from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall,
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, dig, read_events, text_or_empty
-from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
+from burnish.agents.steps import (
+    Problem,
+    Said,
+    Step,
+    ToolEnded,
+    ToolStarted,
+    as_values,
+    joined_text,
+    with_code_of_silent_command,
+)
 from burnish.agents.usage import TokenCount, are_token_counts, billed, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -164,7 +173,8 @@ class GeminiAgent:
                 return (ToolStarted(id, name, as_values(event.get("parameters"))),)
             case {"type": "tool_result", "tool_id": str(id)}:
                 output = joined_text(event.get("output")) or text_or_empty(dig(event, "error", "message"))
-                return (ToolEnded(id, output, has_failed=event.get("status") == "error"),)
+                result = ToolEnded(id, output, has_failed=event.get("status") == "error")
+                return (with_code_of_silent_command(result),)
             case {"type": "error", "message": str(text)}:
                 return (Problem(text),)
         return ()

@@ -102,8 +102,8 @@ class AgentCall:
         effort = self.entry.effort(self.request)
         return json.dumps([self.entry.name, self.request.model, self.request.role, *([effort] if effort else ())])
 
-    def answered(self) -> AgentReply | None:
-        """The reply of an attempt that had ended when burnish was killed: it is paid for already."""
+    def answered(self) -> tuple[Path, AgentReply] | None:
+        """The folder and the reply of an attempt that had ended when burnish was killed: it is paid for already."""
         for folder in reversed(self.folders()):
             record = finished_call(folder)
             if record is None or _text(folder / "agent") != self._mark():
@@ -112,7 +112,7 @@ class AgentCall:
                 continue
             reply = self.read(folder, record)
             if isinstance(reply, AgentReply):
-                return reply
+                return folder, reply
         return None
 
     def configured_model(self) -> str | None:

@@ -30,7 +30,7 @@ from burnish.agents.failure import (
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import EventStream, Json, dig, read_events, text_or_empty
 from burnish.agents.prices import cost
-from burnish.agents.steps import Step, ToolEnded, claude_steps
+from burnish.agents.steps import Step, ToolEnded, claude_steps, with_code_of_silent_command
 from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest, Use
 
@@ -169,7 +169,7 @@ _REPORT = re.compile(
 def _with_exit_code(step: ToolEnded) -> ToolEnded:
     report = _REPORT.search(step.output)
     if report is None:
-        return step
+        return with_code_of_silent_command(step)
     output = "\n".join(part for part in (report["output"], report["error"]) if part not in ("(empty)", "(none)"))
     return replace(step, output=output, exit_code=int(report["code"]) if report["code"] != "(none)" else None)
 

@@ -13,14 +13,15 @@ from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, SetsHo
 from burnish.agents.confined_login import ConfinedLogins, linked_home
 from burnish.agents.failure import in_short, is_session_gone, with_name, without_name
 from burnish.agents.limit_wait import LimitWait
-from burnish.agents.monitor import Beyond, Spending, Watchdog
+from burnish.agents.monitor import Beyond, Meter, Spending, Watchdog
 from burnish.agents.program import agent_environment, located, own_program
 from burnish.agents.question import RECORDS, AgentCall, agent_file, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
-from burnish.agents.transcript import TranscriptWriter, writer_for
+from burnish.agents.transcript import TranscriptWriter, transcript_file, writer_for
 from burnish.agents.usage import with_failed_attempts
 from burnish.core.agent import WINDOW_SETTING, AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
+from burnish.core.transcript import Row
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
 from burnish.proc import clock
 from burnish.proc.environment import variables_for_mounts
@@ -149,7 +150,10 @@ class AgentRunner:
         names_asked: list[str] = []
         while (entry := self._settings.get(request.agent)) and entry.name not in names_asked:
             names_asked.append(entry.name)
-            if entry.kind in self._agents and (reply := self._question(request, entry).answered()):
+            question = self._question(request, entry) if entry.kind in self._agents else None
+            if question and (found := question.answered()):
+                folder, reply = found
+                self._rewrite_transcript(question, folder, reply)
                 return reply
             # The fallback may be the one who answered; the first would only fail again.
             request = replace(request, agent=entry.fallback or "", model=None, effort=None)
@@ -258,7 +262,12 @@ class AgentRunner:
     def _once(self, question: AgentCall, folder: Path, spending: Spending, watch: _Watch) -> AgentReply | AgentFailure:
         call = question.describe(folder)
         patience = Watchdog(question.agent, folder, spending)
-        transcript = self._transcript(question, folder, spending, watch)
+        transcript = self._transcript(
+            question,
+            folder,
+            lambda row: _print_row(row, watch.on_output) if watch.on_output else None,
+            spending.meter,
+        )
         with self._command(question, call, folder, watch) as (command, sessions):
             try:
                 record = run(
@@ -274,17 +283,32 @@ class AgentRunner:
         if record.ended == "enough" and patience.spending.why:
             raise OverBudget(patience.spending.why, hint=_RAISE_BUDGET)
         if record.ended == "enough" and patience.why:
+            if transcript:
+                transcript.add_failure(patience.why.what)
             return patience.why
         question.refuse_cut(record, is_stopped=self._stop.requested)
         if record.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")
         reply = question.read(folder, record, spending.meter)
-        if transcript and isinstance(reply, AgentReply):
-            transcript.add_answer(reply.text)
+        if transcript:
+            transcript.add_answer(reply.text) if isinstance(reply, AgentReply) else transcript.add_failure(reply.what)
         return reply
 
+    def _rewrite_transcript(self, question: AgentCall, folder: Path, reply: AgentReply) -> None:
+        """burnish was killed while it wrote the transcript of this call."""
+        with suppress(OSError):
+            transcript_file(folder).unlink(missing_ok=True)
+            transcript = self._transcript(question, folder)
+            if transcript:
+                transcript.finish()
+                transcript.add_answer(reply.text)
+
     def _transcript(
-        self, question: AgentCall, folder: Path, spending: Spending, watch: _Watch
+        self,
+        question: AgentCall,
+        folder: Path,
+        on_row: Callable[[Row], None] = lambda row: None,
+        meter: Meter | None = None,
     ) -> TranscriptWriter | None:
         request = question.request
         checkout = {str(self._checkout)} if self._author_view_for(request) else set[str]()
@@ -294,8 +318,8 @@ class AgentRunner:
             folder,
             roots=tuple(sorted(roots, key=len, reverse=True)),
             redact=self._redact,
-            on_row=lambda row: watch.on_output(row.line()) if watch.on_output and row.line() else None,
-            meter=spending.meter,
+            on_row=on_row,
+            meter=meter,
         )
 
     def _author_view_for(self, request: AgentRequest) -> Callable[[Path, Path], TreeView] | None:
@@ -431,6 +455,12 @@ def _insist_on_budget(watch: _Watch, agent: str, failed: Sequence[FailedAttempt]
     why = watch.beyond(agent, _used_by(agent, failed)) if watch.beyond else None
     if why:
         raise OverBudget(why, hint=_RAISE_BUDGET)
+
+
+def _print_row(row: Row, print_line: Callable[[str], None]) -> None:
+    line = row.line()
+    for one in (line, *row.rest()) if line else ():
+        print_line(one)
 
 
 def _used_by(agent: str, failed: Sequence[FailedAttempt]) -> Use:

@@ -121,7 +121,9 @@ def tool_row(name: str, values: Mapping[str, Any], relative: Callable[[str], str
     path, command = relative(_first(values, _PATH_KEYS)), _first(values, _COMMAND_KEYS)
     match kind:
         case RowKind.RAN if command:
-            return Row(kind, relative(plain_command(command)))
+            script = relative(plain_command(command))
+            file = _file_read_by(script)
+            return Row(RowKind.READ, file) if file else Row(kind, script)
         case RowKind.EDITED if path or "patch" in short:
             return Row(kind, path or _patched_files(values, relative), _changed_lines(values))
         case RowKind.READ if path:
@@ -147,6 +149,18 @@ def plain_command(command: str) -> str:
                 case [shell, "-c" | "-lc", script] if _SHELL.fullmatch(shell):
                     return script.strip()
     return command
+
+
+# codex has no tool that reads a file, and uses these
+_READING = re.compile(
+    r"(?:cat|nl(?: -ba)?|(?:head|tail)(?: -n)? -?\d+|sed -n ['\"]?[\d,$]+p['\"]?) (?P<path>[\w./@+-]+)"
+)
+
+
+def _file_read_by(script: str) -> str:
+    """The file that a command only prints; "" for any other command."""
+    match = _READING.fullmatch(script)
+    return match["path"] if match and not match["path"].startswith("-") else ""
 
 
 _VERDICT_BLOCK = re.compile(r"^```burnish-verdict[^\n]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -318,7 +332,8 @@ class RowBuilder:
 
     def _ended(self, row: Row, output: str, exit_code: int | None, has_failed: bool) -> Row:
         # the content of a file that was read is of no interest, an error is
-        shows_output = (row.kind in (RowKind.RAN, RowKind.USED) or has_failed) and output.strip() not in _NO_OUTPUT
+        is_shown = row.kind in (RowKind.RAN, RowKind.USED) or has_failed or exit_code
+        shows_output = is_shown and output.strip() not in _NO_OUTPUT
         lines = [line.rstrip() for line in output.split("\n") if line.strip()] if shows_output else []
         lines = [self._without_roots(line) for line in lines]
         detail = _shorten_lines(lines, from_end=True)[-MAX_DETAIL_LENGTH:] or row.detail
@@ -374,6 +389,16 @@ def joined_text(content: Any) -> str:
     parts = content if isinstance(content, list) else []
     texts = [part if isinstance(part, str) else dig(part, "text") for part in parts]
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+# Gemini CLI and its relatives print this in place of an empty output, and else no exit code.
+_SILENT_COMMAND = re.compile(r"Command exited with code: (-?\d{1,4})")
+
+
+def with_code_of_silent_command(step: ToolEnded) -> ToolEnded:
+    """With the exit code of a command that failed and printed nothing."""
+    match = _SILENT_COMMAND.fullmatch(step.output.strip())
+    return replace(step, output="", exit_code=int(match[1])) if match else step
 
 
 def as_values(value: Any) -> Mapping[str, Any]:

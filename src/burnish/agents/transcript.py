@@ -12,7 +12,7 @@ from typing import Any
 
 from burnish.agents.base import Agent
 from burnish.agents.monitor import Meter, NewLines, parse_event
-from burnish.agents.steps import ReportsLines, ReportsSteps, RowBuilder, Step, shortened
+from burnish.agents.steps import ReportsLines, ReportsSteps, RowBuilder, Said, Step, shortened
 from burnish.core.transcript import Row, RowKind, row_from_json
 from burnish.sanitize import clean_text
 
@@ -43,6 +43,7 @@ class TranscriptWriter:
     _rows: int = 0
     _bytes: int = 0
     _is_full: bool = False
+    _last_text: str = ""
 
     def __post_init__(self) -> None:
         self._lines = NewLines(self.folder / "stdout")
@@ -65,7 +66,12 @@ class TranscriptWriter:
     def add_answer(self, text: str) -> None:
         """A program may print nothing but its answer."""
         if not self._rows:
-            self._take(iter([Row(RowKind.SAID, text)]))
+            self._take(self._builder.add(Said(text)))
+
+    def add_failure(self, what: str) -> None:
+        """Why the call failed, unless the program has said it as its last message."""
+        if what and what not in self._last_text:
+            self._take(iter([Row(RowKind.ERROR, what)]))
 
     def _new_rows(self) -> Iterator[Row]:
         lines = self._lines.read()
@@ -102,6 +108,7 @@ class TranscriptWriter:
             self.on_row(row)
             if not row.is_running:
                 finished_rows.append(row)
+                self._last_text = row.text
         if finished_rows:
             self._store(finished_rows)
 
