@@ -102,8 +102,16 @@ def test_a_conflict_in_a_submodule_is_left_to_a_person(tmp_path: Path) -> None:
     lab.repo.git("update-index", "--cacheinfo", f"160000,{theirs},sub")
     lab.repo.git("commit", "-qm", "yet another")
     lab.burnish("run", "1", code=None)
+    lab.burnish("decide", "1", "approve")
     said = lab.burnish("rebase", "1", code=4)
     assert "in the submodule sub, which no agent can resolve" in said.err
+    # no screen offers what is refused
+    (lab.repo.path / "sub").mkdir()
+    screens = [lab.burnish(*argv, code=None) for argv in (("inbox",), ("show", "1"), ("status",), ("merge", "1"))]
+    assert all("merge main into burnish/1-change-it by hand" in one.out + one.err for one in screens[:2])
+    assert "Next: burnish run 1" in screens[2].out
+    assert "No agent can resolve a submodule: merge main into" in screens[3].err
+    assert not [one for one in screens if "burnish rebase" in one.out + one.err]
 
 
 @pytest.mark.slow

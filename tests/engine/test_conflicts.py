@@ -261,3 +261,59 @@ def test_a_task_that_ends_during_a_resolution_leaves_no_ref_of_the_target(tmp_pa
     for words in ending.split(" then "):
         lab.burnish(*words.split())
     assert lab.refs("refs/burnish/merging/") == {}
+
+
+# The second task continues the branch of the first one.
+CONTINUES = """
+work = pathlib.Path("work.txt")
+lines = [line for line in work.read_text().splitlines() if line[:7] not in ("<" * 7, "=" * 7, ">" * 7)]
+if lines == work.read_text().splitlines():
+    lines = [line if line in ("one", "three") else line.removeprefix("two") + f" task {task}" for line in lines]
+work.write_text("\\n".join(dict.fromkeys(lines)) + "\\n")
+"""
+
+
+def shared_branch(root: Path) -> Lab:
+    """Both tasks work on one branch and are approved as it is now."""
+    lab = lab_of(root, CONTINUES)
+    lab.add("Change the line")
+    lab.burnish("run", "1")
+    lab.add("Change it further", "-t", "improve", "--of", "1")
+    for argv in (("run", "2"), ("review", "2"), ("run", "1")):
+        lab.burnish(*argv, code=None)
+    assert [lab.task(number)["status"] for number in "12"] == ["verified", "verified"]
+    assert lab.task("2")["branch"] == lab.task("1")["branch"]
+    return lab
+
+
+@pytest.mark.long
+def test_a_conflict_of_a_shared_branch_is_resolved_by_the_task_that_began_it(tmp_path: Path) -> None:
+    lab = shared_branch(tmp_path)
+    lab.repo.commit({"work.txt": "one\nmain\nthree\n"})
+    conflicts = {one["id"]: one["command"] for one in lab.burnish("inbox", "--json").json["inbox"] if one["conflicts"]}
+    assert conflicts == {"1": "burnish rebase 1"}
+    assert "burnish merge 1" in lab.burnish("rebase", "2", code=4).err
+    lab.burnish("rebase", "1")
+    assert [lab.task(number)["status"] for number in "12"] == ["verified", "code_review"], "2 is to be judged again"
+    lab.burnish("merge", "1")
+    lab.burnish("review", "2", code=None)
+    lab.burnish("merge", "2")
+    assert [lab.task(number)["status"] for number in "12"] == ["completed", "completed"]
+    assert lab.repo.git("show", "main:work.txt").splitlines() == ["one", " task 1 task 2", "main", "three"]
+
+
+@pytest.mark.long
+def test_a_task_on_a_branch_that_is_merged_resolves_its_own_conflict(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, CONTINUES)
+    lab.add("Change the line")
+    lab.burnish("run", "1")
+    lab.add("Change it further", "-t", "improve", "--of", "1")
+    lab.burnish("merge", "1")
+    for argv in (("run", "2"), ("review", "2")):
+        lab.burnish(*argv, code=None)
+    lab.repo.commit({"work.txt": "one\nmain\nthree\n"})
+    (line,) = lab.burnish("inbox", "--json").json["inbox"]
+    assert (line["id"], line["command"]) == ("2", "burnish rebase 2")
+    lab.burnish("rebase", "2")
+    lab.burnish("merge", "2")
+    assert lab.repo.git("show", "main:work.txt").splitlines() == ["one", " task 1 task 2", "main", "three"]

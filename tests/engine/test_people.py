@@ -70,7 +70,6 @@ def test_three_identical_failures_trip_the_breaker(tmp_path: Path) -> None:
     assert lab.task()["status"] == "verified"
 
 
-@pytest.mark.long
 def test_a_removed_task_keeps_its_story_and_its_branch(lab: Lab) -> None:
     lab.add()
     lab.burnish("run")

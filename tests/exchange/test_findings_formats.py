@@ -165,13 +165,19 @@ def test_an_annotation_is_one_line_of_the_right_kind(severity: Severity, command
     assert re.fullmatch(rf"::{command} [^\r\n]*", line)
     options, text = line.removeprefix(f"::{command} ").split("::", 1)
     assert "file=a%2Cb%3Ac.py" in options.split(",") and "line=3" in options and "endLine=5" in options
-    assert text.startswith("50%25 off, a: b%0A%0Aone%0D%0Atwo")
+    assert text.startswith("50%25 off, a: b%0A%0Aone%0Atwo")
 
 
 def test_text_of_an_agent_cannot_start_another_workflow_command() -> None:
     one = finding(title="x\n::set-output name=a::b", description="\n::stop-commands::t", file="a\n::error::.py")
     assert len(list(write_annotations((one,)))) == 1
     assert "\n" not in next(write_annotations((one,)))
+
+
+def test_an_annotation_has_no_control_and_direction_characters() -> None:
+    one = finding(title="a\u202eb", description="c\x1b[2Jd\u2028e", file="f\u2066.py", line=1)
+    (line,) = write_annotations((one,))
+    assert not re.search("[\x00-\x1f\u2028\u202e\u2066]", line)
 
 
 def test_annotations_list_open_findings_only_and_errors_first() -> None:
@@ -181,3 +187,74 @@ def test_annotations_list_open_findings_only_and_errors_first() -> None:
         finding("F3"),
     )
     assert [line.split(" ")[0] for line in write_annotations(found)] == ["::error", "::notice"]
+
+
+# The parts of the schema of SARIF 2.1.0 (OASIS, sections 3.13 to 3.49) that burnish writes. No package ships the whole
+# schema; unknown properties are refused here as they are there.
+TEXT = {"type": "string"}
+MESSAGE = {"type": "object", "required": ["text"], "properties": {"text": {**TEXT, "minLength": 1}}}
+MESSAGE["additionalProperties"] = False
+BAG = {"type": "object", "properties": {"tags": {"type": "array", "uniqueItems": True, "items": TEXT}}}
+LEVEL = {"enum": ["none", "note", "warning", "error"]}
+
+
+def closed(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+
+
+def many(items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+REGION = closed(["startLine"], startLine={"type": "integer", "minimum": 1}, endLine={"type": "integer", "minimum": 1})
+ARTIFACT = closed(["uri"], uri={**TEXT, "pattern": r"^(?![A-Za-z][A-Za-z0-9+.-]*:)[!-~]+$"}, uriBaseId=TEXT)
+PLACE = closed(["artifactLocation"], artifactLocation=ARTIFACT, region=REGION)
+RULE = closed(["id"], id=TEXT, shortDescription=MESSAGE, defaultConfiguration=closed([], level=LEVEL), properties=BAG)
+RESULT = closed(
+    ["message"],
+    ruleId=TEXT,
+    ruleIndex={"type": "integer", "minimum": -1},
+    level=LEVEL,
+    message=MESSAGE,
+    partialFingerprints={"type": "object", "additionalProperties": TEXT},
+    properties=BAG,
+    locations=many(closed([], physicalLocation=PLACE)),
+    suppressions=many(
+        closed(
+            ["kind"],
+            kind={"enum": ["inSource", "external"]},
+            status={"enum": ["accepted", "underReview", "rejected"]},
+            justification=TEXT,
+        ),
+        uniqueItems=True,
+    ),
+)
+RUN = closed(
+    ["tool"],
+    tool=closed(["driver"], driver=closed(["name"], name=TEXT, version=TEXT, rules=many(RULE, uniqueItems=True))),
+    columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+    results=many(RESULT),
+)
+SARIF = closed(["version", "runs"], **{"$schema": TEXT, "version": {"enum": ["2.1.0"]}, "runs": many(RUN)})
+
+
+@settings(max_examples=examples(100))
+@given(st.lists(remarks(), max_size=5), st.sampled_from([FindingState.OPEN, FindingState.WAIVED]))
+def test_sarif_follows_the_schema(found: list[Remark], state: FindingState) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    waiver = Waiver("ada", "", "2026-01-01") if state is FindingState.WAIVED else None
+    findings = tuple(replace(one, state=state, waiver=waiver) for one in numbered(found))
+
+    log = json.loads(json.dumps(write_sarif(findings, version="1", identity="p/1.1")))
+
+    jsonschema.Draft7Validator(SARIF).validate(log)
+    ids = [rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
+    assert all(ids[one["ruleIndex"]] == one["ruleId"] for one in log["runs"][0]["results"])
+
+
+def test_the_schema_refuses_what_sarif_does_not_have() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    log = write_sarif((finding(file="a.py", line=3),), version="1")
+    log["runs"][0]["results"][0]["severity"] = "error"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft7Validator(SARIF).validate(log)

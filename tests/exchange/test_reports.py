@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from burnish.core.check import check_words
 from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.exchange.junit import write_junit
+from burnish.exchange.markdown_text import escaped
 from burnish.exchange.report import NightReport, TaskReport, night_html, night_markdown, task_html, task_markdown
 
 CHECK: dict[str, Any] = {"name": "test", "command": "pytest", "status": "failed", "exit_code": 1, "seconds": 1.5}
@@ -93,3 +94,8 @@ def test_a_night_without_tasks_reports_that_nothing_changed() -> None:
 def test_failures_from_before_the_change_are_told_from_new_ones() -> None:
     check = {"status": "failed", "counts": {"passed": 7, "failed": 2, "skipped": 1}, "new": ["a"], "old": ["b"]}
     assert check_words(check) == "failed (7 passed, 2 failed: 1 new, 1 failed before too, 1 skipped)"
+
+
+def test_references_that_github_follows_are_broken() -> None:
+    for text in ("closes GH-12", "see www.example.org", "a@example.org", "fixes #3", "https://example.org"):
+        assert escaped(text).replace("\\", "") != text

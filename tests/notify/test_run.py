@@ -180,5 +180,5 @@ def test_the_end_of_a_run_that_watched_is_notified_with_its_results_and_cost(
         lab.burnish("stop")
         run.communicate(timeout=60)
     assert [words[-2:] for words in told(log)][1:] == [
-        ["Run Finished: 1 task", "1 blocked; $?\n1 task needs you: burnish inbox"]
+        ["Run Finished: 1 task", "1 blocked; cost unknown\n1 task needs you: burnish inbox"]
     ]

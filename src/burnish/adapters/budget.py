@@ -37,6 +37,8 @@ class BudgetTracker:
     most_tokens: int | None = None
     # `budget.reserve` is subtracted from these
     has_reserve: bool = False
+    # what each agent has cost on all machines since this run began, in USD; None: this process is the only one
+    on_all_machines: Callable[[], Mapping[str, float]] | None = None
     _before: list[tuple[float, int]] = field(default_factory=list)
     _by_agent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     # by task and folder of the call
@@ -84,7 +86,7 @@ class BudgetTracker:
         with self._lock:
             for key in [key for key in self._calls if key[0] == task]:
                 call = self._calls.pop(key)
-                for agent, use in call.uses.items():
+                for agent, use in call.uses.items() if self.on_all_machines is None else ():
                     self._by_agent[agent] += use.usd or 0.0
                 if include_answered or not call.answered:
                     mark_recorded(Path(key[1]))
@@ -114,7 +116,8 @@ class BudgetTracker:
         entry = self.agents.get(name)
         if entry is None or entry.budget_usd is None:
             return []
+        ended_cost = self.on_all_machines().get(name, 0.0) if self.on_all_machines else 0.0
         with self._lock:
             running = [call.uses[name].usd or 0.0 for call in self._calls.values() if name in call.uses]
-            cost_usd = self._by_agent[name] + sum(running)
+            cost_usd = ended_cost + self._by_agent[name] + sum(running)
         return [Limit(f"agents.{name}.budget_usd", f"{name} in this run", cost_usd, entry.budget_usd)]

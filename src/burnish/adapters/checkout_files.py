@@ -33,7 +33,7 @@ MAX_FILES, MAX_DEPTH, MAX_BYTES = 20_000, 8, 400_000
 _NAMES_OF_PARTS = frozenset(("build", "env", "out", "target", "coverage"))
 _PROJECT_FILES = ("package.json", "pyproject.toml", "setup.py", "go.mod", "Cargo.toml", "pom.xml", "build.gradle")
 # Hidden folders that tell how a project is tested.
-_WITH_SETTINGS = frozenset((".github", ".cargo"))
+_WITH_SETTINGS = frozenset((".github", ".cargo", ".circleci", ".buildkite", ".woodpecker", ".config", ".ci"))
 
 
 def files_of(root: Path) -> list[str]:

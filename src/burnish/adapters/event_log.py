@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from burnish.adapters.redaction import clean_event, secrets_from_environment
 from burnish.adapters.task_locks import refuse_if_held
+from burnish.cluster.task_share import SENT_BEFORE, TaskShare
 from burnish.core.approval import Approval
 from burnish.core.check import CheckReport
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import History
 from burnish.core.secrets import Secrets
-from burnish.core.status import Status
+from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.archive import STORY, TASK_FILE, story_of, task_file
 from burnish.engine.transitions import with_finish
+from burnish.errors import PhaseFailed
 from burnish.git.files import write_whole
 from burnish.proc.folders import private_folder
 from burnish.store import Store
@@ -40,6 +43,11 @@ def write_event_file(folder: Path, events: Sequence[RecordedEvent]) -> None:
         write_whole(event_file, content)
 
 
+def _with_machine(event: Event, machine: str) -> Event:
+    """The start of a phase names the machine that has its output."""
+    return replace(event, data={**event.data, "machine": machine}) if event.type == "phase.started" else event
+
+
 @dataclass(frozen=True, slots=True)
 class StoreEventLog:
     store: Store
@@ -50,6 +58,12 @@ class StoreEventLog:
     secrets: Secrets = field(default_factory=secrets_from_environment)
     # The folder for event files; None to write none.
     tasks_folder: Path | None = None
+    # where other machines get the commits of tasks from; None: this one works alone
+    share: TaskShare | None = None
+    # the branch of the user's checkout, from which new tasks start
+    start_branch: Callable[[], str] = lambda: ""
+    # called with what was recorded
+    observers: tuple[Callable[[Sequence[RecordedEvent]], None], ...] = ()
 
     def task(self, task_id: int) -> Task:
         return self.store.task(self.project, task_id)
@@ -74,11 +88,22 @@ class StoreEventLog:
 
     def record(self, task_id: int, *events: Event) -> tuple[RecordedEvent, ...]:
         clean = [clean_event(self.secrets, event) for event in with_finish(events)]
+        if self.runner and (machine := self.store.machine()):
+            clean = [_with_machine(event, machine) for event in clean]
+        if any(event.type in SENT_BEFORE for event in clean):
+            self._send(task_id, clean)
         recorded_events = self.store.record(self.project, task_id, clean, runner=self.runner)
+        for observe in self.observers:
+            observe(recorded_events)
         # Other events are written with each cycle; these would be lost with the database until then.
         if any(event.run == 0 or event.type == "approval.voided" or "restored" in event.data for event in clean):
             self.write_event_file(task_id)
         return recorded_events
+
+    def _send(self, task_id: int, events: Sequence[Event] = ()) -> None:
+        """Let other machines get what the task has in git, before an event says that it is there."""
+        if self.share and self.runner:
+            self.share.send(self.task(task_id), events, partial(self.require_claim, task_id))
 
     def write_event_file(self, task_id: int) -> None:
         """Write the recorded events of the task to a file in the burnish home."""
@@ -111,11 +136,31 @@ class StoreEventLog:
 
     def claim(self, ids: Sequence[int] | None) -> Task | None:
         assert self.runner, "only a runner claims"
-        later = {id for id, first in self.later().items() if ids is None or first in ids}
+        # a single task cannot wait for another of them, and to look through all takes longer than the claim
+        is_single = ids is not None and len(ids) == 1
+        later = {id for id, first in self.later().items() if ids is None or first in ids} if not is_single else set()
+        if ids is None and self.store.is_shared:
+            # a worker names the task; a run takes none that needs a certain machine
+            later |= self.store.needing(self.project)
         if later:
             all_ids = ids if ids is not None else [task.id for task in self.store.tasks(self.project, brief=True)]
             ids = [id for id in all_ids if id not in later]
-        return self.store.claim(self.project, self.runner, ids=ids, is_dead=self.is_dead)
+        task = self.store.claim(self.project, self.runner, ids=ids, is_dead=self.is_dead)
+        is_here = task is None or self.share is None or self._brought(self.share, task)
+        return task if is_here else None
+
+    def _brought(self, share: TaskShare, task: Task) -> bool:
+        """Get what other machines did on the task and on those that it builds on; False if it was stopped before."""
+        spec, branches = task.spec, [task.target or task.spec.base_ref or self.start_branch()]
+        ids = {*spec.depends_on, *([spec.of] if spec.of is not None else [])}
+        try:
+            share.bring(task, self.store.tasks(self.project, ids=ids) if ids else (), filter(None, branches))
+        except BaseException as error:
+            self.release(task.id)
+            if isinstance(error, PhaseFailed) and error.code == ErrorCode.INTERRUPTED:
+                return False
+            raise
+        return True
 
     def later(self) -> dict[int, int]:
         """Tasks that continue the branch of another task that has not started, with that task."""
@@ -141,6 +186,9 @@ class StoreEventLog:
         return replace(self, runner=None)
 
     def archived(self, task_id: int, event_id: int) -> None:
+        # a removed task is in no list: it is sent by none
+        if self.share and self.runner and self.task(task_id).runner == self.runner:
+            self._send(task_id)
         self.store.mark_archived(self.project, task_id, event_id)
 
     def unarchived(self) -> list[int]:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burnish.adapters.answer_codes import OpenAnswer, host_of, issue_codes
 from burnish.core.agent import Use
 from burnish.core.event import RecordedEvent
-from burnish.core.journal_events import NotifyFailed, new_event
+from burnish.core.gate import GateChoice
+from burnish.core.journal import read
+from burnish.core.journal_events import NotifyFailed, TaskStatus, new_event
+from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine.ports import Progress
 from burnish.errors import BurnishError
-from burnish.notify.notifier import Channel, Notifier, bell, desktop, url
+from burnish.notify.notifier import Channel, MessageButton, Notifier, bell, desktop, url
 from burnish.proc import clock
 
 if TYPE_CHECKING:
@@ -44,7 +51,9 @@ class NotifyingProgress:
 
 
 @contextmanager
-def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iterator[NotifyingProgress]:
+def notifying(
+    event_log: EventLog, settings: Notify, progress: Progress, *, home: Path, project: str
+) -> Iterator[NotifyingProgress]:
     reported_errors: set[str] = set()
 
     def failed(task: Task, why: str) -> None:
@@ -56,7 +65,12 @@ def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iter
             progress.note(f"A notification could not be sent: {why}")
 
     notifier = Notifier(
-        channels(settings), on=settings.on, quiet_hours=settings.quiet_hours, on_failure=failed, now=clock.now
+        channels(settings),
+        on=settings.on,
+        quiet_hours=settings.quiet_hours,
+        on_failure=failed,
+        now=clock.now,
+        buttons=lambda task, event: answer_buttons(home, project, settings, task, event),
     )
     try:
         yield NotifyingProgress(progress, notifier)
@@ -68,3 +82,22 @@ def channels(settings: Notify) -> list[Channel]:
     """The enabled and available channels."""
     own = (bell() if settings.bell else None, desktop(os.environ, settings.sound) if settings.desktop else None)
     return [way for way in own if way] + [url(address) for address in settings.urls]
+
+
+def answer_buttons(
+    home: Path, project: str, settings: Notify, task: Task, event: RecordedEvent
+) -> tuple[MessageButton, ...]:
+    """Buttons that approve or send back a task that waits for approval; none unless the user set an address."""
+    url = (settings.answer_url or "").rstrip("/")
+    is_waiting = event.type == "task.status" and read(TaskStatus, event.data).to == Status.WAITING_APPROVAL
+    if not url or not task.commit or not is_waiting or not any(one.startswith("ntfy") for one in settings.urls):
+        return ()
+    expires = time.time() + settings.answer_hours * 3600
+    answer = OpenAnswer(project, task.id, task.run, task.commit, host_of(url), expires)
+    try:
+        codes = issue_codes(home, answer, (GateChoice.APPROVE, GateChoice.FIX))
+    except OSError:
+        return ()  # a full disk: the message without buttons is still worth sending
+    labels = {GateChoice.APPROVE: f"Approve {task.commit[:7]}", GateChoice.FIX: "Send back"}
+    address = f"{url}/answer"
+    return tuple(MessageButton(labels[choice], address, json.dumps({"code": code})) for choice, code in codes.items())

@@ -23,7 +23,7 @@ from burnish.git.artifacts import commit_artifacts, confirm_events, remove_if_da
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import TaskTree, throwaway
 from burnish.git.checkout_watch import changed_checkouts, read_checkouts
-from burnish.git.files import remove_tree
+from burnish.git.files import count_files, remove_tree
 from burnish.git.integrity import (
     BranchDamage,
     BrokenRef,
@@ -46,11 +46,16 @@ from burnish.git.snapshot import SnapshotFolder, snapshot
 from burnish.git.staging import MAX_BYTES
 from burnish.git.workspace import GitWorkspace
 from burnish.git.workspace_removal import RescuedWork, remove_workspace
+from burnish.proc.identity import boot_id
 
 CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
 CONTEXT_FOLDER = ".burnish/context/"
 # Suffixes of the temporary trees of a run; that of a merge may belong to another process.
 RUN_LABELS = ("baseline", "check", "lint-fix", "setup")
+# A clean tree with more files than this stays when a run ends: writing it again takes longer than all else.
+LARGE = 10_000
+KEPT_TREE = ".kept-"
+SPARE_TREE = "spare"
 
 
 def as_lost_branch(damage: BranchDamage | None) -> ports_git.LostBranch | None:
@@ -71,6 +76,10 @@ class GitRepository:
     copies: tuple[str, ...] = ()
     secrets: Secrets = field(default_factory=secrets_from_environment)
     max_file_bytes: int = MAX_BYTES
+    # the remote that has what other machines did; "" if this one works alone
+    remote: str = ""
+    # A verified task with more files than this keeps no copy of them; 0: it always does.
+    release_over_files: int = 0
     # clean trees of tasks that ended in this run, for its next tasks
     _spare_trees: list[TaskTree] = field(default_factory=list)
     _files: dict[str, list[str]] = field(default_factory=dict)
@@ -98,12 +107,22 @@ class GitRepository:
         return self.home / "workspaces" / self.key / task.name
 
     def base(self, ref: str | None, depends_on: Sequence[str]) -> Base | None:
-        base = resolve_base(self.project, ref)
+        base = self._newest(resolve_base(self.project, ref))
         tips = [c for c in dict.fromkeys(depends_on) if not is_ancestor(self.project, c, base.commit)]
         if not tips:
             return base
         start = merged_base(self.project, tips)
         return Base(start.commit, start.tree, base.target) if start else None
+
+    def _newest(self, base: Base) -> Base:
+        """The branch as the remote has it, if that is ahead: the checkout of a worker is not pulled."""
+        tip = (
+            read_ref(self.project, f"refs/remotes/{self.remote}/{base.target}") if self.remote and base.target else None
+        )
+        if tip in (None, base.commit) or not is_ancestor(self.project, base.commit, str(tip)):
+            return base
+        newer = resolve_base(self.project, tip)
+        return Base(newer.commit, newer.tree, base.target)
 
     def fork(self, commit: str, ref: str | None) -> Base | None:
         other = resolve_base(self.project, ref)
@@ -155,23 +174,64 @@ class GitRepository:
         with suppress(IndexError):
             while not os.path.lexists(tree.path):
                 self._spare_trees.pop().hand_over(tree)
+        if not os.path.lexists(tree.path):
+            self._kept_tree.hand_over(tree)
 
-    def remove_spare_trees(self) -> None:
+    def remove_spare_trees(self, *, keep_one: bool = False) -> None:
         with suppress(IndexError):
             while True:
-                self._spare_trees.pop().remove()
+                tree = self._spare_trees.pop()
+                if not (keep_one and count_files(tree.index) > LARGE and tree.hand_over(self._kept_tree)):
+                    tree.remove()
+
+    @property
+    def _kept_tree(self) -> TaskTree:
+        """The clean tree of a large repository, from which the next run begins."""
+        # After a loss of power, files may have lost their content and still look unchanged to git.
+        path = self.home / "snapshots" / self.key / f"{KEPT_TREE}{boot_id()}"
+        return TaskTree.of(self.project, SPARE_TREE, path)
+
+    def remove_kept_trees(self, *, of_this_boot: bool = True) -> None:
+        for path in (self.home / "snapshots" / self.key).glob(f"{KEPT_TREE}*"):
+            tree = TaskTree.of(self.project, SPARE_TREE, path)
+            if of_this_boot or tree != self._kept_tree:
+                # renamed first: a run may take it meanwhile
+                aside = TaskTree.of(self.project, SPARE_TREE, path.with_name(f".gone-{random_numbers.token_hex(4)}"))
+                if tree.hand_over(aside):
+                    aside.remove()
+
+    def release_workspace(self, task: Task) -> bool:
+        workspace = self.workspace(task)
+        is_large = self.release_over_files and count_files(workspace.index) > self.release_over_files
+        if not is_large or not workspace.exists() or {workspace.tip(), workspace.checked_out_commit()} != {task.commit}:
+            return False
+        if workspace.collect_agent_git("release") or workspace.is_dirty() or self.left_out(workspace):
+            return False  # not all of it is in git
+        workspace.remove()
+        return True
+
+    def make_workspace(self, task: Task) -> bool:
+        """Write the files of a released workspace again; False if the branch has no commit here."""
+        workspace = self.workspace(task)
+        tip = workspace.tip() if task.base else None
+        if tip is None:
+            return False
+        workspace.reset_to(tip, base=self.base_of(task))
+        self.bring(workspace.path)
+        return True
 
     def _spare_tree(self, task: Task) -> TaskTree:
         """A place that begins with the number of a task, by which the next run finds what a killed one left."""
         name = f".{task.name}.spare-{random_numbers.token_hex(4)}"
-        return TaskTree.of(self.project, task.name, self.home / "snapshots" / self.key / name)
+        # its index has no name of a task: it stays when a workspace is removed
+        return TaskTree.of(self.project, SPARE_TREE, self.home / "snapshots" / self.key / name)
 
     def _remove_spare_trees_of_others(self, task: Task) -> None:
         """Trees of this task that a killed run left. A run that still goes on writes the files again."""
         own_trees = {spare.path for spare in self._spare_trees}
         for path in (self.home / "snapshots" / self.key).glob(f".{task.name}.spare-*"):
             place_to_remove = self._spare_tree(task)
-            if path not in own_trees and TaskTree.of(self.project, task.name, path).hand_over(place_to_remove):
+            if path not in own_trees and TaskTree.of(self.project, SPARE_TREE, path).hand_over(place_to_remove):
                 place_to_remove.remove()
 
     def remove_trees(self, task: Task) -> None:
@@ -245,7 +305,10 @@ class GitRepository:
 
     def lost_branch(self, task: Task) -> ports_git.LostBranch | None:
         ref = f"refs/heads/{task.branch}"
-        return as_lost_branch(find_damage(self.project, [ref]).get(ref))
+        damage = find_damage(self.project, [ref]).get(ref)
+        if damage and damage.damage is Damage.DELETED and self.remote:
+            return None  # it may be on another machine, and the remote keeps a copy
+        return as_lost_branch(damage)
 
     def is_whole(self, task: Task, commit: str) -> bool:
         return is_whole(self.project, commit, task.base)

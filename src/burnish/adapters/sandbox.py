@@ -135,7 +135,7 @@ def checkout_link(project: Project) -> Path:
 def other_checkouts(common_dir: Path, projects: Iterable[ProjectRow]) -> tuple[Path, ...]:
     """All checkouts of the repository and of the other known projects, with their git folders."""
     found = dict.fromkeys(list_checkouts(common_dir))
-    for row in projects:
+    for row in (one for one in projects if not one.is_elsewhere):
         found |= dict.fromkeys((row.root, row.common_dir, *list_checkouts(row.common_dir)))
         if len(found) >= MAX_BYSTANDERS:
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -14,8 +15,9 @@ from burnish.errors import BurnishError, Refused
 from burnish.proc.identity import RunnerIdentity, is_dead
 from burnish.store import Store
 
-# With a database that machines share, a runner is dead if it has not renewed its lease for so long.
-LEASE_SECONDS = 30.0
+# With a database that machines share, a runner is dead if it has not renewed its lease for so long. The variable is for
+# tests alone: all machines must have the same value.
+LEASE_SECONDS = float(os.environ.get("BURNISH_LEASE_SECONDS") or 30.0)
 _RENEWALS = 6
 
 

@@ -10,7 +10,7 @@ from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding, worst_first
 from burnish.core.flow import WorkStep
 from burnish.core.history import History
-from burnish.core.images import SCHEME
+from burnish.core.images import images_text
 from burnish.core.journal import ReviewResult, read
 from burnish.core.journal_events import FindingChanged, OverrideRecorded, new_event
 from burnish.core.ledger.ledger import dispute
@@ -61,13 +61,8 @@ def work_prompt(
     merge: TargetMerge | None = None,
 ) -> str:
     """The prompt of an author's phase, with the places of the images that the description refers to."""
-    return _phase_prompt(deps, setup, history, step, number, merge) + _images_text(deps, history)
-
-
-def _images_text(deps: Deps, history: History) -> str:
-    rows = [f"- {SCHEME}{path.name} is {path}\n" for path in deps.task_files.images(history.task)]
-    heading = "\n\n## Images\n\nThe description refers to these files. Look at them if you can open images:\n\n"
-    return heading + "".join(rows) if rows else ""
+    prompt = _phase_prompt(deps, setup, history, step, number, merge)
+    return prompt + images_text(deps.task_files.images(history.task))
 
 
 def _phase_prompt(

@@ -265,6 +265,7 @@ def check_record(comparison: Comparison) -> CheckRecord:
         error=report.error,
         tail=report.tail,
         output_path=report.output_path,
+        evidence=report.evidence,
     )
 
 

@@ -67,7 +67,7 @@ def run_task(deps: Deps, task: Task, *, shares_trees: bool = False) -> Task:
 
 
 def _remove_trees(deps: Deps, task_id: int, *, shares_trees: bool) -> None:
-    """A task that is not being run keeps its workspace and no other copy of its files."""
+    """A task that is not being run keeps its workspace and no other copy; a verified one of a large repository none."""
     with suppress(BurnishError, OSError):
         task = deps.event_log.task(task_id)
         if task.status in (*RUNNING, Status.BACKLOG):
@@ -75,6 +75,9 @@ def _remove_trees(deps: Deps, task_id: int, *, shares_trees: bool) -> None:
         if shares_trees and task.status not in (*RUNNING, Status.BACKLOG, Status.FAILED):
             deps.repository.leave_review_tree(task)
         deps.repository.remove_trees(task)
+        if task.status is Status.VERIFIED and deps.repository.release_workspace(task):
+            # what set-up installed is gone, too
+            deps.task_files.stamp(task, "setup", "")
 
 
 def _steps(deps: Deps, task: Task) -> Task:
@@ -115,6 +118,7 @@ def _steps(deps: Deps, task: Task) -> Task:
                 _note_pause(deps, task)
             return _archived(deps, setup, task)
         except BurnishError as error:
+            deps.event_log.require_claim(task.id)  # else it is reported, and another runner's task is left alone
             return _archived(deps, setup, _fail(deps, deps.event_log.task(task.id), error))
 
 

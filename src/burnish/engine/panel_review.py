@@ -13,10 +13,12 @@ from pathlib import Path
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.change import Change
 from burnish.core.cost import CostSource
+from burnish.core.criteria import criterion_key
 from burnish.core.decision import unjudged
+from burnish.core.images import images_text
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.recorded_reviews import not_allowed
-from burnish.core.review import PanelResult, Review, ReviewerResult, Unreadable, UnseenFile, Verdict
+from burnish.core.review import Compliance, PanelResult, Review, ReviewerResult, Unreadable, UnseenFile, Verdict
 from burnish.engine.ports import CallDir
 from burnish.engine.review_input import ReviewInput
 from burnish.errors import OverBudget, PhaseFailed
@@ -31,7 +33,7 @@ from burnish.review.context import (
 )
 from burnish.review.external.reader import has_block
 from burnish.review.packing import batches, describe_hidden, passes
-from burnish.review.panel import combine, combined_reply, merge_compliance, merge_replies, repeated_replies
+from burnish.review.panel import combine, combined_reply, grounded, merge_compliance, merge_replies, repeated_replies
 from burnish.review.prose import only_rejecting_message, prose_of, rejecting_message, rejecting_text
 from burnish.review.unsigned import read_unsigned
 
@@ -45,7 +47,8 @@ class PanelSlot:
 
     name: str
     spec: ReviewerSpec
-    # names its calls: two reviewers of one agent that differ in their settings have the same name, never the same call
+    # names its calls: two reviewers of one agent that differ in their settings have the same name, never the same call.
+    # What is added to it begins with `+`, which no name of an agent contains: `judge-again` may be another reviewer.
     label: str
 
 
@@ -93,6 +96,8 @@ class ReviewSession:
     program: Callable[[PanelSlot], Review | None] = _no_program
     # False: the reviewer may fix what it finds
     read_only: bool = True
+    # of the task's description
+    images: tuple[Path, ...] = ()
 
 
 def run_reviewers(session: ReviewSession) -> tuple[ReviewerReply, ...]:
@@ -165,14 +170,30 @@ def panel_of(session: ReviewSession, replies: tuple[ReviewerReply, ...]) -> Pane
     )
     # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
     missing = [{*reply.uncovered, *reply.redacted} for reply in _approving(replies)]
+    if panel.verdict is Verdict.APPROVED and not missing:
+        # only a program approves, and the reviewers that judge gave no answer
+        missing = [set(session.review_input.change.paths)]
     unseen = unseen_files(session.review_input.change, replies)
     uncovered_paths = sorted(set.intersection(*missing) - {file.path for file in unseen}) if missing else []
     return replace(
         panel,
         uncovered=tuple(uncovered_paths),
+        compliance=_with_left_out(panel.compliance, session.review_input.judged, replies),
         unseen_files=not_allowed(unseen, policy.unseen_allow),
         mechanical=bool(replies) and all(reply.mechanical for reply in replies),
     )
+
+
+def _with_left_out(
+    compliance: tuple[Compliance, ...], criteria: Sequence[str], replies: Sequence[ReviewerReply]
+) -> tuple[Compliance, ...]:
+    """Mark the criteria that no single reviewer judged: two wordings of one criterion are not judgements of two."""
+    judgements = [reply.result.reading.compliance for reply in replies if isinstance(reply.result.reading, Review)]
+    left_out = [item for item in criteria if all(item in unjudged(one, criteria) for one in judgements)]
+    left_out_entries = {criterion_key(item): Compliance(item, None, "not judged") for item in left_out}
+    return tuple(
+        left_out_entries.pop(criterion_key(one.item), one) if one.met is None else one for one in compliance
+    ) + tuple(left_out_entries.values())
 
 
 def whose_look_counts(replies: Sequence[ReviewerReply]) -> list[ReviewerReply]:
@@ -194,7 +215,7 @@ def unseen_files(change: Change, replies: Sequence[ReviewerReply]) -> tuple[Unse
 
 
 def _approving(replies: Sequence[ReviewerReply]) -> list[ReviewerReply]:
-    return whose_look_counts([reply for reply in replies if _approves(reply.result)])
+    return [reply for reply in whose_look_counts(replies) if _approves(reply.result)]
 
 
 def _approves(result: ReviewerResult) -> bool:
@@ -220,7 +241,7 @@ def _run_reviewer(session: ReviewSession, slot: PanelSlot) -> ReviewerReply:
     answers: list[_ReadReply] = []
     prompts: list[ReviewPrompt] = []
     for number, part in enumerate(parts, 1):
-        label = slot.label if len(parts) == 1 else f"{slot.label}-part-{number}"
+        label = slot.label if len(parts) == 1 else f"{slot.label}+part-{number}"
         answer, prompt = _review_part(session, slot, part, label, (number, len(parts)), answers)
         answers.append(answer)
         prompts.append(prompt)
@@ -278,7 +299,7 @@ def _ask(session: ReviewSession, slot: PanelSlot, call: CallDir, prompt: str) ->
         AgentRequest(
             agent=slot.spec.agent,
             role="review",
-            prompt=prompt,
+            prompt=prompt + images_text(session.images),
             cwd=session.files,
             call_dir=call.path,
             task=session.task,
@@ -291,6 +312,7 @@ def _ask(session: ReviewSession, slot: PanelSlot, call: CallDir, prompt: str) ->
             read_only=session.read_only,
             number=call.number(),
             schema=_SCHEMA,
+            images=session.images,
         )
     )
 
@@ -324,7 +346,7 @@ def _again(
     session: ReviewSession, slot: PanelSlot, context: ReviewContext, label: str, first: _ReadReply, why: str
 ) -> _ReadReply:
     """Ask for the verdict block alone, with the first reply quoted as data."""
-    call = session.call(f"{label}-again")
+    call = session.call(f"{label}+again")
     context = replace(context, number=call.number())
     # only where another message rejects: else the final message alone is the review
     own = first.reply
@@ -342,15 +364,18 @@ def _again(
         form = contract.ask(call.number(), prior_ids=context.open_ids, criteria=context.judged)
         prompt = wrap_in_command(command, prompt, last=form)
     spec, policy = slot.spec, session.policy
-    if policy.parse_agent:
+    # a parser only reads: what a readable review leaves out is the reviewer's to judge
+    is_parsed = policy.parse_agent is not None and isinstance(first.reading, Unreadable)
+    if policy.parse_agent and is_parsed:
         spec = replace(spec, agent=policy.parse_agent, model=policy.parse_model)
     reply = _ask(session, replace(slot, spec=spec), call, prompt)
     second = _read(session, slot, context, reply)
     if isinstance(second, Review) and second.verdict is Verdict.APPROVED:
-        second = _unfounded(first, review_text, tuple(all_messages)) or second
+        grounded_review = grounded(second, tuple(all_messages)) if is_parsed else second
+        second = _unfounded(first, review_text, tuple(all_messages)) or grounded_review
     reading = _second_reading(first, second, why)
     both = combined_reply(own, reply)
-    if policy.parse_agent:
+    if is_parsed:
         # the review is the reviewer's: a parser only read it, and does not stand under the reviewer's name
         both = replace(both, text=own.text, command=own.command, model=own.model, provider=own.provider)
         both = replace(both, transcript=own.transcript)
@@ -393,7 +418,7 @@ def _look_again(
 ) -> tuple[_ReadReply, tuple[str, ...]]:
     """An approval that left paths out is asked for the rest, once."""
     rest = session.review_input.only(uncovered_paths)
-    more, prompt = _review_part(session, slot, rest, f"{slot.label}-rest", (2, 2), [first])
+    more, prompt = _review_part(session, slot, rest, f"{slot.label}+rest", (2, 2), [first])
     both = _both(first, more)
     if isinstance(more.reading, Unreadable):
         return _ReadReply(both.reply, first.reading, both.prose), uncovered_paths

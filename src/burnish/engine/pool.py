@@ -92,10 +92,14 @@ class Pool:
     done: list[Task] = field(default_factory=list)
     # each task as it ended last
     results: dict[int, Task] = field(default_factory=dict)
+    # what each task had cost before this run, in USD
+    costs_before: dict[int, float] = field(default_factory=dict)
     running: set[int] = field(default_factory=set)
     trouble: list[BaseException] = field(default_factory=list)
     # None: the run ends when no task is ready
     watch: Watch | None = None
+    # several pools share the places of one machine, which limits them itself
+    has_own_slots: bool = True
     lock: threading.Lock = field(default_factory=threading.Lock)
     changed: threading.Condition = field(default_factory=threading.Condition)
     taken: int = 0
@@ -116,7 +120,8 @@ class Pool:
         if self.watch:
             self._take_over_failures(self.watch)
         slots = self.deps.worker_slots
-        slots.limit = workers
+        if self.has_own_slots:
+            slots.limit = workers
         threads = [self._start_worker(number) for number in range(workers)]
         while alive := [thread for thread in threads if thread.is_alive()]:
             # short joins, so that Ctrl-C reaches the main thread
@@ -125,10 +130,16 @@ class Pool:
             if len(alive) < min(workers + len(slots.waiting), MAX_WORKERS) and slots.waiting and not self.stopping():
                 threads.append(self._start_worker(len(threads)))
         with suppress(BurnishError, OSError):
-            self.deps.repository.remove_spare_trees()
+            # without a sandbox, programs could write to a tree that stays
+            self.deps.repository.remove_spare_trees(keep_one=self.deps.sandbox != "none")
         if self.trouble:
             raise self.trouble[0]
         return [self.results[task_id] for task_id in sorted(self.results)]
+
+    @property
+    def cost_usd(self) -> float:
+        """What the tasks cost in this run, as far as it is known."""
+        return sum((task.cost_usd or 0.0) - self.costs_before.get(id, 0.0) for id, task in self.results.items())
 
     def _take_over_failures(self, watch: Watch) -> None:
         """Tasks that failed shortly before are tried again: the run that would have done so may have been killed."""
@@ -173,6 +184,7 @@ class Pool:
                 return None
             self.taken += 1
             self.running.add(task.id)
+            self.costs_before.setdefault(task.id, task.cost_usd or 0.0)
             return task
 
     def _is_spent(self) -> bool:

@@ -88,6 +88,7 @@ def _fix_session(deps: Deps, setup: TaskSetup, history: History, step: ReviewSte
         ask=metered_call(deps, setup.policy, task),
         now=deps.now,
         read_only=False,
+        images=deps.task_files.images(task),
     )
 
 

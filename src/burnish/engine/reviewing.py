@@ -193,6 +193,7 @@ def _review_session(
         ),
         ask=metered_call(deps, setup.policy, task),
         now=deps.now,
+        images=deps.task_files.images(task),
         program=lambda slot: deps.program(_inspection(deps, setup.policy, task, inputs, snapshot, slot)),
     )
 

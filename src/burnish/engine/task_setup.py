@@ -20,7 +20,7 @@ from burnish.engine.before_paying import refuse_missing_agents, usable_checks
 from burnish.engine.ports import CheckedCommit, CheckPlace, Deps
 from burnish.engine.ports_git import TaskWorkspace
 from burnish.engine.shared_branch import continued, tip_to_continue
-from burnish.engine.transitions import status_events
+from burnish.engine.transitions import imported_findings, status_events
 from burnish.errors import PhaseFailed
 from burnish.review.records import render_baseline_json
 
@@ -182,7 +182,8 @@ def begin(deps: Deps, task: Task, policy: Policy) -> Task:
     )
     start_event = new_event("run.started", data, run=number, explicit=RUN_SETTINGS)
     first = status_events(task, Status.IN_PROGRESS, cycle=0) if task.status is not Status.IN_PROGRESS else None
-    return deps.record(task, *(e for e in (start_event, first) if e))
+    findings = imported_findings(deps.event_log, task, number)
+    return deps.record(task, *(e for e in (start_event, first) if e), *findings)
 
 
 def _start(deps: Deps, task: Task, policy: Policy, base: Base) -> Base:
@@ -293,7 +294,8 @@ def _capture(deps: Deps, task: Task, setup: TaskSetup, environment: str) -> None
         out_dir, env = deps.task_files.out_dir(task, 0, "baseline"), isolation_env(setup.policy, task, "baseline")
         checks = deps.checks(task.id)
         with _base_place(deps, task, setup, specs, out_dir, env) as place:
-            reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
+            # what checks leave on the base is not shown
+            reports = checks.run([replace(spec, evidence=()) for spec in specs], place=place, out_dir=out_dir, env=env)
             for spec, first in zip(specs, reports, strict=True):
                 # A failure by chance would excuse a real one later, for every task that starts from this tree.
                 report = checks.confirm_failures(spec, first, place=place, out_dir=out_dir, env=env)
@@ -341,7 +343,8 @@ def _base_place(
 ) -> Iterator[CheckPlace]:
     checks, tree = deps.checks(task.id), setup.base_tree(f"{task.name}-baseline")
     if setup.policy.checks_where == "clean":
-        with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
+        # the same copy as for the checks of the change, so that only files that differ are written for these
+        with checks.on(specs, replace(tree, task=task.name), out_dir=out_dir, env=env) as place:
             yield place
         return
     with deps.repository.throwaway(tree.commit, tree.label) as files:

@@ -129,6 +129,18 @@ def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: Le
     ]
 
 
+def imported_findings(event_log: EventLog, task: Task, run: int) -> list[Event]:
+    """What earlier reviews in another tool found, as a new run begins with it: as it was before the first run."""
+    findings: dict[str, Finding] = {}
+    for event in event_log.events(task.id):
+        if event.type == "run.started":
+            break
+        if event.type.startswith("finding."):
+            finding = read(FindingChanged, event.data).finding
+            findings[finding.id] = finding
+    return [new_event(one.event_type, FindingChanged(one), run=run, cycle=0) for one in findings.values()]
+
+
 def recorded_findings(event_log: EventLog, task_id: int, ids: Sequence[str]) -> tuple[Finding, ...]:
     """Findings as they are on record, which is without secrets: what a command returns is shown."""
     by_id = {finding.id.casefold(): finding for finding in event_log.findings(task_id)}

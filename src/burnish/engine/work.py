@@ -55,7 +55,7 @@ def work(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> None
     deps.failpoint("work-started")
     prompt = call.prompt() or work_prompt(deps, setup, history, step, number=call.number(), merge=merge)
     with watched(deps, setup, task, step.cycle, step.phase) as touched_paths:
-        reply = _ask(deps, setup, task, step, call, prompt, session=session_of(setup, history, step))
+        reply = _ask(deps, setup, task, step, call, prompt, session=session_of(deps, setup, history, step))
     deps.failpoint("work-replied")
     commit = earlier_commit or _commit(deps, setup, task, step, reply, merge)
     deps.failpoint("work-committed")
@@ -103,7 +103,7 @@ def _cut(deps: Deps, setup: TaskSetup, history: History, step: WorkStep, attempt
     """A runner died in the middle: what lies in the workspace is saved before anything else."""
     task = history.task
     rescue = save_leftovers(deps, setup, task, step.cycle, step.phase, attempt)
-    request = _request(deps, setup, task, step, call, call.prompt() or "", session_of(setup, history, step))
+    request = _request(deps, setup, task, step, call, call.prompt() or "", session_of(deps, setup, history, step))
     usage = deps.agents(task.id).unrecorded_use(request)
     failure = Failure(
         step.phase,
@@ -357,14 +357,20 @@ class AuthorSession:
     usage: Mapping[str, int] | None
 
 
-def session_of(setup: TaskSetup, history: History, step: WorkStep) -> AuthorSession | None:
-    """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
+def session_of(deps: Deps, setup: TaskSetup, history: History, step: WorkStep) -> AuthorSession | None:
+    """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting.
+
+    None if that was on another machine, whose sessions are not here.
+    """
     agent = author_of(setup, step)[0]
-    results = [p.result for p in with_result(history.phases, WorkResult) if p.phase in ("implement", "improve")]
-    own = [(work.session, work.session_usage) for work in results if work.session and work.agent == agent]
+    works = [p for p in with_result(history.phases, WorkResult) if p.phase in ("implement", "improve")]
+    own = [p for p in works if p.result.session and p.result.agent == agent]
     if not own or step.phase != "improve":
         return None
-    session, usage = own[-1]
+    last = own[-1]
+    if deps.task_files.call(history.task, last.cycle, last.phase, last.attempt).prompt() is None:
+        return None
+    session, usage = str(last.result.session), last.result.session_usage
     return AuthorSession(session, usage if isinstance(usage, dict) else None)
 
 

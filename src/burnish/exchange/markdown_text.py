@@ -9,7 +9,7 @@ from burnish.sanitize import terminal_text
 MAX_LENGTH = 300
 _MARKUP = re.compile(r"([\\`*_\[\]<>|~#])")
 # users, issues that a keyword before them would close, addresses that become links
-_REFERENCE = re.compile(r"([@#])(?=\w)|(:)(?=//)")
+_REFERENCE = re.compile(r"(?i)[@#](?=\w)|:(?=//)|\bGH(?=-\d)|\bwww(?=\.)")
 
 
 def escaped(text: object) -> str:
@@ -22,3 +22,9 @@ def escaped_start(text: object) -> str:
     """The first MAX_LENGTH characters of `escaped`."""
     line = escaped(text)
     return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 1].rstrip("\\") + "…"
+
+
+def escaped_lines(text: object, longest: int) -> str:
+    """The same with its line breaks, up to `longest` characters."""
+    lines = "\n".join(escaped(line) for line in str(text or "").strip().splitlines())
+    return lines if len(lines) <= longest else lines[: longest - 1].rstrip("\\") + "…"

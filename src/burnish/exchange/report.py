@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
@@ -21,6 +21,8 @@ class TaskReport:
     # as `show --json` prints it
     facts: Mapping[str, Any]
     findings: tuple[Finding, ...]
+    # evidence of checks that is part of the report: name → data URL
+    images: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def checks(self) -> Sequence[Mapping[str, Any]]:
@@ -129,6 +131,9 @@ def _task_lines(report: TaskReport) -> Iterator[str]:
         yield "\n## Checks\n"
         for check in report.checks:
             yield f"- {escaped(check.get('name'))}: {escaped(check_words(check))}"
+            names = [escaped(file["path"]) for file in check.get("evidence") or ()]
+            if names:
+                yield f"  Evidence: {', '.join(names)}"
     if facts["cycles"]:
         yield "\n## Cycles\n"
         for cycle in facts["cycles"]:

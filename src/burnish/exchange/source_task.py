@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from burnish.core.finding import COMMENT_RULE, Category, Finding, FindingState, Remark, Severity
 from burnish.core.task import Item, TaskType
 
 UNKNOWN_FIELD = "burnish has no such field"
 # a task with more is a mistake, or not a task
 MAX_TEXT = 100_000
+MAX_FINDING_TEXT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,53 @@ class SourceTask:
     auto_review: bool | None = None
     max_cycles: int | None = None
     tags: tuple[str, ...] = ()
+    # of its reviews in the other tool
+    findings: tuple[Finding, ...] = ()
     # the tool has finished it, or given it up: there is nothing to do
     is_finished: bool = False
     # why it cannot be a task of burnish
     problem: str = ""
     notes: tuple[FieldNote, ...] = ()
+
+
+# of one task; what is above is left
+MAX_FINDINGS = 50
+_MAX_TITLE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """One problem that a review in the other tool has named."""
+
+    title: str
+    text: str = ""
+    file: str | None = None
+    severity: Severity = Severity.ERROR
+    # why it is not open any more
+    settled: str = ""
+
+
+def as_findings(items: Sequence[ReviewItem], tool: str) -> tuple[tuple[Finding, ...], tuple[FieldNote, ...]]:
+    """The items as findings that block like a person's comment, and a note for each of them."""
+    findings = []
+    for number, item in enumerate(items[:MAX_FINDINGS], 1):
+        title = " ".join(item.title.split())
+        is_long = len(title) > _MAX_TITLE
+        remark = Remark(
+            Category.CODE,
+            item.severity,
+            f"{title[: _MAX_TITLE - 1].rstrip()}…" if is_long else title,
+            "\n\n".join(filter(None, (title if is_long else "", item.text.strip())))[:MAX_FINDING_TEXT],
+            file=item.file,
+            rule=COMMENT_RULE,
+            source=f"import:{tool}",
+        )
+        state = FindingState.RESOLVED if item.settled else FindingState.OPEN
+        finding = Finding(f"F{number}", remark, state, 0, 0, (remark.source,), note=item.settled)
+        findings.append(finding)
+    left_over = f"a task takes over {MAX_FINDINGS} findings at most"
+    notes = [FieldNote("finding", left_over if number >= MAX_FINDINGS else "") for number in range(len(items))]
+    return tuple(findings), tuple(notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +170,19 @@ def circle_of(tasks: Sequence[SourceTask]) -> list[str]:
     needs = {task.key: task.depends_on for task in tasks}
     finished_keys: set[str] = set()
     for start in needs:
-        trail: list[tuple[str, Iterator[str]]] = [(start, iter(needs[start]))] if start not in finished_keys else []
+        # in order, from the start to the task that is looked at
+        trail: dict[str, Iterator[str]] = {start: iter(needs[start])} if start not in finished_keys else {}
         while trail:
-            other = next((key for key in trail[-1][1] if key in needs and key not in finished_keys), None)
-            keys = [key for key, _ in trail]
+            last = next(reversed(trail))
+            other = next((key for key in trail[last] if key in needs and key not in finished_keys), None)
             if other is None:
-                finished_keys.add(trail.pop()[0])
-            elif other in keys:
+                finished_keys.add(last)
+                del trail[last]
+            elif other in trail:
+                keys = list(trail)
                 return [*keys[keys.index(other) :], other]
             else:
-                trail.append((other, iter(needs[other])))
+                trail[other] = iter(needs[other])
     return []
 
 

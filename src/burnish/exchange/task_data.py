@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from burnish.core.finding import Severity
 from burnish.core.task import Item, TaskType
-from burnish.exchange.source_task import Fields, SourceTask, first_line, tags
+from burnish.exchange.source_task import Fields, ReviewItem, SourceTask, as_findings, first_line, tags
 
 _OTHER_MODELS = "models differ between agents; set it with `burnish edit --model`"
 
@@ -20,6 +21,7 @@ def read_feature(feature: Mapping[str, Any]) -> SourceTask:
     description, status = fields.text("description"), fields.text("status")
     category, priority = fields.text("category"), fields.whole_number("priority")
     key = fields.text("id")
+    findings, notes = as_findings(_review_items(review), "automaker")
     return SourceTask(
         key=key,
         title=fields.text("title") or first_line(description) or key,
@@ -30,8 +32,9 @@ def read_feature(feature: Mapping[str, Any]) -> SourceTask:
         skip_tests=bool(fields.flag("skipTests")),
         tags=tags([category]),
         is_finished=status in ("verified", "completed", "done"),
+        findings=findings,
         problem="" if key else "it has no id",
-        notes=fields.notes(),
+        notes=(*fields.notes(), *notes),
     )
 
 
@@ -40,21 +43,53 @@ def _list_of_texts(value: Any) -> list[str]:
 
 
 def _review_text(review: Any) -> str:
-    """What an earlier review asked for. Only the agent reads it: it is not a review of burnish."""
+    """What an earlier review asked for, in its own words. It is not a review of burnish."""
     if not isinstance(review, dict):
         return ""
     parts = [review.get(name) for name in ("rejectionReason", "reviewFeedback", "feedback", "summary", "content")]
-    for finding in review.get("findings") or review.get("issues") or ():
-        if isinstance(finding, dict):
-            words = finding.get("title") or finding.get("description") or finding.get("message") or ""
-            place = f" ({finding['file']})" if isinstance(finding.get("file"), str) else ""
-            parts.append(f"- {words}{place}" if words else "")
-        elif isinstance(finding, str):
-            parts.append(f"- {finding}")
+    open_items = [item for item in _review_items(review) if not item.settled]
+    parts += [f"- {item.title}{f' ({item.file})' if item.file else ''}" for item in open_items]
     text = "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
     return f"An earlier review:\n\n{text}" if text else ""
 
 
+def _review_items(review: Any) -> list[ReviewItem]:
+    """The findings of a `codeReviewSpec`: its own list, or that of its newest iteration. The newest state counts."""
+    if not isinstance(review, dict):
+        return []
+    rounds = review.get("iterations")
+    newest = rounds[-1] if isinstance(rounds, list) and rounds and isinstance(rounds[-1], dict) else {}
+    found = review.get("findings") or review.get("issues") or newest.get("findings")
+    approved = "the review approved it" if "approved" in (review.get("status"), newest.get("status")) else ""
+    items = [_review_item(one, approved) for one in found] if isinstance(found, list) else []
+    return list({item.title: item for item in items if item}.values())
+
+
+def _review_item(finding: Any, approved: str) -> ReviewItem | None:
+    if isinstance(finding, str):
+        return ReviewItem(finding.strip(), settled=approved) if finding.strip() else None
+    if not isinstance(finding, dict):
+        return None
+    texts = [
+        str(finding[name]).strip() for name in ("title", "description", "message", "suggestion") if finding.get(name)
+    ]
+    if not texts:
+        return None
+    state = str(finding.get("state") or finding.get("status") or "").strip().lower()
+    is_settled = finding.get("resolved") is True or state in _SETTLED
+    severity = str(finding.get("severity") or "").strip().lower()
+    return ReviewItem(
+        texts[0],
+        "\n\n".join(texts[1:]),
+        finding["file"] if isinstance(finding.get("file"), str) else None,
+        _SEVERITIES.get(severity, Severity.ERROR),
+        f"it was {state or 'resolved'} there" if is_settled else approved,
+    )
+
+
+_SETTLED = ("resolved", "fixed", "closed", "done", "waived", "dismissed", "wontfix")
+_SEVERITIES = {"warning": Severity.WARNING, "medium": Severity.WARNING, "minor": Severity.WARNING}
+_SEVERITIES |= dict.fromkeys(("info", "low", "suggestion", "note", "nit"), Severity.INFO)
 _GZA_TYPES = {"": TaskType.IMPLEMENT, "task": TaskType.IMPLEMENT, "implement": TaskType.IMPLEMENT}
 _GZA_TYPES |= {"plan": TaskType.PLAN, "explore": TaskType.PLAN}
 _GZA_FINISHED = ("completed", "merged", "dropped", "unmerged")
@@ -90,7 +125,10 @@ def read_gza(key: str, row: Mapping[str, Any], spec_text: Callable[[str], str | 
     )
 
 
-_NEEDS = re.compile(r"(?i)\b(?:depends on|blocked by|requires)[ \t]*:?[ \t]*((?:#\d+(?:[ \t]*(?:,|and)[ \t]*)?)+)")
+# Blanks are bounded: without that, a line of blanks takes a time that grows with the square of its length.
+_NEEDS = re.compile(
+    r"(?i)\b(?:depends on|blocked by|requires)[ \t]{0,9}:?[ \t]{0,9}((?:#\d+(?:[ \t]{0,9}(?:,|and)[ \t]{0,9})?)+)"
+)
 _ISSUE_BOX = re.compile(r"[ \t]*[-*+][ \t]+\[([ xX])\][ \t]+(.+)")
 
 

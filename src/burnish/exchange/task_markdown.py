@@ -9,9 +9,10 @@ from typing import Any
 
 from burnish.bounded_yaml import load_yaml
 from burnish.core.task import Item
-from burnish.exchange.source_task import Fields, SourceFile, SourceTask, first_line, tags
+from burnish.exchange.source_task import Fields, ReviewItem, SourceFile, SourceTask, as_findings, first_line, tags
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*")
+# No two parts beside each other match the same characters: a line of a hostile file would else take hours.
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.+)")
 _BOX = re.compile(r"([ \t]*)[-*+][ \t]+\[([ xX])\][ \t]+(.+)")
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _MAX_FRONT_ENTRIES = 2000
@@ -35,9 +36,10 @@ def sections(text: str) -> list[MarkdownSection]:
         if mark := _FENCE.match(line):
             fence = "" if fence and line.strip().startswith(fence) else fence or mark[1]
         heading = None if fence else _HEADING.fullmatch(line)
-        if heading:
+        words = heading[2].rstrip(" \t").rstrip("#").rstrip(" \t") if heading else ""
+        if heading and words:
             found.append(MarkdownSection(level, title, tuple(lines)))
-            level, title, lines = len(heading[1]), heading[2], []
+            level, title, lines = len(heading[1]), words, []
         else:
             lines.append(line)
     return [*found, MarkdownSection(level, title, tuple(lines))]
@@ -69,9 +71,7 @@ def front_matter(text: str) -> tuple[Mapping[str, Any], str]:
 # -- spec-runner ----------------------------------------------------------------------------------
 
 SPEC_RUNNER_TASK = re.compile(r"([A-Z][A-Z0-9]*-\d+):[ \t]+(.+)")
-_META = re.compile(
-    r"[ \t]*(?:[-*][ \t]+)?\W*(P\d)[ \t]*\|\W*(TODO|IN_PROGRESS|REVIEW|DONE|BLOCKED)\b(?:.*?\bEst:[ \t]*(\S+))?.*", re.I
-)
+_META = re.compile(r"\W*(P\d)[ \t]*\|\W*(TODO|IN_PROGRESS|REVIEW|DONE|BLOCKED)\b(?:.*?\bEst:[ \t]{0,9}(\S+))?.*", re.I)
 _LABEL = re.compile(r"\*\*([A-Z][\w -]*):\*\*[ \t]*(.*)")
 _REFERENCE = re.compile(r"\[?\b([A-Z][A-Z0-9]*-\d+)\b\]?")
 
@@ -128,20 +128,35 @@ def _spec_runner_task(
 _FINISHED_LANES = ("approved", "done", "canceled", "cancelled")
 
 
-def read_work_package(file: SourceFile, *, mission: str, lane: str, feedback: Sequence[tuple[str, str]]) -> SourceTask:
-    """`feedback`: name and text of the reviews that asked for changes, oldest first."""
+@dataclass(frozen=True, slots=True)
+class SourceReview:
+    """A review of a work package: `review-cycle-N.md`, or what a `feedback://` pointer leads to."""
+
+    name: str
+    text: str
+    is_approval: bool = False
+
+    @classmethod
+    def of(cls, name: str, text: str) -> SourceReview:
+        facts, body = front_matter(text)
+        return cls(name, body.strip(), str(facts.get("verdict") or "").strip().lower() in ("approved", "approve"))
+
+
+def read_work_package(file: SourceFile, *, mission: str, lane: str, reviews: Sequence[SourceReview]) -> SourceTask:
+    """`reviews`: oldest first."""
     facts, body = front_matter(file.text)
     key = str(facts.get("work_package_id") or "")
-    fields = Fields({**facts, "text": body.strip(), "lane in status.events.jsonl": lane, "reviews": list(feedback)})
+    fields = Fields({**facts, "text": body.strip(), "lane in status.events.jsonl": lane, "reviews": list(reviews)})
     fields.take("work_package_id")
     fields.take("lane in status.events.jsonl")
-    reviews = fields.take("reviews") or []
+    fields.take("reviews")
     files, subtasks = fields.texts("owned_files"), fields.texts("subtasks")
     requirements = fields.texts("requirement_refs")
     parts = [fields.text("text")]
     parts += [f"Requirements: {', '.join(requirements)}"] if requirements else []
-    # only the newest review can still be open
-    parts += [f"A review asked for changes ({name}):\n\n{text}" for name, text in reviews[-1:]]
+    # the author of the first cycle reads what the findings are about
+    parts += [f"A review asked for changes ({one.name}):\n\n{one.text}" for one in reviews[-1:] if not one.is_approval]
+    findings, notes = as_findings(_open_and_settled(reviews), "spec-kitty")
     return SourceTask(
         key=f"{mission}/{key}",
         title=fields.text("title") or key,
@@ -151,9 +166,43 @@ def read_work_package(file: SourceFile, *, mission: str, lane: str, feedback: Se
         depends_on=tuple(f"{mission}/{other}" for other in fields.texts("dependencies")),
         tags=tags([mission]),
         is_finished=lane in _FINISHED_LANES,
+        findings=findings,
         problem="" if key else "it has no work_package_id",
-        notes=fields.notes(),
+        notes=(*fields.notes(), *notes),
     )
+
+
+def _open_and_settled(reviews: Sequence[SourceReview]) -> list[ReviewItem]:
+    """The items of all reviews. Only the newest review can still be open: a later one did not name the others again."""
+    found: dict[str, ReviewItem] = {}
+    for review in reviews:
+        note = f"{review.name} approved it" if review.is_approval else f"{review.name} does not name it again"
+        found = {title: item if item.settled else replace(item, settled=note) for title, item in found.items()}
+        if not review.is_approval:
+            found |= {item.title: item for item in review_items(review.text)}
+    return list(found.values())
+
+
+_BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]+(.+)")
+# headings that only group what follows, or that are not a problem
+_NO_FINDING = re.compile(
+    r"(?i)\W*(?:review(?: feedback| cycle.*)?|feedback|summary|verdict.*|(?:issues?|findings?|problems?)(?: found)?|"
+    r"required changes|what (?:is|was|looks) good.*|strengths|positives?|approved.*)\W*"
+)
+
+
+def review_items(text: str) -> list[ReviewItem]:
+    """The findings of a review in prose: its headings with words below, else its bullets, else its first line."""
+    found: list[tuple[str, str]] = []
+    for section in sections(text):
+        if section.level and not _NO_FINDING.fullmatch(section.title):
+            found += [(section.title, prose(section.lines))] if prose(section.lines) else []
+        else:
+            found += [(bullet[1], "") for line in section.lines if (bullet := _BULLET.fullmatch(line))]
+    items = {title: words for name, words in found if (title := " ".join(name.replace("**", "").split()))}
+    line = first_line(text, 200)
+    items = items or ({line: text if text != line else ""} if line else {})
+    return [ReviewItem(title, words) for title, words in items.items()]
 
 
 # -- PLAN.md --------------------------------------------------------------------------------------

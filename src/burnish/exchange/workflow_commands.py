@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from burnish.core.finding import Finding, Severity, worst_first
 from burnish.exchange.sarif import message
+from burnish.sanitize import clean_text
 
 COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -27,7 +28,8 @@ def write_annotations(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    # the log of a run is a terminal for its readers; a newline stays, escaped
+    return clean_text(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _option(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import queue
 import sys
@@ -10,11 +11,12 @@ import threading
 import time as clock
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from burnish.core.cost import joint_source, short_cost
 from burnish.core.event import RecordedEvent
@@ -52,11 +54,22 @@ MAX_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
+class MessageButton:
+    """Posts JSON to an address when the person presses it."""
+
+    label: str
+    url: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     title: str
     body: str
     # success has another sound
     good: bool = False
+    # only ntfy shows them
+    buttons: tuple[MessageButton, ...] = ()
 
 
 def message_for(task: Task, event: RecordedEvent, on: tuple[str, ...]) -> Message | None:
@@ -77,13 +90,12 @@ def message_for(task: Task, event: RecordedEvent, on: tuple[str, ...]) -> Messag
 RUN_FINISHED = "run_finished"
 
 
-def message_for_run(tasks: Sequence[Task], on: tuple[str, ...]) -> Message | None:
+def message_for_run(tasks: Sequence[Task], usd: float, on: tuple[str, ...]) -> Message | None:
     """The message for the end of a run with `--watch`; None if it ran nothing or the user did not ask for it."""
     if not tasks or RUN_FINISHED not in on:
         return None
     states = [task.status for task in tasks]
     parts = [f"{states.count(status)} {status.replace('_', ' ')}" for status in Status if status in states]
-    usd = sum(task.cost_usd or 0.0 for task in tasks)
     cost = short_cost(usd, joint_source(task.cost_source for task in tasks))
     needs_person = sum(status in _NEEDS_PERSON for status in states)
     last = f"\n{_many(needs_person, 'task')} need{'s' * (needs_person == 1)} you: burnish inbox" if needs_person else ""
@@ -230,8 +242,33 @@ def url(address: str) -> Channel:
 
 def _notify_apprise(apprise: Any, address: str, message: Message) -> bool:
     service = apprise.Apprise()
+    address = _with_buttons(apprise, address, message.buttons)
     kind = apprise.NotifyType.SUCCESS if message.good else apprise.NotifyType.WARNING
     return bool(service.add(address) and service.notify(title=message.title, body=message.body, notify_type=kind))
+
+
+def _with_buttons(apprise: Any, address: str, buttons: Sequence[MessageButton]) -> str:
+    """The address with the buttons, if it is an ntfy server of the user's own: the public one must not get codes."""
+    if not buttons or not address.startswith(("ntfy://", "ntfys://")):
+        return address
+    plugin = apprise.Apprise.instantiate(address, suppress_exceptions=True)
+    if getattr(plugin, "mode", "") != "private" or getattr(plugin, "host", "").lower().endswith("ntfy.sh"):
+        return address
+    actions = [
+        {
+            "action": "http",
+            "label": button.label,
+            "url": button.url,
+            "method": "POST",
+            "headers": {"Content-Type": "application/json"},
+            "body": button.body,
+            "clear": True,
+        }
+        for button in buttons
+    ]
+    # quoted twice: Apprise unquotes this parameter twice
+    words = quote(quote(json.dumps(actions), safe=""), safe="")
+    return f"{address}{'&' if '?' in address else '?'}actions={words}"
 
 
 # -- notifier -------------------------------------------------------------------------------------
@@ -252,21 +289,25 @@ class Notifier:
         quiet_hours: str | None,
         on_failure: Callable[[Task, str], None],
         now: Callable[[], datetime] = datetime.now,
+        buttons: Callable[[Task, RecordedEvent], tuple[MessageButton, ...]] = lambda task, event: (),
     ) -> None:
         self.channels, self.on, self.quiet_hours = tuple(channels), on, quiet_hours
-        self.on_failure, self.now = on_failure, now
+        self.on_failure, self.now, self.buttons = on_failure, now, buttons
         self.waiting: queue.SimpleQueue[tuple[Task, Message] | None] = queue.SimpleQueue()
         self.thread: threading.Thread | None = None
         self.last: Task | None = None
 
     def event(self, task: Task, event: RecordedEvent) -> None:
         """Queue a message for the event, if it is to be notified. Does not block."""
-        self._put(task, message_for(task, event, self.on) if self.channels else None)
+        message = message_for(task, event, self.on) if self.channels else None
+        if message and not is_quiet(self.now().time(), self.quiet_hours):
+            message = replace(message, buttons=self.buttons(task, event))
+        self._put(task, message)
 
-    def run_finished(self, tasks: Sequence[Task]) -> None:
-        """Queue a message about all tasks of a run that has ended."""
+    def run_finished(self, tasks: Sequence[Task], usd: float) -> None:
+        """Queue a message about all tasks of a run that has ended, and what they cost in it."""
         if tasks and self.channels:
-            self._put(tasks[-1], message_for_run(tasks, self.on))
+            self._put(tasks[-1], message_for_run(tasks, usd, self.on))
 
     def _put(self, task: Task, message: Message | None) -> None:
         if message is None or is_quiet(self.now().time(), self.quiet_hours):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,13 +18,17 @@ from burnish.adapters.configured_agents import agent_settings, can_start
 from burnish.adapters.event_log import StoreEventLog
 from burnish.adapters.repository import GitRepository
 from burnish.adapters.task_locks import is_runner_dead
+from burnish.adapters.telemetry import observers
 from burnish.agents.base import AgentSettings
 from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
+from burnish.cluster.shared_refs import SharedRefs, has_remote
+from burnish.cluster.task_share import drop_copies, refresh
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
 from burnish.core.policy import Policy
 from burnish.core.task import Task
-from burnish.git.base import resolve_base
+from burnish.engine.lost_branch import OPEN
+from burnish.errors import BurnishError
 from burnish.git.discovery import discover
 from burnish.git.project import Project, open_project
 from burnish.git.refs import KnownRefs
@@ -35,6 +40,13 @@ from burnish.runtime.reader import home_of, no_tasks, open_home, open_home_to_wr
 from burnish.runtime.trust import CheckoutTrust, examine, load_settings
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
+
+# Who sent the request that is being handled; "": the login of this process acts. A thread of a run has no request.
+ACTING: ContextVar[str] = ContextVar("ACTING", default="")
+
+
+def current_person() -> str:
+    return ACTING.get() or f"user:{getpass.getuser()}"
 
 
 @dataclass
@@ -50,6 +62,8 @@ class App:
     note: str = ""
     # set by a server, which starts many runs
     known_refs: KnownRefs | None = None
+    # commits of tasks are on another machine, and the remote could not be reached
+    is_behind: bool = False
     # commit → the checks that `auto` stands for there
     _automatic: dict[str, FoundChecks] = field(default_factory=dict)
     # commit → the commands that `init` would write for it, by setting
@@ -72,11 +86,26 @@ class App:
             raise no_tasks(found.root)
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies, reading=reading)
         project = ensure_id(store, project, repo) if can_write else project
-        return cls(home, store, project, repo, config, trust, flags, location.note)
+        app = cls(home, store, project, repo, config, trust, flags, location.note)
+        if store.is_shared:
+            app.note = " ".join(filter(None, [app.note, _meet(app)]))
+        return app
 
     @property
     def key(self) -> str:
         return self.project.key
+
+    @cached_property
+    def shared_refs(self) -> SharedRefs | None:
+        """The refs on the remote that machines share; None if this one works alone."""
+        remote = self.config.machine.remote
+        if not self.store.is_shared or not has_remote(self.repo.root, remote):
+            return None
+        return SharedRefs(self.repo, remote)
+
+    def drop_copies(self, numbers: Collection[int]) -> str:
+        """Remove what the remote has of tasks that are over; returns why it could not be done."""
+        return drop_copies(self.shared_refs, numbers) if self.shared_refs and numbers else ""
 
     @property
     def locks(self) -> Path:
@@ -87,32 +116,35 @@ class App:
         workspace = self.config.workspace
         most = int(self.config.commit.max_file_mb * MEGABYTE)
         return GitRepository(
-            self.repo, self.home, self.key, workspace.artifacts, tuple(workspace.copies), max_file_bytes=most
+            self.repo,
+            self.home,
+            self.key,
+            workspace.artifacts,
+            tuple(workspace.copies),
+            max_file_bytes=most,
+            remote=self.shared_refs.remote if self.shared_refs else "",
+            release_over_files=int(self.config.clean.release_over_files),
         )
 
     @cached_property
     def event_log(self) -> StoreEventLog:
         folder = self.home / "projects" / self.key / "tasks"
         is_dead = partial(is_runner_dead, self.store, self.locks)
-        return StoreEventLog(self.store, self.key, is_dead=is_dead, tasks_folder=folder)
+        return StoreEventLog(self.store, self.key, is_dead=is_dead, tasks_folder=folder, observers=observers())
 
     @cached_property
     def prompts(self) -> dict[str, str]:
-        found = own_prompts(
+        return own_prompts(
             self.config,
             self.repo.root,
             settings.user_folder(),
             trusted=self.trust.is_trusted,
-            outside=self.trust.outside,
+            accepted_files=self.trust.accepted_files,
         )
-        if self.trust.is_trusted:
-            # Read after it was examined: it may have changed.
-            examine(self.trust.found, self.home).require()
-        return found
 
     @property
     def person(self) -> str:
-        return f"user:{getpass.getuser()}"
+        return current_person()
 
     def task_folder(self, task: Task) -> Path:
         return self.home / "projects" / self.key / "tasks" / task.name
@@ -146,12 +178,19 @@ class App:
 
     def _detected(self, task: Task) -> FoundChecks:
         entries = (self.config.checks.test, self.config.checks.lint)
-        if not any(entry is not None and entry.command == "auto" for entry in entries):
+        is_automatic = any(entry is not None and entry.command == "auto" for entry in entries)
+        if self.config.checks.test is None and not is_automatic:
             return FoundChecks()
-        return self.detected_at(self._base_commit(task))
+        found = self.detected_at(self._base_commit(task))
+        # beside configured checks, only the tests that none of them runs
+        return found if is_automatic else FoundChecks(unrun_tests=found.unrun_tests)
 
     def _base_commit(self, task: Task) -> str:
-        return task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
+        if task.base:
+            return task.base
+        base = self.repository.base(task.spec.base_ref or self.config.workspace.base, ())
+        assert base, "only several branches can conflict"
+        return base.commit
 
     def setup_at(self, commit: str) -> Command | None:
         """`workspace.setup`; without it, and with automatic tests, the command that `init` would write."""
@@ -177,3 +216,21 @@ class App:
             found = find_checks(self.repository.files(commit), lambda path: self.repository.text(commit, path), around)
             self._automatic[commit] = found
         return self._automatic[commit]
+
+
+def _meet(app: App) -> str:
+    """Let other machines find this repository, and get what they did. Returns what could not be done."""
+    refs = app.shared_refs
+    if refs is None:
+        return ""
+    try:
+        if app.project.repository_id and not refs.publish_id(app.project.repository_id):
+            return (
+                f"The remote {refs.remote} belongs to another project of this database: other machines do not find the "
+                "tasks of this clone."
+            )
+    except BurnishError as error:
+        return error.what
+    branches = [(row.branch, row.commit) for row in app.store.task_branches(app.key, OPEN)]
+    app.is_behind = not refresh(refs, branches)
+    return "Commits of tasks are on another machine, and the remote cannot be reached." if app.is_behind else ""

@@ -100,7 +100,7 @@ def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, numbe
     from burnish.store.trouble import is_obstacle
 
     event_log = StoreEventLog(store, row.key, tasks_folder=home / "projects" / row.key / "tasks")
-    repository = GitRepository(project, home, row.key)
+    repository = GitRepository(project, home, row.key, remote=_shared_remote(store, project))
     try:
         void_if_lost(event_log, repository, store.task(row.key, number))
     except BurnishError as error:
@@ -109,6 +109,15 @@ def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, numbe
         with store.changing_copy(error):
             # without files: they would have an event that the database does not have
             void_if_lost(replace(event_log, tasks_folder=None), repository, store.task(row.key, number))
+
+
+def _shared_remote(store: Store, project: Project) -> str:
+    if not store.is_shared:
+        return ""
+    from burnish.cluster.shared_refs import has_remote
+    from burnish.user_settings import remote_name
+
+    return remote_name() if has_remote(project.root, remote_name()) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +25,8 @@ from burnish.agents.base import AgentSettings
 from burnish.agents.limit_wait import LimitWait
 from burnish.agents.runner import AgentRunner
 from burnish.checks.installed import environment_folders
+from burnish.cluster.task_share import TaskShare
+from burnish.config.policy import author_of
 from burnish.core.agent import Use
 from burnish.core.event import RecordedEvent
 from burnish.core.gate import Actor
@@ -36,6 +37,7 @@ from burnish.core.task import Task
 from burnish.engine.followups import after_override
 from burnish.engine.ports import Deps, FollowUp, Progress
 from burnish.engine.worker_slots import WorkerSlots
+from burnish.git.base import checkout_branch
 from burnish.proc.identity import RunnerLock
 from burnish.proc.memory import available_memory, is_memory_cap_available
 from burnish.proc.mounts import TreeView
@@ -59,7 +61,11 @@ class NullProgress:
 def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopTokens, runner: str) -> Deps:
     folder = app.home / "projects" / app.key / "tasks"
     task_files = HomeTaskFiles(folder, app.locks, stops.everything)
-    event_log = replace(app.event_log, runner=runner)
+    reached = failpoint(os.environ.get("BURNISH_FAILPOINT", ""))
+    share = task_share(app, progress.note, stops, folder, runner)
+    share = replace(share, failpoint=reached) if share else None
+    start = partial(checkout_branch, app.repo)
+    event_log = replace(app.event_log, runner=runner, share=share, start_branch=start)
     cap = int(app.config.output_cap_mb * 1024 * 1024)
     agents = app.agent_settings()
     budget_tracker = _budget_tracker(app, request, agents)
@@ -69,7 +75,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
     limits = LimitWait(app.store.limits, quiet_hours=settings.quiet_hours, window_percent=settings.window_percent)
 
     def is_limited(task: Task) -> bool:
-        entry = agents.get(task_policy(app, request, task).agent)
+        entry = agents.get(author_of(app.config, task.spec, app.installed))
         return entry is not None and not entry.fallback and limits.current(entry) is not None
 
     trees = tree_checks(app, sandbox_policy.sandbox, task_files.lock, progress.note)
@@ -123,10 +129,10 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
         progress=RedactingProgress(progress, event_log.secrets),
         policy_for=lambda task: task_policy(app, request, task),
         prompts=app.prompts,
-        now=_now,
+        now=app.store.now,
         runner=runner,
         stopping=lambda task_id: stops.of(task_id).requested,
-        failpoint=failpoint(os.environ.get("BURNISH_FAILPOINT", "")),
+        failpoint=reached,
         budget_tracker=budget_tracker,
         add=partial(add_task, app),
         program=inprocess_reviewers(app.repo, agents, stops.everything, sandbox_policy),
@@ -140,6 +146,15 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopToken
         sandbox=sandbox_policy.name,
         rights=sandbox_policy.words,
     )
+
+
+def task_share(app: App, note: Callable[[str], None], stops: StopTokens, folder: Path, runner: str) -> TaskShare | None:
+    """How a runner shares the commits of tasks with other machines; None if this one works alone."""
+    refs = app.shared_refs
+    if refs is None:
+        return None
+    waits = partial(app.store.note_wait, runner, app.key)
+    return TaskShare(refs, folder, note, lambda task_id, seconds: stops.of(task_id).wait(seconds), waits)
 
 
 def _author_view(app: App, task_id: int, workspace: Path, scratch: Path) -> TreeView:
@@ -163,11 +178,32 @@ def _budget_tracker(app: App, request: RunRequest, agents: Mapping[str, AgentSet
         usd, tokens = budget.without_reserve()
     most = request.budget if request.budget is not None else usd
     has_reserve = (most, tokens) != (budget.session_usd, budget.session_tokens) and request.budget is None
-    tracker = BudgetTracker(agents, lambda: app.store.spent(app.key), most, tokens, has_reserve=has_reserve)
+    everywhere = _costs_everywhere(app) if app.store.is_shared else None
+    tracker = BudgetTracker(
+        agents,
+        lambda: app.store.spent(app.key),
+        most,
+        tokens,
+        has_reserve=has_reserve,
+        on_all_machines=everywhere,
+    )
     now = agent_costs(app) if request.agents_before else {}
     for name, before in (request.agents_before or {}).items():
         tracker.continue_agent(name, now.get(name, before) - before)
     return tracker.opened(request.spent_before)
+
+
+def _costs_everywhere(app: App) -> Callable[[], Mapping[str, float]]:
+    """What agents cost from now on, on all machines; counted again after each new event."""
+    since, last_count = app.store.now(), [(-1, dict[str, float]())]
+
+    def costs() -> Mapping[str, float]:
+        newest = app.store.last_event(app.key)
+        if last_count[0][0] != newest:
+            last_count[0] = (newest, usd_by_agent(app.store.ended_phases(app.key, since)))
+        return last_count[0][1]
+
+    return costs
 
 
 def agent_costs(app: App) -> dict[str, float]:
@@ -256,8 +292,12 @@ def registered_runner(store: Store, lock: RunnerLock, **more: object) -> Iterato
 
 
 def failpoint(setting: str) -> Callable[[str], None]:
-    """A function that kills this process at a named place: `name`, or `name:2` for the second time. For tests only."""
-    name, _, nth = setting.partition(":")
+    """A function that kills this process at a named place: `name`, or `name:2` for the second time. For tests only.
+
+    `name@stop` or `name:2@stop` stops it there until SIGCONT.
+    """
+    place_setting, _, action = setting.partition("@")
+    name, _, nth = place_setting.partition(":")
     remaining = [int(nth or 1)]
 
     def reached(place: str) -> None:
@@ -265,10 +305,6 @@ def failpoint(setting: str) -> Callable[[str], None]:
             return
         remaining[0] -= 1
         if remaining[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGSTOP if action == "stop" else signal.SIGKILL)
 
     return reached
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -13,6 +13,7 @@ from burnish.git.discovery import FoundRepository
 from burnish.git.repository_id import read_id, repoint_object_links, write_new_id
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
+from burnish.user_settings import remote_name
 
 if TYPE_CHECKING:
     from burnish.git.project import Project
@@ -30,6 +31,8 @@ def locate(store: Store, found: FoundRepository, home: Path, *, create: bool) ->
     """Find the project by its path, else by its id. A project that was moved here is relinked."""
     here = store.project_for(found.common_dir, found.root, create=False)
     repository = read_id(found.common_dir)
+    if here is None and store.is_shared and (row := _of_another_machine(store, found)):
+        return LocatedProject(store.add_checkout(row, found.common_dir, found.root))
     if here is not None and (repository in (None, here.repository_id) or not here.repository_id):
         return LocatedProject(_with_root(store, here, found) if create else here)
     others = [row for row in store.projects() if row.repository_id == repository and row != here] if repository else []
@@ -49,6 +52,21 @@ def locate(store: Store, found: FoundRepository, home: Path, *, create: bool) ->
     if create:
         raise problem
     return LocatedProject(None, f"{problem.what} {problem.hint}")
+
+
+def _of_another_machine(store: Store, found: FoundRepository) -> ProjectRow | None:
+    """The project of this repository if machines that share the database know it, but this one does not yet."""
+    from burnish.cluster.shared_refs import adopt_id, has_remote
+
+    rows = {row.repository_id: row for row in store.projects() if row.repository_id and row.is_elsewhere}
+    if not rows:
+        return None
+    if (current := read_id(found.common_dir)) in rows:
+        return rows[str(current)]
+    remote = remote_name()
+    if not has_remote(found.root, remote) or not adopt_id(found.root, remote):
+        return None
+    return rows.get(read_id(found.common_dir) or "")
 
 
 def ensure_id(store: Store, row: ProjectRow, repo: Project) -> ProjectRow:
@@ -78,6 +96,8 @@ def is_gone(row: ProjectRow) -> bool:
     """True if its old path is empty or has a repository with another id; False if it cannot be read."""
     if row.is_detached:
         return True
+    if row.is_elsewhere:
+        return False
     try:
         row.common_dir.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -47,7 +47,7 @@ def require_name(name: str) -> str:
 
 
 def in_force(
-    name: str, config: Config, root: Path, user_folder: Path, *, trusted: bool, outside: Mapping[str, str]
+    name: str, config: Config, root: Path, user_folder: Path, *, trusted: bool, accepted_files: Mapping[str, str]
 ) -> Prompt:
     """The project's text if its checkout is trusted, else the user's, else the default of burnish."""
     require_name(name)
@@ -57,16 +57,16 @@ def in_force(
         if file.is_file():
             if off:
                 return Prompt(name, SHIPPED, shipped(name), switched_off=True)
-            return Prompt(name, origin, _text(root, file, outside, mine=everywhere), file)
+            return Prompt(name, origin, _text(root, file, accepted_files, mine=everywhere), file)
     return Prompt(name, SHIPPED, shipped(name), switched_off=off)
 
 
-def _text(root: Path, file: Path, outside: Mapping[str, str], *, mine: bool) -> str:
-    """The text of a user's file, or of a file in the checkout; links to the outside must be accepted."""
+def _text(root: Path, file: Path, accepted_files: Mapping[str, str], *, mine: bool) -> str:
+    """The text of a user's file, or of a file in the checkout, as it was accepted."""
     if mine:
         return file.read_text("utf-8", "replace")
     name = name_in(root, str(file))
-    data = read_accepted(root, name, outside, longest=MAX_PROMPT_BYTES)
+    data = read_accepted(root, name, accepted_files, longest=MAX_PROMPT_BYTES)
     if data is None:
         raise BadInput(
             f"The prompt {name} is not a regular file of this repository, or a link that leads out of it.",
@@ -75,7 +75,7 @@ def _text(root: Path, file: Path, outside: Mapping[str, str], *, mine: bool) -> 
     return data.decode("utf-8", "replace")
 
 
-def reviewers_own(config: Config, root: Path, *, trusted: bool, outside: Mapping[str, str]) -> list[Prompt]:
+def reviewers_own(config: Config, root: Path, *, trusted: bool, accepted_files: Mapping[str, str]) -> list[Prompt]:
     """The prompt files of reviewers and pipeline steps; those in the checkout only if it is trusted."""
     entries = [*config.review.agents, *(a for step in config.pipeline for a in step.agents)]
     paths = [e.prompt for e in entries] + [step.prompt for step in config.pipeline]
@@ -91,7 +91,7 @@ def reviewers_own(config: Config, root: Path, *, trusted: bool, outside: Mapping
             raise BadInput(
                 f"The reviewer's prompt {path} does not exist.", hint="Create the file, or correct review.agents."
             )
-        found.append(Prompt(path, REVIEWER, _text(root, file, outside, mine=False), file))
+        found.append(Prompt(path, REVIEWER, _text(root, file, accepted_files, mine=False), file))
     return found
 
 
@@ -114,26 +114,26 @@ def own_prompts(
     user_folder: Path,
     *,
     trusted: bool,
-    outside: Mapping[str, str],
+    accepted_files: Mapping[str, str],
     instead: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Name → text of every prompt that is not the shipped one; reviewers' files as `reviewer:<path>`, slash
     commands as `command:<role>`.
 
-    `outside`: paths behind links out of the checkout that were accepted.
+    `accepted_files`: the files of the checkout as they were examined; another content of them is refused.
     `instead`: texts to use instead of the stored ones.
     """
     overrides = instead or {}
     prompts = [
-        in_force(name, config, root, user_folder, trusted=trusted, outside=outside)
+        in_force(name, config, root, user_folder, trusted=trusted, accepted_files=accepted_files)
         for name in NAMES
         if name not in overrides
     ]
-    own = [p for p in prompts if p.path] + reviewers_own(config, root, trusted=trusted, outside=outside)
+    own = [p for p in prompts if p.path] + reviewers_own(config, root, trusted=trusted, accepted_files=accepted_files)
     for prompt in own:
         refuse_unknown(prompt)
     texts = {f"reviewer:{p.name}" if p.origin == REVIEWER else p.name: p.text for p in own}
-    return texts | slash_commands(config, root if trusted else None, outside=outside) | dict(overrides)
+    return texts | slash_commands(config, root if trusted else None, accepted_files=accepted_files) | dict(overrides)
 
 
 # -- slash command --------------------------------------------------------------------------------
@@ -149,12 +149,16 @@ _NAME = re.compile(r"/?([\w-]+(?::[\w-]+)*)")
 
 
 def slash_commands(
-    config: Config, root: Path | None, env: Mapping[str, str] = os.environ, *, outside: Mapping[str, str] | None = None
+    config: Config,
+    root: Path | None,
+    env: Mapping[str, str] = os.environ,
+    *,
+    accepted_files: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The texts of the review command and, if it exists, of the command that reads reviews.
 
     Without a `root`, which is a checkout that is trusted, only the user's own commands.
-    `outside`: accepted links that leave it.
+    `accepted_files`: its files as they were examined.
     """
     command = config.review.slash_command
     if not command:
@@ -163,20 +167,22 @@ def slash_commands(
     name = _NAME.fullmatch(command)
     if not name:
         raise BadInput(f"{where} cannot be {command!r}.", hint="Use only the command's name, e.g. /review-task.")
-    text = _command_text(name[1], root, env, outside or {})
+    text = _command_text(name[1], root, env, accepted_files or {})
     if text is None:
         raise BadInput(
             f"{where}: there is no {command} in .claude/commands, of this project or your own.",
             hint="`burnish init --slash` writes /review-task; or correct the setting.",
         )
-    parser = _command_text(PARSER, root, env, outside or {})
+    parser = _command_text(PARSER, root, env, accepted_files or {})
     return {REVIEW: text, **({PARSE: parser} if parser is not None else {})}
 
 
-def _command_text(name: str, root: Path | None, env: Mapping[str, str], outside: Mapping[str, str]) -> str | None:
+def _command_text(
+    name: str, root: Path | None, env: Mapping[str, str], accepted_files: Mapping[str, str]
+) -> str | None:
     """The project's command, from its checkout and never from the change; else the user's."""
     if root is not None:
-        data = read_accepted(root, command_file(name), outside, longest=MAX_COMMAND_BYTES)
+        data = read_accepted(root, command_file(name), accepted_files, longest=MAX_COMMAND_BYTES)
         if data is not None:
             return data.decode("utf-8", "replace")
     folder = Path(env.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "commands"

@@ -53,6 +53,8 @@ class RunRequest:
     dry_run: bool = False
     # run what is added, unblocked or answered meanwhile, until a person stops the run
     watch: bool = False
+    # with `watch`: seconds between two synchronizations of pull requests
+    pulls: int | None = None
     # stop then, in seconds since the epoch
     until: float | None = None
     # USD and tokens of the project when a run began that a server continues: its budget counts from there
@@ -72,6 +74,8 @@ class RunReport:
     ended_by: str = ""
     # the verified tasks for which no test was run
     untested: frozenset[int] = frozenset()
+    # what the tasks cost in this run, as far as it is known; the costs of `tasks` have those of earlier runs
+    cost_usd: float = 0.0
     # for --dry-run: what would be run, in order
     planned: tuple[Task, ...] = ()
 

@@ -1,22 +1,28 @@
-"""Task functions for several features: validate and add a task, and expire waivers."""
+"""Task functions for several features: validate and add a task, expire waivers, find what limit a task waits for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 from burnish.adapters.redaction import clean_spec
-from burnish.config.policy import policy_for
+from burnish.agents.limit_wait import login_of
+from burnish.config.policy import author_of, policy_for
+from burnish.core.agent import UsageLimit
 from burnish.core.finding import Severity
+from burnish.core.status import Status
 from burnish.core.task import Item, NewTask, Spec, Task, TaskType
 from burnish.engine.commands import waive
-from burnish.errors import BadInput, Untrusted
+from burnish.errors import BadInput, BurnishError, Untrusted
 from burnish.git.base import resolve_base
 from burnish.runtime.app import App
 from burnish.runtime.trust import check_settings
+from burnish.store import Store
+from burnish.views.status import Alive, is_running
+from burnish.views.status_excerpt import reported_limit
 
 
 def add_task(app: App, spec: Spec) -> Task:
@@ -71,8 +77,8 @@ TAG = re.compile(r"\w[\w./+-]{0,39}")
 
 def validated_spec(spec: Spec, *, base: str | None = None) -> Spec:
     """The spec with its title on one line; raises if it is empty or contradictory."""
-    needs, tags = tuple(dict.fromkeys(spec.depends_on)), clean_tags(spec.tags)
-    spec = replace(spec, title=one_title(spec.title), depends_on=needs, tags=tags)
+    others, tags = tuple(dict.fromkeys(spec.depends_on)), clean_tags(spec.tags)
+    spec = replace(spec, title=one_title(spec.title), depends_on=others, tags=tags, needs=clean_tags(spec.needs))
     check_values({"criteria": spec.criteria, "checklist": spec.checklist, "priority": spec.priority})
     if spec.type is TaskType.IMPROVE and spec.of is None:
         raise BadInput("An improve task needs to know what it improves.", hint="Add --of ID, e.g. --of 29.")
@@ -94,6 +100,8 @@ def validated_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
         valid["title"] = one_title(changes["title"])
     if "tags" in changes:
         valid["tags"] = clean_tags(changes["tags"])
+    if "needs" in changes:
+        valid["needs"] = clean_tags(changes["needs"])
     return valid
 
 
@@ -145,3 +153,43 @@ def ticked(checklist: tuple[Item, ...], tick: Sequence[int], untick: Sequence[in
         Item(item.text, done=(item.done or number in tick) and number not in untick)
         for number, item in enumerate(checklist, 1)
     )
+
+
+# -- usage limits ---------------------------------------------------------------------------------
+
+
+def author_login(app: App, task: Task) -> str:
+    """The login of the agent that implements a task; "" if that has a fallback, which takes over at a usage limit."""
+    entry = app.agent_settings().get(author_of(app.config, task.spec, app.installed))
+    return login_of(entry) if entry and not entry.fallback else ""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitFinder:
+    """Finds the usage limit that a task waits for, among those that have not ended."""
+
+    store: Store
+    limits: Sequence[UsageLimit]
+    open_app: Callable[[str], App]
+    alive: Alive = None
+    # project → what was opened for it; None if its settings cannot be read
+    _apps: dict[str, App | None] = field(default_factory=dict)
+
+    def limit_of(self, task: Task) -> UsageLimit | None:
+        """The one that its running phase has reported; in the backlog, the one of its author."""
+        if not self.limits:
+            return None
+        if task.status is Status.BACKLOG:
+            login = self._login(task)
+            return next((limit for limit in self.limits if limit.login == login), None)
+        return reported_limit(self.store, task, self.limits) if is_running(task, self.alive) else None
+
+    def _login(self, task: Task) -> str:
+        try:
+            if task.project not in self._apps:
+                self._apps[task.project] = None
+                self._apps[task.project] = self.open_app(task.project)
+            app = self._apps[task.project]
+            return author_login(app, task) if app else ""
+        except BurnishError:
+            return ""

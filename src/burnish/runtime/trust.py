@@ -82,9 +82,9 @@ class CheckoutTrust:
         return next((one for one in reversed(self.accepted) if one.digest == digest), None)
 
     @property
-    def outside(self) -> Mapping[str, str]:
-        """Paths behind links out of the repository that may be read, and where each leads."""
-        return self.content.links if self.is_trusted else {}
+    def accepted_files(self) -> Mapping[str, str]:
+        """Paths of files that may be used, each with the hash of its content or the target of its link."""
+        return self.content.files if self.is_trusted else {}
 
     @property
     def state(self) -> str:
@@ -186,12 +186,20 @@ def check_settings(trust: CheckoutTrust) -> None:
     settings.load(trust.found.root)
 
 
-def grant(found: FoundRepository, *, how: str, store: Store | None = None) -> CheckoutTrust:
-    """Accept the checkout with its current content."""
+def grant(
+    found: FoundRepository, *, how: str, store: Store | None = None, shown_trust: CheckoutTrust | None = None
+) -> CheckoutTrust:
+    """Accept the checkout with its current content; `shown_trust` is what the person saw before answering."""
     refuse_inside_phase()
     home = home_of()
     trust = examine(found, home)
     check_settings(trust)
+    if shown_trust is not None and shown_trust.content.digest != trust.content.digest:
+        raise Untrusted(
+            f"The settings of {found.root} have changed while they were shown. Nothing was accepted.",
+            hint=trust.remedy,
+            root=str(found.root),
+        )
     if trust.is_trusted:
         return trust
     return _record(trust, home, how, store)
