@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel
 
 from burnish.config.editing import with_setting, without_setting
+from burnish.config.settings import Config
 from burnish.config.sources import parse_yaml
 from burnish.errors import BadInput
 from burnish.features.settings.change import is_page_key
+from burnish.features.settings.provenance import without_password
 from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
 
@@ -200,3 +204,53 @@ def test_a_file_written_in_another_way_is_left_alone_or_right(text: str) -> None
         assert "does not change by itself" in problem.what
     else:
         assert parse_yaml(changed, "f")[0]["a"] == 5
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u:pass-word@127.0.0.1:1/x",
+        "postgresql://u:pass-word%zz@h/x",
+        "postgresql://u:a@pass-word@h/x",
+        "postgresql://u@127.0.0.1:1/x?password=pass-word",
+        "postgresql://u:pass-word@[::1/x",
+    ],
+)
+def test_the_password_of_the_database_is_not_shown(address: str, lab: Lab) -> None:
+    own_file(lab).write_text(f"database: {address}\n")
+    for argv in (
+        ["config", "show"],
+        ["config", "show", "--json"],
+        ["config", "show", "database"],
+        ["list"],
+        ["status"],
+    ):
+        printed = lab.burnish(*argv, code=None)
+        assert "pass-word" not in printed.out + printed.err
+    assert without_password("agent", "http://u:p@h") == "http://u:p@h"
+
+
+def settings_of(section: type[BaseModel], path: str = "") -> Iterator[tuple[str, str]]:
+    """Key and type of every setting, with `x` for names that the user gives."""
+    for name, info in section.model_fields.items():
+        kind = info.annotation
+        parts = [part for part in (kind, *get_args(kind)) if isinstance(part, type) and issubclass(part, BaseModel)]
+        key = f"{path}{name}"
+        for part in parts:
+            yield from settings_of(part, f"{key}." if part is kind else f"{key}.x.")
+        if not parts:
+            yield (f"{key}.x" if "dict[" in str(kind) else key), str(kind)
+
+
+def test_a_page_changes_no_text_but_names_of_models_subjects_and_hours() -> None:
+    """A text may be a program, a path or an address: each that a page may change is listed here, with a reason."""
+    found = dict(settings_of(Config))
+    texts = {key for key, kind in found.items() if is_page_key(key) and "str" in kind.replace("Strict(strict", "")}
+    kinds = ("implement", "plan", "review", "improve")
+    names_of_models = {f"task_types.{kind}.{key}" for kind in kinds for key in ("model", "review_model")}
+    names_of_models |= {"agents.x.model", "agents.x.effort", "review.model"}
+    one_of_the_agents = {"agent"}
+    hours_and_amounts = {"notify.quiet_hours", "limits.quiet_hours", "budget.reserve"}
+    subject_of_commits = {"commit.message"}
+    assert len(found) > 100
+    assert texts == names_of_models | one_of_the_agents | hours_and_amounts | subject_of_commits

@@ -369,3 +369,21 @@ def test_a_postgresql_database_is_shown_with_its_version_and_the_time_of_a_query
     monkeypatch.setenv("BURNISH__DATABASE", "postgresql://ann:s3cret@127.0.0.1:1/team")
     sign, store = machine.database_sign(tmp_path)
     assert store is None and "Cannot connect" in sign.what and "s3cret" not in sign.what
+
+
+@pytest.mark.attacks("have a look start or read something", 1)
+def test_the_doctor_asks_no_program_of_a_trusted_checkout_for_its_version(
+    user_repo: UserRepo, bin_folder: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "off")
+    mark, own = user_repo.path.parent / "started", user_repo.path / ".venv" / "bin"
+    own.mkdir(parents=True)
+    program(own, "claude", f"#!/bin/sh\ntouch '{mark}'\necho 9.9.9\n")
+    program(bin_folder, "codex", "#!/bin/sh\necho codex-cli 7.7.7\n")
+    monkeypatch.setenv("PATH", f"{own}:{bin_folder}:{os.environ['PATH']}")
+    user_repo.trust()
+
+    signs = str(look(user_repo.path))
+
+    assert not mark.exists() and "9.9.9" not in signs
+    assert "7.7.7" in signs, "the control"

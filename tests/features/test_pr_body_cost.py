@@ -14,7 +14,7 @@ from burnish.features.merge.pull_request import pr_body
     [
         (0.42, "program", "cost $0.42 (reported by the agent)"),
         (0.42, "list", "cost $0.42 (list price)"),
-        (0.42, "partial", "cost $0.42+ (a part has no known price)"),
+        (0.42, "partial", "cost $0.42+ (at least; a part is not known)"),
         (None, "unknown", "cost unknown"),
     ],
 )

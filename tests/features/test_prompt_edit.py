@@ -124,10 +124,13 @@ def test_a_link_that_leads_out_of_the_project_is_not_followed(app: App, tmp_path
 
 def test_a_text_is_tried_on_a_task_without_being_kept(app: App) -> None:
     from burnish.core.task import Spec
+    from burnish.runtime.trust import BY_COMMAND, grant
 
     # a broken text on disk must not prevent correcting it
     (app.repo.root / ".burnish/prompts").mkdir(parents=True)
     (app.repo.root / ".burnish/prompts/implement.template.md").write_text("{{ wrong }}")
+    grant(app.trust.found, how=BY_COMMAND)
+    app = again(app)
     task = add_task(app, Spec("Add <b>division</b>"))
     (sent,) = try_on(app, "implement.template", "Do: {{ title }}", task.id)
     assert sent.text.startswith("Do: Add <b>division</b>")

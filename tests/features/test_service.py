@@ -76,6 +76,8 @@ def test_a_service_is_printed_installed_and_removed(tmp_path: Path) -> None:
     lab.env["PATH"] = f"bin:{os.environ['PATH']}"
     printed = lab.burnish("service", "--kind", "systemd", "-j", "3", "--budget", "2.5")
     assert printed.out.startswith(f"# {MARK}\n[Unit]\n") and '"-j" "3" "--budget" "2.5"' in printed.out
+    assert '"--pulls" "60"' in lab.burnish("service", "--kind", "systemd", "--pulls", "60").out
+    assert "cannot be combined" in lab.burnish("service", "--board", "--pulls", "60", code=2).err
     assert str(lab.repo.path) in printed.out and "PATH=/" in printed.out and not (tmp_path / "conf/systemd").exists()
     answer = lab.burnish("service", "--install", "--kind", "systemd", "--json").json
     path = Path(answer["path"])

@@ -61,6 +61,8 @@ def test_an_image_of_a_new_task_is_stored_shown_and_named_to_the_author(lab: Lab
     lab.burnish("run", "1", code=None)
     (prompt,) = [call["prompt"] for call in lab.calls() if call["phase"] == "implement"]
     assert f"burnish-image:{name} is {stored}" in prompt
+    (prompt,) = [call["prompt"] for call in lab.calls() if call["phase"] == "review"]
+    assert f"burnish-image:{name} is {stored}" in prompt
     with at_hand(lab) as server:
         shown = server.api("GET", f"/images/{name}")
         assert shown.content == png() and shown.headers["content-type"] == "image/png"
@@ -70,8 +72,11 @@ def test_an_image_of_a_new_task_is_stored_shown_and_named_to_the_author(lab: Lab
         html = server.client.get(f"/p/{server.project}/t/1", headers=headers).text
         assert f'src="/api/v1/images/{name}"' in html
         assert server.client.get(f"/api/v1/images/{name}").status_code == 401, "only after a login"
+    lab.burnish("add", "The same form", "-d", description)
     lab.burnish("rm", "1")
-    assert stored.is_file(), "rm keeps what belongs to the events"
+    assert stored.is_file(), "another task has it, too"
+    lab.burnish("rm", "2")
+    assert not stored.exists()
 
 
 def test_only_images_are_stored_and_each_content_once(lab: Lab, tmp_path: Path) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from burnish.core.task import Spec, Task
+from burnish.core.transcript import Row, RowKind
 from burnish.errors import NotFound
 from burnish.features.server.task_output import (
     MAX_ARTIFACT_TEXT,
+    LiveCall,
     Output,
     folder_of,
     list_artifacts,
+    live_call,
     output,
     outputs,
     piece,
@@ -44,6 +49,18 @@ def all_of(one: Output) -> tuple[str, int]:
     while (some := piece(one, at)).next > at:
         text, at, asked = text + some.text, some.next, asked + 1
     return text, asked
+
+
+def test_a_running_call_shows_its_last_actions_and_what_the_task_has_cost_with_it(tmp_path: Path) -> None:
+    running = replace(TASK, run=1, cycle=1, phase="implement", cost_usd=1.0, cost_source="program")
+    assert live_call(tmp_path, running, 2) == LiveCall()
+    rows = [Row(RowKind.READ, "a.py"), Row(RowKind.RAN, "make", exit_code=2, cost_usd=0.25), Row(RowKind.SAID, "Done.")]
+    lines = "".join(f"{json.dumps(row.as_json())}\n" for row in rows)
+    wrote(tmp_path, f"{CALL}-transcript.jsonl", lines.encode())
+    wrote(tmp_path, f"{CALL}/stdout", b"{}")
+    assert live_call(tmp_path, running, 2) == LiveCall(("ran make (exit code 2)", "Done."), "$1.25")
+    # of an earlier phase
+    assert live_call(tmp_path, replace(running, phase="review"), 2) == LiveCall()
 
 
 def test_a_long_log_comes_in_pieces_of_whole_lines_and_nothing_is_lost(tmp_path: Path) -> None:

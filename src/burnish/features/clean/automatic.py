@@ -140,7 +140,7 @@ def _find_removable(app: App) -> Iterator[OldFiles]:
     # Folders are read before tasks, so that each folder belongs to a known or a removed task.
     names, put_aside_names = cleaning.workspace_names(app), cleaning.put_aside_names(app)
     tasks = {task.name: task for task in app.store.tasks(app.key, brief=True)}
-    needed_ids = _needed_by_open_tasks(list(tasks.values()))
+    needed_ids = cleaning.needed_by_open_tasks(list(tasks.values()))
 
     def is_over(task: Task) -> bool:
         return task.status in cleaning.OVER and task.id not in needed_ids
@@ -157,15 +157,6 @@ def _find_removable(app: App) -> Iterator[OldFiles]:
     for environment in list_environments(app.home / "environments" / app.key, with_size=False):
         if not environment.in_use:
             yield _files_of_environment(environment)
-
-
-def _needed_by_open_tasks(tasks: Sequence[Task]) -> set[int]:
-    """Tasks whose work an open task continues."""
-    open_tasks = [task for task in tasks if task.status not in cleaning.OVER]
-    branches = {task.branch for task in open_tasks if task.branch}
-    return {task.spec.of for task in open_tasks if task.spec.of} | {
-        task.id for task in tasks if task.branch and task.branch in branches
-    }
 
 
 def _has_files(app: App, name: str, names: set[str]) -> bool:

@@ -196,6 +196,29 @@ def clean(app: App, weights: list[FolderSize]) -> list[CleanReport]:
     return [_clean(app, weight) for weight in weights]
 
 
+def needed_by_open_tasks(tasks: Sequence[Task]) -> set[int]:
+    """Tasks whose work an open task continues."""
+    open_tasks = [task for task in tasks if task.status not in OVER]
+    branches = {task.branch for task in open_tasks if task.branch}
+    return {task.spec.of for task in open_tasks if task.spec.of} | {
+        task.id for task in tasks if task.branch and task.branch in branches
+    }
+
+
+def drop_copies(app: App) -> str:
+    """Remove what the git remote has of completed tasks; returns why it could not be done."""
+    refs = app.shared_refs
+    if refs is None:
+        return ""
+    try:
+        refs.fetch_all()
+    except BurnishError as error:
+        return f"The copies of completed tasks stay on the remote. {error.what}"
+    tasks = app.store.tasks(app.key, brief=True)
+    completed_ids = {task.id for task in tasks if task.status is Status.COMPLETED} - needed_by_open_tasks(tasks)
+    return app.drop_copies([id for id in sorted(completed_ids) if refs.of_tasks([id])])
+
+
 def _clean(app: App, weight: FolderSize) -> CleanReport:
     try:
         with _held(app, weight.task):

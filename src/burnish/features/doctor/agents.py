@@ -29,6 +29,7 @@ from burnish.errors import BurnishError, PhaseFailed
 from burnish.features.doctor.diagnostic import Diagnostic, DiagnosticGroup, clean_signs
 from burnish.proc.capture import capture
 from burnish.proc.environment import listed_environment
+from burnish.proc.own_programs import lies_in_checkout
 from burnish.proc.run import ProgramMissing
 from burnish.proc.text import clean_text
 from burnish.runtime.reader import home_of
@@ -257,7 +258,10 @@ VERSION_SECONDS = 30.0
 
 
 def program_versions(start: Path) -> dict[str, str]:
-    """The version number of each agent program on PATH, by kind; "" where none is printed."""
+    """The version number of each agent program on PATH, by kind; "" where none is printed.
+
+    A program of a checkout is not asked, also if the checkout is trusted: `doctor` only looks.
+    """
     try:
         root, config = settings_at(start)
     except BurnishError:
@@ -276,6 +280,8 @@ def program_versions(start: Path) -> dict[str, str]:
 
 def _version_number(ground: _ProbeContext, entry: AgentSettings) -> str:
     try:
+        if lies_in_checkout(located((AGENTS[entry.kind].program,))):
+            return ""
         line = _version_line(ground, entry, VERSION_SECONDS)
     except BurnishError:
         return ""

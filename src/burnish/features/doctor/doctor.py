@@ -20,6 +20,9 @@ from burnish.proc.shim_files import wait_for_orphans
 from burnish.runtime.reader import home_of
 from burnish.store import Store
 
+# a clock that differs more makes the times of events on several machines hard to read
+MAX_CLOCK_SECONDS = 2.0
+
 
 def examine(start: Path, *, encoding: str) -> list[Diagnostic]:
     """The machine, and the repository that `start` lies in, if any."""
@@ -44,6 +47,7 @@ def examine(start: Path, *, encoding: str) -> list[Diagnostic]:
             signs += found_signs
             signs += _origin_signs(key, store)
             signs += _run_signs(home, store)
+            signs += _cluster_signs(start, store) if store.is_shared else ()
     return clean_signs(secrets_from_environment(), signs)
 
 
@@ -90,6 +94,42 @@ def _origin_signs(key: str | None, store: Store) -> Iterator[Diagnostic]:
         places = "; ".join(f"{name} from {place}" for name, place in sorted(origins.origins.items()))
         what = f"`{origins.command}` imports the tree under test: {places} ({origins.captured_at[:10]})"
         yield DiagnosticGroup("repository").ok("imports", what, origins.origins)
+
+
+def _cluster_signs(start: Path, store: Store) -> Iterator[Diagnostic]:
+    """Machines that share the database: workers, the remote, the clocks."""
+    from burnish.adapters.task_locks import LEASE_SECONDS
+    from burnish.cluster.shared_refs import has_remote, remote_problem
+    from burnish.user_settings import remote_name
+
+    group = DiagnosticGroup("machines")
+    seconds = store.clock_difference()
+    what = f"{abs(seconds):.1f} s {'behind' if seconds > 0 else 'ahead of'} the database"
+    if abs(seconds) < MAX_CLOCK_SECONDS:
+        yield group.ok("clock", what)
+    else:
+        yield group.weak("clock", what, "Set it by NTP: times in lists are wrong. Leases use the server's clock.")
+    for card in store.runners():
+        if card.get("kind") != "worker":
+            continue
+        age = store.lease_age(str(card["id"])) or 0.0
+        running = [str(task.id) for task in store.tasks(brief=True, statuses=RUNNING) if task.runner == card["id"]]
+        labels = f", labels {' '.join(card['labels'])}" if card.get("labels") else ""
+        facts = f"since {str(card['since'])[:16]}, burnish {card.get('version')}, -j {card.get('jobs')}{labels}"
+        facts += f", running: {' '.join(running) or 'nothing'}"
+        name = f"worker {card.get('executor')}"
+        if age <= LEASE_SECONDS:
+            yield group.ok(name, facts)
+        else:
+            yield group.weak(name, f"no sign of life for {age:.0f} s; {facts}", "Another worker takes its tasks over.")
+    with suppress(BurnishError):
+        root, remote = discover(start).root, remote_name()
+        if not has_remote(root, remote):
+            yield group.weak("remote", f"no git remote {remote!r}", "Other machines need it to get branches of tasks.")
+        elif why := remote_problem(root, remote):
+            yield group.missing("remote", why, f"Check it with `git ls-remote {remote}`.")
+        else:
+            yield group.ok("remote", f"{remote} can be reached")
 
 
 def _own_settings_signs() -> Iterator[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +12,14 @@ from typing import Any
 
 from burnish import __version__
 from burnish.adapters.redaction import clean_finding, secrets_from_environment
+from burnish.checks.evidence import MAX_FILE_BYTES, find_evidence
 from burnish.core.cost import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding
+from burnish.core.images import TYPES as IMAGE_TYPES
 from burnish.core.status import Status
 from burnish.errors import BadInput
 from burnish.exchange import junit, rdjson, report, sarif, workflow_commands
+from burnish.regular_files import read_regular
 from burnish.store import Store
 from burnish.views.inbox import inbox
 from burnish.views.status import UNDER_WAY, Alive, status_line
@@ -34,6 +38,8 @@ FORMATS = {
 NIGHT_FORMATS = ("markdown", "html", "json")
 # what is shown of a task in the report of a night
 _MAX_SUMMARY_LENGTH = 600
+# of all screenshots in one HTML file: mail programs refuse more
+_MAX_IMAGE_BYTES = 15_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class ProjectRecords:
     key: str
     name: str
     alive: Alive = None
+    # the burnish home, for the files that checks left
+    home: Path | None = None
 
 
 def chosen_format(name: str | None, file: Path | None, *, night: bool = False) -> str:
@@ -63,7 +71,8 @@ def export_task(records: ProjectRecords, task_id: int, format: str) -> str:
     secrets = secrets_from_environment()
     findings = tuple(clean_finding(secrets, one) for one in records.store.findings(records.key, task_id))
     facts: dict[str, Any] = secrets.clean(show_json(records.store, records.key, task_id, records.alive))
-    task_report = report.TaskReport(facts, findings)
+    images = _images(records, task_id, facts) if format == "html" else {}
+    task_report = report.TaskReport(facts, findings, images)
     writers: dict[str, Callable[[], str]] = {
         "markdown": lambda: report.task_markdown(task_report),
         "html": lambda: report.task_html(task_report),
@@ -72,6 +81,23 @@ def export_task(records: ProjectRecords, task_id: int, format: str) -> str:
     }
     write = writers.get(format)
     return write() if write else findings_text(findings, format, identity=task_report.identity)
+
+
+def _images(records: ProjectRecords, task_id: int, facts: dict[str, Any]) -> dict[str, str]:
+    """Screenshots of the last checks as data URLs, by name; what is too much for one file is only named."""
+    if records.home is None:
+        return {}
+    folder = records.home / "projects" / records.key / "tasks" / records.store.task(records.key, task_id).name
+    found: dict[str, str] = {}
+    room = _MAX_IMAGE_BYTES
+    for file in (one for check in report.last_checks(facts["cycles"]) for one in check.get("evidence") or ()):
+        path = find_evidence(folder, file["name"])
+        if path is None or file["kind"] not in IMAGE_TYPES or file["bytes"] > room:
+            continue
+        room -= file["bytes"]
+        data = base64.b64encode(read_regular(path, longest=MAX_FILE_BYTES, follow=False) or b"").decode()
+        found[file["name"]] = f"data:{IMAGE_TYPES[file['kind']]};base64,{data}"
+    return found
 
 
 def findings_text(findings: tuple[Finding, ...], format: str, *, identity: str = "") -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # gh fills the owner and the name of the repository in
 _REPOSITORY = "repos/{owner}/{repo}"
 _PULL_FIELDS = "number,state,url,headRefOid,baseRefName,title"
+_MAX_PAGES = 100
 _THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) { reviewThreads(first: 100, after: $after) {
     pageInfo { hasNextPage endCursor }
@@ -56,14 +57,10 @@ class GitHub:
         if result.exit_code:
             raise _failed(last_line(result))
         found = _object(result.stdout)
-        return PullState(
-            int(found["number"]),
-            str(found["state"]),
-            str(found["url"]),
-            str(found["headRefOid"]),
-            str(found["baseRefName"]),
-            str(found["title"]),
-        )
+        number, words = found.get("number"), [found.get(name) for name in _PULL_FIELDS.split(",")[1:]]
+        if type(number) is not int or not 0 < number < 2**53 or not all(isinstance(word, str) for word in words):
+            raise _failed("gh printed something else than a pull request")
+        return PullState(number, *map(str, words))
 
     def rows(self, path: str) -> list[dict[str, Any]]:
         """All pages of a list."""
@@ -77,7 +74,7 @@ class GitHub:
         """The first comments of the threads that a person resolved."""
         found: set[int] = set()
         after = ""
-        while True:
+        for _ in range(_MAX_PAGES):
             cursor = (f"--raw-field=after={after}",) if after else ()
             answer = self._ask(
                 *("api", "graphql", f"--raw-field=query={_THREADS}", "--field=owner={owner}", "--field=name={repo}"),
@@ -93,6 +90,7 @@ class GitHub:
                 after = str(threads["pageInfo"]["endCursor"])
             except (KeyError, TypeError, ValueError):
                 raise _failed("the threads of the pull request cannot be read") from None
+        raise _failed(f"the pull request has more than {_MAX_PAGES * 100:,} threads")
 
     def _ask(self, *args: str, text: str = "") -> bytes:
         result = run_gh(self.root, self.gh, *args, text=text)
@@ -123,7 +121,7 @@ def _values(data: bytes) -> Iterator[Any]:
     while at < len(text):
         try:
             value, at = decoder.raw_decode(text, at)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise _failed("gh printed no JSON") from None
         yield value
         while at < len(text) and text[at].isspace():

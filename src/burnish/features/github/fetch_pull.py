@@ -12,6 +12,7 @@ from burnish.git.discovery import discover
 from burnish.git.review_target import ReviewTarget
 from burnish.git.target_branch import user_git
 from burnish.runtime.reader import refuse_inside_phase
+from burnish.runtime.trust import examine
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,9 @@ def fetch_pull(start: Path, number: int) -> FetchedPull:
     """Fetch a pull request and its base into refs of burnish; the range from their merge base to the head."""
     # it uses the login of the person
     refuse_inside_phase()
-    root = discover(start).root
+    trust = examine(discover(start))
+    trust.require()  # the git dir names the remote, and programs that reach it
+    root = trust.found.root
     pull = GitHub.of(root).pull(str(number))
     if pull is None:
         raise BadInput(f"There is no pull request {number}.", hint="`gh pr list` lists them.")

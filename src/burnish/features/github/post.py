@@ -9,7 +9,7 @@ from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History, with_result
 from burnish.core.journal import ReviewResult
 from burnish.errors import BurnishError
-from burnish.exchange.markdown_text import escaped_start
+from burnish.exchange.markdown_text import escaped_lines, escaped_start
 from burnish.features.github.client import GitHub, PullState, read_record, save_record
 from burnish.features.merge.pull_request import MAX_ITEMS, title_and_place
 from burnish.runtime.reader import refuse_inside_phase
@@ -17,6 +17,10 @@ from burnish.runtime.reader import refuse_inside_phase
 if TYPE_CHECKING:
     from burnish.core.change import Change
     from burnish.runtime.app import App
+
+
+# GitHub refuses a body of more than 65,536 characters; one has up to two such texts, a title and a list
+_MAX_TEXT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +99,14 @@ def _comment(finding: Finding, text: str) -> dict[str, Any]:
 def _words(finding: Finding) -> str:
     remark = finding.remark
     parts = [f"**{finding.id}** ({remark.severity}, {remark.category}): {escaped_start(remark.title)}"]
-    parts += [escaped_start(text) for text in (remark.description, remark.suggestion) if text]
+    parts += [escaped_lines(text, _MAX_TEXT) for text in (remark.description, remark.suggestion) if text]
     return "\n\n".join(parts)
 
 
 def _summary(review: ReviewResult, rest: list[Finding], count: int) -> str:
     verdict = str(review.verdict or "no verdict").replace("_", " ")
-    parts = [f"**burnish: {verdict}**, {count} open finding{'' if count == 1 else 's'}", escaped_start(review.summary)]
+    parts = [f"**burnish: {verdict}**, {count} open finding{'' if count == 1 else 's'}"]
+    parts.append(escaped_lines(review.summary, _MAX_TEXT))
     rows = []
     for finding in rest[:MAX_ITEMS]:
         rows.append(f"- {finding.id} {finding.remark.severity}: {title_and_place(finding)}")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from burnish.adapters.agents import StopTokens
+from burnish.core.finding import Reply
 from burnish.core.gate import Actor
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine.commands import comment as comments
+from burnish.engine.commands import waive
 from burnish.engine.commands.comment import MAX_LENGTH, Comment
 from burnish.engine.transitions import ledger_lock
 from burnish.errors import BadInput, BurnishError
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 TRUSTED = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 _LOG_CHARACTERS = 4_000
+# how `post` begins a comment at a line
+_POSTED = re.compile(r"\*\*(F\d+)\*\* ")
 _LOG_LINE = re.compile(r"^[^\t\n]*\t[^\t\n]*\t(?:\ufeff?[0-9T:.\-]+Z )?", re.MULTILINE)
 
 
@@ -43,6 +48,8 @@ class SyncedPull:
     url: str = ""
     head: str = ""
     opened_ids: list[str] = field(default_factory=list)
+    # findings in whose thread somebody replied
+    replied_ids: list[str] = field(default_factory=list)
     resolved_ids: list[str] = field(default_factory=list)
     # comments of people who may not change the repository
     not_taken: int = 0
@@ -56,6 +63,7 @@ class SyncedPull:
             "state": self.state or None,
             "url": self.url or None,
             "opened": self.opened_ids,
+            "replied": self.replied_ids,
             "resolved": self.resolved_ids,
             "not_taken": self.not_taken,
             "notes": self.notes,
@@ -127,11 +135,14 @@ class _GitHubComment:
     file: str | None = None
     line: int | None = None
     end_line: int | None = None
+    # id of the first comment of its thread; None for that one itself
+    thread: int | None = None
 
 
 def _take_comments(
     app: App, github: GitHub, task: Task, pull: PullState, record: PullRecord, result: SyncedPull
 ) -> None:
+    threads = dict(_own_threads(github, pull, record))
     for comment in _comments(github, pull, record):
         if comment.key in record.findings:
             continue
@@ -139,7 +150,31 @@ def _take_comments(
             # asked again each time: the person may become a collaborator
             result.not_taken += 1
             continue
+        finding = record.findings.get(f"c{comment.thread}") or threads.get(comment.thread or 0, "")
+        if finding and comment.text and _reply(app, task, finding, comment):
+            record.findings[comment.key] = ""
+            result.replied_ids.append(finding)
+            continue
         record.findings[comment.key] = _open(app, task, comment, result)
+
+
+def _own_threads(github: GitHub, pull: PullState, record: PullRecord) -> Iterator[tuple[int, str]]:
+    """The comments that burnish posted, each with its finding."""
+    for row in github.rows(f"pulls/{pull.number}/comments"):
+        if row.get("pull_request_review_id") in record.reviews and (match := _POSTED.match(str(row.get("body") or ""))):
+            yield _number(row.get("id")) or 0, match[1]
+
+
+def _reply(app: App, task: Task, finding: str, comment: _GitHubComment) -> bool:
+    """Record a reply at the finding of its thread; False if that is closed: the reply is then a finding of its own."""
+    if finding not in {one.id for one in app.store.findings(app.key, task.id) if one.alive}:
+        return False
+    text = app.event_log.secrets.redact(without_escapes(comment.text))[: MAX_LENGTH - 200]
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    deps = deps_for(app, RunRequest(), NullProgress(), StopTokens(), "")
+    with ledger_lock(deps, task.id):
+        waive.reply(app.event_log, task.id, finding, Reply(f"github:{comment.login}", text, now))
+    return True
 
 
 def _comments(github: GitHub, pull: PullState, record: PullRecord) -> Iterator[_GitHubComment]:
@@ -156,7 +191,8 @@ def _comments(github: GitHub, pull: PullState, record: PullRecord) -> Iterator[_
 
 
 def _read_comment(kind: str, row: dict[str, Any]) -> _GitHubComment:
-    user = row.get("user") or {}
+    author = row.get("user")
+    user = author if isinstance(author, dict) else {}
     last = _number(row.get("line"))
     first = _number(row.get("start_line")) or last
     return _GitHubComment(
@@ -169,6 +205,7 @@ def _read_comment(kind: str, row: dict[str, Any]) -> _GitHubComment:
         str(row["path"]) if row.get("path") else None,
         first,
         last if last != first else None,
+        _number(row.get("in_reply_to_id")),
     )
 
 
@@ -262,7 +299,8 @@ def _take_runs(app: App, github: GitHub, task: Task, pull: PullState, record: Pu
 
 def _failure_text(app: App, github: GitHub, name: str, row: dict[str, Any], id: int) -> str:
     log = _LOG_LINE.sub("", without_escapes(github.failed_log(id)))[-_LOG_CHARACTERS:]
-    output = row.get("output") or {}
+    found = row.get("output")
+    output = found if isinstance(found, dict) else {}
     report = str(output.get("summary") or output.get("title") or "GitHub has no log of it.")
     log = log.strip() or without_escapes(report)
     text = f"CI run failed: {without_escapes(name)[:200]} ({row.get('conclusion')})\n\n{log[-_LOG_CHARACTERS:]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -30,8 +31,12 @@ def watch_pulls(
     progress: Callable[[], Progress],
     note: Callable[[str], None],
     report: Callable[[SyncedPull], None],
+    end: threading.Event | None = None,
 ) -> None:
-    """Return when no pull request is open any more. `runs`: have findings fixed here, not by another run."""
+    """Return when no pull request is open any more; with `end`, when that is set.
+
+    `runs`: have findings fixed here, not by another run.
+    """
     while True:
         try:
             pulls = sync_pulls(app, task_id)
@@ -44,9 +49,12 @@ def watch_pulls(
             for pull in pulls:
                 report(pull)
                 _follow_up(app, pull, runs=runs, progress=progress, note=note)
-            if not any(pull.state == "OPEN" for pull in pulls):
+            if end is None and not any(pull.state == "OPEN" for pull in pulls):
                 return
-        time.sleep(seconds)
+        if end is None:
+            time.sleep(seconds)
+        elif end.wait(seconds):
+            return
 
 
 def _follow_up(

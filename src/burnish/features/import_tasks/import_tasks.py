@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from burnish.core.finding import Finding
+from burnish.core.journal import read
+from burnish.core.journal_events import TaskCreated
 from burnish.core.task import NewTask, Spec, Task
 from burnish.errors import BadInput
 from burnish.exchange.source_task import FieldNote, SourceTask, circle_of, in_order, with_known_dependencies
@@ -15,6 +18,9 @@ from burnish.features.import_tasks.sources import Folder, TaskSource, find_sourc
 from burnish.runtime.app import App
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.tasks import prepared_task
+from burnish.sanitize import without_escapes
+
+MAX_TASKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,8 @@ class ImportedTask:
 
     key: str
     title: str
-    # added, present (an earlier import), finished (in the other tool) or refused
+    # added, present (an earlier import), differs (present, and the source is another now), removed (after an earlier
+    # import), finished (in the other tool) or refused
     outcome: str
     # None: finished or refused, or a dry run
     id: int | None = None
@@ -64,24 +71,38 @@ class ImportReport:
         return {**facts, "added": self.added_count, "tasks": tasks, "fields": fields}
 
 
-def import_tasks(app: App, place: str, start: Path, *, format: str | None, dry_run: bool) -> ImportReport:
-    """Read the tasks at a path or of `gh:owner/repo`, and add those that were not imported before."""
+def import_tasks(
+    app: App, place: str, start: Path, *, format: str | None, dry_run: bool, again: bool = False
+) -> ImportReport:
+    """Read the tasks at a path or of `gh:owner/repo`, and add those that were not imported before.
+
+    `again`: also those that were removed since.
+    """
     refuse_inside_phase()
     folder = Folder(app.trust.found.root, app.trust.found.common_dir)
     sources = find_sources(place, start, folder, format)
     tasks = _all_tasks(sources, folder)
+    names = {task.key: f"{source.format}:{source.name}#{task.key}" for source, task in tasks}
+    order = {key: number for number, key in enumerate(names)}
+    removed_ids = {} if again else _removed_tasks(app)
     outcomes: list[ImportedTask] = []
     notes: list[FieldNote] = []
 
     def build(first_id: int, existing: list[Task]) -> list[NewTask]:
         ids = {task.spec.source: task.id for task in existing if task.spec.source}
+        specs = {task.id: task.spec for task in existing}
         new_tasks: list[NewTask] = []
-        for source, task in tasks:
-            name = f"{source.format}:{source.name}#{task.key}"
-            outcome = _outcome(task, ids.get(name))
+        for _, task in tasks:
+            name = names[task.key]
+            outcome = _outcome(task, ids.get(name), removed_ids.get(name))
+            if outcome.outcome == "present" and outcome.id in specs:
+                fields = _changed_fields(specs[outcome.id], prepared_task(app, _spec(task, name, ())).spec)
+                outcome = replace(outcome, outcome="differs", reason=", ".join(fields)) if fields else outcome
             if outcome.outcome == "added":
-                needs = tuple(ids[f"{other.format}:{other.name}#{one.key}"] for other, one in _needs(task, tasks))
-                new_tasks.append(prepared_task(app, _spec(task, name, needs)))
+                keys = [names[key] for key in sorted(task.depends_on, key=order.__getitem__)]
+                # a task that was removed is not waited for
+                needs = tuple(ids[one] for one in keys if one in ids)
+                new_tasks.append(replace(prepared_task(app, _spec(task, name, needs)), findings=_findings(app, task)))
                 ids[name] = first_id + len(new_tasks) - 1
                 outcome = replace(outcome, id=None if dry_run else ids[name])
                 notes.extend(task.notes)
@@ -113,6 +134,8 @@ def _all_tasks(sources: Sequence[TaskSource], folder: Folder) -> list[tuple[Task
                 )
             origin[unique.key] = source
             found.append(unique)
+            if len(found) > MAX_TASKS:
+                raise BadInput(f"The source has more than {MAX_TASKS:,} tasks.", hint="Import a part of it.")
     if not found:
         raise BadInput(f"{sources[0].name} holds no tasks.", hint="Name another file, or the format with --format.")
     tasks = with_known_dependencies(found)
@@ -122,17 +145,46 @@ def _all_tasks(sources: Sequence[TaskSource], folder: Folder) -> list[tuple[Task
     return [(origin[task.key], task) for task in in_order(tasks)]
 
 
-def _needs(task: SourceTask, tasks: Sequence[tuple[TaskSource, SourceTask]]) -> list[tuple[TaskSource, SourceTask]]:
-    return [(source, one) for source, one in tasks if one.key in task.depends_on]
+_COMPARED = ("title", "description", "type", "scope", "criteria", "plan", "priority", "tags")
 
 
-def _outcome(task: SourceTask, id: int | None) -> ImportedTask:
+def _changed_fields(ours: Spec, theirs: Spec) -> list[str]:
+    """The fields in which a task differs from its source: it was edited here or there. Ticks are not compared."""
+    names = [name for name in _COMPARED if getattr(ours, name) != getattr(theirs, name)]
+    items = [tuple(item.text for item in spec.checklist) for spec in (ours, theirs)]
+    return [*names, "checklist"] if items[0] != items[1] else names
+
+
+def _removed_tasks(app: App) -> dict[str, int]:
+    """The sources of tasks that a person removed, with their numbers."""
+    removed_tasks = {event.task for event in app.store.events(app.key, types=["task.removed"])}
+    creation_events = app.store.events(app.key, types=["task.created"]) if removed_tasks else []
+    specs = {event.task: read(TaskCreated, event.data).spec for event in creation_events if event.task in removed_tasks}
+    return {str(spec["source"]): int(task) for task, spec in specs.items() if task and spec.get("source")}
+
+
+def _outcome(task: SourceTask, id: int | None, removed_id: int | None) -> ImportedTask:
     if id is not None:
         return ImportedTask(task.key, task.title, "present", id)
     if task.is_finished:
         return ImportedTask(task.key, task.title, "finished")
+    if removed_id is not None:
+        return ImportedTask(task.key, task.title, "removed", removed_id)
     problem = task.problem or ("" if task.title.strip() else "it has no title")
     return ImportedTask(task.key, task.title, "refused" if problem else "added", reason=problem)
+
+
+def _findings(app: App, task: SourceTask) -> tuple[Finding, ...]:
+    """The findings without secrets and control characters, like every other text of people."""
+
+    def clean(text: str) -> str:
+        return app.event_log.secrets.redact(without_escapes(text))
+
+    texts = [
+        (one, replace(one.remark, title=clean(one.remark.title), description=clean(one.remark.description)))
+        for one in task.findings
+    ]
+    return tuple(replace(one, remark=remark) for one, remark in texts)
 
 
 def _spec(task: SourceTask, source: str, depends_on: tuple[int, ...]) -> Spec:

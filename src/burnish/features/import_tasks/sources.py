@@ -6,10 +6,12 @@ import json
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePath
 from typing import Any
 
 from burnish.adapters.github_cli import find_gh, last_line, run_gh
@@ -17,11 +19,17 @@ from burnish.bounded_yaml import load_yaml
 from burnish.errors import BadInput, BurnishError
 from burnish.exchange import task_data, task_markdown
 from burnish.exchange.source_task import SourceFile, SourceTask, first_line
-from burnish.regular_files import read_regular
+from burnish.exchange.task_markdown import SourceReview
+from burnish.regular_files import read_below, read_regular
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_ENTRIES = 100_000
 MAX_ISSUES = 500
+# of a YAML file, whose parser is slow
+MAX_YAML_ENTRIES = 20_000
+# of a query: a view of a hostile database may never end, or make texts of any size
+_QUERY_SECONDS = 10.0
+_MAX_ROW_BYTES = 64 * 1024 * 1024
 _ISSUE_FIELDS = "number,title,body,labels,state,url,milestone,assignees"
 _GITHUB = re.compile(r"gh:([\w.-]+/[\w.-]+)")
 
@@ -33,6 +41,7 @@ class TaskSource:
     format: str
     # relative to the repository; part of the key by which a second import recognizes its tasks
     name: str
+    # without links: what lies beside it is read without following any
     path: Path
 
 
@@ -57,12 +66,33 @@ def read_text(path: Path) -> str:
         data = read_regular(path, longest=MAX_BYTES + 1)
     except OSError as error:
         raise BadInput(f"Cannot read {path}: {error.strerror}.", hint="Name a file that exists.") from error
-    if data is None or len(data) > MAX_BYTES:
-        raise BadInput(f"{path} is not a file of up to {MAX_BYTES // 1024**2} MB.", hint="Name a file with tasks.")
+    if data is None:
+        raise BadInput(f"{path} is not a file.", hint="Name a file with tasks.")
+    return _decoded(path, data)
+
+
+def _text_below(folder: Path, place: str) -> str | None:
+    """A file that belongs to a source. None if it is missing, or a link: it could lead to a file of the user."""
+    parts = PurePath(place)
+    is_inside = not parts.is_absolute() and ".." not in parts.parts
+    data = read_below(folder, parts, longest=MAX_BYTES + 1) if is_inside else None
+    return None if data is None else _decoded(folder / place, data)
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    if len(data) > MAX_BYTES:
+        raise BadInput(f"{path} has more than {MAX_BYTES // 1024**2} MB.", hint="Name a file with tasks.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 text.", hint="Convert it, or name another file.") from error
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 # -- formats --------------------------------------------------------------------------------------
@@ -101,15 +131,19 @@ def find_sources(place: str, start: Path, folder: Folder, format: str | None) ->
     if not path.exists():
         hint = "Name a file or a folder with tasks, or gh:OWNER/REPO for the issues of a repository."
         raise BadInput(f"Cannot read {place}: it does not exist.", hint=hint)
-    if not path.is_dir():
-        return [TaskSource(format or _format_of(path), folder.name(path), path)]
+    real = Path(os.path.realpath(path))
+    if _leads_out(start, place, real, folder.root):
+        raise BadInput(f"{place} is a link that leads out of the repository.", hint=f"Name what it leads to: {real}")
+    if not real.is_dir():
+        return [TaskSource(format or _format_of(real), folder.name(real), real)]
+    path = real
     sources = list(_in_folder(path, folder))
     matches = [source for source in sources if format in (None, source.format)]
     formats = list(dict.fromkeys(source.format for source in matches))
     if not matches:
         what = f"of {format} " if format else ""
         raise BadInput(
-            f"No task files {what}were found in {place}.", hint=f"Name a file. Formats: {', '.join(FORMATS)}."
+            f"No task files {what}were found in {place!r}.", hint=f"Name a file. Formats: {', '.join(FORMATS)}."
         )
     if len(formats) > 1:
         hint = "Choose one: --format " + " or --format ".join(formats)
@@ -120,15 +154,17 @@ def find_sources(place: str, start: Path, folder: Folder, format: str | None) ->
 def _in_folder(path: Path, folder: Folder) -> Iterator[TaskSource]:
     for format, patterns in _IN_FOLDER:
         files = next((found for pattern in patterns if (found := sorted(path.glob(pattern)))), [])
-        # a link of a repository must not lead to a file of the user
-        for file in (one for one in files if _is_below(one, path)):
+        # a link of a repository must not lead to a file of the user, which may lie in the checkout, too (`.env`)
+        for file in (one for one in files if os.path.realpath(one) == str(one)):
             known_format = format or _format_of(file)
             # the same file may match two patterns: `spec-kit` has a tasks.md, too
             yield TaskSource(known_format, folder.name(file), file)
 
 
-def _is_below(file: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+def _leads_out(start: Path, place: str, real: Path, root: Path) -> bool:
+    """Whether a path that begins in the repository ends outside of it."""
+    path, top = Path(os.path.normpath(Path(os.path.realpath(start)) / place)), Path(os.path.realpath(root))
+    return path.is_relative_to(top) and not real.is_relative_to(top)
 
 
 def _format_of(path: Path) -> str:
@@ -189,7 +225,7 @@ def read_source(source: TaskSource, folder: Folder) -> list[SourceTask]:
 def _spec_runner(source: TaskSource, folder: Folder) -> list[SourceTask]:
     states: dict[str, str] = {}
     database = source.path.parent / ".executor-state.db"
-    if database.is_file():
+    if database.is_file() and not database.is_symlink():
         states = {str(row["task_id"]): str(row["status"]) for row in _rows(database, "SELECT * FROM tasks")}
     return task_markdown.read_spec_runner(folder.file(source.path), states)
 
@@ -203,52 +239,48 @@ def _spec_kitty(source: TaskSource, folder: Folder) -> list[SourceTask]:
     own = [event for event in events if event.get("wp_id") == key]
     lane = next((str(event["to_lane"]) for event in reversed(own) if event.get("to_lane")), "")
     pointers = [str(event["review_ref"]) for event in own if event.get("review_ref")]
-    feedback = [found for pointer in pointers if (found := _review(pointer, source.path, mission_folder, folder))]
-    if not feedback:
+    reviews = [found for pointer in pointers if (found := _review(pointer, mission_folder, folder))]
+    if not reviews:
         names = sorted((source.path.with_suffix("")).glob("review-cycle-*.md"), key=lambda path: _number(path.name))
-        feedback = [(path.name, task_markdown.front_matter(read_text(path))[1].strip()) for path in names]
-    return [task_markdown.read_work_package(file, mission=mission_folder.name, lane=lane, feedback=feedback)]
+        texts = [(path.name, _text_below(mission_folder, str(path.relative_to(mission_folder)))) for path in names]
+        reviews = [SourceReview.of(name, text) for name, text in texts if text is not None]
+    return [task_markdown.read_work_package(file, mission=mission_folder.name, lane=lane, reviews=reviews)]
 
 
 def _mission_events(mission: Path) -> list[Mapping[str, Any]]:
     """The events of a mission, oldest first. While it is under way, spec-kitty writes them in a worktree of its own."""
-    worktree = mission.parent.parent / ".worktrees" / f"{mission.name}-coord" / "kitty-specs" / mission.name
-    found = {str(event.get("event_id") or event): event for place in (mission, worktree) for event in _events(place)}
+    worktree = f".worktrees/{mission.name}-coord/kitty-specs/{mission.name}/"
+    places = ((mission, ""), (mission.parent.parent, worktree))
+    texts = [_text_below(folder, f"{place}status.events.jsonl") or "" for folder, place in places]
+    found = {str(event.get("event_id") or event): event for text in texts for event in _lines(text)}
     return sorted(found.values(), key=lambda event: str(event.get("at") or ""))
 
 
-def _events(folder: Path) -> Iterator[Mapping[str, Any]]:
-    return _lines(folder / "status.events.jsonl")
-
-
-def _review(pointer: str, package: Path, mission: Path, folder: Folder) -> tuple[str, str] | None:
+def _review(pointer: str, mission: Path, folder: Folder) -> SourceReview | None:
     """The text that a `review-cycle://` or `feedback://` pointer leads to; None if it is gone or leads elsewhere."""
     found = re.fullmatch(r"(review-cycle|feedback)://([\w.-]+)/([\w.-]+)/([\w.-]+)", pointer)
-    if not found or ".." in found.groups():
+    if not found:
         return None
-    parts = found[2], found[3], found[4]
-    path = mission.parent / parts[0] / "tasks" / parts[1] / parts[2]
+    text = _text_below(mission.parent, f"{found[2]}/tasks/{found[3]}/{found[4]}")
     if found[1] == "feedback":
-        path = folder.common_dir / "spec-kitty" / "feedback" / parts[0] / parts[1] / parts[2]
-    if not path.is_file():
-        return None
-    return path.name, task_markdown.front_matter(read_text(path))[1].strip()
+        text = _text_below(folder.common_dir, f"spec-kitty/feedback/{found[2]}/{found[3]}/{found[4]}")
+    return None if text is None else SourceReview.of(found[4], text)
 
 
 def _number(name: str) -> int:
     return int(next(iter(re.findall(r"\d+", name)), "0"))
 
 
-def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The objects of a file with one on each line."""
-    for line in read_text(path).splitlines() if path.is_file() else ():
-        value = json.loads(line) if line.strip() else None
+def _lines(text: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of a text with one on each line."""
+    for line in text.splitlines():
+        value = _json(line) if line.strip() else None
         if isinstance(value, dict):
             yield value
 
 
 def _automaker(source: TaskSource, folder: Folder) -> list[SourceTask]:
-    value = json.loads(read_text(source.path))
+    value = _json(read_text(source.path))
     features = value if isinstance(value, list) else [value]
     if not all(isinstance(one, dict) for one in features):
         raise ValueError("it is not a feature of automaker")
@@ -257,9 +289,9 @@ def _automaker(source: TaskSource, folder: Folder) -> list[SourceTask]:
 
 def _gza(source: TaskSource, folder: Folder) -> list[SourceTask]:
     def spec_text(name: str) -> str | None:
-        # gza names it relative to its project
-        path = folder.root / name
-        return read_text(path) if _is_below(path, folder.root) and path.is_file() else None
+        # gza names it relative to its project; hidden files are settings and secrets, and never a specification
+        is_hidden = any(part.startswith(".") and part != ".gza" for part in PurePath(name).parts)
+        return None if is_hidden else _text_below(Path(os.path.realpath(folder.root)), name)
 
     if source.path.suffix in (".yaml", ".yml"):
         entries = _yaml_tasks(source.path, read_text(source.path))
@@ -277,18 +309,30 @@ def _rows(path: Path, query: str, *, is_optional: bool = False) -> list[dict[str
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
             database.row_factory = sqlite3.Row
-            rows = database.execute(query).fetchmany(MAX_ENTRIES)
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
+            end = time.monotonic() + _QUERY_SECONDS
+            database.set_progress_handler(lambda: time.monotonic() > end, 10_000)
             # a column that is off is not a field that somebody filled in
-            return [{name: row[name] for name in row.keys() if row[name] != 0} for row in rows]  # noqa: SIM118
+            rows = islice(database.execute(query), MAX_ENTRIES)
+            return list(_bounded({name: row[name] for name in row.keys() if row[name] != 0} for row in rows))  # noqa: SIM118
     except sqlite3.Error as error:
         if is_optional:
             return []
         raise ValueError(f"the database cannot be read ({error})") from error
 
 
+def _bounded(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    size = 0
+    for row in rows:
+        size += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+        if size > _MAX_ROW_BYTES:
+            raise ValueError(f"the database has more than {_MAX_ROW_BYTES // 1024**2} MB of text")
+        yield row
+
+
 def _phases(source: TaskSource, folder: Folder) -> list[SourceTask]:
     names = ("spec.md", "plan.md") if source.format == "spec-kit" else ("proposal.md", "design.md")
-    texts = [read_text(path) for name in names if (path := source.path.parent / name).is_file()]
+    texts = [text for name in names if (text := _text_below(source.path.parent, name)) is not None]
     return task_markdown.read_phases(folder.file(source.path), plan="\n\n".join(texts))
 
 
@@ -302,7 +346,7 @@ def _yaml_tasks(path: Path, text: str) -> list[dict[str, Any]]:
 
     hint = "Write `tasks:` and a list, each entry with a `title`."
     try:
-        value = load_yaml(text, most=MAX_ENTRIES)
+        value = load_yaml(text, most=MAX_YAML_ENTRIES)
     except (ValueError, YAMLError) as error:
         raise BadInput(f"{path.name} is not valid YAML: {first_line(str(error))}.", hint=hint) from error
     entries = value.get("tasks") if isinstance(value, dict) else None
@@ -313,12 +357,15 @@ def _yaml_tasks(path: Path, text: str) -> list[dict[str, Any]]:
 
 def _github(source: TaskSource, root: Path) -> list[SourceTask]:
     gh = find_gh("so issues cannot be read")
-    argv = ("issue", "list", "--repo", source.name, "--state", "all", "--limit", str(MAX_ISSUES))
+    argv = ("issue", "list", f"--repo={source.name}", "--state", "all", "--limit", str(MAX_ISSUES))
     result = run_gh(root, gh, *argv, "--json", _ISSUE_FIELDS)
     if result.exit_code:
         raise BurnishError(
             f"gh could not list the issues of {source.name}: {last_line(result)}",
             hint="Check the name of the repository, and `gh auth status`.",
         )
-    issues = json.loads(result.stdout)
-    return sorted((task_data.read_issue(issue) for issue in issues), key=lambda task: int(task.key or 0))
+    issues = _json(result.stdout.decode("utf-8", "replace"))
+    if not isinstance(issues, list) or not all(isinstance(issue, dict) for issue in issues):
+        raise ValueError("gh printed something else than a list of issues")
+    tasks = [task_data.read_issue(issue) for issue in issues]
+    return sorted(tasks, key=lambda task: int(task.key) if task.key.isdecimal() else 0)

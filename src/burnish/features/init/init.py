@@ -259,10 +259,11 @@ def settings_text(choices: Sequence[DiscoveredChecks], *, slash: bool = False) -
 
 def _lines(margin: str, one: DiscoveredChecks) -> list[str]:
     """A setting on one line; a check with a folder of its own as a mapping."""
-    if not one.cwd and not one.paths:
+    if not one.cwd and not one.paths and not one.tap:
         return _setting(margin, f"{one.key[-1]}: {yaml_value(one.value)}", one.why)
     lines = [*_setting(margin, f"{one.key[-1]}:", one.why), f"{margin}  run: {yaml_value(one.value)}"]
     lines += [f"{margin}  cwd: {yaml_value(one.cwd)}"] if one.cwd else []
+    lines += [f'{margin}  tap: "-"'] if one.tap else []
     return [*lines, *([f"{margin}  paths: {yaml_value(one.paths)}"] if one.paths else [])]
 
 

@@ -1,7 +1,8 @@
 """A signed statement of what was approved, which can be verified without the burnish home.
 
-The statement has the form of in-toto, and its envelope that of DSSE. The signature is made by `ssh-keygen -Y sign` with
-the key that git signs with, in a namespace of its own: the signature of a commit cannot pass for it.
+The statement has the form of in-toto, and its envelope that of DSSE. The signature is made by `ssh-keygen -Y sign` or
+`gpg` with the key that git signs with. The signature of a commit cannot pass for it: SSH signatures have a namespace of
+their own, and the signed bytes begin with the name of the envelope.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from burnish.core.journal_events import OverrideRecorded
 from burnish.core.status import Status
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.merge.plan import merge_candidate
-from burnish.git.discovery import discover
+from burnish.git.discovery import FoundRepository, discover
 from burnish.git.objects import read_commit, write_commit, write_object, write_tree
 from burnish.git.refs import read_ref, update_ref
+from burnish.git.run import READ_FAILED, bare_env, git
 from burnish.git.target_branch import user_git
 from burnish.proc.capture import Captured, capture
 from burnish.proc.folders import expanded
 from burnish.proc.own_programs import find_own_program, own_path
+from burnish.regular_files import read_regular
 from burnish.review import strictjson
 from burnish.runtime.reader import refuse_inside_phase
 
@@ -62,10 +65,11 @@ def attest(app: App, task_id: int) -> Attestation:
     refuse_inside_phase()
     task, approval = _approved(app, task_id)
     statement = json.dumps(_statement(app, task, approval), sort_keys=True, separators=(",", ":")).encode()
+    format, signature = _sign(app.repo.root, _signed_bytes(statement))
     envelope = {
         "payloadType": PAYLOAD_TYPE,
         "payload": base64.b64encode(statement).decode(),
-        "signatures": [{"format": "ssh", "sig": _sign(app.repo.root, _signed_bytes(statement))}],
+        "signatures": [{"format": format, "sig": signature}],
     }
     text, ref = json.dumps(envelope, indent=2) + "\n", f"{REF}{approval.commit}"
     blob = write_object(app.repo, "blob", text.encode())
@@ -153,17 +157,35 @@ def _signed_bytes(statement: bytes) -> bytes:
 # -- signatures -----------------------------------------------------------------------------------
 
 
-def _setting(root: Path, name: str, *kind: str) -> str:
-    return user_git(root, "config", *kind, "--get", name).stdout.decode(errors="replace").strip()
+def _setting(root: Path, name: str) -> str:
+    return user_git(root, "config", "--get", name).stdout.decode(errors="replace").strip()
 
 
-def _sign(root: Path, data: bytes) -> str:
-    key = _setting(root, "user.signingkey")
-    if _setting(root, "gpg.format") != "ssh" or not key:
+def _own_setting(root: Path, name: str) -> str:
+    """A path of the user's or the machine's settings. Those of the repository do not count: who wrote it is unknown."""
+    values = user_git(root, "config", "--null", "--show-scope", "--path", "--get-all", name).stdout.split(b"\0")
+    pairs = zip(values[::2], values[1::2], strict=False)
+    return next((os.fsdecode(path) for scope, path in reversed([*pairs]) if scope not in (b"local", b"worktree")), "")
+
+
+def _sign(root: Path, data: bytes) -> tuple[str, str]:
+    """The format and the signature."""
+    key, format = _setting(root, "user.signingkey"), _setting(root, "gpg.format") or "openpgp"
+    if format not in ("ssh", "openpgp"):
         raise BadInput(
-            "An attestation is signed with the SSH key that git signs with, and none is set.",
-            hint="git config --global gpg.format ssh; git config --global user.signingkey ~/.ssh/id_ed25519.pub",
+            f"Attestations cannot be signed with gpg.format {format}: only SSH and GPG keys are supported.",
+            hint="git config gpg.format ssh; git config user.signingkey ~/.ssh/id_ed25519.pub",
         )
+    if not key:
+        raise BadInput(
+            "An attestation is signed with the key that git signs with, and none is set.",
+            hint="git config --global gpg.format ssh; git config --global user.signingkey ~/.ssh/id_ed25519.pub "
+            "(for GPG: git config --global user.signingkey YOUR-KEY-ID)",
+        )
+    return format, _sign_with_ssh(key, data) if format == "ssh" else _sign_with_gpg(key, data)
+
+
+def _sign_with_ssh(key: str, data: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = expanded(key)
         if key.startswith(("key::", "ssh-", "ecdsa-", "sk-")):
@@ -175,6 +197,26 @@ def _sign(root: Path, data: bytes) -> str:
         lines = result.stderr.decode(errors="replace").strip().split("\n")
         raise BurnishError(f"ssh-keygen could not sign: {lines[-1]}", hint=f"Check the key {key} and your SSH agent.")
     return result.stdout.decode()
+
+
+def _sign_with_gpg(key: str, data: bytes) -> str:
+    result = _gpg("--detach-sign", "--armor", "--local-user", key, stdin=data)
+    if result.exit_code:
+        lines = result.stderr.decode(errors="replace").strip().split("\n")
+        raise BurnishError(f"gpg could not sign: {lines[-1]}", hint=f"Check the key: gpg --list-secret-keys {key}")
+    return result.stdout.decode()
+
+
+def _gpg(*args: str, stdin: bytes = b"", home: Path | None = None) -> Captured:
+    """The user's own gpg; with `home`, a new keyring there and nothing of the user's settings or of key servers."""
+    program = find_own_program("gpg")
+    if program is None:
+        raise BurnishError("gpg is not installed.", hint="Install GnuPG, version 2.1 or later.")
+    env = {**os.environ, "PATH": own_path(), "LC_ALL": "C"}
+    alone = ("--homedir", str(home), "--no-options", "--no-autostart", "--no-auto-key-retrieve") if home else ()
+    return capture(
+        [program, *alone, "--batch", "--status-fd", "2", *args], cwd=Path("/"), env=env, stdin=stdin, timeout=120
+    )
 
 
 def _ssh_keygen(folder: Path, action: str, *args: str, stdin: bytes) -> Captured:
@@ -219,11 +261,12 @@ def verify(
     start: Path, revision: str, *, signers: Path | None, statement: Path | None, allow_override: bool
 ) -> Verified:
     """Check the signature, the commit, the tree and the verdict. Needs the repository and no burnish home."""
-    root = discover(start).root
-    commit = _resolve(root, f"{revision}^{{commit}}", f"There is no commit {revision!r}.")
-    tree = _resolve(root, f"{commit}^{{tree}}", f"The tree of {commit[:12]} is missing.")
-    payload, signature = _open_envelope(_envelope_of(root, commit, statement))
-    signer = _check_signature(_signers_file(root, signers), payload, signature)
+    found = discover(start)
+    commit = _resolve(found, f"{revision}^{{commit}}", f"There is no commit {revision!r}.")
+    tree = _resolve(found, f"{commit}^{{tree}}", f"The tree of {commit[:12]} is missing.")
+    payload, format, signature = _open_envelope(_envelope_of(found, commit, statement))
+    check = _check_ssh_signature if format == "ssh" else _check_gpg_signature
+    signer = check(_signers_file(found.root, signers, format), payload, signature)
     predicate = _checked_predicate(payload, commit, tree)
     if predicate.get("verdict") != "approved":
         raise NotVerified(f"{commit[:12]} is not approved: {str(predicate.get('verdict'))[:40]}.", hint="")
@@ -233,22 +276,32 @@ def verify(
     return Verified(commit, signer, predicate)
 
 
-def _resolve(root: Path, revision: str, problem: str) -> str:
-    result = user_git(root, "--no-replace-objects", "rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+def _read_git(found: FoundRepository, *args: str) -> Captured:
+    """git without programs that the repository names: with the user's git, a missing object would start them."""
+    env = bare_env(found.git_dir) | {"GIT_DIR": str(found.git_dir)}
+    return git(*args, cwd=found.git_dir, env=env, ok=(0, 1, *READ_FAILED))
+
+
+def _resolve(found: FoundRepository, revision: str, problem: str) -> str:
+    result = _read_git(found, "rev-parse", "--verify", "--quiet", "--end-of-options", revision)
     text = result.stdout.decode(errors="replace").strip()
     if result.exit_code or not text:
         raise BadInput(problem, hint="Fetch it first, or name another one.")
     return text.split("\n")[-1]
 
 
-def _envelope_of(root: Path, commit: str, statement: Path | None) -> bytes:
+def _envelope_of(found: FoundRepository, commit: str, statement: Path | None) -> bytes:
     if statement is not None:
         try:
             with statement.open("rb") as file:
                 return file.read(MAX_BYTES + 1)
         except OSError as error:
             raise BadInput(f"{statement} cannot be read: {error.strerror}.", hint="Name another file.") from error
-    result = user_git(root, "--no-replace-objects", "cat-file", "blob", f"{REF}{commit}:{FILE}")
+    name = f"{REF}{commit}:{FILE}"
+    size = _read_git(found, "cat-file", "-s", name).stdout.strip()
+    result = _read_git(found, "cat-file", "blob", name) if not size.isdigit() or int(size) <= MAX_BYTES else None
+    if result is None:
+        raise NotVerified(f"The attestation of {commit[:12]} is too large to be one of burnish.", hint="")
     if result.exit_code:
         raise NotVerified(
             f"{commit[:12]} has no attestation.",
@@ -257,29 +310,32 @@ def _envelope_of(root: Path, commit: str, statement: Path | None) -> bytes:
     return result.stdout
 
 
-def _open_envelope(data: bytes) -> tuple[bytes, str]:
-    """The signed bytes' payload and the one signature."""
+def _open_envelope(data: bytes) -> tuple[bytes, str, str]:
+    """The signed bytes' payload, and format and text of the one signature."""
     try:
         if len(data) > MAX_BYTES:
             raise ValueError("it is too large")
         envelope = strictjson.loads(data.decode())
         (signature,) = envelope["signatures"]
-        if envelope["payloadType"] != PAYLOAD_TYPE or signature["format"] != "ssh":
+        if envelope["payloadType"] != PAYLOAD_TYPE or signature["format"] not in ("ssh", "openpgp"):
             raise ValueError("its type or signature is of another kind")
-        return base64.b64decode(envelope["payload"], validate=True), str(signature["sig"])
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError, binascii.Error, RecursionError):
+        sig: str = signature["sig"]
+        sig.encode()  # half of a surrogate pair cannot be written to a file
+        return base64.b64decode(envelope["payload"], validate=True), signature["format"], sig
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error, RecursionError):
         raise NotVerified("The attestation cannot be read: it is not one signed statement.", hint="") from None
 
 
-def _signers_file(root: Path, signers: Path | None) -> Path:
+def _signers_file(root: Path, signers: Path | None, format: str) -> Path:
     """The list of allowed signers, from outside of the repository unless it is named."""
-    text = "" if signers else _setting(root, "gpg.ssh.allowedSignersFile", "--path")
+    text = "" if signers or format != "ssh" else _own_setting(root, "gpg.ssh.allowedSignersFile")
     path = signers or (Path(text) if text else None)
+    hint = _SIGNER_HINTS[format]
     if path is None or not path.is_file():
-        raise BadInput(
-            "There is no list of allowed signers." if path is None else f"{path} does not exist.",
-            hint='Write "you@example.org ssh-ed25519 AAAA…" to a file and name it: --allowed-signers FILE',
-        )
+        raise BadInput("There is no list of allowed signers." if path is None else f"{path} does not exist.", hint=hint)
+    if (b"BEGIN PGP PUBLIC KEY" in (read_regular(path, longest=MAX_BYTES) or b"")) is not (format == "openpgp"):
+        kinds = ("a GPG key", "SSH keys") if format == "openpgp" else ("an SSH key", "GPG keys")
+        raise BadInput(f"The attestation is signed with {kinds[0]}, and {path} lists {kinds[1]}.", hint=hint)
     if signers is None and path.resolve().is_relative_to(root.resolve()):
         raise BadInput(
             f"{path} lies in the repository, so that the commit itself could change it.",
@@ -288,7 +344,7 @@ def _signers_file(root: Path, signers: Path | None) -> Path:
     return path.resolve()
 
 
-def _check_signature(signers: Path, payload: bytes, signature: str) -> str:
+def _check_ssh_signature(signers: Path, payload: bytes, signature: str) -> str:
     data = _signed_bytes(payload)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "signature"
@@ -303,6 +359,34 @@ def _check_signature(signers: Path, payload: bytes, signature: str) -> str:
         "The signature of the attestation is not valid, or its key is not an allowed signer.",
         hint=f"Allowed signers are listed in {signers}.",
     )
+
+
+def _check_gpg_signature(signers: Path, payload: bytes, signature: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        # a keyring with the allowed keys alone
+        home = Path(folder) / "gnupg"
+        home.mkdir(mode=0o700)
+        file = Path(folder) / "signature.asc"
+        file.write_text(signature)
+        _gpg("--import", str(signers), home=home)
+        result = _gpg("--trust-model", "always", "--verify", str(file), "-", stdin=_signed_bytes(payload), home=home)
+    lines = result.stderr.decode(errors="replace").split("\n")
+    words = [line.removeprefix("[GNUPG:] ").split(" ") for line in lines if line.startswith("[GNUPG:] ")]
+    good = [line for line in words if line[0] == "GOODSIG"]
+    valid = [line for line in words if line[0] == "VALIDSIG"]
+    # an expired or revoked key, or one that is not in the list, has another word in place of GOODSIG
+    if result.exit_code == 0 and len(good) == 1 and len(valid) == 1:
+        return f"{' '.join(good[0][2:])} ({valid[0][-1]})"
+    raise NotVerified(
+        "The signature of the attestation is not valid, or its key is not an allowed signer, or has expired.",
+        hint=f"Allowed keys are those in {signers}.",
+    )
+
+
+_SIGNER_HINTS = {
+    "ssh": 'Write "you@example.org ssh-ed25519 AAAA…" to a file and name it: --allowed-signers FILE',
+    "openpgp": "Export the keys and name the file: gpg --armor --export you@example.org > FILE; --allowed-signers FILE",
+}
 
 
 def _checked_predicate(payload: bytes, commit: str, tree: str) -> Mapping[str, Any]:

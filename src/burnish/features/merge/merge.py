@@ -314,11 +314,13 @@ def _afterwards(app: App, merged_task: MergedTask, request: MergeRequest, progre
     if others:
         progress.note(f"{task.branch} was kept: task {others[0].id} uses it.")
         return
-    _delete_branch(app, merged_task)
+    _delete_branch(app, merged_task, progress)
 
 
-def _delete_branch(app: App, merged_task: MergedTask) -> None:
+def _delete_branch(app: App, merged_task: MergedTask, progress: Progress) -> None:
     """Nothing on it is lost: what the target does not have stays under a rescue ref."""
+    if note := app.drop_copies([merged_task.task.id]):
+        progress.note(note)
     workspace = app.repository.workspace(merged_task.task)
     tip = read_ref(app.repo, workspace.ref)
     if tip is None:

@@ -34,11 +34,13 @@ class Conflicts(BurnishError):
 
     exit_code = 1
 
-    def __init__(self, task: Task, into: str, paths: Sequence[str]) -> None:
+    def __init__(self, task: Task, into: str, paths: Sequence[str], *, needs_person: bool = False) -> None:
+        by_hand = f"erge {into} into {task.branch} by hand, then `burnish run {task.id}`."
         super().__init__(
             f"Task {task.id} conflicts with {into} in {', '.join(paths)}. Nothing was changed.",
-            hint=f"Have the agent resolve it: burnish rebase {task.id}. Or merge {into} into {task.branch} by hand, "
-            f"then `burnish run {task.id}`.",
+            hint=f"No agent can resolve a submodule: m{by_hand}"
+            if needs_person
+            else f"Have the agent resolve it: burnish rebase {task.id}. Or m{by_hand}",
         )
         self.paths = tuple(paths)
 
@@ -172,7 +174,8 @@ def plan(app: App, candidate: MergeCandidate, target: Target, how: str) -> Merge
         )
     outcome = _merged(app, base, now, read_commit(project, source_commit))
     if outcome.conflicts:
-        raise Conflicts(candidate.task, target.name, outcome.conflicts)
+        needs_person = any(conflict.is_submodule for conflict in outcome.details)
+        raise Conflicts(candidate.task, target.name, outcome.conflicts, needs_person=needs_person)
     tree = plain_tree(project, outcome.tree)
     if tree == there and candidate.approval.tree != began:
         return MergePlan(now.sha, there, "already")

@@ -52,6 +52,7 @@ class PullRequest:
 def open_pull_request(app: App, task_id: int, *, draft: bool, into: str | None = None) -> PullRequest:
     """Push the approved commit and open a pull request; a draft may contain unapproved work and is marked so."""
     refuse_inside_phase()
+    app.trust.require()  # the git dir names the remote, and programs that reach it
     gh = find_gh("so no pull request can be opened", "; or push the branch by hand")
     task, commit, approved_commit = _commit_to_push(app, task_id, draft=draft)
     base = into or task.target

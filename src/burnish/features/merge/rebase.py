@@ -80,9 +80,7 @@ def order_rebase(app: App, task_id: int, *, via: str = "cli") -> RebaseOrder:
 
 
 def _refuse_submodules(task: Task, target: str, merge: TargetMerge) -> None:
-    """A workspace has no repositories of submodules, so an agent cannot compare their commits."""
-    paths = tuple(conflict.path for conflict in merge.conflicts if conflict.kind.startswith("submodule"))
-    if paths:
+    if paths := merge.submodules:
         raise Refused(
             f"Task {task.id} conflicts with {target} in the submodule {listed(paths)}, which no agent can resolve.",
             hint=f"Merge {target} into {task.branch} by hand, then `burnish run {task.id}`.",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -29,7 +29,7 @@ from burnish.runtime.prompts import (
     variables,
 )
 from burnish.runtime.reader import refuse_inside_phase
-from burnish.runtime.trust import staying_trusted
+from burnish.runtime.trust import current_trust, staying_trusted
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
@@ -85,7 +85,9 @@ class SavedPrompt:
 
 def kept(app: App, name: str) -> SavedPrompt:
     user, root = settings.user_folder(), app.repo.root
-    prompt = in_force(name, app.config, root, user, trusted=app.trust.is_trusted, outside=app.trust.outside)
+    prompt = in_force(
+        name, app.config, root, user, trusted=app.trust.is_trusted, accepted_files=app.trust.accepted_files
+    )
     switch = app.config.prompts.get(name)  # type: ignore[call-overload]
     descriptions = variable_descriptions(name)
     return SavedPrompt(
@@ -148,13 +150,16 @@ def switch(app: App, name: str, on: bool, where: PromptScope) -> Path:
     return file
 
 
-def recording_trust(app: App, file: Path, how: str) -> AbstractContextManager[None]:
+@contextmanager
+def recording_trust(app: App, file: Path, how: str) -> Iterator[None]:
     """A file of the project that a person writes here needs no second acceptance; one of the user's own needs none."""
     root = app.repo.root
     if file.is_relative_to(root) and not is_inside(root, file):
         raise BurnishError(f"{file} lies behind a link that leads elsewhere.", hint="Put a plain file or folder there.")
     paths = (file.relative_to(root).as_posix(),) if file.is_relative_to(root) else ()
-    return staying_trusted(app.trust.found, how=how, paths=paths, store=app.store)
+    with staying_trusted(app.trust.found, how=how, paths=paths, store=app.store):
+        yield
+    app.trust = current_trust(app.trust, app.home)
 
 
 def fits(name: str, task: Task) -> bool:
@@ -171,7 +176,11 @@ def try_on(app: App, name: str, text: str | None, task: int) -> list[RenderedPro
         folders = (app.repo.root, settings.user_folder())
         trusted = app.trust.is_trusted
         app.prompts = own_prompts(
-            app.config, *folders, trusted=trusted, outside=app.trust.outside, instead={require_name(name): text}
+            app.config,
+            *folders,
+            trusted=trusted,
+            accepted_files=app.trust.accepted_files,
+            instead={require_name(name): text},
         )
     return render_prompts(app, task, name)
 
@@ -207,7 +216,7 @@ def _own(app: App, name: str, where: PromptScope) -> PromptOverride:
     if where.everywhere:
         return PromptOverride(where, file, file.read_text("utf-8", "replace") if file.is_file() else None)
     # a link that was not accepted could lead to any file of the user
-    data = read_accepted(app.repo.root, str(file), app.trust.outside, longest=MAX_PROMPT_BYTES)
+    data = read_accepted(app.repo.root, str(file), app.trust.accepted_files, longest=MAX_PROMPT_BYTES, exact=False)
     return PromptOverride(where, file, None if data is None else data.decode("utf-8", "replace"))
 
 

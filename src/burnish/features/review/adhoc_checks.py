@@ -80,8 +80,8 @@ class ReviewEnvironment:
     confinement: SandboxPolicy = OPEN
     # has a person accepted what the repository brings?
     trusted: bool = True
-    # accepted links out of the checkout, and where each leads
-    outside: Mapping[str, str] = field(default_factory=dict)
+    # its files as they were examined
+    accepted_files: Mapping[str, str] = field(default_factory=dict)
 
     def is_static(self, agent: str) -> bool:
         settings = agent_settings(self.config).get(agent)

@@ -193,7 +193,7 @@ def review_change(
             on_output,
             sandbox_policy,
         )
-        ground = replace(ground, trusted=trust.is_trusted, outside=trust.outside)
+        ground = replace(ground, trusted=trust.is_trusted, accepted_files=trust.accepted_files)
         try:
             result = replace(_review(ground, pair, change), unused=_unused(trust))
             return _discreet(secrets, result)
@@ -282,7 +282,7 @@ def _place(home: Path) -> Iterator[Path]:
 def _policy(config: Config, trust: CheckoutTrust) -> Policy:
     spec = Spec("Review", type=TaskType.REVIEW)
     folders = (trust.found.root, settings.user_folder())
-    prompts = own_prompts(config, *folders, trusted=trust.is_trusted, outside=trust.outside)
+    prompts = own_prompts(config, *folders, trusted=trust.is_trusted, accepted_files=trust.accepted_files)
     return policy_for(config, spec, installed=lambda name: can_start(config, name), detected=(), prompts=prompts)
 
 
@@ -338,7 +338,11 @@ def _subject(
         session_log="",
         read=Contents(project, pair.new.sha, change.paths).get,
         prompts=own_prompts(
-            ground.config, project.root, settings.user_folder(), trusted=ground.trusted, outside=ground.outside
+            ground.config,
+            project.root,
+            settings.user_folder(),
+            trusted=ground.trusted,
+            accepted_files=ground.accepted_files,
         ),
     )
 

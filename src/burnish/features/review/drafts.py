@@ -5,7 +5,6 @@ One file in the folder of the task, so that a reload or another browser loses no
 
 from __future__ import annotations
 
-import getpass
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from burnish.errors import BadInput, NotFound, Refused
 from burnish.git.files import write_whole
 from burnish.proc.folders import private_folder
 from burnish.proc.slots import slot
-from burnish.runtime.app import App
+from burnish.runtime.app import App, current_person
 from burnish.views.diff import FileDiff
 
 FILE = "person-review.json"
@@ -77,7 +76,7 @@ def read_draft(app: App, task_id: int) -> DraftReview:
 
 def own_draft(home: Path, task: Task) -> DraftReview:
     """The same without opening the project: a page may show it where the repository is out of reach."""
-    return _read(home / "projects" / task.project / "tasks" / task.name / FILE, f"user:{getpass.getuser()}")
+    return _read(home / "projects" / task.project / "tasks" / task.name / FILE, current_person())
 
 
 def change_draft(app: App, task_id: int, change: Callable[[DraftReview], DraftReview]) -> DraftReview:

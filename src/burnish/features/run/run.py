@@ -89,12 +89,12 @@ def run_tasks(
         hold(app.locks) as lock,
         stopping_on_signals(stops, _note_function(progress, gate)),
         registered_runner(app.store, lock, project=app.key) as runner,
-        notifying(app.event_log, app.config.notify, progress) as notifying_progress,
+        notifying(app.event_log, app.config.notify, progress, home=app.home, project=app.key) as notifying_progress,
     ):
         deps = deps_for(app, request, notifying_progress, stops, runner)
         report = _run(app, request, replace(deps, gate=gate), stops, notes)
         if request.watch:
-            notifying_progress.notifier.run_finished(report.tasks)
+            notifying_progress.notifier.run_finished(report.tasks, report.cost_usd)
         return report
 
 
@@ -104,7 +104,7 @@ def _note_function(progress: Progress, gate: Gate | None) -> Callable[[str], Non
 
 
 def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: list[str]) -> RunReport:
-    notes = notes + _before(app, deps, request)
+    notes = notes + before_run(app, deps, request)
     for note in notes:
         deps.progress.note(note)
     request = _at_gate(app, request, deps, stops)
@@ -118,13 +118,13 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
         out=_StopRequests(app, stops, deps.runner).stopped_ids,
     )
     if request.watch:
-        is_trusted = _StandingTrust(app, deps.progress.note).holds
-        pool.watch = Watch(partial(_retry, app, deps), is_trusted, clock=clock.elapsed, readmit=stops.forget)
+        is_trusted = StandingTrust(app, deps.progress.note).holds
+        pool.watch = Watch(partial(retry_failed, app, deps), is_trusted, clock=clock.elapsed, readmit=stops.forget)
     with _watching(app, pool, stops, request.until, deps.runner) as requests:
         finished_tasks = pool.run(request.jobs)
     ended_by = requests[0] if requests else "signal" if stops.asked else "budget" if pool.spent else ""
     if not stops.asked:
-        _remove_old_files(app, deps)
+        remove_old_files(app, deps)
     run_ids = {t.id for t in finished_tasks}
     other_tasks = [app.store.task(app.key, i) for i in request.ids if i not in run_ids]
     waiting = [(t, _why_waiting(app, t)) for t in other_tasks if t.status is Status.BACKLOG]
@@ -138,10 +138,10 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: li
     untested_ids = [
         t.id for t in all_tasks if t.status is Status.VERIFIED and not is_tested(app.event_log.history(t.id), t.cycle)
     ]
-    return RunReport(all_tasks, tuple(waiting), tuple(notes), ended_by, untested=frozenset(untested_ids))
+    return RunReport(all_tasks, tuple(waiting), tuple(notes), ended_by, frozenset(untested_ids), pool.cost_usd)
 
 
-def _remove_old_files(app: App, deps: Deps) -> None:
+def remove_old_files(app: App, deps: Deps) -> None:
     """Remove old files from time to time. Errors do not change the result of the run."""
     from burnish.features.clean.automatic import clean_if_due
 
@@ -200,7 +200,7 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
     return [app.store.task(app.key, t.id) for t in (tasks if request.everything or request.watch else tasks[:1])]
 
 
-def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
+def before_run(app: App, deps: Deps, request: RunRequest) -> list[str]:
     """Repair what an earlier run left, and return notes for the user."""
     notes = [deps.rights] if deps.rights else []
     missing = missing_paths(app.config) if app.config.sandbox.mode != "off" else ""
@@ -212,6 +212,9 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
     remove_old_requests(app.home, app.event_log.is_dead)
+    if app.is_behind:
+        # what is missing here is on another machine: nothing is judged by it
+        return notes
     repair = heal(app)
     branches = settle_lost(app, repair.branches, repair.tips)
     notes += [*repair.notes, *branches.notes]
@@ -223,6 +226,8 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     remove_idle_trees(app)
     for number in dict.fromkeys([*repair.unarchived, *deps.event_log.unarchived()]):
         task = deps.event_log.task(number)
+        if app.shared_refs and not (app.task_folder(task) / "artifacts").is_dir():
+            continue  # another machine has its files
         if task.branch and not (task.runner and task.status in RUNNING):
             with noting_failures(notes, task):
                 archive(deps, deps.repository.workspace(task), task, task.cycle)
@@ -247,7 +252,7 @@ def _why_waiting(app: App, task: Task) -> str:
 
 
 @dataclass(slots=True)
-class _StandingTrust:
+class StandingTrust:
     """A run that stands for days starts new tasks only while its checkout is trusted as it is."""
 
     app: App
@@ -265,7 +270,8 @@ class _StandingTrust:
         return False
 
 
-def _retry(app: App, deps: Deps, task: Task) -> None:
+def retry_failed(app: App, deps: Deps, task: Task) -> None:
+    """Let a task go on that failed for a reason which may have passed."""
     with suppress(BurnishError):
         actions.retry(app.event_log, app.repository, task.id, by="burnish")
         deps.progress.note(f"Trying task {task.id} again after {task.error}.")
@@ -301,7 +307,10 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
         while not over.wait(0.5):
             awake.hold(bool(pool.running))
             is_late = until is not None and clock.epoch() >= until
-            if take_request(app.home, runner) or is_late:
+            asked_ids = _asked_elsewhere(app, runner)
+            for task_id in asked_ids:
+                stops.of(task_id).request()
+            if take_request(app.home, runner) or is_late or 0 in asked_ids:
                 if not stops.asked:
                     requests.append("until" if is_late else "stop")
                 stops.request()
@@ -327,8 +336,18 @@ def _watching(app: App, pool: Pool, stops: StopTokens, until: float | None, runn
         awake.release()
 
 
+def _asked_elsewhere(app: App, runner: str) -> list[int]:
+    """What other machines asked this run to stop; 0: the whole run."""
+    if not app.store.is_shared:
+        return []
+    with suppress(BurnishError):  # the server restarts: asked again in half a second
+        return app.store.take_stop_requests(f"{runner}/{app.key}")
+    return []
+
+
 def remove_idle_trees(app: App) -> None:
     """Remove what a killed run or an earlier version of burnish left; a run removes its own trees when it ends."""
+    app.repository.remove_kept_trees(of_this_boot=False)
     folders = [app.home / kind / app.key for kind in ("snapshots", "throwaway")]
     names = [entry.name.lstrip(".") for folder in folders if folder.is_dir() for entry in os.scandir(folder)]
     numbers = {int(start) for name in names if (start := name.partition("-")[0]).isdecimal()}

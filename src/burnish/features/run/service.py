@@ -47,7 +47,13 @@ class BoardOptions:
 
 
 def project_service(
-    app: App, *, kind: str | None, jobs: int, budget: float | None, board: BoardOptions | None = None
+    app: App,
+    *,
+    kind: str | None,
+    jobs: int,
+    budget: float | None,
+    pulls: int | None = None,
+    board: BoardOptions | None = None,
 ) -> Service:
     """The service for the project of this checkout."""
     refuse_inside_phase()
@@ -55,6 +61,7 @@ def project_service(
     command = ["serve", "--auto"] if board else ["run", "--watch"]
     argv = [sys.executable, "-P", "-m", "burnish.cli", "-C", str(app.repo.root), *command, "-j", str(jobs)]
     argv += ["--budget", f"{budget:g}"] if budget is not None else []
+    argv += ["--pulls", str(pulls)] if pulls is not None else []
     argv += ["--port", str(board.port), "--token-file", str(board.token_file)] if board else []
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", app.key)
     env = {key: os.environ[key] for key in _VARIABLES if os.environ.get(key)}

@@ -37,19 +37,32 @@ def stop(app: App, task_id: int | None = None) -> StopReport:
         # to all runs, since another one would continue the task at once; to the one that has it last, since it lets go
         others = {str(card["id"]) for card in _live_runs(app)} - {task.runner}
         for runner in [*sorted(others), task.runner]:
-            _write(_task_request(app.home, runner, task_id))
+            _ask(app, runner, task_id)
         return StopReport(task=task)
     alive = _live_runs(app)
     if not alive:
         raise NotFound("No run of this project is under way.", hint="`burnish status` shows its tasks.")
     for card in alive:
-        _write(_runner_request(app.home, str(card["id"])))
+        _ask(app, str(card["id"]))
     return StopReport(runners=alive)
+
+
+def _ask(app: App, runner: str, task_id: int = 0) -> None:
+    """Ask a run to end, or to let go of a task: by a file, or through the database if it is another machine's."""
+    card = app.store.runner(runner) or {}
+    if app.store.is_shared and (card.get("kind") or not (app.locks / f"runner-{runner}").exists()):
+        app.store.request_stop(f"{runner}/{app.key}", task_id)
+    else:
+        _write(_task_request(app.home, runner, task_id) if task_id else _runner_request(app.home, runner))
 
 
 def _live_runs(app: App) -> tuple[dict[str, Any], ...]:
     busy_runners = {task.runner for task in app.store.tasks(app.key, brief=True) if task.runner}
-    cards = [card for card in app.store.runners() if card.get("project") == app.key or card["id"] in busy_runners]
+    cards = [
+        card
+        for card in app.store.runners()
+        if card.get("project") == app.key or app.key in card.get("projects", ()) or card["id"] in busy_runners
+    ]
     return tuple(card for card in cards if not app.event_log.is_dead(str(card["id"])))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 from burnish.adapters.task_locks import is_runner_dead
@@ -27,11 +28,12 @@ from burnish.runtime.ports import NullProgress
 from burnish.runtime.reader import home_of, open_home_to_write
 from burnish.runtime.requests import RunRequest
 from burnish.runtime.target_conflicts import find_conflicts
+from burnish.runtime.tasks import LimitFinder
 from burnish.runtime.trust import CheckoutTrust, examine
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 from burnish.views.board import Holders
-from burnish.views.inbox import InboxEntry, inbox
+from burnish.views.inbox import NO_TASKS, InboxEntry, inbox, waiting_ids
 
 
 def _missing(row: ProjectRow) -> str:
@@ -164,13 +166,23 @@ class ProjectRegistry:
 
     def holders(self) -> Holders:
         """Who may hold a task, which of them are this process, and what it is going to take up."""
-        return Holders.of(self.store, self.alive, os.getpid(), self.runs.queue())
+        # limits are read only if a card or a page shows them
+        finder = cache(self.limit_finder)
 
-    def inbox(self, rows: Sequence[ProjectRow]) -> list[InboxEntry]:
-        """Everything of these projects that needs a person."""
-        conflicts = find_conflicts(self.home, self.store, rows)
+        def words(task: Task) -> str:
+            limit = finder().limit_of(task)
+            return limit.wait_words(clock.now()) if limit else ""
+
+        return Holders.of(self.store, self.alive, os.getpid(), self.runs.queue(), words)
+
+    def limit_finder(self) -> LimitFinder:
+        return LimitFinder(self.store, self.limits(), self.open, self.alive)
+
+    def inbox(self, rows: Sequence[ProjectRow], all_tasks: Mapping[str, Sequence[Task]] = NO_TASKS) -> list[InboxEntry]:
+        """Everything of these projects that needs a person. `all_tasks`: all tasks of a project, if they were read."""
+        conflicts = find_conflicts(self.home, self.store, rows, all_tasks=all_tasks)
         keys, today = [row.key for row in rows], date.today().isoformat()
-        found = inbox(self.store, keys, today=today, alive=self.alive, conflicts=conflicts)
+        found = inbox(self.store, keys, today=today, alive=self.alive, conflicts=conflicts, all_tasks=all_tasks)
         # this server takes up what is queued by itself
         is_queued = self.runs.queue()
         return [entry for entry in found if entry.kind != "interrupted" or not is_queued(entry.task)]
@@ -181,9 +193,25 @@ class ProjectRegistry:
             return None
         return find_conflicts(self.home, self.store, [row]).get((row.key, task))
 
-    def waiting(self, rows: Sequence[ProjectRow]) -> frozenset[tuple[str, int]]:
+    def waiting(
+        self, rows: Sequence[ProjectRow], all_tasks: Mapping[str, Sequence[Task]] = NO_TASKS
+    ) -> frozenset[tuple[str, int]]:
         """Project and number of what waits for a person, without what only needs to be merged."""
-        return frozenset((one.task.project, one.task.id) for one in self.inbox(rows) if one.kind != "ready")
+        conflicts, today = find_conflicts(self.home, self.store, rows, all_tasks=all_tasks), date.today().isoformat()
+        is_queued, alive = self.runs.queue(), self.alive
+        return frozenset(
+            (row.key, task)
+            for row in rows
+            for task in waiting_ids(
+                self.store,
+                row.key,
+                all_tasks.get(row.key),
+                today=today,
+                alive=alive,
+                is_queued=is_queued,
+                conflicts=conflicts,
+            )
+        )
 
     def begin(self, app: App, request: RunRequest) -> tuple[Task, ...]:
         """Run tasks here, in the background; what cannot be run is refused now. Those it begins with, in order."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.agents.transcript import read_rows
+from burnish.checks.evidence import MAX_FILE_BYTES, find_evidence
+from burnish.core.cost import short_cost
 from burnish.core.task import Task
 from burnish.errors import NotFound
 from burnish.features.tasks.logs import (
@@ -19,6 +21,7 @@ from burnish.features.tasks.logs import (
     read_transcript,
     transcript_rows,
 )
+from burnish.regular_files import read_regular
 from burnish.runtime.requests import LogFile
 
 MAX_ARTIFACT_TEXT = 1024 * 1024
@@ -84,17 +87,28 @@ def transcript(home: Path, task: Task, since: int) -> list[TranscriptRow]:
     return transcript_rows(folder_of(home, task), since)
 
 
-def last_steps(home: Path, task: Task, most: int) -> list[str]:
-    """What the agent that works on the task did last, one line each; empty before it has done anything."""
+@dataclass(frozen=True, slots=True)
+class LiveCall:
+    """What the agent that works on a task did last, one line each, and what the task has cost with this call."""
+
+    lines: tuple[str, ...] = ()
+    # "" if the program does not report it while it works
+    cost: str = ""
+
+
+def live_call(home: Path, task: Task, most: int) -> LiveCall:
+    """Without lines before the agent has done anything."""
     transcripts = [file for file in find_logs(folder_of(home, task)) if file.is_transcript]
     if not transcripts or (transcripts[-1].run, transcripts[-1].cycle, transcripts[-1].phase) != (
         task.run,
         task.cycle,
         task.phase,
     ):
-        return []
+        return LiveCall()
     rows, _ = read_rows(transcripts[-1].path)
-    return [line for row in rows[-most:] if (line := row.line())]
+    lines = tuple(line for row in rows[-most:] if (line := row.line()))
+    usd = next((row.cost_usd for row in reversed(rows) if row.cost_usd), None)
+    return LiveCall(lines, short_cost((task.cost_usd or 0) + usd, task.cost_source) if usd else "")
 
 
 def list_artifacts(home: Path, task: Task) -> list[ArtifactFile]:
@@ -125,6 +139,15 @@ def read_artifact_text(home: Path, task: Task, name: str) -> str:
         text = file.read(MAX_ARTIFACT_TEXT).decode("utf-8", "replace")
     omitted_bytes = found.size - MAX_ARTIFACT_TEXT
     return text + (f"\n\n[burnish: {omitted_bytes} bytes are left out here]\n" if omitted_bytes > 0 else "")
+
+
+def read_evidence(home: Path, task: Task, name: str) -> bytes:
+    """A file that a check left; its name is checked, so that it leads to no other file."""
+    path = find_evidence(folder_of(home, task), name)
+    data = read_regular(path, longest=MAX_FILE_BYTES, follow=False) if path else None
+    if data is None:
+        raise NotFound(f"Task {task.id} has no evidence {name!r}.", hint="`burnish clean` may have removed it.")
+    return data
 
 
 def _near_the_end(path: Path) -> int:

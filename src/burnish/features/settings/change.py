@@ -24,11 +24,11 @@ MAX_LENGTH = 10_000
 PAGE_KEYS = (
     "agent", "agents.*.budget_usd", "agents.*.effort", "agents.*.max_parallel", "agents.*.model", "approval",
     "budget.*", "checks.on_failure", "checks.timeout_minutes", "clean.*", "commit.*", "defaults.*", "fix.history",
-    "hitl_review", "hook.max_rounds", "limits.*", "machine.*", "merge.on_conflict", "merge.on_moved", "notify.bell",
-    "notify.desktop", "notify.quiet_hours", "notify.sound", "output_cap_mb", "review.accept_unsigned",
-    "review.block_on", "review.context.*", "review.enabled", "review.followups", "review.limits.*",
-    "review.max_cycles", "review.may_fix", "review.model", "review.quorum", "review.required", "review.trigger",
-    "task_types.*.*",
+    "hitl_review", "hook.max_rounds", "limits.*", "machine.keep_awake", "machine.memory_gb", "merge.on_conflict",
+    "merge.on_moved", "notify.bell", "notify.desktop", "notify.quiet_hours", "output_cap_mb",
+    "review.accept_unsigned", "review.block_on", "review.context.*", "review.enabled", "review.followups",
+    "review.limits.*", "review.max_cycles", "review.may_fix", "review.model", "review.quorum", "review.required",
+    "review.trigger", "task_types.*.*",
 )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def _change(start: Path, key: str, *, for_project: bool, via: str, edit: Any) ->
     refuse_inside_phase()
     if via not in ("cli", "api") and not is_page_key(key):
         raise Refused(
-            f"A page cannot change {key}: it may name a program or a file, or what confines them.",
+            f"{key} cannot be changed here: it may name a program or a file, or what confines them.",
             hint=f"In a terminal: burnish config set {key} VALUE",
         )
     root, file = root_of(start), user_folder() / "config.yaml"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -51,6 +52,17 @@ def plain(value: Any, hide: Callable[[str], str] = str) -> Any:
     return value if value is None or isinstance(value, int | float | bool) else hide(str(value))
 
 
+# `user:password@` and `password=` of an address
+_PASSWORD = re.compile(r"(?<=//)([^/@:\s]*):.*@|((?:^|[?&\s])\w*password\s*=)[^&\s]*", re.I)
+
+
+def without_password(key: str, value: Any) -> Any:
+    """The value of a setting as it may be shown: the address of the database has no password."""
+    if key != "database" or not isinstance(value, str):
+        return value
+    return _PASSWORD.sub(lambda found: f"{found[2]}…" if found[2] else f"{found[1]}:…@", value)
+
+
 def root_of(start: Path) -> Path | None:
     """The checkout that `start` lies in; None outside of one."""
     try:
@@ -63,7 +75,9 @@ def values(start: Path, setting: str | None) -> list[Value]:
     """All settings, or one of them, or those of a section; secrets are masked, since what is shown is passed on."""
     _, config = settings_at(start)
     secrets = secrets_from_environment()
-    everything = [Value(key, mask_all(secrets, value), origin) for key, value, origin in config.items()]
+    everything = [
+        Value(key, without_password(key, mask_all(secrets, value)), origin) for key, value, origin in config.items()
+    ]
     if setting is None:
         return everything
     selection = [one for one in everything if one.key == setting or one.key.startswith(f"{setting}.")]

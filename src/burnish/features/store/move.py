@@ -48,7 +48,8 @@ def move(to: str, *, dry_run: bool = False) -> MoveReport:
         return _to_sqlite(home, dry_run)
     if to.startswith(DATABASE_SCHEMES):
         return _to_postgresql(home, to, dry_run)
-    raise BadInput(f"{to!r} is not a database.", hint="Use --to postgresql://user@host/name or --to sqlite.")
+    # not repeated: it may have a password
+    raise BadInput("This is not a database.", hint="Use --to postgresql://user@host/name or --to sqlite.")
 
 
 def _to_postgresql(home: Path, url: str, dry_run: bool) -> MoveReport:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import secrets
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +25,10 @@ from burnish.git.refs import list_refs, read_ref, update_ref
 from burnish.git.remotes import choose_remote
 from burnish.git.target_branch import git_failure, user_git
 from burnish.proc.slots import slot
+from burnish.regular_files import read_regular
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.sanitize import clean_text
+from burnish.store.machine import machine_id, read_machine
 from burnish.views.status import task_json
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class SyncReport:
 def sync(app: App, remote: str | None = None, *, fetch_only: bool = False) -> SyncReport:
     """Fetch the stories of all machines, then push the one of this machine if it changed."""
     refuse_inside_phase()
+    app.trust.require()  # the git dir names the remote, and programs that reach it
     machine = machine_name(app)
     remote = remote or choose_remote(
         app.repo.root, to="share tasks through", hint="Name it: burnish sync --remote NAME"
@@ -117,23 +118,17 @@ def shared_task(app: App, name: str) -> tuple[SharedTask, dict[str, str]]:
 
 def machine_name(app: App) -> str:
     """The host name with letters that differ for each home and project: ids of tasks count per project and home."""
-    if name := _known_name(app):
-        return name
-    write_whole(app.home / "machine", f"{_host()} {secrets.token_hex(8)}\n".encode())
+    machine_id(app.home)
     return _known_name(app)
 
 
 def _known_name(app: App) -> str:
     """The name; "" before the first sync."""
     try:
-        host, id = (app.home / "machine").read_text().split()
+        host, id = read_machine(app.home)
     except (OSError, ValueError):
         return ""
     return f"{host}-{hashlib.sha256(f'{id} {app.key}'.encode()).hexdigest()[:6]}"
-
-
-def _host() -> str:
-    return re.sub(r"[^a-z0-9]+", "-", socket.gethostname().partition(".")[0].lower()).strip("-")[:40] or "machine"
 
 
 def _fetch(app: App, remote: str) -> None:
@@ -150,7 +145,8 @@ def _push(app: App, remote: str, machine: str, tasks: list[Task]) -> bool:
     """Add what is new to this machine's story; False if nothing is."""
     ref = f"{FETCHED}{machine}/story"
     tip = read_ref(app.repo, ref)
-    before = _index(app, tip) if tip else {}
+    # anybody who can push may have replaced it: only what this machine wrote says what is shared already
+    before = _index(app, tip) if tip and tip == _last_pushed(app) else {}
     since = before.get("last_event")
     last_event, new_events = app.store.last_event(app.key), app.store.events(app.key, since=_number(since))
     changed_ids = {event.task for event in new_events}
@@ -165,7 +161,9 @@ def _push(app: App, remote: str, machine: str, tasks: list[Task]) -> bool:
     for task in changed:
         files |= _files(app, task)
     tree = put_files(
-        app.repo, read_commit(app.repo, tip).tree if tip else None, {path_parts(name): files[name] for name in files}
+        app.repo,
+        read_commit(app.repo, tip).tree if tip and before else None,
+        {path_parts(name): files[name] for name in files},
     )
     commit = write_commit(app.repo, tree, (tip,) if tip else (), f"Tasks of {machine}")
     publish(app.repo, commit)
@@ -176,7 +174,17 @@ def _push(app: App, remote: str, machine: str, tasks: list[Task]) -> bool:
         # the next sync begins at what the remote has
         _fetch_quietly(app, remote)
         raise git_failure(result, f"git push to {remote}")
+    write_whole(_pushed_file(app), f"{commit}\n".encode())
     return True
+
+
+def _pushed_file(app: App) -> Path:
+    return app.home / "projects" / app.key / "shared-story"
+
+
+def _last_pushed(app: App) -> str:
+    """The commit of the last push of this machine; "" before it."""
+    return (read_regular(_pushed_file(app), longest=200) or b"").decode(errors="replace").strip()
 
 
 def _fetch_quietly(app: App, remote: str) -> None:

@@ -27,6 +27,7 @@ from burnish.engine.restore_approval import restore_approval
 from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.engine.transitions import ledger_lock
 from burnish.errors import BadInput, Refused
+from burnish.features.tasks.images import remove_unused_images
 from burnish.runtime.app import App
 from burnish.runtime.ports import NullProgress, deps_for
 from burnish.runtime.reader import refuse_inside_phase
@@ -74,6 +75,8 @@ def remove_task(app: App, task_id: int) -> Task:
     history = app.store.history(app.key, task_id)
     task = lifecycle.remove(app.event_log, app.repository, task_id)
     _archive_removal(app, history)
+    app.drop_copies([task_id])
+    remove_unused_images(app.home, app.store, task)
     return task
 
 
@@ -82,6 +85,9 @@ class _RemovedTaskLog(StoreEventLog):
     """The event log with the history of a task that is in no list any more."""
 
     removed: History = field(kw_only=True)
+
+    def task(self, task_id: int) -> Task:
+        return self.removed.task
 
     def history(self, task_id: int) -> History:
         return self.removed

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.adapters.task_files import IMAGES
-from burnish.core.images import MAX_BYTES, NAME, image_kind, image_name, image_reference
+from burnish.core.images import MAX_BYTES, NAME, image_kind, image_name, image_names, image_reference
+from burnish.core.task import Task
 from burnish.errors import BadInput, NotFound
 from burnish.git.files import write_whole
 from burnish.proc.folders import private_folder
 from burnish.regular_files import read_regular
 from burnish.runtime.reader import refuse_inside_phase
+from burnish.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,12 @@ def read_image(home: Path, name: str) -> bytes:
     if data is None:
         raise NotFound("There is no such image.", hint="It may have been removed from the burnish home.")
     return data
+
+
+def remove_unused_images(home: Path, store: Store, task: Task) -> None:
+    """Delete the images of a removed task that no other task of any project refers to."""
+    names = set(image_names(task.spec.description))
+    if names:
+        names -= {name for other in store.tasks() for name in image_names(other.spec.description)}
+    for name in names:
+        (home / IMAGES / name).unlink(missing_ok=True)

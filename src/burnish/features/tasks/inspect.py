@@ -9,8 +9,10 @@ from pathlib import Path
 
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.core.change import Change
+from burnish.core.flow import RUNNING
 from burnish.core.history import with_result
 from burnish.core.journal import ReviewResult
+from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, NotFound, Refused
 from burnish.git.artifacts import read_artifact
@@ -21,11 +23,20 @@ from burnish.runtime.app import App
 
 
 def workspace_path(app: App, task_id: int) -> Path:
+    """The workspace, which is made again if it was released when the task was verified."""
     task = app.store.task(app.key, task_id)
     path = app.repository.path(task)
-    if not task.branch or not path.is_dir():
+    if not task.branch or not (path.is_dir() or _make_again(app, task)):
         raise BadInput(f"Task {task_id} has no workspace yet.", hint=f"`burnish run {task_id}` creates it.")
     return path
+
+
+def _make_again(app: App, task: Task) -> bool:
+    if task.status in (*RUNNING, Status.BACKLOG) or not app.repository.make_workspace(task):
+        return False
+    # not set up: the next run of the task does it
+    (app.task_folder(task) / "stamps" / "setup").unlink(missing_ok=True)
+    return True
 
 
 def diff_text(app: App, task_id: int, *, since_review: bool) -> bytes:

@@ -1,0 +1,1 @@
+"""Many machines: branches through a git remote, and the queue of workers."""

@@ -1,0 +1,186 @@
+"""Refs of tasks on the git remote that machines share: fetched before a phase, pushed after it, by compare-and-swap.
+
+Each ref of burnish has a copy on the remote: `refs/heads/burnish/3-x` is `refs/burnish/shared/heads/burnish/3-x` there,
+so that no branch of the user is touched and no build is started. `refs/burnish/fetched/…` has what the remote had when
+this clone last fetched or pushed. A push names that value, and the remote refuses it if another machine was faster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.errors import BurnishError, Refused
+from burnish.git.base import is_ancestor
+from burnish.git.project import Project
+from burnish.git.publishing import publish
+from burnish.git.refs import delete_ref, list_refs, read_ref, update_ref
+from burnish.git.rescue import PREFIX as RESCUES
+from burnish.git.rescue import keep
+from burnish.git.target_branch import user_git
+from burnish.proc.capture import Captured
+
+SHARED = "refs/burnish/shared/"
+FETCHED = "refs/burnish/fetched/"
+ID = "id"
+BRANCHES = "refs/heads/burnish/"
+ARTIFACTS = "refs/burnish/artifacts/"
+BASES = "refs/burnish/bases/"
+_KINDS = (BRANCHES, ARTIFACTS, RESCUES, BASES)
+# No hook, monitor or maintenance of the clone runs for this; access to the remote is the user's own.
+_PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "maintenance.auto=false")
+_FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
+_SECONDS = 300.0
+
+
+class RemoteAway(BurnishError):
+    """The remote could not be reached, or did not answer."""
+
+
+class PushRejected(Refused):
+    """Another machine has changed a ref on the remote since this one last looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRefs:
+    """The refs of one project on its remote."""
+
+    project: Project
+    remote: str
+
+    def fetch(self, numbers: Iterable[int], branches: Iterable[str] = ()) -> None:
+        """Learn what the remote has of these tasks, and of branches of the user that tasks start from."""
+        patterns = [f"{kind.removeprefix('refs/')}{number}-*" for kind in _KINDS for number in sorted(set(numbers))]
+        specs = [f"+{SHARED}{pattern}:{FETCHED}{pattern}" for pattern in patterns]
+        specs += [f"+refs/heads/{name}*:refs/remotes/{self.remote}/{name}*" for name in sorted(set(branches))]
+        self._git(*_FETCH, "--prune", self.remote, *specs)
+
+    def fetch_all(self) -> None:
+        """Learn what the remote has of all tasks."""
+        specs = [f"+{SHARED}{kind[5:]}*:{FETCHED}{kind[5:]}*" for kind in _KINDS]
+        self._git(*_FETCH, "--prune", self.remote, *specs)
+
+    def on_remote(self) -> dict[str, str]:
+        """What the remote had when it was last asked, by the name of the ref in this clone."""
+        found = list_refs(self.project, FETCHED)
+        return {f"refs/{ref.removeprefix(FETCHED)}": sha for ref, sha in found.items()}
+
+    def bring(self, numbers: Iterable[int]) -> list[str]:
+        """Move the refs of these tasks to what the remote has. Work that only this clone has is kept. Returns notes."""
+        notes = [self._bring(ref, sha) for ref, sha in self.of_tasks(numbers).items()]
+        return [note for note in notes if note]
+
+    def of_tasks(self, numbers: Iterable[int]) -> dict[str, str]:
+        """What the remote had of these tasks when it was last asked."""
+        own = re.compile(rf"(?:{'|'.join(_KINDS)})(?:{'|'.join(map(str, sorted(set(numbers))))})-")
+        return {ref: sha for ref, sha in self.on_remote().items() if own.match(ref)}
+
+    def _bring(self, ref: str, there: str) -> str:
+        here = read_ref(self.project, ref)
+        if here == there or (here and is_ancestor(self.project, there, here)):
+            return ""  # what this clone has beyond it is pushed with the next phase
+        note = ""
+        if here and not is_ancestor(self.project, here, there):
+            label = ref.rpartition("/")[2]
+            kept_ref = keep(self.project, f"{label}-{'here' if ref.startswith(BRANCHES) else 'artifacts'}", here)
+            note = f"{ref} differs from the remote's: what this machine had is kept as {kept_ref}"
+        update_ref(self.project, ref, there, here or self.project.zero)
+        return note
+
+    def push(self, refs: Mapping[str, str | None]) -> None:
+        """Set the refs on the remote to these commits (None: remove), if it has what this clone last saw there."""
+        remote_refs = self.on_remote()
+        changes = {ref: sha for ref, sha in refs.items() if remote_refs.get(ref) != sha}
+        if not changes:
+            return
+        for sha in changes.values():
+            if sha:
+                publish(self.project, sha)
+        leases = [f"--force-with-lease={_there(ref)}:{remote_refs.get(ref, '')}" for ref in changes]
+        specs = [f"{sha or ''}:{_there(ref)}" for ref, sha in changes.items()]
+        result = self._git("push", "--quiet", "--no-verify", "--atomic", *leases, self.remote, *specs, check=False)
+        if result.exit_code:
+            raise self._why(result)
+        for ref, sha in changes.items():
+            self._note_remote(ref, sha)
+
+    def _note_remote(self, ref: str, sha: str | None) -> None:
+        name = f"{FETCHED}{ref.removeprefix('refs/')}"
+        before = read_ref(self.project, name)
+        if sha and before != sha:
+            update_ref(self.project, name, sha, before or self.project.zero)
+        elif before and not sha:
+            delete_ref(self.project, name, before)
+
+    def publish_id(self, id: str) -> bool:
+        """Give the remote the id of this repository; False if it has another one."""
+        if read_ref(self.project, f"{FETCHED}{ID}") == id:
+            return True
+        name = f"{SHARED}{ID}"
+        lease = f"--force-with-lease={name}:"
+        result = self._git("push", "--quiet", "--no-verify", lease, self.remote, f"{id}:{name}", check=False)
+        if result.exit_code:
+            there = self._git("ls-remote", self.remote, name).stdout.split()[:1]
+            if there != [id.encode()]:
+                return False
+        self.project.user_git("update-ref", "--no-deref", f"{FETCHED}{ID}", id)
+        return True
+
+    def _git(self, *args: str, check: bool = True) -> Captured:
+        result = _run(self.project.root, *args)
+        if check and result.exit_code:
+            raise self._why(result)
+        return result
+
+    def _why(self, result: Captured) -> BurnishError:
+        lines = [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
+        if any("stale info" in line or "[rejected]" in line for line in lines):
+            return PushRejected(
+                f"Another machine has changed the task on the remote {self.remote} meanwhile.",
+                hint="Nothing was overwritten. The task continues from what the remote has.",
+            )
+        reason = next((line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))), "git gave no reason")
+        return RemoteAway(
+            f"The git remote {self.remote} could not be reached: {reason}", hint="Check it with `git ls-remote`."
+        )
+
+
+def adopt_id(root: Path, remote: str) -> bool:
+    """Give a clone the id that its repository has on the remote; False if there is none, or it cannot be reached."""
+    spec = f"+{SHARED}{ID}:refs/burnish/local/id"
+    try:
+        if _run(root, *_FETCH, remote, spec).exit_code:
+            return False
+    except BurnishError:
+        return False
+    return _run(root, "update-ref", "--no-deref", f"{FETCHED}{ID}", "refs/burnish/local/id").exit_code == 0
+
+
+def has_remote(root: Path, remote: str) -> bool:
+    """Whether the clone has a remote of that name."""
+    if remote.startswith("-"):
+        return False
+    return _run(root, "config", "--get-all", f"remote.{remote}.url").exit_code == 0
+
+
+def remote_problem(root: Path, remote: str) -> str:
+    """Why the remote cannot be reached; "" if it can."""
+    try:
+        result = _run(root, "ls-remote", remote, f"{SHARED}{ID}")
+    except BurnishError as error:
+        return error.what
+    lines = result.stderr.decode(errors="replace").strip().splitlines()
+    return (lines[-1] if lines else "git gave no reason") if result.exit_code else ""
+
+
+def _run(root: Path, *args: str) -> Captured:
+    try:
+        return user_git(root, *_PLAIN, *args, timeout=_SECONDS)
+    except BurnishError as error:
+        raise RemoteAway(error.what, hint=error.hint) from error
+
+
+def _there(ref: str) -> str:
+    return f"{SHARED}{ref.removeprefix('refs/')}"

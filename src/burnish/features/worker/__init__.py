@@ -1,0 +1,1 @@
+"""`burnish worker`: run the tasks of several projects on this machine, beside other machines."""

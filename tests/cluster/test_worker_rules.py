@@ -1,0 +1,90 @@
+"""Rules of workers that need no second machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from burnish.store import Store
+from testing.lab import Lab
+from testing.postgresql import postgresql_server
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with postgresql_server().database() as url:
+        yield url
+
+
+def test_a_worker_needs_a_shared_database(tmp_path: Path) -> None:
+    refusal = Lab.make(tmp_path).burnish("worker", code=2)
+    assert "needs a PostgreSQL database" in refusal.err and "database: postgresql://" in refusal.err
+
+
+def test_a_worker_needs_the_remote_that_the_settings_name(tmp_path: Path, url: str) -> None:
+    lab = Lab.make(tmp_path)
+    lab.user_settings(f"database: {url}\nmachine: {{remote: hub}}\n")
+    refusal = lab.burnish("worker", code=2)
+    assert "no git remote 'hub'" in refusal.err
+
+
+def test_drain_without_a_worker_is_refused(tmp_path: Path) -> None:
+    assert "No worker" in Lab.make(tmp_path).burnish("worker", "--drain", code=2).err
+
+
+def test_projects_at_the_same_path_on_two_machines_are_kept_apart(tmp_path: Path, url: str) -> None:
+    place = tmp_path / "app"
+    with Store.open(tmp_path / "one", url=url) as one, Store.open(tmp_path / "two", url=url) as two:
+        first = one.project_for(place / ".git", place, create=True)
+        second = two.project_for(place / ".git", place, create=True)
+        assert first and second and first.key != second.key
+        assert {row.key: row.is_elsewhere for row in two.projects()} == {first.key: True, second.key: False}
+
+
+def test_a_project_has_another_path_on_another_machine(tmp_path: Path, url: str) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    with Store.open(tmp_path / "one", url=url) as one, Store.open(tmp_path / "two", url=url) as two:
+        row = one.project_for(here / ".git", here, create=True)
+        assert row
+        two.add_checkout(row, there / ".git", there)
+        assert [project.root for project in one.projects()] == [here]
+        assert [project.root for project in two.projects()] == [there]
+        found = two.project_for(there / ".git", there, create=False)
+        assert found and found.key == row.key
+
+
+def test_a_project_that_was_moved_from_sqlite_is_found_by_a_machine_without_its_path(tmp_path: Path, url: str) -> None:
+    place = tmp_path / "app"
+    (place / ".git").mkdir(parents=True)
+    with Store.open(tmp_path / "laptop", url=None) as laptop, Store.open(tmp_path / "server", url=url) as server:
+        assert laptop.project_for(place / ".git", place, create=True)
+        laptop.copy_to(server)
+        assert [row.is_elsewhere for row in server.projects()] == [False]
+        (place / ".git").rmdir()
+        assert [row.is_elsewhere for row in server.projects()] == [True]
+
+
+def test_a_process_goes_on_after_a_newer_burnish_changed_the_tables_and_notices_it(tmp_path: Path, url: str) -> None:
+    with Store.open(tmp_path / "home", url=url) as store:
+        store.projects()
+        assert not store.is_upgraded()
+        with psycopg.connect(url) as connection:
+            connection.execute("INSERT INTO burnish.migrations VALUES (9999, 'later')")
+        assert store.is_upgraded()
+        store.close()  # its next connection is a new one, as in a new thread
+        assert store.projects() == []
+    with pytest.raises(Exception, match="newer burnish"):
+        Store.open(tmp_path / "home", url=url)
+
+
+def test_a_request_to_stop_is_taken_once(tmp_path: Path, url: str) -> None:
+    with Store.open(tmp_path / "home", url=url) as store:
+        store.request_stop("runner/app", 3)
+        store.request_stop("runner/app", 3)
+        store.request_stop("other/app")
+        assert store.take_stop_requests("runner/app") == [3]
+        assert store.take_stop_requests("runner/app") == []
+        assert store.take_stop_requests("other/app") == [0]
