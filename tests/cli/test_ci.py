@@ -146,7 +146,7 @@ def test_no_step_puts_a_value_of_the_event_into_its_script() -> None:
 def test_the_install_step_installs_the_package_in_an_environment_of_its_own(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    script = f'#!/bin/sh\necho "$0 $*" >> {tmp_path}/log\nmkdir -p "$3/bin"; cp "$0" "$3/bin/python"\n'
+    script = f'#!/bin/sh\necho "$0 $*" >> {tmp_path}/log\nmkdir -p "$4/bin"; cp "$0" "$4/bin/python"\n'
     (programs / "python3").write_text(script)
     (programs / "python3").chmod(0o755)
     env = {"PATH": f"{programs}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path), "BURNISH_PACKAGE": "burnish==1"}
@@ -154,7 +154,22 @@ def test_the_install_step_installs_the_package_in_an_environment_of_its_own(tmp_
     subprocess.run(words, env=env, cwd=tmp_path, check=False, capture_output=True)
     lines = (tmp_path / "log").read_text().splitlines()
     assert lines[0].endswith(f"-m venv {tmp_path}/burnish")
-    assert lines[1].startswith(f"{tmp_path}/burnish/bin/python -m pip install") and lines[1].endswith(" burnish==1")
+    assert lines[1].startswith(f"{tmp_path}/burnish/bin/python -I -m pip install") and lines[1].endswith(" burnish==1")
+
+
+@pytest.mark.slow
+def test_the_install_step_runs_no_module_of_the_checkout(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    for name in ("venv", "pip", "ensurepip", "argparse"):
+        (checkout / name).mkdir(parents=True)
+        for file in ("__init__.py", "__main__.py"):
+            (checkout / name / file).write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\n")
+    env = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path / "runner"), "PIP_NO_INDEX": "1"}
+    env |= {"BURNISH_PACKAGE": str(tmp_path / "no-such-package")}
+    words = ["bash", "-e", "-c", step("Install burnish")["run"]]
+    result = subprocess.run(words, env=env, cwd=checkout, check=False, capture_output=True, text=True, timeout=120)
+    assert "no-such-package" in result.stderr, result.stderr
+    assert not (tmp_path / "ran").exists()
 
 
 # -- pre-commit -----------------------------------------------------------------------------------

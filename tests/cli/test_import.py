@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from burnish.exchange.source_task import MAX_FINDINGS
+from burnish.exchange.task_markdown import review_items
 from tests.cli.conftest import Person
 
 SPEC_RUNNER = """
@@ -121,6 +123,11 @@ def outcomes(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [(one["title"], one["outcome"]) for one in report["tasks"]]
 
 
+def findings(person: Person, number: int) -> list[tuple[str, str, str]]:
+    found = person.asks("findings", str(number))["findings"]
+    return [(one["id"], one["state"], one["title"]) for one in found]
+
+
 def kitty(person: Person) -> None:
     folder = "kitty-specs/shop-01/"
     event = {
@@ -201,7 +208,27 @@ def test_a_work_package_brings_its_reviews_along(person: Person) -> None:
     bread, butter = shown(person, 1), shown(person, 2)
     assert "The loaf has no price." in bread["description"] and bread["scope"] == "Files: shop.py"
     assert "Butter melts." in butter["description"] and butter["depends_on"] == ["1"]
+    assert [item["text"] for item in bread["checklist"]] == ["T1", "T2"]
+    assert findings(person, 1) == [("F1", "open", "The loaf has no price.")]
+    assert findings(person, 2) == [("F1", "open", "Butter melts.")]
     assert {"name": "lane_hint", "reason": "burnish has no such field", "count": 2} in report["fields"]["left"]
+
+
+@pytest.mark.parametrize(
+    ("review", "items"),
+    [
+        (
+            "## Issue 1: Free bread\nshop.py:1 has no price.\n\n## Issue 2: No test\nAdd one.\n",
+            ["Issue 1: Free bread", "Issue 2: No test"],
+        ),
+        ("# Review\n## Issues\n1. **Free bread**\n2. No test\n## What looks good\n", ["Free bread", "No test"]),
+        ("- Free bread\n  - shop.py:1\n- No test\n", ["Free bread", "No test"]),
+        ("Bread is free.\nAsk for money.", ["Bread is free."]),
+        ("", []),
+    ],
+)
+def test_each_finding_of_a_review_in_prose_is_an_item(review: str, items: list[str]) -> None:
+    assert [item.title for item in review_items(review)] == items
 
 
 def test_the_state_of_a_mission_under_way_is_in_a_worktree_of_its_own(person: Person) -> None:
@@ -211,6 +238,48 @@ def test_the_state_of_a_mission_under_way_is_in_a_worktree_of_its_own(person: Pe
     write(person, {place: json.dumps(event)})
     report = person.asks("import", str(person.repo.path), "--format", "spec-kitty")
     assert dict(outcomes(report)) == {"Open": "finished", "Sell bread": "added", "Sell butter": "finished"}
+
+
+def test_only_the_newest_review_of_a_work_package_is_open(person: Person) -> None:
+    package = PACKAGE.format(id="WP01", title="Sell bread", needs="[]")
+    folder = "kitty-specs/shop-01/tasks/"
+    reviews = {
+        "1": "---\nverdict: rejected\n---\n- Free bread\n- No test\n",
+        "2": "---\nverdict: rejected\n---\n- No test\n- No name\n",
+    }
+    files = {f"{folder}WP01-bread/review-cycle-{number}.md": text for number, text in reviews.items()}
+    write(person, {f"{folder}WP01-bread.md": package, **files})
+    place = str(person.repo.path / "kitty-specs")
+    dry = person.asks("import", place, "--dry-run")
+    assert dry["fields"]["taken"]["finding"] == 3
+    person.types("import", place)
+    states = [("F1", "resolved", "Free bread"), ("F2", "open", "No test"), ("F3", "open", "No name")]
+    assert findings(person, 1) == states
+    assert person.asks("import", place)["added"] == 0 and findings(person, 1) == states
+    # an approval in the other tool settles all of them; that burnish has not approved anything stays
+    write(person, {f"{folder}WP01-bread/review-cycle-3.md": "---\nverdict: approved\n---\nGood.\n"})
+    person.types("rm", "1")
+    person.types("import", place, "--again")
+    assert {state for _, state, _ in findings(person, 2)} == {"resolved"}
+    assert shown(person, 2)["status"] == "backlog"
+
+
+def test_findings_of_a_feature_keep_their_state_and_those_above_the_limit_are_named(person: Person) -> None:
+    rows = [{"title": "Old", "status": "fixed"}, {"title": "Minor", "severity": "warning"}]
+    rows += [{"title": f"Problem {number}"} for number in range(MAX_FINDINGS)]
+    feature = {"id": "f", "title": "Sell", "codeReviewSpec": {"iterations": [{"findings": rows}]}}
+    write(person, {"features/a/feature.json": json.dumps(feature)})
+    report = person.asks("import", str(person.repo.path / "features"))
+    left = {one["name"]: one["count"] for one in report["fields"]["left"]}
+    assert (report["fields"]["taken"]["finding"], left["finding"]) == (MAX_FINDINGS, 2)
+    assert findings(person, 1)[:3] == [("F1", "resolved", "Old"), ("F2", "open", "Minor"), ("F3", "open", "Problem 0")]
+
+
+def test_a_person_resolves_or_waives_an_imported_finding_before_the_first_run(person: Person) -> None:
+    write(person, {"features/a/feature.json": json.dumps(FEATURE)})
+    person.types("import", str(person.repo.path / "features"))
+    person.types("resolve", "1", "F1", "--reason", "bread is free today")
+    assert findings(person, 1) == [("F1", "resolved", "Free bread")]
 
 
 def test_a_feature_of_automaker_brings_its_old_review_along(person: Person) -> None:
@@ -296,7 +365,7 @@ def test_issues_of_github_are_read_through_gh(person: Person, tmp_path: Path, mo
     report = person.asks("import", "gh:acme/shop")
     assert outcomes(report) == [("Sell bread", "added"), ("Open", "finished"), ("Sell butter", "added")]
     assert shown(person, 1)["tags"] == ["good-first-issue"] and shown(person, 2)["depends_on"] == ["1"]
-    assert "--repo acme/shop" in (tmp_path / "log").read_text()
+    assert "--repo=acme/shop" in (tmp_path / "log").read_text()
     assert person.asks("import", "gh:acme/shop")["added"] == 0
 
 
@@ -338,3 +407,145 @@ def test_a_link_of_the_repository_does_not_lead_to_a_file_of_the_user(person: Pe
     (person.repo.path / "PLAN.md").symlink_to(tmp_path / "private.md")
     person.types("import", str(person.repo.path), code=2)
     assert "No task files" in person.err
+
+
+PHASES = "# T\n\n## Phase 1\n\n- [ ] T001 a\n"
+GROUPS = "# T\n\n## 1. Do\n\n- [ ] 1.1 a\n"
+ONE_PACKAGE = "---\nwork_package_id: WP01\ntitle: A\n---\nDo it\n"
+POINTER = '{"wp_id": "WP01", "to_lane": "planned", "review_ref": "KIND://m/p/f.md", "at": "1"}\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "link"),
+    [
+        ({"specs/a/tasks.md": PHASES}, "specs/a/spec.md"),
+        ({"specs/a/tasks.md": PHASES}, "specs/a/plan.md"),
+        ({"openspec/changes/a/tasks.md": GROUPS}, "openspec/changes/a/design.md"),
+        ({"kitty-specs/m/tasks/WP01-a.md": ONE_PACKAGE}, "kitty-specs/m/tasks/WP01-a/review-cycle-1.md"),
+        (
+            {
+                "kitty-specs/m/tasks/WP01-a.md": ONE_PACKAGE,
+                "kitty-specs/m/status.events.jsonl": POINTER.replace("KIND", "review-cycle"),
+            },
+            "kitty-specs/m/tasks/p/f.md",
+        ),
+        (
+            {
+                "kitty-specs/m/tasks/WP01-a.md": ONE_PACKAGE,
+                "kitty-specs/m/status.events.jsonl": POINTER.replace("KIND", "feedback"),
+            },
+            ".git/spec-kitty/feedback/m/p/f.md",
+        ),
+        ({"tasks.yaml": "tasks:\n- {prompt: do, spec: link.md}\n"}, "link.md"),
+    ],
+)
+def test_a_link_beside_a_task_file_is_not_read(
+    files: dict[str, str], link: str, person: Person, tmp_path: Path
+) -> None:
+    write(person, files)
+    (tmp_path / "private.md").write_text("my private words\n")
+    place = person.repo.path / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(tmp_path / "private.md")
+    person.types("import", str(person.repo.path))
+    assert "private words" not in json.dumps(shown(person, 1))
+
+
+@pytest.mark.parametrize("name", [".env", ".git/config"])
+def test_a_task_of_gza_cannot_name_a_hidden_file_as_its_specification(name: str, person: Person) -> None:
+    write(person, {"tasks.yaml": f"tasks:\n- {{prompt: do, spec: {name}}}\n"})
+    place = person.repo.path / name
+    place.write_text(f"{place.read_text() if place.exists() else ''}\n# private words\n")
+    person.types("import", str(person.repo.path))
+    assert "private words" not in json.dumps(shown(person, 1))
+
+
+def test_a_named_link_that_leads_out_of_the_repository_is_refused(person: Person, tmp_path: Path) -> None:
+    (tmp_path / "private.md").write_text("- [ ] secret\n")
+    (person.repo.path / "todo.md").symlink_to(tmp_path / "private.md")
+    person.types("import", str(person.repo.path / "todo.md"), code=2)
+    assert "leads out of the repository" in person.err
+
+
+BLANKS = " " * 20_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.json", "[" * 100_000, "nested too deep"),
+        ("a.json", '{"id": "x", "title": "t", "codeReviewSpec": {"findings": 5}}', ""),
+        ("a.md", f"# a{BLANKS}b\n\n- [ ] x\n", ""),
+        ("a.md", f"# {'#' * 60_000}x\n- [ ] y\n", ""),
+        ("a.md", f"# X\n\n### A-1: t\n\n{BLANKS}-{BLANKS}P{BLANKS}\n", ""),
+        ("a.md", "- [ ] x\n" * 20_000, "more than 10,000 tasks"),
+        ("a.yaml", "tasks:\n" + "- {title: x}\n" * 30_000, "more than 20000 entries"),
+    ],
+    ids=["deep JSON", "odd shape", "blanks", "number signs", "blanks before a priority", "many items", "many entries"],
+)
+def test_a_file_made_to_be_slow_or_wrong_is_read_or_refused_soon(
+    name: str, text: str, words: str, person: Person
+) -> None:
+    write(person, {name: text})
+    person.types("import", str(person.repo.path / name), "--dry-run", code=2 if words else 0)
+    assert words in person.err
+
+
+@pytest.mark.parametrize(
+    "columns", ["count(*) AS id", "x AS id, hex(zeroblob(100000000)) AS spec"], ids=["endless", "huge"]
+)
+def test_a_database_whose_query_never_ends_is_refused(
+    columns: str, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.features.import_tasks.sources._QUERY_SECONDS", 0.2)
+    with sqlite3.connect(person.repo.path / "a.db") as database:
+        endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+        database.execute(f"CREATE VIEW tasks AS {endless} SELECT {columns}, 'do' AS prompt, 1 AS created_at FROM c")
+    person.types("import", str(person.repo.path / "a.db"), code=2)
+    assert "the database cannot be read" in person.err
+
+
+def test_issues_that_are_none_are_refused(person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gh").write_text(f"#!/bin/sh\ncat {tmp_path}/issues\n")
+    (tmp_path / "gh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    for text in ('{"a": 1}', "[1]", "[" * 100_000):
+        (tmp_path / "issues").write_text(text)
+        person.types("import", "gh:acme/shop", code=2)
+    (tmp_path / "issues").write_text(json.dumps([{"number": 1, "title": "t", "body": f"depends on{BLANKS * 3}x"}]))
+    person.types("import", "gh:acme/shop")
+
+
+def test_a_changed_source_is_named_and_changes_nothing(person: Person) -> None:
+    write(person, {"PLAN.md": PLAN})
+    person.types("import", "PLAN.md")
+    before = person.asks("show", "1")
+    write(person, {"PLAN.md": PLAN.replace("a loaf costs 3", "a loaf costs 4")})
+
+    report = person.asks("import", "PLAN.md")
+
+    assert [(one["outcome"], one["reason"]) for one in report["tasks"]][:1] == [("differs", "criteria")]
+    assert report["added"] == 0 and person.asks("show", "1") == before
+    assert "differs from the source now: criteria" in person.types("import", "PLAN.md")
+
+
+def test_a_removed_task_is_added_again_only_if_asked_for(person: Person) -> None:
+    write(person, {"PLAN.md": PLAN})
+    person.types("import", "PLAN.md")
+    person.types("rm", "2")
+
+    shown = person.types("import", "PLAN.md")
+    report = person.asks("import", "PLAN.md", "--again")
+
+    assert "removed before, as task 2" in shown
+    assert report["added"] == 1 and person.asks("import", "PLAN.md")["added"] == 0
+
+
+def test_add_takes_a_file_of_tasks(person: Person) -> None:
+    write(person, {"tasks.yaml": "tasks:\n  - title: Sell bread\n  - title: Sell butter\n"})
+
+    assert person.asks("add", "-f", "tasks.yaml")["added"] == 2
+    person.types("add", "Title", "-f", "tasks.yaml", code=2)
+    assert "cannot be combined" in person.err
+    person.types("add", code=2)
+    assert "Missing argument 'TITLE'" in person.err

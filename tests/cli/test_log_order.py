@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from burnish.agents.registry import AGENTS
 from burnish.agents.transcript import writer_for
 from burnish.cli.log import _print_more, _shown
+from burnish.cli.session import SESSION
 from burnish.core.secrets import LineFilter, Secrets
 from burnish.features.tasks.logs import find_logs
 from burnish.proc.shim_files import outcome_file
@@ -55,6 +58,49 @@ def test_stderr_does_not_come_between_the_rows_of_a_call_that_still_runs(tmp_pat
     assert names(running=True) == ["try-1/stderr"]
     # also after a loss of power, when no outcome was written
     assert names(running=False) == ["try-1/stderr", "try-2/stderr"]
+
+
+@pytest.mark.parametrize(("exit_code", "kinds"), [(0, ["transcript"]), (1, ["transcript", "stderr"])])
+def test_warnings_of_a_call_that_ended_well_are_shown_on_demand_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exit_code: int, kinds: list[str]
+) -> None:
+    folder = tmp_path / "calls" / "run-1-cycle-1-implement-1" / "try-1"
+    folder.mkdir(parents=True)
+    (folder / "stderr").write_text("Ripgrep is not available.\n")
+    folder.with_name("try-1-transcript.jsonl").write_text('{"kind": "said", "text": "Hello."}\n')
+    outcome_file(folder).write_text(f'{{"exit_code": {exit_code}}}')
+
+    assert [file.kind for file in _shown(find_logs(tmp_path), raw=False)] == kinds
+    assert [file.kind for file in _shown(find_logs(tmp_path), raw=True)] == ["stderr"]
+    monkeypatch.setattr(SESSION, "verbose", True)
+    assert [file.kind for file in _shown(find_logs(tmp_path), raw=False)] == ["transcript", "stderr"]
+
+
+def test_prose_is_wrapped_at_words_on_a_terminal_and_code_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    words, command = "several words " * 8, "x" * 90
+    blank_lines = "First.\n\n\n\nLast."
+    path = tmp_path / "calls" / "run-1-cycle-1-implement-1" / "try-1-transcript.jsonl"
+    path.parent.mkdir(parents=True)
+    rows = [{"kind": "said", "text": words.strip()}, {"kind": "said", "text": blank_lines}]
+    rows.append({"kind": "ran", "text": "make", "detail": command})
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    screen = Terminal()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    (file,) = find_logs(tmp_path)
+    _print_more(file, {}, {})
+
+    lines = screen.getvalue().splitlines()
+    assert len(lines[1]) <= 80 and lines[1].endswith("several") and lines[2].startswith("words")
+    assert " ".join(lines[1:3]) == words.strip() and f"    {command}" in lines
+    assert lines[3:6] == ["First.", "", "Last."]
 
 
 @pytest.mark.parametrize(("has_ended", "shown"), [(False, ["transcript"]), (True, ["stdout"])])

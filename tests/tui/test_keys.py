@@ -76,6 +76,34 @@ def test_approving_against_the_review_asks_for_reasons(tmp_path: Path) -> None:
     assert lab.events("override.recorded")[-1]["data"]["category"] == "pre_existing"
 
 
+def test_letters_in_the_dialog_of_reasons_begin_the_explanation(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, REJECT, "hitl_review: final\nreview: {agents: [judge]}\n")
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Approving goes against the review")
+        await screen.press("a", *"jack", "space", *"knows", "enter")
+        await screen.until("Approved task 1: it is verified.")
+
+    on_screen(lab, act, size=WIDE)
+    recorded = lab.events("override.recorded")[-1]["data"]
+    assert (recorded["category"], recorded["explanation"]) == ("custom", "jack knows")
+
+
+@pytest.mark.slow
+def test_the_end_of_a_run_is_said_in_place_of_its_start(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="sys.exit('the network is gone')")
+    lab.add("Add division")
+    lab.burnish("run", "1", code=None)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("g Retry")
+        await screen.press("g")
+        await screen.until("Task 1 failed.")
+        assert "It runs in the background" not in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
 def test_nothing_is_decided_on_a_task_that_is_not_on_the_screen(tmp_path: Path) -> None:
     lab = waiting(tmp_path)
     before = facts(lab)

@@ -15,10 +15,13 @@ from burnish.errors import BadInput
 
 
 def add(
-    title: Annotated[str, Argument(metavar="TITLE", help="The title, in one line.", show_default=False)],
+    title: Annotated[str | None, Argument(metavar="TITLE", help="The title, in one line.", show_default=False)] = None,
     stdin: Annotated[str | None, Argument(metavar="-", help="Read the description from standard input.")] = None,
     description: Annotated[str | None, Option("-d", "--description", metavar="TEXT", help="Describe the task.")] = None,
     file: Annotated[Path | None, Option("--file", metavar="FILE", help="Read the description from FILE.")] = None,
+    tasks: Annotated[
+        str | None, Option("-f", "--tasks", metavar="FILE", help="Add all tasks of FILE, as `burnish import` does.")
+    ] = None,
     kind: Annotated[TaskType, Option("-t", "--type", help="The type of task.")] = TaskType.IMPLEMENT,
     image: Annotated[
         list[Path] | None,
@@ -52,6 +55,10 @@ def add(
     tags: Annotated[
         list[str] | None, Option("--tag", metavar="TAG", help="Add a tag to find it by; repeatable.")
     ] = None,
+    needs: Annotated[
+        list[str] | None,
+        Option("--needs", metavar="LABEL", help="Run only on a worker with LABEL, e.g. docker; repeatable."),
+    ] = None,
     agent: Annotated[str | None, Option("--agent", metavar="AGENT", help="Have AGENT do the task.")] = None,
     model: Annotated[str | None, Option("--model", metavar="MODEL", help="Use MODEL for this task.")] = None,
     base: Annotated[
@@ -74,6 +81,11 @@ def add(
 
     # the run that started the agent would take the new task before a person has seen it
     refuse_inside_phase()
+    if tasks is not None:
+        _add_all(tasks, title, as_json=as_json)
+        return
+    if title is None:
+        raise BadInput("Missing argument 'TITLE'.", hint='Usage: burnish add "TITLE", or burnish add -f FILE')
     new_task = Spec(
         title=title,
         description=_with_images(_description(stdin, description, file), image or ()),
@@ -89,6 +101,7 @@ def add(
         base_ref=base,
         skip_tests=skip_tests,
         tags=tuple(tags or ()),
+        needs=tuple(needs or ()),
         of=task_id(of) if of else None,
         auto_review=auto_review,
         max_cycles=max_cycles,
@@ -105,6 +118,16 @@ def add(
         for problem in problems:
             tell(f"{problem} {problem.hint}")
         say(f"{'Then run it' if problems else 'Run it'}: burnish run {task.id}")
+
+
+def _add_all(file: str, title: str | None, *, as_json: bool) -> None:
+    """All tasks of a file, or none."""
+    from burnish.cli.import_tasks import say_import
+    from burnish.features.import_tasks.import_tasks import import_tasks
+
+    if title is not None:
+        raise BadInput("TITLE and -f cannot be combined.", hint="A file has the titles of its tasks.")
+    say_import(import_tasks(open_app(), file, start_dir(), format=None, dry_run=False), as_json=as_json)
 
 
 def _with_images(text: str, files: Sequence[Path]) -> str:

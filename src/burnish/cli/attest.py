@@ -21,7 +21,7 @@ def attest(
     """Sign a statement of a task's approval.
 
     The statement has the commit, the tree, the base, checks, reviewers, verdicts and overrides. It is signed with the
-    SSH key that git signs with, and stored under refs/burnish/attest/. `burnish verify` checks it anywhere.
+    SSH or GPG key that git signs with, and stored under refs/burnish/attest/. `burnish verify` checks it anywhere.
     """
     from burnish import runtime
 
@@ -49,7 +49,11 @@ def verify(
     commit: Annotated[str, Argument(metavar="COMMIT", help="The commit to verify.", show_default=False)],
     allowed_signers: Annotated[
         Path | None,
-        Option("--allowed-signers", metavar="FILE", help="Accept keys in FILE (default: gpg.ssh.allowedSignersFile)."),
+        Option(
+            "--allowed-signers",
+            metavar="FILE",
+            help="Accept keys in FILE: allowed signers of SSH, or exported GPG keys.",
+        ),
     ] = None,
     statement: Annotated[
         Path | None, Option("--statement", metavar="FILE", help="Read the statement from FILE, not from the ref.")

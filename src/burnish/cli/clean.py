@@ -63,6 +63,10 @@ def clean(
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     selection = cleaning.chosen(app, weights, numbers, all_completed=all_completed)
     reports = [] if dry_run else cleaning.clean(app, selection)
+    if all_completed and not dry_run:
+        app.repository.remove_kept_trees()
+        if note := cleaning.drop_copies(app):
+            tell(f"  {note}")
     check_environments = cleaning.environments(app)
     removed_environments = cleaning.clean_environments(check_environments) if with_environments and not dry_run else []
     if as_json:

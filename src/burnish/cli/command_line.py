@@ -29,6 +29,8 @@ def call(group: Any, argv: Sequence[str], where: str) -> int:
     """Run a command line; wrong usage is exit code 2 with a hint at the help of `where`."""
     if "_BURNISH_COMPLETE" in os.environ:
         group.main(prog_name="burnish")
+    if any(word.startswith(("--install-comp", "--show-comp")) for word in argv):
+        _complete_at_first_tab()
     try:
         with group.make_context("burnish", list(argv)) as context:
             code = group.invoke(context)
@@ -43,6 +45,14 @@ def call(group: Any, argv: Sequence[str], where: str) -> int:
         complain(words, f"See `{where} --help`.")
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _complete_at_first_tab() -> None:
+    """Typer's script for zsh only defines the completion at the first Tab, and offers nothing; ours also calls it."""
+    scripts = getattr(import_module("typer._completion_shared"), "_completion_scripts", {})
+    last_line = '[[ "$funcstack[1]" = "_%(prog_name)s" ]] && %(complete_func)s'
+    if last_line not in scripts.get("zsh", last_line):
+        scripts["zsh"] = f"{scripts['zsh'].rstrip()}\n\n{last_line}\n"
 
 
 def build_group(groups: Groups, aliases: Mapping[str, str], only: str | None) -> Any:

@@ -77,7 +77,7 @@ def config(
 def _change(action: str, key: str | None, value: str | None, *, for_project: bool, as_json: bool) -> None:
     from burnish import runtime
     from burnish.features.settings.change import set_value, unset_value
-    from burnish.features.settings.provenance import plain
+    from burnish.features.settings.provenance import plain, without_password
 
     runtime.refuse_inside_phase()
     if key is None or (value is None) == (action == "set"):
@@ -87,11 +87,12 @@ def _change(action: str, key: str | None, value: str | None, *, for_project: boo
         result = unset_value(start_dir(), key, for_project=for_project)
     else:
         result = set_value(start_dir(), key, value, for_project=for_project)
+    before, now = (without_password(key, one) for one in (result.before, result.value))
     if as_json:
-        found = {"key": key, "file": str(result.file), "before": plain(result.before), "was_set": result.was_set}
-        say_json({**found, "value": plain(result.value), "origin": result.origin})
+        found = {"key": key, "file": str(result.file), "before": plain(before), "was_set": result.was_set}
+        say_json({**found, "value": plain(now), "origin": result.origin})
         return
-    say(visible(f"{key}: {written(result.value)}  ({result.origin})"))
+    say(visible(f"{key}: {written(now)}  ({result.origin})"))
     if action == "set" and not result.origin.startswith(str(result.file)):
         tell(f"  It is also set in {one_line(result.origin)}, which counts.")
     tell_approval_cost()

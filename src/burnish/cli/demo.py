@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from burnish.cli.output import coloured, columns, one_line, paint, say, say_json, wrap
 from burnish.cli.parameters import Option
-from burnish.cli.session import SESSION, AsJson
+from burnish.cli.session import SESSION, AsJson, start_dir
 from burnish.errors import BadInput, BurnishError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _run_tasks(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list
 def _folder(where: Path | None) -> Path:
     if where is None:
         return Path(tempfile.mkdtemp(prefix="burnish-demo-")).resolve()
-    folder = where.expanduser().absolute()
+    folder = (start_dir() / where.expanduser()).absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} exists and is not empty.", hint="Give a directory that does not exist.")
     try:

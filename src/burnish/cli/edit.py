@@ -56,6 +56,10 @@ def edit(
     tags: Annotated[
         list[str] | None, Option("--tag", metavar="TAG", help="Replace the tags; repeatable; `none` removes all.")
     ] = None,
+    needs: Annotated[
+        list[str] | None,
+        Option("--needs", metavar="LABEL", help="Replace the labels that a worker must offer; `none` removes all."),
+    ] = None,
     in_archive: Annotated[
         bool | None,
         Option("--archive/--no-archive", help="Leave a finished task out of lists and the board, or show it again."),
@@ -97,6 +101,7 @@ def edit(
         "max_cycles": max_cycles,
         "depends_on": _ids(depends_on) if depends_on else None,
         "tags": (() if tags == ["none"] else tuple(tags)) if tags else None,
+        "needs": (() if needs == ["none"] else tuple(needs)) if needs else None,
         "archived": in_archive,
     }
     changes = {key: value for key, value in changes.items() if value is not None}

@@ -53,7 +53,7 @@ def export(
         raise BadInput("--since belongs to --night.", hint=_USAGE)
     name = chosen_format("json" if as_json and format is None else format, output, night=night)
     reader = open_reader()
-    records = ProjectRecords(reader.store, reader.key, reader.found.root.name, reader.alive)
+    records = ProjectRecords(reader.store, reader.key, reader.found.root.name, reader.alive, reader.home)
     if task is None:
         now = datetime.now(UTC)
         text = export_night(records, since_when(since or "12h", now), name, now=now)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import clean, coloured, count, one_line, paint, say, say_json, tell
 from burnish.cli.parameters import Option
-from burnish.cli.session import SESSION, AsJson, TaskId, open_app
+from burnish.cli.session import SESSION, AsJson, TaskId, open_app, start_dir
 from burnish.core.flow import RUNNING
 from burnish.core.review import Verdict
 from burnish.core.status import Status
@@ -110,7 +109,7 @@ def _given(source: str) -> tuple[str, str]:
     """What it is called, and what it says."""
     name = "standard input" if source == "-" else one_line(source)
     try:
-        with nullcontext(sys.stdin.buffer) if source == "-" else Path(source).open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if source == "-" else (start_dir() / source).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as why:
         raise BadInput(

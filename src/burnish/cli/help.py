@@ -40,12 +40,8 @@ settings of agent programs, git hooks
 a systemd user unit or a launchd plist
     only if you ran `burnish service --install`
 
-To remove all of it:
-    burnish hook uninstall claude       (and each other program, in each repository)
-    burnish service --remove
-    git for-each-ref --format='delete %(refname)' refs/burnish refs/heads/burnish | git update-ref --stdin
-                                        (in each repository; unmerged work of tasks is lost)
-    rm -r {home} {config}"""
+To see what is there: burnish uninstall
+To remove all of it:  burnish uninstall --yes"""
 SUMMARIES = {
     "exit-codes": "what the exit codes mean",
     "environment": "variables that burnish reads",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from burnish.views.inbox import InboxEntry
 
 NOTHING = "Nothing waits for you."
-_LINES = 2
+_LINES = 3
 # files that no reviewer saw, of one entry
 _FILES = 10
 
@@ -48,8 +48,10 @@ def inbox(
     The oldest entry comes first. Use `burnish status` for all tasks.
     """
     from burnish.adapters.task_locks import is_runner_dead
+    from burnish.core.status import Status
     from burnish.runtime.target_conflicts import find_conflicts
     from burnish.views.inbox import inbox as look
+    from burnish.views.status import unserved_words
 
     home, store, folders, news = _everything() if everywhere else _here()
     today, locks = date.today().isoformat(), home / "locks"
@@ -68,6 +70,10 @@ def inbox(
         lines += ["", *_commit(one, folders.get(one.project, ""), room, colour, now)]
     for line in lines if found or not news else lines[1:]:
         say(line)
+    for row in rows if store.is_shared else ():
+        backlog = store.tasks(row.key, statuses=(Status.BACKLOG,), brief=True)
+        for words in unserved_words(store, backlog, lambda runner: not is_runner_dead(store, locks, runner)):
+            say(words)
 
 
 def _commit(news: CommitNews, folder: str, room: int, colour: bool, now: datetime) -> Iterator[str]:
@@ -75,9 +81,15 @@ def _commit(news: CommitNews, folder: str, room: int, colour: bool, now: datetim
     where = f"  {one_line(folder)}" if folder else ""
     title = paint(one_line(news.title), "bold", on=colour)
     yield f"{paint('!', 'yellow', on=colour)} {title}{where}  {paint(ago(news.since, now), 'dim', on=colour)}"
-    for line in wrap(one_line(news.why), room - 4)[:_LINES]:
+    for line in _short(one_line(news.why), room - 4):
         yield f"    {line}"
     yield f"    {paint(_there(news.command, folder), 'cyan', on=colour)}"
+
+
+def _short(text: str, room: int) -> list[str]:
+    """The first lines of a text; what is left out is in `burnish show`."""
+    lines = wrap(text, room)
+    return lines if len(lines) <= _LINES else [*lines[: _LINES - 1], cut(f"{lines[_LINES - 1]} …", room)]
 
 
 def _here() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
@@ -125,7 +137,7 @@ def _entry(entry: InboxEntry, folder: str, room: int, colour: bool, now: datetim
     title = cut(one_line(task.spec.title), max(20, title_room))
     sign = paint(mark(MARKS[task.status]), tone, on=colour)
     yield f"{sign} {paint(f'T{task.id} {title}', 'bold', on=colour)}{where}  {paint(since, 'dim', on=colour)}"
-    for line in wrap(one_line(entry.why), room - 4)[:_LINES]:
+    for line in _short(one_line(entry.why), room - 4):
         yield f"    {line}"
     for path, words in entry.unseen_files[:_FILES]:
         yield cut(f"      {one_line(path)}: {one_line(words)}", room)

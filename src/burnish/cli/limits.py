@@ -25,6 +25,7 @@ def limits(
     from burnish.proc import clock
     from burnish.runtime.reader import open_home
     from burnish.views.cost import window_lines, windows_json
+    from burnish.views.status import limit_json
 
     if clear is not None:
         runtime.refuse_inside_phase()
@@ -38,10 +39,7 @@ def limits(
     found = reader.store.limits.current_limits(now)
     windows = reader.store.limits.current_windows(now)
     if as_json:
-        keys = ("login", "until", "is_known", "message", "since")
-        say_json(
-            {"limits": [{key: getattr(one, key) for key in keys} for one in found], "windows": windows_json(windows)}
-        )
+        say_json({"limits": [limit_json(one) for one in found], "windows": windows_json(windows)})
         return
     for one in found:
         reason = "" if one.message in one.words(now) else f": {one_line(one.message)}"

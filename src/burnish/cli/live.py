@@ -26,6 +26,7 @@ from burnish.core.flow import RUNNING
 from burnish.core.journal import read
 from burnish.core.journal_events import PhaseProgress, PhaseStarted
 from burnish.core.task import Task
+from burnish.core.transcript import INDENT
 
 # columns that the action gets before the title does, and the fewest that a title is cut to
 _ACTION_ROOM = 48
@@ -82,7 +83,8 @@ class LiveProgress(PlainProgress):
     def output(self, task_id: int, line: str) -> None:
         text = one_line(line)
         row = self.rows.get(task_id)
-        if row and text:
+        # what is indented is the detail of the line before
+        if row and text and not line.startswith(INDENT):
             row.last_output = text
 
     def spent(self, task_id: int, use: Use) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import clean, columns, cut, json_text, one_line, say, say_json, tell
+from burnish.cli.output import clean, columns, cut, fitted, json_text, one_line, say, say_json, tell
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app, open_reader
 from burnish.core.flow import RUNNING
@@ -46,7 +47,8 @@ def log(
 ) -> None:
     """Show what agents said and did, and the output of checks.
 
-    -v also shows the prompts. Use `burnish events` for the list of recorded events.
+    -v also shows the prompts, and what programs print to stderr although they end well. Use `burnish events` for
+    the list of recorded events.
     """
     from burnish.features.tasks.logs import task_logs
 
@@ -79,16 +81,34 @@ def _why_nothing(app: App, number: int, phase: str | None) -> str:
     from burnish.features.tasks.logs import task_logs
 
     task, others = app.store.task(app.key, number), sorted({file.phase for file in task_logs(app, number)})
+    if machines := _other_machines(app, number, phase):
+        return f"The output of task {number} is on {', '.join(machines)}: run `burnish log {number}` there."
     if phase and others and task.error:
         look = ", ".join(f"burnish log {number} --phase {one}" for one in others)
         return f"No output of {phase}: the task {task.status} ({task.error}) before it. See: {look}"
     phases = _started_phases(app, number)
     shown_phases = {phase, "baseline"} if phase == "check" else {phase} if phase else phases
+    if task.status in RUNNING and task.runner:
+        return f"No output yet: the task is running. Follow it: burnish log -f {number}"
     if task.status in RUNNING or not phases & shown_phases:
         return f"No output yet. Run the task: burnish run {number}"
     if phases & AGENT_PHASES and not (app.task_folder(task) / "calls").is_dir():
         return f"The output of task {number} was removed, as that of tasks that ended long ago (settings: clean)."
     return f"{phase.capitalize() if phase else 'The task'} ran and printed nothing."
+
+
+def _other_machines(app: App, number: int, phase: str | None) -> list[str]:
+    """The machines whose burnish homes have the output of these phases, if it is not in this one."""
+    from burnish.core.journal import read
+    from burnish.core.journal_events import PhaseStarted
+
+    if not app.store.is_shared:
+        return []
+    starts = [
+        read(PhaseStarted, event.data) for event in app.store.events(app.key, task=number, types=["phase.started"])
+    ]
+    machines = {start.machine for start in starts if phase in (None, start.phase)}
+    return sorted(machines - {"", app.store.machine()})
 
 
 def _started_phases(app: App, number: int) -> set[str]:
@@ -129,8 +149,11 @@ def _shown(files: list[LogFile], *, raw: bool, running: bool = False) -> list[Lo
     if running:
         # what a call that still runs prints to stderr would come between the rows of its transcript
         read_outputs |= {_attempt(file) / "stderr" for file in files if file.is_transcript and _is_running(file)}
+    if not SESSION.verbose:
+        # of a call that ended well it is noise
+        read_outputs |= {_attempt(file) / "stderr" for file in files if file.is_transcript and _has_ended_well(file)}
     visible_files = [file for file in files if file.path not in read_outputs]
-    # What a program prints to stderr beside its events is mostly noise: it comes after the transcript.
+    # What a program prints to stderr beside its events comes after the transcript.
     positions = {_attempt(file): number for number, file in enumerate(visible_files) if file.is_transcript}
     numbers = {file.path: max(n, positions.get(file.path.parent, n)) for n, file in enumerate(visible_files)}
     return sorted(visible_files, key=lambda file: (numbers[file.path], not file.is_transcript))
@@ -142,6 +165,14 @@ def _is_running(transcript: LogFile) -> bool:
 
     attempt = _attempt(transcript)
     return read_outcome(attempt) is None or time.time() - outcome_file(attempt).stat().st_mtime < _ANSWER_SECONDS
+
+
+def _has_ended_well(transcript: LogFile) -> bool:
+    """Whether the program exited with 0 after it said or did something."""
+    from burnish.proc.shim_files import read_outcome
+
+    outcome = read_outcome(_attempt(transcript)) or {}
+    return outcome.get("exit_code") == 0 and transcript.path.stat().st_size > 0
 
 
 def _output_of(transcript: LogFile) -> Path:
@@ -159,7 +190,10 @@ def _print_rows(path: Path, read: dict[Path, int]) -> None:
     rows, read[path] = read_rows(path, read[path])
     for row in rows:
         for line in row.lines():
-            say(clean(line))
+            # at whole words; code and output keep their columns
+            is_prose = not line.startswith("    ")
+            indent = 2 if line.startswith("•") else 0
+            say(fitted(clean(line), sys.stdout, by=indent) if is_prose else clean(line))
 
 
 def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFilter]) -> None:
@@ -245,8 +279,6 @@ def events(
 
 
 def _say_event(event: RecordedEvent, as_json: bool) -> None:
-    import sys
-
     from burnish.cli.progress import brief
     from burnish.views.task import event_json
 

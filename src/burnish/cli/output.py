@@ -10,6 +10,7 @@ import unicodedata
 from typing import Any, TextIO
 
 from burnish.cli.session import SESSION
+from burnish.errors import BadInput
 from burnish.sanitize import terminal_text
 
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
@@ -96,12 +97,40 @@ def say(text: str = "") -> None:
 
 def tell(text: str) -> None:
     """Print a line to stderr: progress, warnings, errors."""
+    if is_json_log():
+        _log("info", text)
+        return
     sys.stderr.write(spoken(text) + "\n")
     sys.stderr.flush()
 
 
+def is_json_log() -> bool:
+    """Whether stderr gets one JSON object per line (`--log-format json`)."""
+    return os.environ.get("BURNISH_LOG") == "json"
+
+
+def _log(level: str, text: str) -> None:
+    from burnish.adapters.redaction import secrets_from_environment
+    from burnish.adapters.telemetry import log_line
+
+    if words := clean(text).strip():
+        log_line(level, secrets_from_environment().redact(words))
+
+
+def use_log_format(name: str | None) -> None:
+    """`--log-format`: set for this process, and for those that it starts in the background."""
+    if name is None:
+        return
+    if name not in ("text", "json"):
+        raise BadInput(f"There is no log format {name!r}.", hint="Choose from: text, json.")
+    os.environ["BURNISH_LOG"] = name
+
+
 def complain(what: str, hint: str) -> None:
     """Print an error: one line with what happened, one with what to do."""
+    if is_json_log():
+        _log("error", f"{what} {hint}".strip())
+        return
     advise("error: ", "red", what)
     advise("   do: ", "dim", hint)
 

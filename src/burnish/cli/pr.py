@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import clean, count, json_text, mark, one_line, say, say_json, tell
@@ -87,7 +88,7 @@ def _follow(action: str, task: str | None, *, seconds: int, runs: bool, as_json:
         if as_json:
             say_json({"pulls": [pull.as_json() for pull in pulls]})
         for pull in () if as_json else pulls:
-            _say(pull)
+            say_pull(pull)
         if not pulls and not as_json:
             say("No task has a pull request. Open one: burnish pr TASK")
         return
@@ -105,15 +106,16 @@ def _follow(action: str, task: str | None, *, seconds: int, runs: bool, as_json:
             runs=runs,
             progress=lambda: progress,
             note=lambda text: tell(one_line(text)),
-            report=lambda pull: say(json_text(pull.as_json())) if as_json else _say(pull, only_news=True),
+            report=lambda pull: say(json_text(pull.as_json())) if as_json else say_pull(pull, only_news=True),
         )
     finally:
         progress.close()
     tell("No pull request is open any more.")
 
 
-def _say(pull: SyncedPull, *, only_news: bool = False) -> None:
+def say_pull(pull: SyncedPull, *, only_news: bool = False, say: Callable[[str], None] = say) -> None:
     parts = [f"{', '.join(pull.opened_ids)} opened"] if pull.opened_ids else []
+    parts += [f"{', '.join(pull.replied_ids)} replied to"] if pull.replied_ids else []
     parts += [f"{', '.join(pull.resolved_ids)} resolved"] if pull.resolved_ids else []
     if only_news and not parts and not pull.notes:
         return

@@ -16,6 +16,7 @@ from burnish.cli.output import (
     coloured,
     count,
     fitted,
+    is_json_log,
     is_plain,
     mark,
     one_line,
@@ -33,7 +34,7 @@ from burnish.core.journal_events import ReviewCompleted, TaskStatus
 from burnish.core.recorded_reviews import tests_ran
 from burnish.core.status import Status
 from burnish.core.task import Task
-from burnish.core.transcript import line_at_end
+from burnish.core.transcript import INDENT, line_at_end
 from burnish.views.status import MARKS, WAITING
 
 
@@ -118,7 +119,9 @@ class PlainProgress:
             self.actions[task_id].add(line.rstrip())
 
     def _write_output(self, task_id: int, line: str) -> None:
-        self.write(fitted(f"{self._whose(task_id)}  │ {clean(line)}", sys.stderr, by=6))
+        text = f"{self._whose(task_id)}  │ {clean(line)}"
+        # code and output keep their columns
+        self.write(text if line.startswith(INDENT) else fitted(text, sys.stderr, by=6))
 
     def spent(self, task_id: int, use: Use) -> None:
         """Shown in live lines only."""
@@ -167,9 +170,17 @@ class QuietProgress(PlainProgress):
         """Not shown."""
 
 
+class JsonProgress(QuietProgress):
+    """`--log-format json`: events print themselves; notes are lines among them."""
+
+    def note(self, text: str) -> None:
+        PlainProgress.note(self, text)
+
+
 def watcher(*, several: bool, quiet: bool, verbose: bool) -> PlainProgress:
     """The progress that suits where stderr goes."""
-    if quiet:
+    # with JSON lines, the events themselves are printed
+    if quiet or is_json_log():
         return QuietProgress(several=several, verbose=False)
     # -v prints every line of output: a line that redraws itself below would only flicker.
     if sys.stderr.isatty() and not verbose and not is_plain() and os.environ.get("TERM") != "dumb":

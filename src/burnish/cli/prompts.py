@@ -75,7 +75,7 @@ def _list(as_json: bool) -> None:
 
     app = open_app()
     found = [_in_force(app, name) for name in NAMES] + reviewers_own(
-        app.config, app.repo.root, trusted=app.trust.is_trusted, outside=app.trust.outside
+        app.config, app.repo.root, trusted=app.trust.is_trusted, accepted_files=app.trust.accepted_files
     )
     if as_json:
         say_json({"prompts": [_plain(one) for one in found]})
@@ -212,7 +212,12 @@ def _in_force(app: App, name: str) -> Prompt:
     from burnish.runtime.prompts import in_force
 
     return in_force(
-        name, app.config, app.repo.root, config.user_folder(), trusted=app.trust.is_trusted, outside=app.trust.outside
+        name,
+        app.config,
+        app.repo.root,
+        config.user_folder(),
+        trusted=app.trust.is_trusted,
+        accepted_files=app.trust.accepted_files,
     )
 
 

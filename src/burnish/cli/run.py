@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,13 +23,14 @@ from burnish.cli.output import (
     say_json,
     tell,
     titled,
+    use_log_format,
 )
 from burnish.cli.parameters import Argument, Option
-from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
+from burnish.cli.session import SESSION, AsJson, LogFormat, TaskId, offer_tasks, open_app
 from burnish.core.cost import MAX_BUDGET, UNKNOWN_COST, CostSource, dollars
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
-from burnish.errors import BadInput
+from burnish.errors import BadInput, BurnishError
 
 if TYPE_CHECKING:
     from burnish.cli.gate import TerminalGate
@@ -62,12 +65,17 @@ def run(
     watch: Annotated[
         bool, Option("--watch", help="Keep running: take up tasks that are added, unblocked or answered.")
     ] = False,
+    pulls: Annotated[
+        int | None,
+        Option("--pulls", min=5, max=86_400, metavar="N", help="With --watch: `burnish pr watch` every N seconds."),
+    ] = None,
     until: Annotated[
         str | None, Option("--until", metavar="HH:MM", help="Stop at HH:MM; running tasks keep their work.")
     ] = None,
     detach: Annotated[bool, Option("--detach", help="Run in the background, also after you log out.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Print what would run; run nothing.")] = False,
     exit_zero: ExitZero = False,
+    log_format: LogFormat = None,
     as_json: AsJson = False,
 ) -> int:
     """Run tasks until they are approved or need a person.
@@ -75,10 +83,13 @@ def run(
     Without TASK, run the next task that is ready. An interrupted task continues where it stopped. For a task that
     failed or is blocked, use `burnish retry`. With --watch, run all tasks and wait for more; `burnish stop` ends it.
     """
+    use_log_format(log_format)
     if ids and everything:
         raise BadInput("TASK and --all cannot be combined.", hint="Use one of them.")
     if watch and (ids or everything or dry_run):
         raise BadInput("--watch runs all tasks.", hint="Omit TASK, --all and --dry-run.")
+    if pulls is not None and not watch:
+        raise BadInput("--pulls needs --watch.", hint="Without a run that watches, use `burnish pr watch`.")
     if detach and (as_json or hitl or dry_run):
         raise BadInput("--detach cannot be combined with --json, --hitl-review or --dry-run.", hint="Omit one of them.")
     if tui and (as_json or detach or dry_run):
@@ -95,6 +106,7 @@ def run(
         require_terminal("Omit --tui: progress is printed.")
     request = RunRequest(
         watch=watch,
+        pulls=pulls,
         until=next_time(until).timestamp() if until is not None else None,
         ids=numbers,
         everything=everything,
@@ -163,6 +175,7 @@ def _argv(request: RunRequest, until: str | None) -> list[str]:
     """The command line of the same run in another process."""
     argv = ["run", *map(str, request.ids), "-j", str(request.jobs)]
     argv += ["--all"] * request.everything + ["--watch"] * request.watch + ["--no-review"] * request.no_review
+    argv += ["--pulls", str(request.pulls)] if request.pulls else []
     argv += ["--hitl-review"] * (request.hitl is not None)
     argv += ["--until", until] if until else []
     return argv + (["--budget", str(request.budget)] if request.budget is not None else [])
@@ -313,7 +326,8 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool,
     progress = watcher(several=several, quiet=SESSION.quiet or request.dry_run, verbose=SESSION.verbose)
     gate = None if request.dry_run else _gate(app, request, progress, as_json=as_json)
     try:
-        report = run_tasks(app, request, progress=progress, gate=gate)
+        with _synchronizing(request):
+            report = run_tasks(app, request, progress=progress, gate=gate)
     finally:
         progress.close()
     if as_json:
@@ -325,6 +339,48 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool,
         if request.watch:
             _say_summary(report, with_results=is_printed)
     return report_code(report, exit_zero=exit_zero)
+
+
+@contextmanager
+def _synchronizing(request: RunRequest) -> Iterator[None]:
+    """With --pulls, synchronize pull requests meanwhile, in a thread; the run takes up what is sent back."""
+    seconds = request.pulls
+    if seconds is None:
+        yield
+        return
+    from burnish.cli.pr import say_pull
+    from burnish.features.github.client import GitHub
+    from burnish.features.github.watch import watch_pulls
+    from burnish.runtime.ports import NullProgress
+
+    # its own connection to the database; a missing gh is reported now
+    app, end = open_app(), threading.Event()
+    GitHub.of(app.repo.root)
+
+    def synchronize() -> None:
+        try:
+            watch_pulls(
+                app,
+                None,
+                seconds=seconds,
+                runs=False,
+                progress=NullProgress,
+                note=lambda text: tell(one_line(text)),
+                report=lambda pull: say_pull(pull, only_news=True, say=tell),
+                end=end,
+            )
+        except BurnishError as error:
+            tell(f"Pull requests are not synchronized any more: {one_line(error.what)} {one_line(error.hint)}")
+
+    thread = threading.Thread(target=synchronize, name="pulls", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        # a push under way ends first
+        thread.join(60)
+        app.store.close()
 
 
 def report_code(report: RunReport, *, exit_zero: bool) -> int:
@@ -345,9 +401,8 @@ def _is_one_output() -> bool:
 
 def _say_summary(report: RunReport, *, with_results: bool) -> None:
     """The end of a run that stood: what it cost, and what waits for the person."""
-    total = sum(task.cost_usd or 0.0 for task in report.tasks)
     is_partial = any(task.cost_source in (CostSource.UNKNOWN, CostSource.PARTIAL) for task in report.tasks)
-    cost = UNKNOWN_COST if is_partial and not total else f"{dollars(total)}{'+' * is_partial} in all"
+    cost = UNKNOWN_COST if is_partial and not report.cost_usd else f"{dollars(report.cost_usd)}{'+' * is_partial}"
     needs_person = [task for task in report.tasks if task.status in _NEEDS_PERSON]
     words = f"{count(len(report.tasks), 'task')} were run" if len(report.tasks) != 1 else "1 task was run"
     say(f"{words}, {cost}{f': {_counted(report.tasks)}' if with_results and report.tasks else ''}.")

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import threading
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from burnish.cli.output import say, say_json, tell
+from burnish.cli.output import say, say_json, tell, use_log_format
 from burnish.cli.parameters import Option
-from burnish.cli.session import AsJson
+from burnish.cli.session import AsJson, LogFormat, start_dir
 from burnish.core.cost import MAX_BUDGET
 from burnish.errors import BadInput, BurnishError
 from burnish.proc.own_programs import own_path
@@ -45,6 +46,7 @@ def serve(
             "--budget", min=0, max=MAX_BUDGET, metavar="USD", help="With --auto: stop before more than USD is spent."
         ),
     ] = None,
+    log_format: LogFormat = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve the web board and the API for every project.
@@ -53,6 +55,7 @@ def serve(
     off. The URL with its token is printed once. Ctrl-C stops the server;
     interrupted tasks continue at the next start.
     """
+    use_log_format(log_format)
     require_web_packages()
     from burnish.features.server.registry import ProjectRegistry
     from burnish.mcp.server import McpEndpoint
@@ -81,7 +84,9 @@ def serve(
         if open_browser:
             _open(address.with_code(codes.issue()))
 
-    token = _token(host, token_file)
+    if token_file is not None:
+        token_file = str(start_dir() / Path(token_file).expanduser())
+    token = _token(host, token_file, has_people=bool(registry.store.people.everyone()))
     files, mcp = token_files(token_file), McpEndpoint(registry)
     try:
         serve_until_stopped(
@@ -124,14 +129,14 @@ def _switch_auto_on(registry: ProjectRegistry, key: str, request: RunRequest) ->
         tell(f"Auto could not be switched on: {error.what} {error.hint}".rstrip())
 
 
-def _token(host: str, file: str | None) -> str:
+def _token(host: str, file: str | None, *, has_people: bool) -> str:
     from burnish.web.server import TOKEN, read_token, token_for
 
     # removed, so that no child process inherits it
     from_environment = os.environ.pop(TOKEN, "")
     if file is not None:
         return token_for(host, read_token(file), f"--token-file {file}")
-    return token_for(host, from_environment)
+    return token_for(host, from_environment, has_people=has_people)
 
 
 def _open(url: str) -> None:

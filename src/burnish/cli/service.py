@@ -24,6 +24,10 @@ def service(
         float | None,
         Option("--budget", min=0, max=MAX_BUDGET, metavar="USD", help="Stop before more than USD is spent in one run."),
     ] = None,
+    pulls: Annotated[
+        int | None,
+        Option("--pulls", min=5, max=86_400, metavar="N", help="Also `burnish pr watch` every N seconds."),
+    ] = None,
     board: Annotated[
         bool, Option("--board", help="Serve the board with Auto on (`burnish serve --auto`) instead of `run --watch`.")
     ] = False,
@@ -53,9 +57,11 @@ def service(
         raise BadInput("--install and --remove cannot be combined.", hint="Use one of them.")
     if kind not in (None, services.SYSTEMD, services.LAUNCHD):
         raise BadInput(f"{kind!r} is not a kind of service.", hint="Choose from: systemd, launchd.")
+    if pulls is not None and board:
+        raise BadInput("--pulls and --board cannot be combined.", hint="Beside the board, use `burnish pr watch`.")
     options = None if do_remove else _board_options(board, port, token_file)
     app = open_app()
-    unit = services.project_service(app, kind=kind, jobs=jobs, budget=budget, board=options)
+    unit = services.project_service(app, kind=kind, jobs=jobs, budget=budget, pulls=pulls, board=options)
     is_there = True
     if do_install:
         services.install(app, unit)

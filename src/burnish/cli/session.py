@@ -12,6 +12,7 @@ from burnish.errors import BadInput
 if TYPE_CHECKING:
     from burnish.runtime import App, Reader
     from burnish.store import Store
+    from burnish.views.status import LimitOf
 
 
 @dataclass(slots=True)
@@ -31,6 +32,10 @@ class CliSession:
 SESSION = CliSession()
 
 
+LogFormat = Annotated[
+    str | None,
+    Option("--log-format", metavar="text|json", help="Print progress as text, or as one JSON object per line."),
+]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
@@ -82,6 +87,21 @@ def open_app(*, reading: bool = False) -> App:
     _report_move(app.note)
     _tell_obstacle(app.store)
     return app
+
+
+def limits_of_tasks(reader: Reader) -> LimitOf | None:
+    """Finds the usage limit that a task waits for; None if there is none: a reading command must start fast."""
+    from burnish.proc import clock
+
+    limits = reader.store.limits.current_limits(clock.now())
+    if not limits:
+        return None
+    from burnish import runtime
+    from burnish.runtime.tasks import LimitFinder
+
+    return LimitFinder(
+        reader.store, limits, lambda key: runtime.open_app(start_dir(), reading=True), reader.alive
+    ).limit_of
 
 
 def follow_move() -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import clean, coloured, columns, say, say_json, tell
 from burnish.cli.parameters import Argument
-from burnish.cli.session import AsJson, offer_tasks, open_app, open_reader
+from burnish.cli.session import AsJson, limits_of_tasks, offer_tasks, open_app, open_reader
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
+    from burnish.core.commit import TargetConflict
     from burnish.runtime import Reader
 
 _POINTER = re.compile(r"(?:review-cycle|feedback)://[Tt]?([0-9]+)/([A-Za-z0-9][A-Za-z0-9._-]*)")
@@ -48,7 +49,8 @@ def show(
         raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "TITLE"')
     if _was_removed(reader, number):
         raise BadInput(f"Task {number} was removed.", hint=f"Its events are kept: burnish events {number}")
-    story = show_json(reader.store, reader.key, number, reader.alive)
+    limit_of = limits_of_tasks(reader) or (lambda task: None)
+    story = show_json(reader.store, reader.key, number, reader.alive, limit_of)
     if story["type"] == "plan":
         # what the agent planned; "plan" is what the task was given
         story["plan_text"] = _plan(number)
@@ -58,18 +60,17 @@ def show(
     from burnish.cli.pager import paged
     from burnish.cli.show_page import page
 
-    conflict = _conflict(reader, number) if story["status"] == "verified" else ""
+    conflict = _conflict(reader, number) if story["status"] == "verified" else None
     with paged():
         for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout), conflict=conflict):
             say(line)
 
 
-def _conflict(reader: Reader, number: int) -> str:
+def _conflict(reader: Reader, number: int) -> TargetConflict | None:
     from burnish.runtime.target_conflicts import find_conflicts
 
     rows = [reader.project] if reader.project else []
-    conflict = find_conflicts(reader.home, reader.store, rows, is_here=True).get((reader.key, number))
-    return conflict.words if conflict else ""
+    return find_conflicts(reader.home, reader.store, rows, is_here=True).get((reader.key, number))
 
 
 def _plan(number: int) -> str | None:

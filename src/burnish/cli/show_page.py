@@ -20,13 +20,16 @@ from burnish.cli.output import (
     width,
     wrap,
 )
+from burnish.core.agent import UsageLimit
 from burnish.core.check import check_words
+from burnish.core.commit import TargetConflict
 from burnish.core.cost import cost_with_source
 from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
 from burnish.core.review import is_person
 from burnish.core.status import Reason, Status
 from burnish.core.task import PAUSABLE
+from burnish.proc import clock
 from burnish.views.inbox import answer_to
 from burnish.views.status import MARKS
 
@@ -34,7 +37,7 @@ Story = Mapping[str, Any]
 _SHUT = {"bubblewrap": "bubblewrap", "none": "none: it ran with your permissions"}
 
 
-def page(story: Story, *, room: int, colour: bool, conflict: str = "") -> list[str]:
+def page(story: Story, *, room: int, colour: bool, conflict: TargetConflict | None = None) -> list[str]:
     """`conflict`: with its target, where the task is approved."""
     parts = [
         list(_header(story, room, colour)),
@@ -58,6 +61,8 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
     most = f" (max {story['max_cycles']})" if past else f"/{story['max_cycles']}"
     cycles = f"cycle {story['cycle']}{most}" if story.get("cycle") else "not started"
     yield f"  {paint(status, tone, on=colour)}  {outcome}  {cycles}".replace("    ", "  ")
+    if words := _limit_words(story):
+        yield from _wrap(words, room, "  ")
     if story.get("note"):
         yield from _wrap(story["note"], room, "  ")
     for line in str(story.get("output") or "").splitlines():
@@ -77,6 +82,14 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
             yield f"  {paint(f'{name:<9}', 'dim', on=colour)} {cut(one_line(value), room - 12)}"
     for over in story.get("overridden") or ():
         yield from _wrap(f"cycle {over['cycle']} {one_line(in_words(over))}", room, "  ")
+
+
+def _limit_words(story: Story) -> str:
+    """`waits for claude until 03:00: You've hit your session limit`"""
+    if not story.get("usage_limit") or (story["status"] == Status.BACKLOG and story.get("paused")):
+        return ""
+    limit = UsageLimit(**story["usage_limit"])
+    return f"{limit.wait_words(clock.now())}: {one_line(limit.message)}"
 
 
 def _tokens(tokens: int | None) -> str:
@@ -118,11 +131,14 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             counts = phase.get("phase") == "review" and phase.get("state") == "finished" and not phase.get("superseded")
             by = f"  by {one_line(', '.join(dict.fromkeys(people)))}" if people and counts else ""
             yield cut(f"  {_phase(phase)}{by}", room)
+        for words in _setbacks(story, cycle["number"]):
+            yield from _wrap(words, room, "  note: ", lines=2)
         # for a plan task they are the plan, which is shown above
         if cycle.get("last_words") and not story.get("plan_text"):
             yield from _wrap(cycle["last_words"], room, "  agent: ", lines=6)
         for check in cycle.get("checks") or ():
             yield cut(f"  {_check(check)}", room)
+            yield from _evidence(check)
         for warning in cycle.get("warnings") or ():
             yield from _wrap(warning, room, "  note: ", lines=2)
         yield from (cut(f"  {line}", room) for line in _moved(story, cycle["number"]))
@@ -139,6 +155,18 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
         if cycle.get("artifact"):
             name = one_line(str(cycle["artifact"])).rpartition("/")[2]
             yield cut(f"  burnish show review-cycle://{story['id']}/{name}", room)
+
+
+def _setbacks(story: Story, cycle: int) -> Iterator[str]:
+    """What delayed a cycle: usage limits, agents that took over for another one, runs that died."""
+    for event in story.get("events") or ():
+        data = event["data"]
+        if (event["run"], event["cycle"]) != (story.get("run"), cycle):
+            continue
+        if event["type"] == "lock.taken_over":
+            yield "a run died; another one continued"
+        elif event["type"] == "phase.progress" and (data.get("until") or data.get("fallback")):
+            yield str(data.get("message") or "")
 
 
 def _reviewer_words(cycle: Mapping[str, Any]) -> str:
@@ -175,6 +203,14 @@ def _phase(phase: Mapping[str, Any]) -> str:
     return "  ".join(word for word in words if word)
 
 
+def _evidence(check: Mapping[str, Any]) -> Iterator[str]:
+    """The files that the check left, as paths that can be opened: not cut."""
+    folder = str(check.get("output_path") or "").rpartition("/")[0]
+    for file in check.get("evidence") or ():
+        where = f"{folder}/evidence/{file['name']}" if file.get("name") else "not stored (type, size or number)"
+        yield one_line(f"    evidence {file.get('path', '')}: {where}")
+
+
 def _check(check: Mapping[str, Any]) -> str:
     return one_line(f"check {check.get('name', '')}: {check_words(check)}")
 
@@ -196,7 +232,7 @@ def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
             yield cut(f"      {comment}", room)
 
 
-def _next(story: Story, conflict: str = "") -> list[str]:
+def _next(story: Story, conflict: TargetConflict | None = None) -> list[str]:
     number = story["id"]
     accept = f"burnish override {number}"
     status = Status(story["status"])
@@ -204,9 +240,9 @@ def _next(story: Story, conflict: str = "") -> list[str]:
         return [f"Next: burnish unpause {number}"]
     match status:
         case Status.BACKLOG:
-            steps = [f"burnish run {number}"]
+            steps = [f"burnish run {number}", *_clear_limit(story)]
         case Status.IN_PROGRESS | Status.CODE_REVIEW if story.get("running"):
-            steps = [f"burnish log {number} -f"]
+            steps = [f"burnish log {number} -f", *_clear_limit(story)]
         case Status.CODE_REVIEW if story.get("waits_for"):
             steps = _waiting(story)
         case Status.IN_PROGRESS | Status.CODE_REVIEW:
@@ -225,7 +261,7 @@ def _next(story: Story, conflict: str = "") -> list[str]:
         case Status.VERIFIED:
             steps = [
                 f"burnish diff {number}",
-                f"burnish rebase {number}   (it {one_line(conflict)})" if conflict else f"burnish merge {number}",
+                _merge_step(story, conflict),
                 f"burnish done {number}   (if you merged it yourself)",
             ]
         case Status.CANCELLED:
@@ -233,6 +269,19 @@ def _next(story: Story, conflict: str = "") -> list[str]:
         case _:
             steps = []
     return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(dict.fromkeys(steps))]
+
+
+def _merge_step(story: Story, conflict: TargetConflict | None) -> str:
+    if conflict is None:
+        return f"burnish merge {story['id']}"
+    why = "; ".join(part for part in (conflict.words, conflict.remedy(str(story["branch"]))) if part)
+    return f"{conflict.command(story['id'])}   (it {one_line(why)})"
+
+
+def _clear_limit(story: Story) -> list[str]:
+    if not _limit_words(story):
+        return []
+    return [f"burnish limits --clear {str(story['usage_limit']['login']).partition(' (')[0]}   (use it again at once)"]
 
 
 def _answer(story: Story) -> list[str]:

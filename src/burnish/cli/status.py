@@ -24,7 +24,7 @@ from burnish.cli.output import (
     width,
 )
 from burnish.cli.parameters import Option
-from burnish.cli.session import AsJson, open_reader, tell_approval_cost
+from burnish.cli.session import AsJson, limits_of_tasks, open_reader, tell_approval_cost
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
@@ -54,7 +54,7 @@ def status(
         say(NO_TASKS)
         _tell_other_machines(reader)
         return
-    view = _with_conflicts(reader, _with_waits(reader, excerpt.view))
+    view = _with_conflicts(reader, _with_limits(reader, excerpt.view))
     _say_board(view)
     say("")
     if excerpt.words:
@@ -65,6 +65,7 @@ def status(
         words = words.replace(" Next: ", "\nNext: ")
     say(words)
     _say_limits(reader)
+    _say_unserved(reader, view.tasks)
     _tell_changed_settings(reader)
     _tell_cleaning(reader)
 
@@ -83,6 +84,16 @@ def _say_limits(reader: Reader) -> None:
     now = clock.now()
     for limit in reader.store.limits.current_limits(now):
         say(f"{one_line(limit.words(now))}; its tasks wait (burnish limits).")
+
+
+def _say_unserved(reader: Reader, tasks: Sequence[Task]) -> None:
+    from burnish.views.status import unserved_words, waiting_words
+
+    for words in (
+        *unserved_words(reader.store, tasks, reader.alive),
+        *waiting_words(reader.store, tasks, reader.alive),
+    ):
+        say(one_line(words))
 
 
 def _tell_cleaning(reader: Reader) -> None:
@@ -158,7 +169,7 @@ def list_tasks(
     if as_json:
         _say_tasks(reader, tasks)
     elif tasks:
-        _say_board(_with_conflicts(reader, _with_waits(reader, _view(reader, tasks, everything))))
+        _say_board(_with_conflicts(reader, _with_limits(reader, _view(reader, tasks, everything))))
     else:
         say("No task matches. `burnish list` shows all tasks." if everything else NO_TASKS)
 
@@ -175,16 +186,14 @@ def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> Stat
     return status_view(tasks, datetime.now(UTC), among=among, alive=reader.alive)
 
 
-def _with_waits(reader: Reader, view: StatusView) -> StatusView:
-    """Look for tasks that wait only if a limit is known: a reading command must start fast."""
-    if not reader.store.limits.usage_limits():
+def _with_limits(reader: Reader, view: StatusView) -> StatusView:
+    limit_of = limits_of_tasks(reader)
+    if limit_of is None:
         return view
     from burnish.proc import clock
-    from burnish.views.status import with_waits
-    from burnish.views.status_excerpt import waiting_tasks
+    from burnish.views.status import with_limits
 
-    now = clock.now()
-    return with_waits(view, waiting_tasks(reader.store, view.tasks, now), now, alive=reader.alive)
+    return with_limits(view, limit_of, clock.now())
 
 
 def _with_conflicts(reader: Reader, view: StatusView) -> StatusView:
@@ -208,7 +217,8 @@ def _say_board(view: StatusView) -> None:
 def _say_tasks(reader: Reader, tasks: list[Task]) -> None:
     from burnish.views.status import task_json
 
-    say_json({"tasks": [task_json(task, reader.alive) for task in tasks]})
+    limit_of = limits_of_tasks(reader) or (lambda task: None)
+    say_json({"tasks": [task_json(task, reader.alive, limit_of(task)) for task in tasks]})
 
 
 def board(lines: Sequence[StatusLine], *, room: int, colour: bool) -> list[str]:

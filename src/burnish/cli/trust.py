@@ -153,9 +153,9 @@ def offer(error: Untrusted) -> bool:
         tell(f"  … and {rest} more lines: answer s")
     if not _answer(report, report_lines[MAX_LINES:]):
         return False
-    new_trust = trusting.grant(found, how=trusting.BY_ANSWER)
-    if new_trust.content.digest != report.trust.content.digest:
-        trusting.revoke(found)
+    try:
+        trusting.grant(found, how=trusting.BY_ANSWER, shown_trust=report.trust)
+    except Untrusted:
         tell("The checkout changed while you were reading, so it is not trusted. Run the command again.")
         return False
     return True

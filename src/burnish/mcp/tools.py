@@ -112,7 +112,7 @@ class McpTools:
         """Read recorded events, oldest first. Pass the id of the last one as `since` to get those after it."""
         number = task_id(task) if task else None
         with self.access.read() as project:
-            found = project.store.events(project.key, task=number, since=since) if project.key else []
+            found = project.store.events(project.key, task=number, since=since, limit=limit + 1) if project.key else []
         rows = [event_json(event) for event in found[:limit]]
         return bounded({"events": rows, "more": len(found) > limit})
 

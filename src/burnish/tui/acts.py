@@ -28,6 +28,8 @@ _ABOUT = {
     "tag": "Sets the tags of the task.",
 }
 VIA = "tui"
+# how the sentence ends about an act after which a run works on the task
+STARTED = ("It runs in the background.", "The run that is under way takes it up.", "A run works on it.")
 LABELS = {
     "approve": "Approve",
     "reject": "Reject",
@@ -339,15 +341,15 @@ def _start(app: App, task: Task) -> str:
     from burnish.features.run.detach import start_detached
 
     if _is_run_standing(app):
-        return "The run that is under way takes it up."
+        return STARTED[1]
     try:
         start_detached(app, ["run", str(task.id)])
     except BurnishError:
         after = app.store.task(app.key, task.id)
         if after.runner and not app.event_log.is_dead(after.runner):
-            return "A run works on it."
+            return STARTED[2]
         raise
-    return "It runs in the background."
+    return STARTED[0]
 
 
 def _is_run_standing(app: App) -> bool:

@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.widgets import Input
 
 from burnish.tui import pages
-from burnish.tui.acts import KEYS_WITH_TEXT, LABELS, Order, act_for_key, acts_of, carry_out, keys_of, opposite
+from burnish.tui.acts import KEYS_WITH_TEXT, LABELS, STARTED, Order, act_for_key, acts_of, carry_out, keys_of, opposite
 from burnish.tui.lines import LineView, PickList
 from burnish.tui.panes import TABS, LivePane
 from burnish.tui.screen import ProjectScreen
@@ -248,9 +248,9 @@ class BurnishTui(ProjectScreen):
 
     def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)
-        self.undo_order, self.acted_on = None, order.task
+        self.undo_order, self.acted_on, self.awaited = None, order.task, 0
         self.say(f"{LABELS.get(order.act, order.act)}: task {order.task}…", style="dim")
-        self._in_background(lambda: self._carry_out(order), partial(self._report, undo), "act")
+        self._in_background(lambda: self._carry_out(order), partial(self._report, order, undo), "act")
 
     def action_undo(self) -> None:
         """Take the last act back, if the server can."""
@@ -265,10 +265,10 @@ class BurnishTui(ProjectScreen):
         finally:
             self.pending.remove(order.act)
 
-    def _report(self, undo: Order | None, words: str) -> None:
-        others = [number for number in self.waiting_ids if number != self.number]
+    def _report(self, order: Order, undo: Order | None, words: str) -> None:
         self.undo_order = undo
-        hints = ["z: undo"] * bool(undo) + [f"n: next ({len(others)} left)"] * bool(others)
+        self.awaited = order.task if words.endswith(STARTED) else 0
+        hints = ["z: undo"] * bool(undo) + [self.next_hint] * bool(self.next_hint)
         self.say(words, " · ".join(hints), "green")
         self._load_state()
 

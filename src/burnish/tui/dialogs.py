@@ -222,6 +222,14 @@ class ReasonsDialog(Dialog[OverrideReasons]):
         super().on_mount()
         self.query_one("#questions").focus()
 
+    def on_key(self, event: events.Key) -> None:
+        """A letter begins the explanation, wherever the cursor is."""
+        note = self.query_one("#note", NoteArea)
+        if event.character and event.character.isprintable() and event.key != "space" and not note.has_focus:
+            event.stop()
+            note.focus()
+            note.insert(event.character)
+
     @on(NoteArea.Sent)
     def _send(self) -> None:
         ticks = self.query_one("#questions", CheckList).ticks

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from burnish.core.status import Status
 from burnish.core.task import Task
+from burnish.proc import clock
 from burnish.runtime.reader import Reader
 from burnish.store import Store
 from burnish.views.board import GROUPS, NEEDS_YOU, Holders, TaskCard, cards_of
@@ -141,21 +142,29 @@ class ProjectData:
 
     def _holders(self) -> Holders:
         # every run is in a process of its own, so none is elsewhere
-        return Holders(self.reader.alive, frozenset(str(card["id"]) for card in self.store.runners()))
+        mine = frozenset(str(card["id"]) for card in self.store.runners())
+        return Holders(self.reader.alive, mine, limit=self._limit_words())
+
+    def _limit_words(self) -> Callable[[Task], str]:
+        now = clock.now()
+        limits = self.store.limits.current_limits(now)
+        if not limits:
+            return lambda task: ""
+        from burnish.runtime.tasks import LimitFinder
+
+        limit_of = LimitFinder(self.store, limits, lambda key: self.open(), self.reader.alive).limit_of
+        return lambda task: limit.wait_words(now) if (limit := limit_of(task)) else ""
 
     def task(self, number: int) -> Task:
         return self.store.task(self.key, number)
 
     def details(self, number: int, state: BoardState) -> TaskDetails:
-        from burnish.core.commit import TargetConflict
         from burnish.errors import BurnishError
         from burnish.views.task_page.page import findings_view, head_of
         from burnish.views.task_page.story import story
 
         entry = next((one for one in state.entries if one.task.id == number), None)
-        conflict = None
-        if entry and entry.conflicts:
-            conflict = TargetConflict(str(entry.task.target), entry.conflicts)
+        conflict = self._conflicts.get((self.key, number)) if entry and entry.conflicts else None
         head = head_of(self.store, self.key, number, self._holders(), conflict)
         gate, trouble, plan = None, "", ""
         if head.task.status is Status.WAITING_APPROVAL:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from burnish.core.cost import UNKNOWN_COST
 from burnish.core.status import Status
 from burnish.tui.lines import ShownLine, plain, styled
 from burnish.tui.markdown import inline
@@ -30,6 +31,7 @@ _COLOURS = {
 }
 # from this width on, a row shows the cost and the cycle, too
 _WIDE = 64
+_WIDER = 100
 _MIN_TITLE = 16
 
 
@@ -68,7 +70,9 @@ def _task_row(card: TaskCard, words: str, width: int) -> ShownLine:
     facts = [words]
     if width >= _WIDE:
         tags = " ".join(f"#{tag}" for tag in card.tags)
-        facts = [tags, words, card.cycle, f"{card.open_findings} open" if card.open_findings else "", card.cost]
+        # the titles need the room more than what is not known
+        cost = card.cost if card.cost != UNKNOWN_COST or width >= _WIDER else ""
+        facts = [tags, words, card.cycle, f"{card.open_findings} open" if card.open_findings else "", cost]
     right = "  ".join(plain(fact) for fact in facts if fact)
     right = right[: max(0, width - len(number) - _MIN_TITLE - 6)]
     room = max(_MIN_TITLE, width - len(mark) - len(number) - len(right) - 3)
@@ -80,6 +84,9 @@ def _task_row(card: TaskCard, words: str, width: int) -> ShownLine:
 
 def _words(card: TaskCard) -> str:
     """Where the task stands, in two or three words."""
+    if card.limit:
+        # without a word, so that the time fits beside the title in a pane of half a screen
+        return card.limit.removeprefix("waits for ")
     if card.doing:
         return f"{card.doing} {since(card.since)}" if card.since else card.doing
     if card.standing in ("paused", "queued", "interrupted"):

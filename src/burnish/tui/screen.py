@@ -18,6 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from textual.worker import Worker, WorkerState
 
+from burnish.core.status import Status
 from burnish.errors import BurnishError
 from burnish.tui import pages, rows
 from burnish.tui.acts import Order, keys_of
@@ -34,6 +35,15 @@ T = TypeVar("T")
 WIDE = 110
 _POLL_SECONDS = 0.25
 _FOLLOW_SECONDS = 0.4
+# the statuses in which a run leaves a task, with their colours
+_ENDS = {
+    Status.VERIFIED: ("is approved", "green"),
+    Status.COMPLETED: ("is done", "green"),
+    Status.WAITING_APPROVAL: ("waits for your approval", "yellow"),
+    Status.BLOCKED: ("is blocked", "yellow"),
+    Status.FAILED: ("failed", "red"),
+    Status.CANCELLED: ("was cancelled", ""),
+}
 # until windows on agents are made
 _WINDOW_SECONDS = 0.05
 
@@ -64,6 +74,8 @@ class ProjectScreen(App[str]):
         self.undo_order: Order | None = None
         # the task whose outcome is shown: it stays in the list until the cursor leaves it
         self.acted_on = 0
+        # the task whose run an act has started: its end is said in place of its start
+        self.awaited = 0
         # waits until the task is read
         self.notice: ModalScreen[str | None] | None = None
         # acts that are being carried out
@@ -267,6 +279,20 @@ class ProjectScreen(App[str]):
             self.picks.action_move(-len(state.cards))
         self._draw_live()
         self._load_details()
+        self._say_end()
+
+    def _say_end(self) -> None:
+        """Say how the run ended that an act has started, while the task is on the screen."""
+        card = next((one for one in self.board.cards if one.id == self.awaited), None)
+        if card and card.id == self.acted_on and card.status in _ENDS:
+            self.awaited = 0
+            words, tone = _ENDS[card.status]
+            self.say(f"Task {card.id} {words}.", self.next_hint, tone)
+
+    @property
+    def next_hint(self) -> str:
+        others = [number for number in self.waiting_ids if number != self.number]
+        return f"n: next ({len(others)} left)" if others else ""
 
     @property
     def waiting_ids(self) -> list[int]:
