@@ -45,6 +45,13 @@ def test_a_move_is_either_offered_or_refused_with_a_reason_and_a_way_out(status:
     assert refused.value.what and refused.value.hint
 
 
+def test_an_approved_task_in_conflict_is_offered_the_way_out_first() -> None:
+    one = task(Status.VERIFIED, base="b" * 40, commit="c" * 40)
+    assert next(iter(moves(one, unmet=(), standing=""))) is Status.COMPLETED
+    shown = cards_of([one], Holders(lambda runner: False), waiting={("p", one.id)})[0]
+    assert next(iter(shown.moves.items())) == (Status.IN_PROGRESS, "rebase") and shown.group == "needs"
+
+
 def test_a_task_that_waits_for_another_cannot_be_started_and_says_for_which() -> None:
     one = task(Status.BACKLOG, depends_on=(3,))
     assert moves(one, unmet=(3,), standing="") == {Status.CANCELLED: "cancel"}

@@ -107,6 +107,12 @@ def test_the_summary_counts_and_says_what_to_type_next() -> None:
     assert summary([task(Status.BACKLOG)]).cost_usd is None
 
 
+def test_while_a_task_runs_the_next_command_follows_it_instead_of_starting_a_second_run() -> None:
+    tasks = [replace(task(Status.IN_PROGRESS, runner="r"), id=30), task(Status.BACKLOG)]
+    assert summary(tasks, alive=lambda _: True).next_step == "burnish log -f 30"
+    assert summary(tasks, alive=lambda _: False).next_step == "burnish run 30"
+
+
 def test_the_status_screen_is_two_queries(store: Store, project: str) -> None:
     for n in range(5):
         store.add_task(project, Spec(f"t{n}"), max_cycles=3, auto_review=True)

@@ -18,7 +18,7 @@ from burnish.views.task import cycles, show_json
 
 TASK_KEYS = """id project title type status reason error final_verdict cycle max_cycles review_status
     open_findings branch base commit agent model auto_review priority cost_usd cost_source tokens depends_on
-    overrides waits_for paused tags archived issues_fixed created_at updated_at"""
+    overrides waits_for usage_limit paused tags needs archived issues_fixed created_at updated_at"""
 CYCLE_KEYS = "number phases commit tree review_status verdict summary reviewers checks artifact"
 FINDING_KEYS = """id state category severity title description suggestion file line end_line quote rule
     confidence first_cycle last_cycle reviewers waiver"""

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from burnish.core.status import Status
 from testing import boards
 from testing.boards import open_store
 from testing.browser import THEMES, browser, logged_in
 from testing.lab import CRITIC, Lab
 from testing.serving import Served, serving
+from tools.pictures import GATE, SHOOT, TEST
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 # the package has axe-core; its own class cannot start it on pages that forbid `eval`
 AXE = resources.files("axe_playwright_python") / "axe.min.js"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 RUN = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(
     one => `${one.id}: ${one.nodes.map(node => node.html.slice(0, 120)).join(' | ')}`))"""
 
@@ -32,11 +34,17 @@ def opened() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    lab = Lab.make(tmp_path_factory.mktemp("axe") / "lab", judge=CRITIC, extra="hitl_review: every\n")
+    lab = Lab.make(tmp_path_factory.mktemp("axe") / "lab", judge=CRITIC, extra=GATE)
+    lab.repo.commit({"shoot.py": SHOOT, "test_app.py": TEST}, "checks")
     lab.add("Add division", "-d", "**Markdown** with `code`\n\n# Heading", "--tag", "math")
     lab.burnish("run", code=None)
     store, key = open_store(lab)
     boards.many_more(store, key, 5)
+    spent, secret = "the task has cost $1.00 of $1.00 (budget.task_usd)", "looks like a secret: app.py:1 (AWS key)."
+    boards.bring(store, key, 2, Status.BLOCKED, reason="budget", note=spent)
+    boards.bring(store, key, 3, Status.BLOCKED, reason="secret", note=secret)
+    boards.bring(store, key, 4, Status.BLOCKED, reason="needs_discussion", note="Do old entries stay valid?")
+    boards.bring(store, key, 5, Status.FAILED, error="AGENT_FAILED", note="It ended with exit code 1.")
     store.close()
     with serving(lab) as found:
         yield found
@@ -62,6 +70,43 @@ def dialog(name: str) -> Callable[[Page], None]:
 def open_all(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
     page.wait_for_timeout(800)
+
+
+def outcome(page: Page) -> None:
+    page.evaluate("document.querySelector('#act-comment').click()")
+    page.fill("dialog[open] textarea", "Name the field.")
+    page.click("dialog[open] button.primary")
+    page.wait_for_selector("#outcome:not([hidden])")
+
+
+def invite(page: Page) -> None:
+    """The token of a person who was added is shown once."""
+    name = f"person{page.evaluate('Date.now()')}"
+    page.fill("[name=name]", name)
+    page.click("#add-person button")
+    page.wait_for_selector("#secret:not([hidden])")
+
+
+def change_value(page: Page) -> None:
+    page.click(".value-line button >> nth=0")
+    page.wait_for_selector(".value-form")
+
+
+def split_with_comment(page: Page) -> None:
+    page.check("text=Split")
+    page.wait_for_timeout(600)
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    page.wait_for_selector(".comment-form")
+
+
+def more_menu(page: Page) -> None:
+    page.uncheck("text=Split")
+    page.click(".menu > summary >> nth=0")
+
+
+def unfold_decision(page: Page) -> None:
+    page.click("#gate-details > summary")
 
 
 BOARD = "/p/KEY"
@@ -99,8 +144,28 @@ STATES: tuple[tuple[str, Callable[[Page], None] | None], ...] = (
     (TASK, dialog("reply")),
     (TASK, dialog("handoff")),
     (TASK, dialog("outside")),
+    (TASK, dialog("apply")),
+    (f"{TASK}#changes", keys("j", "c")),
+    (f"{BOARD}/t/2", None),
+    (f"{BOARD}/t/3", None),
+    (f"{BOARD}/t/4", None),
+    (f"{BOARD}/t/5", outcome),
     (f"{BOARD}/t/999", None),
+    ("/nothing", None),
+    ("/audit", None),
+    ("/audit", invite),
+    (BOARD, keys("j", "m", "ArrowDown")),
+    (f"{BOARD}/settings", change_value),
+    (f"{TASK}#changes", split_with_comment),
+    (f"{TASK}#changes", more_menu),
+    (TASK, keys("?")),
+    (TASK, keys("Control+k")),
+    (TASK, unfold_decision),
+    ("/inbox", keys("?")),
+    (f"{TASK}#checks", open_all),
 )
+# without a login: the form, a wrong token, and a one-time link
+DOORS = ("/", "/login?token=wrong-token-wrong", "/login?link=LINK", "/login?link=used-up")
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -117,4 +182,23 @@ def test_no_page_menu_or_dialog_has_a_violation(opened: Browser, served: Served,
             page.evaluate(axe)
             if violations := page.evaluate(RUN):
                 found[path, STATES.index((path, action))] = violations
+    assert found == {}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_no_page_before_the_login_has_a_violation(opened: Browser, served: Served, theme: str) -> None:
+    served.lab.apart("people", "add", f"link-{theme}", "--role", "viewer")
+    link = served.lab.apart("people", "link", f"link-{theme}").out.strip().partition("link=")[2]
+    axe, found = AXE.read_text(), {}
+    context = opened.new_context(color_scheme=theme)  # type: ignore[arg-type]
+    try:
+        page = context.new_page()
+        for path in DOORS:
+            page.goto(served.url + path.replace("LINK", link))
+            assert page.locator("main").count() == 1, path
+            page.evaluate(axe)
+            if violations := page.evaluate(RUN):
+                found[path] = violations
+    finally:
+        context.close()
     assert found == {}

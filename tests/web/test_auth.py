@@ -185,7 +185,10 @@ def test_a_stranger_may_show_a_token_and_nothing_else() -> None:
     assert judged("GET", {"host": HOST}, path="/login") == "login"
     for path in ("/", "/login/", "/LOGIN", "/login/x", "//login", "/static/burnish.css", "/api/v1/projects"):
         assert judged("GET", {"host": HOST}, path=path) == 401
-    assert judged("POST", {"host": HOST}, path="/login") == 401
+    assert judged("POST", {"host": HOST}, path="/login") == "login"
+    assert judged("POST", {"host": HOST, "origin": "http://evil.example"}, path="/login") == 403
+    for method in ("PUT", "PATCH", "DELETE", "OPTIONS"):
+        assert judged(method, {"host": HOST}, path="/login") == 401
     assert judged("GET", {"host": "evil.example"}, path="/login") == 421
 
 

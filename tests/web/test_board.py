@@ -17,6 +17,7 @@ from burnish.core.task import Item, Spec
 from burnish.store import Store
 from burnish.views.board_moves import ACTS
 from testing import boards
+from testing.at_hand import at_hand
 from testing.boards import open_store, until_in
 from testing.browser import THEMES, WIDTHS, browser, logged_in, until
 from testing.lab import Lab
@@ -256,3 +257,44 @@ def test_every_act_is_a_route_of_the_api(place: Place) -> None:
         # what waits for it comes with it, what is gone does not
         assert re.findall(r'id="t(\d+)"', some) == ["2", "5"]
         assert json.loads(client.get(f"/p/{place.key}/found", params={"q": "EXPORT csv"}).text) == {"ids": [2]}
+
+
+def test_an_event_costs_the_same_statements_on_a_long_board(
+    tmp_path: Path, hermetic: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # branches are looked at from time to time, and a thread reads the version of the store every 20 ms
+    monkeypatch.setattr("burnish.features.server.registry.SECONDS_BETWEEN_LOOKS", 1e6)
+    monkeypatch.setattr("burnish.web.socket.PAUSE", 1e6)
+    lab = Lab.make(tmp_path)
+    store, key = boards.open_store(lab, branches=300)
+    boards.many(store, key, 20)
+    with at_hand(lab) as server:
+        _, headers = server.browser()
+
+        def statements() -> int:
+            server.client.get(f"/p/{key}/cards?ids=3&around=1", headers=headers)
+            before = server.registry.store.statements
+            assert server.client.get(f"/p/{key}/cards?ids=3&around=1", headers=headers).status_code == 200
+            return server.registry.store.statements - before
+
+        few = statements()
+        boards.many_more(store, key, 280)
+        assert statements() == few <= 9
+        for task in store.tasks(key, statuses=[Status.BACKLOG])[:20]:
+            boards.bring(store, key, task.id, Status.WAITING_APPROVAL)
+        assert statements() == few
+    store.close()
+
+
+def test_the_board_and_the_inbox_agree_on_what_waits_for_a_person(tmp_path: Path, hermetic: object) -> None:
+    lab = Lab.make(tmp_path)
+    store, key = boards.open_store(lab)
+    boards.varied(store, key)
+    paused = store.add_task(key, Spec("Paused", paused=True), max_cycles=3, auto_review=True).id
+    with at_hand(lab) as server:
+        row = server.registry.project(key)
+        listed = {(key, one.task.id) for one in server.registry.inbox([row]) if one.kind != "ready"}
+        assert server.registry.waiting([row]) == listed
+        assert server.registry.waiting([row], {key: store.tasks(key, brief=True)}) == listed
+        assert (key, paused) in listed and len({store.task(key, id).status for _, id in listed}) >= 5
+    store.close()

@@ -221,6 +221,29 @@ def test_words_for_a_finding_survive_a_reload_and_closing_it_can_be_undone(tmp_p
         assert kinds.index("finding.waived") < kinds.index("finding.reopened")
 
 
+def test_reopening_a_finding_can_be_undone_with_the_reason_of_the_waiver(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", extra="hitl_review: every\n")
+    lab.add("Add division")
+    lab.burnish("run", code=None)
+    lab.burnish("comment", "1", "Handle zero.")
+    lab.burnish("waive", "1", "F1", "--reason", 'never "0"', "--until", "2099-01-01")
+    with serving(lab) as served, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/t/1#findings")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.evaluate("document.querySelectorAll('#findings details').forEach((one) => { one.open = true })")
+        page.click("#part-findings [data-rule=reopen]")
+        page.click("#reopen .primary")
+        page.wait_for_selector("#outcome [data-undo]")
+        page.keyboard.press("z")
+        until(page, "document.getElementById('part-head').dataset.open === '0'")
+        finding = served.of_project("GET", "/tasks/1/findings").json()["findings"][0]
+        assert finding["state"] == "waived"
+        assert (finding["waiver"]["reason"], finding["waiver"]["until"]) == ('never "0"', "2099-01-01")
+        # the decision ends at the lower edge, also on a page that is shorter than the window
+        gap = "innerHeight - document.querySelector('.floor').getBoundingClientRect().bottom"
+        assert abs(float(page.evaluate(gap))) < 1
+
+
 def test_the_board_of_all_projects_moves_tasks_by_keys(opened: Browser, served: Served) -> None:
     with logged_in(opened, served) as page:
         page.goto(f"{served.url}/all")

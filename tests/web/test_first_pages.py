@@ -6,7 +6,8 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 
-from burnish.web.auth import RESTARTED, STRANGER, door_page
+from burnish.web.auth import RESTARTED, STRANGER
+from burnish.web.login_page import login_page
 from testing.at_hand import HOST, AtHand
 
 
@@ -39,4 +40,4 @@ def test_a_browser_without_a_login_gets_a_page_with_a_style_and_a_way_on(server:
         policy = answer.headers["content-security-policy"]
         assert f"style-src 'sha256-{digest}'" in policy and policy.startswith("default-src 'none'")
     assert server.client.get("/", headers={"Host": HOST}).headers["content-type"] == "application/problem+json"
-    assert b"<code>burnish serve</code>" in door_page(RESTARTED) and b"`" not in door_page(STRANGER)
+    assert b"<code>burnish serve</code>" in login_page(RESTARTED) and b"`" not in login_page(STRANGER)

@@ -48,6 +48,7 @@ def test_a_run_of_everything_is_listed_its_queue_is_shown_and_it_is_stopped_as_a
     begun(server, 1)
     (run,) = server.api("GET", "/server").json()["runs"]
     assert (run["project"], run["ids"], run["all"]) == (key, [], True) and run["since"] and run["id"]
+    assert (run["spent_usd"], run["spent_tokens"]) == (0.0, 0)
     assert 'data-others="unqueue"' in card(server, 2) and ">queued<" in card(server, 2)
     assert f'data-runs="{run["id"]}"' in card(server, 2)
 

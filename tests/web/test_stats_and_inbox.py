@@ -119,7 +119,11 @@ def test_every_reason_has_an_answer_that_does_what_the_command_does(reason: Reas
     assert not answer.path or "--review" not in ANSWERS[reason] or answer.body == {"review": True}
 
 
-def test_what_waits_is_counted_once_for_all_pages_and_anew_after_an_event(tmp_path: Path) -> None:
+def test_what_waits_is_counted_once_for_all_pages_and_again_after_an_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the thread that reads the version of the store every 20 ms counts in the same number
+    monkeypatch.setattr("burnish.web.socket.PAUSE", 1e6)
     lab = Lab.make(tmp_path / "lab")
     teller = Teller.at(Path(lab.env["BURNISH_HOME"]), lab.repo.path)
     teller.years(8)
@@ -187,6 +191,26 @@ def test_a_task_that_its_agent_left_unchanged_is_described_again_before_it_is_re
         answer = page(server, "/inbox").partition('class="actions"')[2].partition("</div>")[0]
         assert form in answer and "Edit the description" in answer and "Retry" not in answer
         shown = page(server, f"/p/{server.project}/t/1")
-        assert f'<a class="button primary" {form}>' in shown
+        assert re.search(rf'<a class="button primary"[^>]* {form}>', shown)
         assert not re.search(r'<button[^>]*class="[^"]*primary[^"]*"[^>]*data-path="/retry"', shown)
         assert "not reviewed" in shown and "review failed" not in shown
+
+
+def test_a_question_is_to_be_answered_and_next_names_what_it_leads_to(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    teller = Teller.at(Path(lab.env["BURNISH_HOME"]), lab.repo.path)
+    for note in ("Do old entries stay valid?", "the review approved it; a person decides next"):
+        tale = teller.add()
+        tale.begin()
+        tale.to("code_review")
+        tale.to("waiting_approval", note=note)
+    teller.store.close()
+    with at_hand(lab) as server:
+        _, headers = server.browser()
+        shown = server.client.get("/inbox", headers=headers).text
+        assert shown.index("T2") < shown.index("T1"), "decisions come before questions"
+        assert "Answer…" in shown and "question" in shown and "approve, reject or fix" not in shown
+        for after, number in (("", 2), (f"{server.project}-2", 1)):
+            (one,) = server.client.get(f"/inbox/next?peek=true&after={after}", headers=headers).json()
+            link = server.client.get(f"/inbox/next?after={after}", headers=headers, follow_redirects=False)
+            assert (one["id"], one["link"]) == (number, link.headers["location"])

@@ -103,7 +103,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
 
         # no word, no approval: it goes against the review
         page.locator("#gate").get_by_role("button", name="Approve").click()
-        assert "give a reason" in page.locator("#gate .error").inner_text()
+        assert "Give a reason" in page.locator("#gate-why").inner_text()
         category = page.locator("#gate [data-category]")
         assert category.inner_text() == "custom"
         page.locator("#gate").get_by_text("Did the reviewer judge with the wrong context?").click()
@@ -314,3 +314,51 @@ def test_a_comment_on_the_page_opens_an_approved_task_again(tmp_path: Path, open
         page.wait_for_selector('#part-head:not([data-status="verified"])')
         (finding,) = [f for f in lab.show(1)["findings"] if f["state"] == "open"]
         assert "Name it <b>divide</b>." in finding["title"] + finding["description"]
+
+
+@pytest.mark.slow
+def test_words_typed_without_a_field_do_nothing_and_the_reasons_open_without_an_error(
+    opened: Browser, served: Served
+) -> None:
+    with logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/t/2#changes")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.wait_for_selector(".file[open]")
+        page.keyboard.type("Revive", delay=20)
+        page.wait_for_selector(".toast:has-text('No field has the focus.')")
+        assert page.is_visible(".file[open]") and not page.is_checked("[data-viewed]")
+        # a pause ends the word
+        page.wait_for_timeout(900)
+        page.keyboard.press("v")
+        until(page, "document.querySelector('[data-viewed]').checked")
+        # keys go on after a checkbox was ticked
+        page.locator("[data-viewed]").first.press("Space")
+        page.keyboard.press("j")
+        until(page, "document.activeElement.matches('.lines tr')")
+        page.locator("button.approve").press("Enter")
+        until(page, "document.activeElement.matches('.against input')")
+        assert not page.is_visible(".gate .error")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector(".gate .error:has-text('Choose a reason, or explain it.')")
+        # Escape closes the reasons, then leaves the note with its words
+        page.keyboard.press("Escape")
+        until(page, "document.getElementById('gate-why').hidden && document.activeElement.id === 'gate-note'")
+        assert page.locator("[name=choice].primary").inner_text() == "Request changes"
+        page.keyboard.type("keep")
+        page.keyboard.press("Escape")
+        until(page, "document.activeElement === document.body")
+        assert page.input_value("#gate-note") == "keep"
+
+
+@pytest.mark.slow
+def test_a_key_that_stores_something_does_nothing_within_a_word(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/t/2#changes")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.wait_for_selector(".file")
+        box = "document.querySelector('[data-viewed]')"
+        was = page.evaluate(f"{box}.checked")
+        page.keyboard.type("ve", delay=30)
+        page.wait_for_selector(".toast:has-text('No field has the focus.')")
+        page.wait_for_timeout(300)
+        assert page.evaluate(f"{box}.checked") == was

@@ -62,6 +62,17 @@ def test_a_phase_that_failed_says_why_what_it_cost_and_where_its_work_is(told: T
     assert (told.cycle().cost_usd, second.cost_usd) == (0.75, 0.25)
 
 
+def test_a_failure_and_its_remedy_are_two_sentences(told: Teller) -> None:
+    told.phase("implement", ends="failed", error="AGENT_FAILED", what="the network is gone", hint="See `burnish log`.")
+    assert told.cycle().moments[0].detail == "the network is gone. See `burnish log`."
+
+
+def test_a_budget_that_is_not_reached_is_not_told_as_an_error(told: Teller) -> None:
+    told.phase("implement", commit="c")
+    told.tell("budget.warned", what="budget.task_usd cannot be counted")
+    assert told.moments()["Budget"].tone == "warn"
+
+
 def test_a_cycle_with_an_unknown_cost_is_not_shown_as_the_sum_of_the_others(told: Teller) -> None:
     told.phase("implement", ends="failed", error="TIMEOUT", cost_usd=None, cost_source="unknown")
     told.phase("implement", 2, cost_usd=0.25, cost_source="program")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from burnish.core.cost import short_cost
+from burnish.core.cost import CostSource, joint_source, short_cost
 from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.board_moves import IDLE, RUNNING, moves, others
 from burnish.views.filters import MET, unmet_among
-from burnish.views.status import UNDER_WAY, Summary, cycles_words, doing, review_words, stop_reason, summary, was_cut
+from burnish.views.status import UNDER_WAY, cycles_words, doing, review_words, stop_reason, was_cut
 
 # in the order of the story; what stands still comes before what is done
 ORDER = (
@@ -79,6 +80,8 @@ class TaskCard:
     since: str
     # here, elsewhere, paused, queued, interrupted or nothing
     standing: str
+    # `waits for claude until 03:00`: the usage limit that it waits for, while it runs or is ready
+    limit: str
     needs: tuple[Need, ...]
     blocks: tuple[int, ...]
     overrides: int
@@ -129,7 +132,10 @@ class Column:
 class Head:
     """The head of the board, above the columns."""
 
-    summary: Summary
+    counts: Mapping[Status, int]
+    cost_usd: float | None
+    cost_source: CostSource | None
+    # without the archived ones
     total: int
     # how many could be started now
     ready: int
@@ -154,6 +160,8 @@ class Holders:
     mine: frozenset[str] = frozenset()
     # whether this process has queued the task
     queued: Callable[[Task], bool] = lambda task: False
+    # the usage limit that a task waits for, in words: `waits for claude until 03:00`
+    limit: Callable[[Task], str] = lambda task: ""
 
     @classmethod
     def of(
@@ -162,9 +170,10 @@ class Holders:
         alive: Callable[[str], bool],
         pid: int,
         is_queued: Callable[[Task], bool] = lambda task: False,
+        limit: Callable[[Task], str] = lambda task: "",
     ) -> Holders:
         # two machines may share a pid but not a lock directory, so `alive` is always asked first
-        return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid), is_queued)
+        return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid), is_queued, limit)
 
     def standing(self, task: Task) -> str:
         # a task at rest has no runner, though its last one may not have released the lock yet
@@ -192,16 +201,21 @@ def board(
 
 
 def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NONE_WAITING) -> Head:
-    """The head without cards: it is computed at every change."""
+    """The head without cards: it is computed at every change. `tasks` are all of one project."""
     unmet = unmet_among(tasks)
-    standings = [(task, holders.standing(task)) for task in tasks]
+    # those at rest are neither ready nor running nor queued
+    standings = [(task, holders.standing(task)) for task in tasks if task.status not in REST]
+    counts = Counter(standing for _, standing in standings)
+    costs = [task.cost_usd for task in tasks if task.cost_usd is not None]
     return Head(
-        summary(tasks),
+        Counter(task.status for task in tasks),
+        sum(costs) if costs else None,
+        joint_source(task.cost_source for task in tasks),
         sum(not task.is_archived for task in tasks),
         ready=sum(one.status is Status.BACKLOG and at not in IDLE and not unmet(one) for one, at in standings),
-        running=sum(standing in RUNNING for _, standing in standings),
-        queued=sum(standing == "queued" for _, standing in standings),
-        needs_me=sum(_in(waiting, task) for task in tasks),
+        running=sum(counts[standing] for standing in RUNNING),
+        queued=counts["queued"],
+        needs_me=sum(key == tasks[0].project for key, _ in waiting) if tasks else 0,
     )
 
 
@@ -253,7 +267,9 @@ def _card(
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
     # a task in the backlog starts a new run: results of an earlier run do not apply
     begun = task.status is not Status.BACKLOG
+    is_conflict = needs_me and task.status is Status.VERIFIED
     why, note = (_why(task), task.note[:_MAX_NOTE_LENGTH]) if begun else ("", "")
+    ready = task.status is Status.BACKLOG and not unmet and standing not in IDLE
     return TaskCard(
         id=task.id,
         title=task.spec.title,
@@ -270,19 +286,21 @@ def _card(
         doing=doing(task.phase) if running and task.phase else "",
         since=(task.phase_started or "") if running and task.phase else "",
         standing=standing,
+        limit=holders.limit(task) if running or ready else "",
         needs=needs,
         blocks=blocks if task.status not in MET else (),
         overrides=task.overrides if begun else 0,
         tags=task.spec.tags,
-        chip=_chip(task, standing),
-        chip_tone=_CHIP_TONES.get(task.status, ""),
+        # approved, but a person has to act: the only reason is a conflict with the target
+        chip=_CONFLICT if is_conflict else _chip(task, standing),
+        chip_tone="warn" if is_conflict else _CHIP_TONES.get(task.status, ""),
         why=why,
         note=note,
         commit=task.commit or "",
-        moves=moves(task, unmet=unmet, standing=standing),
+        moves=moves(task, unmet=unmet, standing=standing, is_conflict=is_conflict),
         others=others(task, standing=standing),
         rank=_rank(task),
-        ready=task.status is Status.BACKLOG and not unmet and standing not in IDLE,
+        ready=ready,
         stuck=bool(unmet) or task.status is Status.BLOCKED,
         needs_me=needs_me,
     )
@@ -296,6 +314,7 @@ def needs_of(task: Task, tasks_by_id: Mapping[int, Task]) -> tuple[Need, ...]:
     )
 
 
+_CONFLICT = "conflict"
 _CHIP_TONES = {
     Status.BLOCKED: "warn",
     Status.FAILED: "bad",

@@ -109,6 +109,7 @@ BY_HAND: Mapping[Status, Mapping[Status, str]] = {
     _S.FAILED: {_S.IN_PROGRESS: "retry", _S.CODE_REVIEW: "retry", _S.BACKLOG: "back", _S.CANCELLED: "cancel"},
     _S.CANCELLED: {_S.BACKLOG: "back"},
 }
+_RESOLVE = {_S.IN_PROGRESS: "rebase"}
 # actions that need reviewed work, and actions that are not allowed while a runner holds the task
 _NEEDS_WORK = ("review", "override", "improve")
 _NEEDS_REST = ("ask", "review", "override", "improve", "run", "goon", "merge")
@@ -121,9 +122,14 @@ RUNNING = ("here", "elsewhere")
 IDLE = ("queued", "paused")
 
 
-def moves(task: Task, *, unmet: Sequence[int], standing: str) -> dict[Status, str]:
-    """Where this task can be put by hand, and by which act; `standing` as `Holders` says it."""
-    return {to: act for to, act in BY_HAND[task.status].items() if not why_not(task, act, unmet, standing)}
+def moves(task: Task, *, unmet: Sequence[int], standing: str, is_conflict: bool = False) -> dict[Status, str]:
+    """Where this task can be put by hand, and by which act; `standing` as `Holders` says it.
+
+    `is_conflict`: an approved task that conflicts with its target. What resolves it comes first.
+    """
+    by_hand = {**_RESOLVE, **{to: act for to, act in BY_HAND[task.status].items() if to not in _RESOLVE}}
+    legal = by_hand if is_conflict else BY_HAND[task.status]
+    return {to: act for to, act in legal.items() if not why_not(task, act, unmet, standing)}
 
 
 def others(task: Task, *, standing: str) -> tuple[str, ...]:

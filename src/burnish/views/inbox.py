@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
@@ -44,6 +44,7 @@ ANSWERS = {
 
 
 NO_CONFLICTS: Mapping[tuple[str, int], TargetConflict] = {}
+NO_TASKS: Mapping[str, Sequence[Task]] = {}
 # the budgets that a retry can replace, with its option
 TASK_BUDGETS = {"budget.task_usd": " --budget …", "budget.task_tokens": " --tokens …"}
 DESCRIBE = 'burnish edit {} -d "…"'
@@ -101,14 +102,37 @@ def inbox(
     today: str,
     alive: Callable[[str], bool] = lambda runner: True,
     conflicts: Mapping[tuple[str, int], TargetConflict] = NO_CONFLICTS,
+    all_tasks: Mapping[str, Sequence[Task]] = NO_TASKS,
 ) -> list[InboxEntry]:
     """All entries, oldest first; tasks that are ready to merge come last.
 
-    `conflicts`: approved tasks that cannot be merged as they are, by project and number.
+    `conflicts`: approved tasks that cannot be merged as they are, by project and number. `all_tasks`: all tasks of a
+    project, brief, if they were read already.
     """
-    found = [entry for project in projects for entry in _of_project(store, project, today, alive)]
+    found = [
+        entry for project in projects for entry in _of_project(store, project, today, alive, all_tasks.get(project))
+    ]
     found = [_with_conflict(entry, conflicts) if entry.kind == "ready" else entry for entry in found]
     return sorted(found, key=lambda e: (e.kind == "ready", e.since, e.task.project, e.task.id))
+
+
+def waiting_ids(
+    store: Store,
+    project: str,
+    all_tasks: Sequence[Task] | None,
+    *,
+    today: str,
+    alive: Callable[[str], bool],
+    is_queued: Callable[[Task], bool],
+    conflicts: Mapping[tuple[str, int], TargetConflict],
+) -> Iterator[int]:
+    """The tasks of `inbox` without those that only need to be merged or are queued; the board asks after each event."""
+    for task, state, _ in _states(store, project, today, alive, all_tasks):
+        if state == _READY and (project, task.id) not in conflicts:
+            continue
+        if state == _UNDER_WAY and is_queued(task) and _under_way(store, task).kind == "interrupted":
+            continue
+        yield task.id
 
 
 def from_elsewhere(command: str, folder: str) -> str:
@@ -116,25 +140,49 @@ def from_elsewhere(command: str, folder: str) -> str:
     return command.replace("burnish ", f"burnish -C {quote(folder)} ", 1)
 
 
-def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[InboxEntry]:
-    waiver_task_ids, incomplete = set(store.waived_until(project)), set(store.left_out(project))
-    tasks = store.tasks(project, statuses=OPEN, brief=True)
-    for task in [*tasks, *store.paused_backlog(project)]:
-        if task.is_paused and not is_running(task, alive):
+def _open_tasks(store: Store, project: str, all_tasks: Sequence[Task] | None) -> list[Task]:
+    """Those that can need a person."""
+    if all_tasks is None:
+        return [*store.tasks(project, statuses=OPEN, brief=True), *store.paused_backlog(project)]
+    return [task for task in all_tasks if task.status in OPEN or (task.status is Status.BACKLOG and task.is_paused)]
+
+
+def _of_project(
+    store: Store, project: str, today: str, alive: Callable[[str], bool], all_tasks: Sequence[Task] | None
+) -> Iterator[InboxEntry]:
+    incomplete = set(store.left_out(project))
+    for task, state, over in _states(store, project, today, alive, all_tasks):
+        if state == _PAUSED:
             yield InboxEntry(task, "paused", _why_paused(task), *_when(task, f"burnish unpause {task.id}"))
-            continue
-        over = _run_out(store, task, today) if task.id in waiver_task_ids else ()
-        if over:
+        elif state == _WAIVER:
             command = f'burnish waive {task.id} {over[0]} --reason "…"'
             yield InboxEntry(task, "waiver", f"the waiver of {', '.join(over)} has run out", task.updated_at, command)
-        elif task.status in UNDER_WAY:
-            yield from _under_way(store, task, alive)
-        elif task.reason is Reason.HUMAN_REJECTED:
-            # a person has decided already
-            continue
+        elif state == _UNDER_WAY:
+            yield _under_way(store, task)
         else:
             entry = _at_rest(store, task)
             yield _with_left_out(store, entry) if task.id in incomplete else entry
+
+
+_PAUSED, _WAIVER, _UNDER_WAY, _READY, _STOPPED = "paused", "waiver", "under way", "ready", "stopped"
+
+
+def _states(
+    store: Store, project: str, today: str, alive: Callable[[str], bool], all_tasks: Sequence[Task] | None
+) -> Iterator[tuple[Task, str, tuple[str, ...]]]:
+    """The tasks that need a person, why in one word, and the findings whose waiver has run out."""
+    waiver_task_ids = set(store.waived_until(project))
+    for task in _open_tasks(store, project, all_tasks):
+        if task.is_paused and not is_running(task, alive):
+            yield task, _PAUSED, ()
+        elif task.id in waiver_task_ids and (over := _run_out(store, task, today)):
+            yield task, _WAIVER, over
+        elif task.status in UNDER_WAY:
+            if not is_running(task, alive):
+                yield task, _UNDER_WAY, ()
+        # a person has decided on a rejected one already
+        elif task.reason is not Reason.HUMAN_REJECTED:
+            yield task, _READY if task.status is Status.VERIFIED else _STOPPED, ()
 
 
 def _run_out(store: Store, task: Task, today: str) -> tuple[str, ...]:
@@ -143,21 +191,18 @@ def _run_out(store: Store, task: Task, today: str) -> tuple[str, ...]:
     return tuple(f.id for f in waivers if f.waiver and (f.waiver.until or "") < today)
 
 
-def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterator[InboxEntry]:
+def _under_way(store: Store, task: Task) -> InboxEntry:
     """Waiting for a review or an improve that a person starts, or without a runner in the middle of the loop."""
-    if is_running(task, alive):
-        return
     own = [d for d in store.decisions(task.project, task.id) if d.run == task.run]
     approval = store.approval(task.project, task.id)
     if task.waits_for:
         command = WAITING.get(task.waits_for, WAITING["review"]).format(task.id)
         why = (own[-1].data.why if own else "") or "its review is to be asked for"
-        yield InboxEntry(task, "review", why, *_when(task, command))
-    elif approval and not approval.valid and task.status is Status.CODE_REVIEW:
+        return InboxEntry(task, "review", why, *_when(task, command))
+    if approval and not approval.valid and task.status is Status.CODE_REVIEW:
         why = f"no longer approved: {task.note}" if task.note else "its approval is void"
-        yield InboxEntry(task, "voided", why, *_when(task, f"burnish run {task.id}"))
-    else:
-        yield InboxEntry(task, "interrupted", _why_it_stands(task), *_when(task, f"burnish run {task.id}"))
+        return InboxEntry(task, "voided", why, *_when(task, f"burnish run {task.id}"))
+    return InboxEntry(task, "interrupted", _why_it_stands(task), *_when(task, f"burnish run {task.id}"))
 
 
 def _why_paused(task: Task) -> str:
@@ -198,7 +243,9 @@ def _with_conflict(entry: InboxEntry, conflicts: Mapping[tuple[str, int], Target
     if conflict is None:
         return entry
     why = entry.why.replace("ready to be merged", f"but {conflict.words}")
-    return replace(entry, kind="conflict", why=why, command=f"burnish rebase {task.id}", conflicts=conflict.paths)
+    remedy = conflict.remedy(str(task.branch))
+    why = f"{why}; {remedy}" if remedy else why
+    return replace(entry, kind="conflict", why=why, command=conflict.command(task.id), conflicts=conflict.paths)
 
 
 def _unseen_files(store: Store, task: Task) -> tuple[tuple[str, str], ...]:

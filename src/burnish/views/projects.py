@@ -33,6 +33,6 @@ def project_lines(
 
 def _line(row: ProjectRow, tasks: list[Task], holders: Holders, waiting: Waiting) -> ProjectLine:
     head = head_of(tasks, holders, waiting)
-    counts = tuple((status, count) for status in ORDER if (count := head.summary.counts.get(status, 0)))
+    counts = tuple((status, count) for status in ORDER if (count := head.counts.get(status, 0)))
     newest = max((task.updated_at for task in tasks), default=row.created_at)
     return ProjectLine(row.key, row.name, str(row.root), counts, head, newest)

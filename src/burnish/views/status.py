@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,8 +16,11 @@ from burnish.views.filters import unmet_among
 if TYPE_CHECKING:
     from burnish.core.agent import UsageLimit
     from burnish.core.commit import TargetConflict
+    from burnish.store import Store
 
 Alive = Callable[[str], bool] | None
+# the usage limit that a task waits for
+LimitOf = Callable[[Task], "UsageLimit | None"]
 
 MARKS: Mapping[Status, str] = {
     Status.BACKLOG: "·",
@@ -56,6 +60,7 @@ _FIRST = (
     (Status.FAILED, "burnish retry {}"),
 )
 
+READY = "ready"
 GOES_ON = "interrupted: `burnish run {}` goes on"
 SENT_BACK = "sent back{words}: `burnish run {id}` fixes it"
 # of the words that a task was sent back with: a line of status has one row
@@ -130,6 +135,34 @@ def status_view(tasks: Sequence[Task], now: datetime, *, among: Sequence[Task] =
     return StatusView(tuple(tasks), lines, summary(tasks, alive=alive))
 
 
+def unserved_words(store: Store, tasks: Iterable[Task], alive: Callable[[str], bool]) -> list[str]:
+    """A line for each waiting task that needs a label which no worker offers."""
+    waiting = [
+        task
+        for task in tasks
+        if task.spec.needs
+        and (task.status is Status.BACKLOG or (task.status in UNDER_WAY and not is_running(task, alive)))
+    ]
+    if not waiting or not store.is_shared:
+        return []
+    cards = [card for card in store.runners() if card.get("kind") == "worker" and alive(str(card["id"]))]
+    offers = [set(card.get("labels", ())) for card in cards if waiting[0].project in card.get("projects", ())]
+    return [
+        f"Task {task.id} needs {', '.join(task.spec.needs)}, which no worker offers "
+        f"(burnish worker {' '.join(f'--label {label}' for label in task.spec.needs)})."
+        for task in waiting
+        if not any(offer.issuperset(task.spec.needs) for offer in offers)
+    ]
+
+
+def waiting_words(store: Store, tasks: Iterable[Task], alive: Callable[[str], bool]) -> list[str]:
+    """A line for each running task that waits for the git remote."""
+    claims = {f"{task.project}/{task.id}": task.id for task in tasks if task.runner}
+    cards = [card for card in store.runners() if card.get("waits") and alive(str(card["id"]))] if claims else []
+    waits = {name: why for card in cards for name, why in card["waits"].items()}
+    return [f"Task {claims[name]} waits: {why}" for name, why in waits.items() if name in claims]
+
+
 def with_conflicts(view: StatusView, conflicts: Mapping[tuple[str, int], TargetConflict]) -> StatusView:
     """The same with the conflicts of approved tasks with their targets, by project and number."""
     if not conflicts:
@@ -140,26 +173,26 @@ def with_conflicts(view: StatusView, conflicts: Mapping[tuple[str, int], TargetC
     step = view.summary.next_step
     for task, conflict in zip(view.tasks, found, strict=True):
         if conflict and step == f"burnish diff {task.id}":
-            step = f"burnish rebase {task.id}"
+            step = conflict.command(task.id)
     return replace(view, lines=lines, summary=replace(view.summary, next_step=step))
 
 
-def with_waits(
-    view: StatusView, limits: Mapping[tuple[str, int], UsageLimit], now: datetime, *, alive: Alive = None
-) -> StatusView:
-    """The same with the usage limits that running tasks wait for. `now` has the zone of the user."""
-    found = [limits.get((task.project, task.id)) if is_running(task, alive) else None for task in view.tasks]
+def with_limits(view: StatusView, limit_of: LimitOf, now: datetime) -> StatusView:
+    """The same with the usage limits that tasks wait for. `now` has the zone of the user."""
+    found = [limit_of(task) for task in view.tasks]
     lines = tuple(
-        replace(line, detail=f"({', '.join((*_cycle_words(task), _wait_words(task, limit, now)))})") if limit else line
+        replace(line, detail=_limit_detail(task, line.detail, limit.wait_words(now))) if limit else line
         for task, line, limit in zip(view.tasks, view.lines, found, strict=True)
     )
     return replace(view, lines=lines)
 
 
-def _wait_words(task: Task, limit: UsageLimit, now: datetime) -> str:
-    # the line below the list names the variable or the folder of the login, if there is one
-    name = limit.login.partition(" (")[0]
-    return f"{doing(task.phase or '')}: waits for {name} until {limit.time_words(now)}"
+def _limit_detail(task: Task, detail: str, words: str) -> str:
+    if task.status is Status.BACKLOG:
+        # what it waits for apart from that is there already
+        return words if detail == READY else detail
+    phase = doing(task.phase or "")
+    return f"({', '.join((*_cycle_words(task), f'{phase}: {words}'))})"
 
 
 def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: Alive = None) -> StatusLine:
@@ -180,8 +213,11 @@ def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: 
     )
 
 
-def task_json(task: Task, alive: Alive = None) -> dict[str, Any]:
-    """One entry of `status --json`. `alive` tells whether a runner still lives; without it every runner counts."""
+def task_json(task: Task, alive: Alive = None, limit: UsageLimit | None = None) -> dict[str, Any]:
+    """One entry of `status --json`. `alive` tells whether a runner still lives; without it every runner counts.
+
+    `limit`: the usage limit that the task waits for.
+    """
     final = verdict_so_far(task, alive)
     return {
         "id": str(task.id),
@@ -209,13 +245,20 @@ def task_json(task: Task, alive: Alive = None) -> dict[str, Any]:
         "depends_on": [str(other) for other in task.spec.depends_on],
         "overrides": task.overrides,
         "waits_for": task.waits_for or None,
+        "usage_limit": limit_json(limit) if limit else None,
         "paused": task.spec.paused,
         "tags": list(task.spec.tags),
+        "needs": list(task.spec.needs),
         "archived": task.spec.archived,
         "issues_fixed": task.issues_fixed,
         "created_at": task.created_at,
         "updated_at": task.updated_at,
     }
+
+
+def limit_json(limit: UsageLimit) -> dict[str, Any]:
+    keys = ("login", "until", "is_known", "message", "since")
+    return {key: getattr(limit, key) for key in keys}
 
 
 def is_running(task: Task, alive: Alive = None) -> bool:
@@ -237,10 +280,10 @@ def verdict_so_far(task: Task, alive: Alive = None) -> FinalVerdict | None:
 
 def summary(tasks: Iterable[Task], *, alive: Alive = None) -> Summary:
     everything = list(tasks)
-    counts = {status: sum(task.status is status for task in everything) for status in Status}
+    counts = Counter(task.status for task in everything)
     costs = [task.cost_usd for task in everything if task.cost_usd is not None]
     return Summary(
-        counts={status: count for status, count in counts.items() if count},
+        counts={status: counts[status] for status in Status if status in counts},
         cost_usd=sum(costs) if costs else None,
         cost_source=joint_source(task.cost_source for task in everything),
         tokens=sum(task.tokens for task in everything),
@@ -269,7 +312,9 @@ def next_step(tasks: Sequence[Task], *, alive: Alive = None, is_any_ready: bool 
         unmet = unmet_among(tasks)
         is_any_ready = any(task.status is Status.BACKLOG and not task.is_paused and not unmet(task) for task in tasks)
     if is_any_ready:
-        return "burnish run --all"
+        # a run that goes on may take them up
+        current_task = next((task for task in tasks if is_running(task, alive)), None)
+        return f"burnish log -f {current_task.id}" if current_task else "burnish run --all"
     verified_task = next((task for task in tasks if task.status is Status.VERIFIED), None)
     return f"burnish diff {verified_task.id}" if verified_task else ""
 
@@ -277,7 +322,7 @@ def next_step(tasks: Sequence[Task], *, alive: Alive = None, is_any_ready: bool 
 def _waits(task: Task, unmet: Sequence[int]) -> str:
     words = ["paused"] if task.is_paused else []
     words += [f"waits for {', '.join(map(str, unmet))}"] if unmet else []
-    return ", ".join(words) or "ready"
+    return ", ".join(words) or READY
 
 
 def _review(task: Task) -> str:

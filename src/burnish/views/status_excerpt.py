@@ -112,18 +112,11 @@ def _summary(totals: Sequence[TaskTotal], counts: Mapping[Status, int], step: st
     )
 
 
-def waiting_tasks(store: Store, tasks: Iterable[Task], now: datetime) -> dict[tuple[str, int], UsageLimit]:
-    """The limit that each running phase has reported to wait for, by project and number of the task.
-
-    Events are read only while there is a limit: a reading command must start fast.
-    """
-    limits = {limit.until: limit for limit in store.limits.current_limits(now)}
-    found: dict[tuple[str, int], UsageLimit] = {}
-    for task in tasks if limits else ():
-        if task.status not in UNDER_WAY or not task.phase_started:
-            continue
-        for event in store.events(task.project, task=task.id, types=["phase.progress"]):
-            until = read(PhaseProgress, event.data).until
-            if event.ts >= task.phase_started and until in limits:
-                found[task.project, task.id] = limits[until]
-    return found
+def reported_limit(store: Store, task: Task, limits: Iterable[UsageLimit]) -> UsageLimit | None:
+    """The limit that the running phase of a task has reported to wait for."""
+    if task.status not in UNDER_WAY or not task.phase_started:
+        return None
+    by_end = {limit.until: limit for limit in limits}
+    events = store.events(task.project, task=task.id, types=["phase.progress"])
+    ends = [read(PhaseProgress, event.data).until for event in events if event.ts >= task.phase_started]
+    return next((by_end[end] for end in reversed(ends) if end in by_end), None)

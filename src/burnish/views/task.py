@@ -16,10 +16,12 @@ from burnish.core.journal_events import PhaseStarted, TaskStatus
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.status import Alive, is_running, task_json
+from burnish.views.status import Alive, LimitOf, is_running, task_json
 
 
-def show_json(store: Store, project: str, id: int, alive: Alive = None) -> dict[str, Any]:
+def show_json(
+    store: Store, project: str, id: int, alive: Alive = None, limit_of: LimitOf = lambda task: None
+) -> dict[str, Any]:
     """What `show --json` prints: the task with its cycles, findings and events."""
     task = store.task(project, id)
     phases, decisions = store.phases(project, id), store.decisions(project, id)
@@ -27,7 +29,7 @@ def show_json(store: Store, project: str, id: int, alive: Alive = None) -> dict[
     events = store.events(project, task=id)
     own_cycles = _cycles_of(task.run, phases, decisions)
     return {
-        **task_json(task, alive),
+        **task_json(task, alive, limit_of(task)),
         # False: no runner holds it, or only one that is dead
         "running": is_running(task, alive),
         **_asked(task),

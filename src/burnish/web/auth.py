@@ -1,22 +1,20 @@
-"""Access rules: which HTTP and WebSocket requests are allowed, and the middleware that applies this to every route."""
+"""Access rules: which HTTP and WebSocket requests are allowed. `middleware.py` applies them to every route."""
 
 from __future__ import annotations
 
 import hmac
-import json
-import re
-from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
-from html import escape
-from typing import Any
 
-from starlette.exceptions import HTTPException
+from burnish.core.people import OWNER, Person, Role, is_name
 
 READING = frozenset({"GET", "HEAD"})
 KEY_HEADER = "x-burnish-key"
 LOGIN = "/login"
+# proves that a request comes from the proxy: other programs of its machine have the same address
+PROXY_HEADER = "x-burnish-proxy"
+# takes one-time codes of notifications, without any other credential
+ANSWER = "/answer"
 MAX_BODY = 2 * 1024 * 1024
 
 
@@ -28,6 +26,8 @@ class RequestInfo:
     method: str
     path: str
     headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # of the client, or of the proxy in front of it
+    address: str = ""
 
     def one(self, name: str) -> str | None:
         """The value of a header. A repeated header counts as invalid."""
@@ -55,9 +55,34 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Allowed: `api` by the token, `web` by a browser's session, `login` only to present a token."""
+    """Allowed: `api` by a token, `web` by a session of a browser, `proxy` by the name that a proxy sent, `login` and
+    `answer` only to present a code.
+    """
 
     via: str
+    person: Person = OWNER
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Looks people up, at each request: revoking has an effect at once. These functions read the database."""
+
+    by_token: Callable[[str], Person | None] = lambda token: None
+    # of a session that `RequestPolicy.knows`; None: the person was revoked
+    by_session: Callable[[str], Person | None] = lambda cookie: OWNER
+    by_name: Callable[[str], Person | None] = lambda name: None
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyRules:
+    """Which reverse proxies are believed, and what they say about the person."""
+
+    is_trusted: Callable[[str], bool]
+    header: str
+    # of names that are not known; None: refused
+    unknown_role: Role | None = None
+    # what the proxy sends in `PROXY_HEADER`; "": no proxy is believed
+    secret: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +97,30 @@ class RequestPolicy:
     owns: Callable[[str, str], bool]
     # whether an earlier server process issued the cookie
     is_from_earlier_start: Callable[[str], bool] = lambda cookie: False
+    # further hosts, at which only answers of notifications may arrive
+    answer_hosts: Callable[[], frozenset[str]] = frozenset
+    people: People = People()
+    proxy: ProxyRules | None = None
+    # with the scheme, for a server behind a proxy, e.g. https://burnish.example.org
+    origins: frozenset[str] = frozenset()
 
     def judge(self, request: RequestInfo) -> Granted | Refusal:
         """Check the host, the origin, the body and the credentials, in this order."""
+        if request.path == ANSWER:
+            return self._answer(request)
         return self._host(request) or self._origin(request) or self._body(request) or self._who(request)
+
+    def _answer(self, request: RequestInfo) -> Granted | Refusal:
+        """A program posts a code: no page of any site, and nothing that a person opens."""
+        if (request.one("host") or "").lower() not in self.hosts | self.answer_hosts():
+            return self._host(request) or STRANGER
+        if request.kind != "http" or request.method != "POST":
+            return Refusal(
+                405, "An answer is posted by the button of a notification.", "Opening a link decides nothing."
+            )
+        if request.one("origin") is not None or request.one("cookie") is not None:
+            return Refusal(403, "An answer comes from a notification, not from a page.", "Use the board there.")
+        return self._body(request) or Granted("answer")
 
     def _host(self, request: RequestInfo) -> Refusal | None:
         # Comparing Origin with Host is not enough: with DNS rebinding both are equal.
@@ -95,6 +140,8 @@ class RequestPolicy:
 
     def _ours(self, origin: str) -> bool:
         # compared as text: URL parsers can be tricked
+        if origin.lower() in self.origins:
+            return True
         scheme, _, host = origin.lower().partition("://")
         return scheme == "http" and host in self.hosts
 
@@ -106,7 +153,7 @@ class RequestPolicy:
             return Refusal(413, "The request is too large.", f"The limit is {MAX_BODY // 1024 // 1024} MB.")
         has_body = length not in (None, "0") or request.one("transfer-encoding") is not None
         kind = (request.one("content-type") or "").partition(";")[0].strip().lower()
-        if has_body and kind != "application/json":
+        if has_body and kind != "application/json" and not _is_login_form(request, kind):
             return Refusal(415, "The body must be JSON.", "Send it as Content-Type: application/json.")
         return None
 
@@ -114,11 +161,19 @@ class RequestPolicy:
         credentials = request.one("authorization")
         if credentials is not None:
             scheme, _, token = credentials.partition(" ")
-            is_valid = scheme.lower() == "bearer" and same(token.strip(), self.token)
-            return Granted("api") if is_valid else STRANGER
+            if scheme.lower() != "bearer":
+                return STRANGER
+            if same(token.strip(), self.token):
+                return Granted("api")
+            person = self.people.by_token(token.strip())
+            return Granted("api", person) if person else STRANGER
+        if (by_proxy := self._by_proxy(request)) is not None:
+            return by_proxy
+        is_login = request.kind == "http" and request.path == LOGIN and request.method in ("GET", "HEAD", "POST")
         session = request.cookie(self.cookie_name)
+        if is_login and request.writes:
+            return Granted("login")
         if session is None or not self.knows(session):
-            is_login = request.kind == "http" and not request.writes and request.path == LOGIN
             is_earlier = session is not None and self.is_from_earlier_start(session)
             return Granted("login") if is_login else RESTARTED if is_earlier else STRANGER
         return self._with_cookie(request, session)
@@ -131,10 +186,59 @@ class RequestPolicy:
             return Refusal(
                 403, "This page can read but not change anything.", "Open the URL that `burnish serve` printed again."
             )
-        return Granted("web")
+        person = self.people.by_session(session)
+        return Granted("web", person) if person else REVOKED
+
+    def _by_proxy(self, request: RequestInfo) -> Granted | Refusal | None:
+        """The person that a trusted proxy names; None if it names none. From other addresses the header is ignored."""
+        if self.proxy is None or not self.proxy.is_trusted(request.address):
+            return None
+        name = request.one(self.proxy.header)
+        if name is None:
+            return None
+        if not self.proxy.secret or not same(request.one(PROXY_HEADER) or "", self.proxy.secret):
+            return UNPROVEN
+        person = self.people.by_name(name)
+        if person is None and self.proxy.unknown_role and is_name(name):
+            person = Person(name, self.proxy.unknown_role)
+        if person is None:
+            return Refusal(403, "You have no access to this server.", "Ask its owner: `burnish people add NAME`.")
+        # the browser sends what the proxy knows it by with every request, as a cookie
+        if (request.kind == "websocket" or request.writes) and request.one("origin") is None:
+            return Refusal(403, "The request has no Origin header.", "Use a token.")
+        return Granted("proxy", person)
+
+    def asks_database(self, request: RequestInfo) -> bool:
+        """Whether `judge` may have to wait for the database."""
+        credentials = request.one("authorization")
+        if credentials is not None:
+            return not same(credentials.partition(" ")[2].strip(), self.token)
+        return self.proxy is not None or request.cookie(self.cookie_name) is not None
+
+
+def _is_login_form(request: RequestInfo, kind: str) -> bool:
+    return request.path == LOGIN and request.method == "POST" and kind == "application/x-www-form-urlencoded"
+
+
+def forbidden(person: Person, least: Role | None) -> Refusal | None:
+    """Refuses what the role does not allow. `least` None: only the owner may do it."""
+    if person is OWNER or (least is not None and person.role.covers(least)):
+        return None
+    need = f"It needs the role {least}" if least else "Only the owner of the server may do it"
+    return Refusal(
+        403,
+        f"Your role is {person.role}, which does not allow this. {need}.",
+        "Ask a maintainer: `burnish people role`.",
+    )
 
 
 STRANGER = Refusal(401, "The token is missing or wrong.", "Open the URL that `burnish serve` printed.")
+UNPROVEN = Refusal(
+    403,
+    "The request names a person, but does not prove that it comes from the proxy.",
+    "Let the proxy send the content of serve/proxy-secret, in the burnish home, as X-Burnish-Proxy.",
+)
+REVOKED = Refusal(401, "Your access was revoked.", "Ask a maintainer for a new token.")
 RESTARTED = Refusal(
     401,
     "burnish serve was restarted, which ended your login.",
@@ -164,152 +268,3 @@ def hosts_of(names: Iterable[str], port: int) -> frozenset[str]:
 
 def _address(hosts: frozenset[str]) -> str:
     return f"It answers at http://{min(hosts, default='')}"
-
-
-# -- middleware -----------------------------------------------------------------------------------
-# ASGI middleware that applies the access rules to every route and socket, and adds security headers.
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-CONTENT_SECURITY_POLICY = (
-    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'; connect-src 'self'; worker-src 'none'"
-)
-HEADERS = (
-    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
-
-
-class TooLarge(HTTPException):
-    """The body is longer than allowed, whatever its Content-Length. An HTTPException, so that FastAPI passes it on."""
-
-    def __init__(self) -> None:
-        super().__init__(413, "The request is too large.")
-
-
-class SecurityMiddleware:
-    def __init__(self, app: Asgi, door: RequestPolicy) -> None:
-        self._app = app
-        self._door = door
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        verdict = self._door.judge(_request_info(scope))
-        if isinstance(verdict, Granted):
-            scope.setdefault("state", {})["via"] = verdict.via
-            await self._forward(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await _close(receive, send)
-        else:
-            await _refuse(scope, send, verdict)
-
-    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_security_headers(message.get("headers", ()))]
-            await send(message)
-
-        await self._app(scope, _limited(receive), send_with_headers)
-
-
-def _request_info(scope: Scope) -> RequestInfo:
-    headers: dict[str, tuple[str, ...]] = {}
-    for name, value in scope.get("headers", ()):
-        key = name.decode("latin-1").lower()
-        headers[key] = (*headers.get(key, ()), value.decode("latin-1"))
-    return RequestInfo(scope["type"], scope.get("method", "GET"), scope.get("path", ""), headers)
-
-
-def _limited(receive: Receive) -> Receive:
-    size = 0
-
-    async def receive_limited() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > MAX_BODY:
-            raise TooLarge
-        return message
-
-    return receive_limited
-
-
-def _security_headers(headers: Any) -> list[tuple[bytes, bytes]]:
-    names = {name.lower() for name, _ in headers}
-    extra = [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
-    return [pair for pair in HEADERS if pair[0] not in names] + extra
-
-
-async def _close(receive: Receive, send: Send) -> None:
-    """Close before the handshake; the client gets a 403."""
-    await receive()
-    await send({"type": "websocket.close", "code": 4403})
-
-
-async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
-    """Respond with problem+json, or with HTML to a browser."""
-    kind, body = b"application/problem+json", _problem(refusal)
-    more: list[tuple[bytes, bytes]] = []
-    if b"text/html" in dict(scope.get("headers", ())).get(b"accept", b""):
-        kind, body = b"text/html; charset=utf-8", door_page(refusal)
-        more = [(b"content-security-policy", _DOOR_POLICY.encode())]
-    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more, *_security_headers(more)]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
-
-
-def _problem(refusal: Refusal) -> bytes:
-    problem = {"type": "about:blank", "title": refusal.what, "status": refusal.status, "detail": refusal.hint}
-    return json.dumps(problem).encode()
-
-
-# -- door page ------------------------------------------------------------------------------------
-# The page for a browser that is not logged in. It loads nothing: files are behind the login, too.
-
-_STYLE = """
-:root { color-scheme: light dark; }
-body { margin: 0; min-height: 90vh; display: grid; place-items: center;
-  font: 16px/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText; }
-main { max-width: 34rem; padding: 24px; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 12px; }
-code { padding: 2px 6px; border-radius: 4px; background: color-mix(in srgb, CanvasText 10%, Canvas); }
-.brand { font-weight: 700; margin: 0 0 24px; }
-a { display: inline-block; min-height: 24px; color: LinkText; }
-"""
-_DOOR_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-DOOR_HEADERS = {"content-type": "text/html; charset=utf-8", "content-security-policy": _DOOR_POLICY}
-
-
-def door_page(refusal: Refusal) -> bytes:
-    what, hint = escape(refusal.what), re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(refusal.hint))
-    ways = [hint]
-    if refusal.status == 401:
-        if refusal is STRANGER:
-            ways.append("If you no longer have it, start the server again with <code>burnish serve --open</code>.")
-        ways.append('Logged in in another tab? <a href="">Reload this page</a>.')
-    text = "".join(f"<p>{way}</p>" for way in ways)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{what} · burnish</title><style>{_STYLE}</style></head>"
-        f'<body><main><p class="brand">burnish</p><h1>{what}</h1>{text}</main></body></html>'
-    ).encode()

@@ -6,12 +6,14 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
+from burnish.core.people import OWNER, Person
 from burnish.features.server.registry import ProjectRegistry
 from burnish.runtime.app import App
 from burnish.store.rows import ProjectRow
 
 
-def _registry(request: Request) -> ProjectRegistry:
+async def _registry(request: Request) -> ProjectRegistry:
+    # `async`, here and below: FastAPI calls other functions in a thread each
     registry: ProjectRegistry = request.app.state.registry
     return registry
 
@@ -30,12 +32,24 @@ def _opened(registry: RegistryDep, project: ProjectKey) -> App:
     return registry.open(project)
 
 
-def _via(request: Request) -> str:
+async def _via(request: Request) -> str:
     """`web` or `api`; recorded with each decision."""
-    return str(request.state.via)
+    return "web" if request.state.via == "proxy" else str(request.state.via)
+
+
+async def _settings_via(request: Request) -> str:
+    """As a page, except with the token of the owner: other people must not name programs, files or addresses."""
+    return await _via(request) if request.state.person is OWNER else "web"
+
+
+async def _person(request: Request) -> Person:
+    person: Person = request.state.person
+    return person
 
 
 # for reading: the row; for changes: the project with its current settings
 ProjectDep = Annotated[ProjectRow, Depends(_project)]
 AppDep = Annotated[App, Depends(_opened)]
 Via = Annotated[str, Depends(_via)]
+SettingsVia = Annotated[str, Depends(_settings_via)]
+PersonDep = Annotated[Person, Depends(_person)]

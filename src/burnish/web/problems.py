@@ -146,7 +146,7 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 404 and what == "Not Found":
         what = "Not found."
-        hint = f"{LIST} lists all paths." if _is_api(request) else "The projects are at /."
+        hint = f"{LIST} lists all paths." if _is_api(request) else "The list of projects is at /projects."
     elif error.status_code == 405:
         headers["allow"] = ", ".join(_allowed(request))
         what, hint = f"{request.method} is not allowed here.", f"Allowed: {headers['allow']}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import gc
 import ipaddress
 import json
 import logging
@@ -20,15 +21,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burnish.adapters.answer_codes import answer_hosts
+from burnish.adapters.telemetry import JsonLogHandler, is_json_log
+from burnish.config.loading import load
+from burnish.core.people import OWNER, Person, Role
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.server.registry import ProjectRegistry
 from burnish.proc.folders import private_folder
 from burnish.proc.private_places import record_token_files
-from burnish.web.auth import Asgi, RequestPolicy, hosts_of
+from burnish.store.people import Identity
+from burnish.web.auth import People, ProxyRules, RequestPolicy, hosts_of
+from burnish.web.middleware import Asgi
 from burnish.web.sessions import LoginCodes, Sessions
 
 if TYPE_CHECKING:
     import uvicorn
+
+    from burnish.config.sections import ServeSection
 
 PORT = 4270
 TOKEN = "BURNISH_SERVE_TOKEN"
@@ -102,22 +111,32 @@ def _serve(
     with suppress(OSError):
         (registry.home / "serve" / "sessions.json").unlink(missing_ok=True)
     codes = LoginCodes()
-    app = create(registry, request_policy(address, sessions), sessions, codes, endpoints)
+    front = front_settings(load(None, repository=False).serve, registry.home)
+    policy = request_policy(address, sessions, registry.home, people_of(registry, sessions), front)
+    app = create(registry, policy, sessions, codes, endpoints)
+    if is_json_log():
+        logging.basicConfig(handlers=[JsonLogHandler()], level=logging.WARNING, force=True)
     settings = uvicorn.Config(
         app,
         log_level="error",
+        log_config=None if is_json_log() else uvicorn.config.LOGGING_CONFIG,
         # fixed, whatever else is installed; h11 limits the size of headers
         http="h11",
         ws="websockets-sansio",
         # clients do not send messages
         ws_max_size=4096,
         server_header=False,
+        # else uvicorn takes the address of the client from a header of the proxy
+        proxy_headers=False,
         timeout_graceful_shutdown=3,
     )
 
     class Announced(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            # what is loaded by now stays: a full collection would stop the server for 60 ms to look through it
+            gc.collect()
+            gc.freeze()
             if self.started:
                 ready(address, codes)
 
@@ -147,33 +166,127 @@ def _stopping_on_hangup(server: uvicorn.Server) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-def request_policy(address: Address, sessions: Sessions) -> RequestPolicy:
+def request_policy(
+    address: Address,
+    sessions: Sessions,
+    home: Path | None = None,
+    people: People | None = None,
+    front: FrontSettings | None = None,
+) -> RequestPolicy:
     names = {address.host}
     if _is_loopback(address.host):
         names |= {"127.0.0.1", "localhost", "::1"}
+    front = front or FrontSettings()
     return RequestPolicy(
         address.token,
-        hosts_of(names, address.port),
+        hosts_of(names, address.port) | front.hosts,
         # cookies are shared by all ports, so the name contains the port
         f"burnish_{address.port}",
         sessions.knows,
         sessions.owns,
         sessions.is_from_earlier_start,
+        (lambda: answer_hosts(home)) if home else frozenset,
+        people or People(),
+        front.proxy,
+        front.origins,
     )
 
 
-def token_for(host: str, token: str = "", source: str = TOKEN) -> str:
-    """The token that the user set, from `source`; else a new one for each start, on a loopback address only."""
+def people_of(registry: ProjectRegistry, sessions: Sessions) -> People:
+    """Looks people up in the database of the server."""
+
+    def by_session(cookie: str) -> Person | None:
+        login = sessions.login_of(cookie)
+        return OWNER if login == "" else _person(registry.store.people.of_digest(login)) if login else None
+
+    return People(
+        lambda token: _person(registry.store.people.of_token(token)),
+        by_session,
+        lambda name: _person(registry.store.people.named(name)),
+    )
+
+
+def _person(identity: Identity | None) -> Person | None:
+    return identity.person if identity else None
+
+
+@dataclass(frozen=True, slots=True)
+class FrontSettings:
+    """How a reverse proxy in front of the server is used."""
+
+    proxy: ProxyRules | None = None
+    hosts: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
+
+
+def front_settings(settings: ServeSection, home: Path) -> FrontSettings:
+    """From the section `serve` of the user's own settings. In the burnish home is the secret of the proxy."""
+    hosts, origins = frozenset[str](), frozenset[str]()
+    if settings.url:
+        scheme, _, rest = settings.url.lower().rstrip("/").partition("://")
+        if scheme not in ("http", "https") or not rest or "/" in rest:
+            raise BadInput(
+                f"serve.url: {settings.url} is not the address of a server.",
+                hint="Write it like https://burnish.example.org, without a path.",
+            )
+        hosts, origins = frozenset({rest}), frozenset({f"{scheme}://{rest}"})
+    if not settings.proxy_header:
+        return FrontSettings(None, hosts, origins)
+    networks = [_network(one) for one in settings.proxies]
+    if not networks:
+        raise BadInput(
+            "serve.proxy_header needs serve.proxies.", hint="List the address of your proxy, e.g. [127.0.0.1]."
+        )
+
+    def is_trusted(address: str) -> bool:
+        try:
+            return any(ipaddress.ip_address(address) in network for network in networks)
+        except ValueError:
+            return False
+
+    role = None if settings.proxy_role == "none" else Role(settings.proxy_role)
+    rules = ProxyRules(is_trusted, settings.proxy_header.lower(), role, _proxy_secret(home))
+    return FrontSettings(rules, hosts, origins)
+
+
+def _proxy_secret(home: Path) -> str:
+    """What the proxy sends to prove itself; made at the first start. Agents do not see the burnish home."""
+    place = home / "serve" / "proxy-secret"
+    private_folder(place.parent)
+    with os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "r+") as file:
+        secret = file.readline(1000).strip()
+        if not secret:
+            secret = secrets.token_urlsafe(32)
+            file.write(f"{secret}\n")
+    if len(secret) < MIN_LENGTH:
+        raise BadInput(f"{place} is too short.", hint="Remove it: the next start makes a new one.")
+    return secret
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        raise BadInput(
+            f"serve.proxies: {text} is not an address or a network.", hint="Write 10.0.0.5 or 10.0.0.0/24."
+        ) from None
+
+
+def token_for(host: str, token: str = "", source: str = TOKEN, *, has_people: bool = False) -> str:
+    """The token that the user set, from `source`; else a new one for each start, on a loopback address or with people
+    who have tokens of their own.
+    """
     plain = token.isascii() and token.replace("-", "").replace("_", "").isalnum()
     if token and not (plain and len(token) >= MIN_LENGTH):
         raise BadInput(
             f"The token in {source} is too short or has other characters than letters, digits, - and _.",
             hint=f"Use at least {MIN_LENGTH} of them, e.g. openssl rand -hex 24",
         )
-    if not token and not _is_loopback(host):
+    if not token and not has_people and not _is_loopback(host):
         raise BadInput(
             f"--host {host} lets other machines in, and no token is set.",
-            hint=f"Write one to a file and name it: burnish serve --host {host} --token-file FILE (or set {TOKEN})",
+            hint=f"Write one to a file and name it: burnish serve --host {host} --token-file FILE (or set {TOKEN}), "
+            "or add people: burnish people add NAME",
         )
     return token or secrets.token_urlsafe(24)
 

@@ -22,6 +22,13 @@ class WebSession:
     key: str
 
 
+@dataclass(frozen=True, slots=True)
+class _StoredSession:
+    key: str
+    since: float
+    login: str
+
+
 class Sessions:
     """Nothing is stored on disk: while no server runs, another program can listen on its port, and an open page
     sends its cookie and key there. The next server must therefore accept neither.
@@ -34,14 +41,19 @@ class Sessions:
         self._secret = secrets.token_bytes(32)
         # not secret: identifies the process that issued a cookie, for the error message
         self._start = secrets.token_hex(8)
-        self._sessions: dict[str, tuple[str, float]] = {}
+        self._sessions: dict[str, _StoredSession] = {}
 
-    def begin(self) -> WebSession:
+    def begin(self, login: str = "") -> WebSession:
+        """`login`: the digest of a person's token, which the session ends with; "": the owner of the server."""
         session = WebSession(f"{self._start}.{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32))
         with self._lock:
-            self._sessions[self._digest(session.cookie)] = (self._digest(session.key), self._clock())
-            newest = sorted(self._sessions.items(), key=lambda entry: entry[1][1])[-MAX_ITEMS:]
-            self._sessions = dict(newest)
+            self._sessions[self._digest(session.cookie)] = _StoredSession(
+                self._digest(session.key), self._clock(), login
+            )
+            # each person has a share of its own, so that one cannot end the sessions of the others
+            own = [entry for entry in self._sessions.items() if entry[1].login == login]
+            for digest, _ in sorted(own, key=lambda entry: entry[1].since)[:-MAX_ITEMS]:
+                del self._sessions[digest]
         return session
 
     def end(self, cookie: str) -> None:
@@ -50,11 +62,16 @@ class Sessions:
 
     def knows(self, cookie: str) -> bool:
         found = self._sessions.get(self._digest(cookie))
-        return found is not None and self._clock() - found[1] < SECONDS
+        return found is not None and self._clock() - found.since < SECONDS
+
+    def login_of(self, cookie: str) -> str | None:
+        """The digest of the token of the person; "" for the owner of the server, None if there is no such session."""
+        found = self._sessions.get(self._digest(cookie))
+        return found.login if found else None
 
     def owns(self, cookie: str, key: str) -> bool:
         found = self._sessions.get(self._digest(cookie))
-        return found is not None and bool(key) and secrets.compare_digest(found[0], self._digest(key))
+        return found is not None and bool(key) and secrets.compare_digest(found.key, self._digest(key))
 
     def is_from_earlier_start(self, cookie: str) -> bool:
         """For the error message only: does not tell whether the cookie was ever valid."""

@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
@@ -16,7 +17,8 @@ from burnish.core.codec import encode
 from burnish.core.event import RecordedEvent
 from burnish.core.journal import Failure, PhaseResult, ReviewResult, is_review, read
 from burnish.core.journal_events import FindingChanged, ReviewCompleted, ReviewProgress, ReviewStopped, TaskStatus
-from burnish.errors import BurnishError
+from burnish.core.people import OWNER, Person
+from burnish.errors import BurnishError, Refused
 from burnish.features.review.single_review import in_three
 from burnish.features.server.registry import ProjectRegistry
 from burnish.store import Store
@@ -42,6 +44,10 @@ class SocketConnection:
     hub: ChangeNotifier
     project: str
     names: str
+    # raises if the person may not read any more
+    check_access: Callable[[], None] = lambda: None
+    # called with the seconds from each event to its sending
+    report_lag: Callable[[float], None] = lambda lag: None
 
 
 @router.websocket("/ws")
@@ -60,12 +66,42 @@ async def events(socket: WebSocket, project: str = "", since: str = "-1", names:
         await socket.close(4404, "Unknown project, invalid since, or names is not one of burnish, automaker, both.")
         return
     start = last_id if last_id >= 0 else await run_in_threadpool(registry.store.last_event, project)
-    connection = SocketConnection(socket, registry.store, socket.app.state.hub, project, names)
+    # events that the client asks for again are old
+    newest = await run_in_threadpool(registry.store.last_event, project)
+    report_lag: Callable[[float], None] = socket.app.state.counts.event_sent if start >= newest else lambda lag: None
+    check = await run_in_threadpool(access_check, socket, registry.store)
+    connection = SocketConnection(socket, registry.store, socket.app.state.hub, project, names, check, report_lag)
     both = {asyncio.create_task(_send(connection, start)), asyncio.create_task(_listen(socket))}
     try:
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await _end(socket, both)
+
+
+def _age(ts: str) -> float:
+    try:
+        return (datetime.now(UTC) - datetime.fromisoformat(ts)).total_seconds()
+    except ValueError:
+        return 0.0
+
+
+def access_check(socket: WebSocket, store: Store) -> Callable[[], None]:
+    """Ends a socket whose session has ended, and one of a person who was revoked; the owner cannot be."""
+    person: Person = socket.state.person
+    login = None if person is OWNER else store.people.named(person.name)
+    cookie = socket.cookies.get(socket.app.state.door.cookie_name, "") if socket.state.via == "web" else None
+
+    def check() -> None:
+        if cookie is not None and not socket.app.state.sessions.knows(cookie):
+            raise Refused("You are logged out.")
+        if person is OWNER:
+            return
+        # a name that only a reverse proxy knows is not in the database
+        is_valid = store.people.of_digest(login.token) if login else socket.state.via == "proxy"
+        if not is_valid:
+            raise Refused("Your access was revoked.")
+
+    return check
 
 
 def _number(since: str) -> int | None:
@@ -98,7 +134,7 @@ async def _send(connection: SocketConnection, last_id: int) -> None:
     await connection.socket.send_text(dumped({"hello": connection.project, "since": last_id}))
     while True:
         news = connection.hub.news
-        batch = await run_in_threadpool(connection.store.events, connection.project, since=last_id, limit=AT_ONCE)
+        batch = await run_in_threadpool(_next_events, connection, last_id)
         for event in batch:
             messages = [event.envelope()]
             if connection.names != "burnish":
@@ -106,10 +142,17 @@ async def _send(connection: SocketConnection, last_id: int) -> None:
             for message in messages:
                 await connection.socket.send_text(dumped(message))
             last_id = event.id
+            connection.report_lag(_age(event.ts))
             # send() succeeds on a dropped connection; yield so that the disconnect is noticed
             await asyncio.sleep(0)
         if not batch:
             await _wait(connection.socket, news)
+
+
+def _next_events(connection: SocketConnection, last_id: int) -> list[RecordedEvent]:
+    # the store has changed: the person may have been revoked
+    connection.check_access()
+    return connection.store.events(connection.project, since=last_id, limit=AT_ONCE)
 
 
 async def _wait(socket: WebSocket, news: asyncio.Event) -> None:

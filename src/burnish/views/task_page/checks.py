@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from burnish.core.check import CheckReport, Counts
 from burnish.core.finding import Category, Finding
 from burnish.core.history import with_result
+from burnish.core.images import Evidence
 from burnish.core.journal import CheckRecord, CheckResult, RecordedCounts
 from burnish.core.review_checks import CheckState, stored_check
 from burnish.store import Store
@@ -63,6 +64,7 @@ class CheckView:
     line: str = ""
     uncountable: bool = False
     flaky: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def _check(store: Store, project: str, check: CheckRecord, tree: str) -> CheckVi
         line=entry.line.partition(": ")[2],
         uncountable=entry.state is CheckState.UNCOUNTABLE,
         flaky=entry.flaky,
+        evidence=check.evidence,
     )
 
 

@@ -15,7 +15,7 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.board import Holders, Need, needs_of
-from burnish.views.board_moves import ACTS, RUNNING, Act, moves, others, why_not
+from burnish.views.board_moves import ACTS, IDLE, RUNNING, Act, moves, others, why_not
 from burnish.views.status import doing
 from burnish.views.task import failure_output
 from burnish.views.task_page.answers import PageAnswer, answer_of, may_hand_off
@@ -97,6 +97,8 @@ class TaskHead:
     answer: PageAnswer | None = None
     # an external reviewer can be asked
     may_hand_off: bool = False
+    # `waits for claude until 03:00`: the usage limit that it waits for, while it runs or is ready
+    limit: str = ""
 
     @property
     def running(self) -> bool:
@@ -121,13 +123,15 @@ def head_of(store: Store, project: str, id: int, holders: Holders, conflict: Tar
     standing = holders.standing(task)
     needs = needs_of(task, tasks)
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
+    is_ready = task.status is Status.BACKLOG and not unmet and standing not in IDLE
+    limit = holders.limit(task) if standing in RUNNING or is_ready else ""
     buttons = _buttons(task, standing, unmet, conflict)
     answer = answer_of(task, {button.name for button in buttons}, conflict)
     return TaskHead(
         task=task,
-        tone=TONES[task.status],
+        tone="warn" if conflict else TONES[task.status],
         standing=standing,
-        next=what_next(task, standing, unmet, conflict),
+        next=what_next(task, standing, unmet, conflict, limit),
         buttons=_without_answered(buttons, answer),
         needs=needs,
         needed_by=tuple(sorted(other.id for other in tasks.values() if id in other.spec.depends_on)),
@@ -136,6 +140,7 @@ def head_of(store: Store, project: str, id: int, holders: Holders, conflict: Tar
         output=failure_output(task, store.events(project, task=id)) if task.status is Status.FAILED else "",
         answer=answer,
         may_hand_off=may_hand_off(task, at_rest=standing in ("", "interrupted")),
+        limit=limit,
     )
 
 
@@ -168,7 +173,9 @@ def _buttons(
     possible.update(others(task, standing=standing))
     if task.status is Status.BLOCKED and not why_not(task, "improve", unmet, standing):
         possible.add("improve")
-    if conflict and "merge" in possible:
+    if conflict and not conflict.needs_person and "merge" in possible:
+        # a merge would be refused
+        possible.remove("merge")
         possible.add("rebase")
     names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
     preference = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
@@ -185,8 +192,16 @@ def _buttons(
     )
 
 
-def what_next(task: Task, standing: str = "", unmet: Sequence[int] = (), conflict: TargetConflict | None = None) -> str:
-    """The state of the task in one or two sentences."""
+def what_next(
+    task: Task,
+    standing: str = "",
+    unmet: Sequence[int] = (),
+    conflict: TargetConflict | None = None,
+    limit: str = "",
+) -> str:
+    """The state of the task in one or two sentences. `limit`: the usage limit that it waits for, in words."""
+    if limit:
+        return f"It {limit}, because of its usage limit. Then it {'continues' if standing in RUNNING else 'can start'}."
     if standing in RUNNING:
         return _running(task, standing)
     if standing == "queued":
@@ -204,7 +219,8 @@ def what_next(task: Task, standing: str = "", unmet: Sequence[int] = (), conflic
             return "It waits for your decision."
         case Status.VERIFIED:
             if conflict:
-                return f"It is approved, but {conflict.words}."
+                remedy = conflict.remedy(str(task.branch))
+                return f"It is approved, but {conflict.words}{f'; {remedy}' if remedy else ''}."
             into = f" into {task.target}" if task.target else ""
             return f"It is approved and ready to be merged{into}."
         case Status.BLOCKED:
@@ -225,8 +241,15 @@ def _running(task: Task, standing: str) -> str:
         return f"It is running{where}."
     if task.phase.startswith(("implement", "improve")):
         return f"{who} is {doing(task.phase)}{where}. Then come the checks and the review."
-    then = {"check": " Then comes the review.", "review": " Then burnish decides on the next step."}
+    if task.phase.startswith("review"):
+        return f"A review is running{_step_words(task.phase)}{where}. Then burnish decides on the next step."
+    then = {"check": " Then comes the review."}
     return f"It is {doing(task.phase)}{where}.{then.get(task.phase, '')}"
+
+
+def _step_words(phase: str) -> str:
+    step = phase.partition(":")[2]
+    return f" ({step})" if step else ""
 
 
 def _at_rest(task: Task, standing: str) -> str:

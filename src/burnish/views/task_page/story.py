@@ -187,7 +187,9 @@ def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
     cut = "" if state != "started" or live else "It was cut and will be taken up again."
     if name == "gate" and state == "started":
         live, cut = False, "It waits for a person."
-    failure = " ".join(str(phase.get(key) or "") for key in ("what", "hint")).strip() or str(phase.get("error") or "")
+    what, hint = (str(phase.get(key) or "").strip() for key in ("what", "hint"))
+    stop = "." if what and hint and not what.endswith((".", "!", "?")) else ""
+    failure = f"{what}{stop} {hint}".strip() or str(phase.get("error") or "")
     return Moment(
         at=str(phase["started_at"] or ""),
         title="As it is on the branch" if phase.get("by_hand") else PHASES.get(name, name) + (f": {step}" * bool(step)),
@@ -278,9 +280,16 @@ def _note(event: RecordedEvent) -> Moment | None:
             return Moment(at, "The approval is void", why, "bad", "decision")
         case "phase.rescued":
             return Moment(at, "Work was saved", "", "warn", saved=str(data.get("ref") or data.get("folder") or ""))
-        case "guard.breach" | "budget.reached" | "budget.warned" | "review.failed":
+        case "budget.warned":
+            # the work goes on
+            return Moment(at, "Budget not counted" if data.get("uncounted") else "Budget", why, "warn")
+        case "guard.breach" | "budget.reached" | "review.failed":
             title = {"guard.breach": "Guard", "review.failed": "The review could not be held"}.get(event.type, "Budget")
             return Moment(at, title, str(data.get("what") or why or data.get("error") or ""), "bad")
+        case "phase.progress" if data.get("until"):
+            return Moment(at, "Usage limit", str(data.get("what") or ""), "warn", who=str(data.get("agent") or ""))
+        case "phase.progress" if data.get("fallback"):
+            return Moment(at, f"{data['fallback']} takes over", str(data.get("what") or ""), "warn")
         case "lock.taken_over":
             return Moment(at, "Taken over from a runner that died", tone="warn")
         case "task.merged":

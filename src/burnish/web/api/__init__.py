@@ -15,6 +15,7 @@ def routers() -> tuple[APIRouter, ...]:
         findings,
         images,
         merges,
+        people,
         person_review,
         project,
         prompts,
@@ -39,6 +40,7 @@ def routers() -> tuple[APIRouter, ...]:
         prompts,
         stats,
         all_projects,
+        people,
         code_review,
     )
-    return tuple(module.router for module in modules)
+    return (decisions.answers, *(module.router for module in modules))

@@ -11,12 +11,13 @@ from pydantic import Field
 from burnish import __version__
 from burnish.errors import NotFound
 from burnish.features.projects.projects import add_project, forget, list_projects
+from burnish.features.server.background_runs import BackgroundRun
 from burnish.features.server.registry import ProjectRegistry
 from burnish.views.cost import windows_json
 from burnish.views.filters import pick, search
-from burnish.views.status import task_json
+from burnish.views.status import limit_json, task_json
 from burnish.web.api.project import InboxOut, inbox_of
-from burnish.web.api.schemas import ApiModel, Body, Limit, Offset, TasksOut, Text, example
+from burnish.web.api.schemas import ApiModel, Body, Limit, LimitOut, Offset, TasksOut, Text, example
 from burnish.web.deps import ProjectDep, RegistryDep
 from burnish.web.pages.markdown import markdown
 from burnish.web.problems import PROBLEMS
@@ -70,15 +71,9 @@ class RunOut(ApiModel):
     auto: bool
     """True: also tasks that are added, unblocked or answered later."""
     since: str
-
-
-class LimitOut(ApiModel):
-    login: str
-    until: str
-    is_known: bool
-    """False: the program did not say when the limit ends; it is tried again then."""
-    message: str
-    since: str
+    spent_usd: float
+    """Known cost of the project's tasks since the run began, which counts for `budget.session_usd`."""
+    spent_tokens: int
 
 
 class WindowOut(ApiModel):
@@ -139,7 +134,9 @@ def tasks(
     keys = {row.key for row in registry.projects()}
     all_tasks = [task for task in registry.store.tasks(brief=True) if task.project in keys]
     found = search(pick(all_tasks, statuses=status or [], ready=False, only_blocked=False, agent=None), q)
-    return {"tasks": [task_json(task, registry.alive) for task in found[offset : offset + limit]], "total": len(found)}
+    limit_of = registry.limit_finder().limit_of
+    rows = [task_json(task, registry.alive, limit_of(task)) for task in found[offset : offset + limit]]
+    return {"tasks": rows, "total": len(found)}
 
 
 class MarkdownBody(Body):
@@ -179,9 +176,8 @@ def clear_limit(registry: RegistryDep, login: Annotated[str, Path(max_length=200
 
 
 def _limits(registry: ProjectRegistry) -> dict[str, Any]:
-    keys = LimitOut.model_fields
     return {
-        "limits": [{key: getattr(one, key) for key in keys} for one in registry.limits()],
+        "limits": [limit_json(one) for one in registry.limits()],
         "windows": windows_json(registry.windows()),
     }
 
@@ -194,6 +190,12 @@ def server(registry: RegistryDep) -> dict[str, Any]:
     return {"version": __version__, "running": running, "runs": _runs(registry), "notices": notices}
 
 
+def _spent(run: BackgroundRun) -> dict[str, float | int]:
+    usd, tokens = run.app.store.spent(run.app.key)
+    usd_before, tokens_before = run.request.spent_before or (usd, tokens)
+    return {"spent_usd": max(0.0, usd - (usd_before or 0.0)), "spent_tokens": max(0, tokens - tokens_before)}
+
+
 def _runs(registry: ProjectRegistry) -> list[dict[str, Any]]:
     return [
         {
@@ -203,6 +205,7 @@ def _runs(registry: ProjectRegistry) -> list[dict[str, Any]]:
             "all": run.request.everything or run.request.watch,
             "auto": run.request.watch and not run.stops.is_closed,
             "since": run.since,
+            **_spent(run),
         }
         for run in registry.runs.active()
     ]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi import Body as FromBody
+from pydantic import Field
 
+from burnish.adapters.answer_codes import redeem_code
 from burnish.core.gate import GateChoice, GateDecision
 from burnish.core.status import Status
+from burnish.errors import Refused
 from burnish.features.decide import decisions as people
 from burnish.views.status import task_json
 from burnish.web.api.schemas import Body, Reasons, Seen, TaskOut, Text, example
-from burnish.web.deps import AppDep, TaskNumber, Via
+from burnish.web.auth import ANSWER
+from burnish.web.deps import AppDep, RegistryDep, TaskNumber, Via
 from burnish.web.problems import PROBLEMS
 
+answers = APIRouter()
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["decisions"], responses=PROBLEMS)
 
 # a request without a status must not repeat a decision that someone else has made
@@ -55,6 +60,24 @@ def decide(app: AppDep, via: Via, task: TaskNumber, body: DecideBody) -> dict[st
     statuses = (body.status,) if body.status else UNDECIDED
     answer = GateDecision(body.choice, body.note, body.commit, body.grounds.grounds, among=statuses)
     return task_json(people.decide(app, task, answer, via=via))
+
+
+class AnswerBody(Body):
+    code: Annotated[str, Field(max_length=200)]
+
+
+@answers.post(ANSWER, include_in_schema=False)
+def answer(request: Request, registry: RegistryDep, body: AnswerBody) -> dict[str, Any]:
+    """The button of a notification: one decision, once, about the commit that the notification named."""
+    found, choice = redeem_code(registry.home, body.code)
+    app = registry.open(found.project)
+    if app.store.task(app.key, found.task).run != found.run:
+        raise Refused(f"Task {found.task} was started again since.", hint="Open the board, or run `burnish inbox`.")
+    # behind a tunnel: the tunnel's; a header that names another address could come from anyone
+    where = request.client.host if request.client else "unknown address"
+    decision = GateDecision(choice, "", found.commit, None, among=(Status.WAITING_APPROVAL,))
+    task = people.decide(app, found.task, decision, via=f"phone, {where}")
+    return {"id": str(task.id), "status": task.status.value}
 
 
 @router.post("/tasks/{task}/override", response_model=TaskOut)

@@ -31,7 +31,7 @@ def task_export(
 ) -> Response:
     """Like `burnish export TASK`: a file to download."""
     name = chosen_format(format, None)
-    records = ProjectRecords(registry.store, project.key, Path(project.root).name, registry.alive)
+    records = ProjectRecords(registry.store, project.key, Path(project.root).name, registry.alive, registry.home)
     return _download(export_task(records, task, name), name, f"task-{task}")
 
 
@@ -44,7 +44,7 @@ def night_export(
 ) -> Response:
     """Like `burnish export --night`: a file to download."""
     name, now = chosen_format(format, None, night=True), datetime.now(UTC)
-    records = ProjectRecords(registry.store, project.key, Path(project.root).name, registry.alive)
+    records = ProjectRecords(registry.store, project.key, Path(project.root).name, registry.alive, registry.home)
     return _download(export_night(records, since_when(since, now), name, now=now), name, "night")
 
 

@@ -23,7 +23,7 @@ from burnish.features.settings.change import ChangedSetting, is_page_key, own_va
 from burnish.store.rows import ProjectRow
 from burnish.views.task import event_json
 from burnish.web.api.schemas import ApiModel, Body, EventsOut, Limit, TaskRef, example
-from burnish.web.deps import AppDep, ProjectDep, RegistryDep, Via
+from burnish.web.deps import AppDep, ProjectDep, RegistryDep, SettingsVia, Via
 from burnish.web.problems import PROBLEMS
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["project"], responses=PROBLEMS)
@@ -205,8 +205,8 @@ def config(app: AppDep) -> dict[str, Any]:
         {
             **one.as_json(hide),
             "editable": is_page_key(one.key),
-            "own": _as_yaml(own.get(one.key, (None, None))[0], hide),
-            "own_here": _as_yaml(own.get(one.key, (None, None))[1], hide),
+            "own": _as_yaml(one.key, own.get(one.key, (None, None))[0], hide),
+            "own_here": _as_yaml(one.key, own.get(one.key, (None, None))[1], hide),
         }
         for one in provenance.values(app.repo.root, None)
     ]
@@ -215,28 +215,32 @@ def config(app: AppDep) -> dict[str, Any]:
 
 
 @router.put("/config/{key}", response_model=ChangedSettingOut)
-def set_setting(project: ProjectDep, via: Via, key: SettingKey, body: SettingBody) -> dict[str, Any]:
+def set_setting(project: ProjectDep, via: SettingsVia, key: SettingKey, body: SettingBody) -> dict[str, Any]:
     """Like `burnish config set`: change one value in the user's own file. burnish.yaml is never written.
 
-    A page may change only values that name no program, file or address; others need the token.
+    A page, and a person with a token, may change only values that name no program, file or address; others need the
+    token of the owner.
     """
     return _changed(set_value(project.root, key, body.text, for_project=body.scope == "project", via=via))
 
 
 @router.delete("/config/{key}", response_model=ChangedSettingOut)
-def unset_setting(project: ProjectDep, via: Via, key: SettingKey, scope: SettingScope = "user") -> dict[str, Any]:
+def unset_setting(
+    project: ProjectDep, via: SettingsVia, key: SettingKey, scope: SettingScope = "user"
+) -> dict[str, Any]:
     """Like `burnish config unset`: remove one value from the user's own file."""
     return _changed(unset_value(project.root, key, for_project=scope == "project", via=via))
 
 
 def _changed(result: ChangedSetting) -> dict[str, Any]:
     hide = secrets_from_environment().redact
-    before = _as_yaml(result.before, hide) if result.was_set else None
-    value = provenance.plain(result.value, hide)
+    before = _as_yaml(result.key, result.before, hide) if result.was_set else None
+    value = provenance.plain(provenance.without_password(result.key, result.value), hide)
     return {"key": result.key, "file": str(result.file), "before": before, "value": value, "origin": result.origin}
 
 
-def _as_yaml(value: Any, hide: Callable[[str], str]) -> str | None:
+def _as_yaml(key: str, value: Any, hide: Callable[[str], str]) -> str | None:
+    value = provenance.without_password(key, value)
     if value is None or isinstance(value, str):
         return value if value is None else hide(value)
     return json.dumps(provenance.plain(value, hide), ensure_ascii=False)

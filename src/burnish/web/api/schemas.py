@@ -120,8 +120,10 @@ EXAMPLE: dict[str, Any] = {
     "depends_on": ["12"],
     "overrides": 0,
     "waits_for": None,
+    "usage_limit": None,
     "paused": False,
     "tags": ["login"],
+    "needs": [],
     "archived": False,
     "issues_fixed": 0,
     "created_at": "2027-01-31T22:04:11.120Z",
@@ -133,6 +135,15 @@ class ApiModel(BaseModel):
     """A response. Later versions may add fields."""
 
     model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
+
+
+class LimitOut(ApiModel):
+    login: str
+    until: str
+    is_known: bool
+    """False: the program did not say when the limit ends; it is tried again then."""
+    message: str
+    since: str
 
 
 class TaskOut(ApiModel):
@@ -168,8 +179,13 @@ class TaskOut(ApiModel):
     depends_on: list[str]
     overrides: int
     waits_for: str | None
+    usage_limit: LimitOut | None
+    """The usage limit that it waits for, of a running task or one in the backlog; null if it waits for none. Only
+    where a task is read or listed."""
     paused: bool
     tags: list[str]
+    needs: list[str]
+    """Labels of the machine that may run it."""
     archived: bool
     """Left out of lists and the board, once it is finished."""
     issues_fixed: int

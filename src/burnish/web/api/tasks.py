@@ -126,7 +126,9 @@ def tasks(
         can_go_on=lambda task: can_go_on(task, registry.alive),
     )
     found = search(matches, q)
-    return {"tasks": [task_json(task, registry.alive) for task in found[offset : offset + limit]], "total": len(found)}
+    limit_of = registry.limit_finder().limit_of
+    rows = [task_json(task, registry.alive, limit_of(task)) for task in found[offset : offset + limit]]
+    return {"tasks": rows, "total": len(found)}
 
 
 @router.post("/tasks", status_code=201, response_model=TaskOut)
@@ -148,7 +150,7 @@ def add(app: AppDep, new: NewTaskBody) -> dict[str, Any]:
 @router.get("/tasks/{task}", response_model=StoryOut)
 def show(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """Like `burnish show --json`."""
-    return show_json(registry.store, project.key, task, registry.alive)
+    return show_json(registry.store, project.key, task, registry.alive, registry.limit_finder().limit_of)
 
 
 @router.patch("/tasks/{task}", response_model=TaskOut)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
-from fastapi.responses import PlainTextResponse
+from fastapi import APIRouter, Header, Path, Query
+from fastapi.responses import PlainTextResponse, Response
 
 from burnish.adapters.redaction import secrets_from_environment
-from burnish.features.server.task_output import list_artifacts, output, outputs, piece, read_artifact_bytes
+from burnish.checks.evidence import TYPES
+from burnish.features.server.task_output import (
+    list_artifacts,
+    output,
+    outputs,
+    piece,
+    read_artifact_bytes,
+    read_evidence,
+)
 from burnish.features.server.task_output import transcript as transcript_of
 from burnish.features.tasks.inspect import artifact, diff_text, workspace_path
 from burnish.runtime.requests import LogFile
@@ -20,6 +29,7 @@ router = APIRouter(prefix="/api/v1/projects/{project}/tasks/{task}", tags=["trai
 
 # a path parameter, because names may contain slashes
 FileName = Annotated[str, Path(max_length=300, description="Name from the list.")]
+_NOTHING_LOADED = "default-src 'none'; img-src data:; media-src 'self'; style-src 'unsafe-inline'"
 From = Annotated[int, Query(ge=0, le=2**62)]
 TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
@@ -148,6 +158,47 @@ def read_artifact(registry: RegistryDep, project: ProjectDep, task: TaskNumber, 
     content = read_artifact_bytes(registry.home, registry.store.task(project.key, task), name)
     # files that are missing in the home are read from the repository
     return PlainTextResponse(artifact(registry.open(project.key), task, name) if content is None else content)
+
+
+@router.get("/evidence/{name}", response_class=Response)
+def evidence(
+    registry: RegistryDep,
+    project: ProjectDep,
+    task: TaskNumber,
+    name: Annotated[str, Path(max_length=80)],
+    range_header: Annotated[
+        str, Header(alias="Range", max_length=200, description="One range of bytes: a player seeks with it.")
+    ] = "",
+) -> Response:
+    """A screenshot, video or HTML file that a check left (`evidence` of a check in `GET …/tasks/{task}`)."""
+    data = read_evidence(registry.home, registry.store.task(project.key, task), name)
+    headers = {
+        # written by code under test: no script runs, nothing is loaded, and it has no origin
+        "Content-Security-Policy": f"{_NOTHING_LOADED}; sandbox",
+        "Content-Disposition": f'inline; filename="{name}"',
+        "Cache-Control": "private, max-age=31536000, immutable",
+        "Accept-Ranges": "bytes",
+    }
+    kind = TYPES[name.rpartition(".")[2]]
+    part = _byte_range(range_header, len(data))
+    if part is None:
+        return Response(data, media_type=kind, headers=headers)
+    if not part:
+        return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{len(data)}"})
+    headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(data)}"
+    return Response(data[part.start : part.stop], status_code=206, media_type=kind, headers=headers)
+
+
+def _byte_range(header: str, size: int) -> range | None:
+    """The bytes that a `Range` header asks for; None: all, since it has none, several or a form that is not known."""
+    found = re.fullmatch(r"bytes=([0-9]{0,18})-([0-9]{0,18})", header.strip())
+    if not found or not (found[1] or found[2]):
+        return None
+    if not found[1]:
+        return range(max(0, size - int(found[2])), size)
+    if found[2] and int(found[2]) < int(found[1]):
+        return None
+    return range(int(found[1]), min(int(found[2]) + 1, size) if found[2] else size)
 
 
 @router.get("/prompts", response_model=PromptsOut)

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.pages import board, diff, home, inbox, prompts, settings, stats, task, task_list
+    from burnish.web.pages import audit, board, diff, home, inbox, prompts, settings, stats, task, task_list
 
     return (
         home.router,
@@ -19,4 +19,5 @@ def routers() -> tuple[APIRouter, ...]:
         inbox.router,
         prompts.router,
         settings.router,
+        audit.router,
     )

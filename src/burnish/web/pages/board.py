@@ -11,7 +11,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput, BurnishError
 from burnish.features.server.registry import ProjectRegistry
-from burnish.features.server.task_output import last_steps
+from burnish.features.server.task_output import LiveCall, live_call
 from burnish.proc import clock
 from burnish.views.board import ORDER, TaskCard, board, cards_of, head_of, near
 from burnish.views.board_moves import acts_json, refuse_move
@@ -61,7 +61,7 @@ def cards(
     """Current cards of these tasks, and the summary; `around` adds their dependencies. Removed tasks are left out."""
     numbers = _numbers(ids)
     tasks, holders = registry.store.tasks(project.key, brief=True), registry.holders()
-    waiting = registry.waiting([project])
+    waiting = registry.waiting([project], {project.key: tasks})
     shown_ids = near(tasks, numbers) if around else numbers
     cards = cards_of(tasks, holders, sorted(shown_ids), waiting)
     return fragment(
@@ -127,10 +127,10 @@ def _runs(registry: ProjectRegistry, key: str) -> dict[str, Any]:
     }
 
 
-def _steps(registry: ProjectRegistry, key: str, cards: Sequence[TaskCard]) -> dict[int, str]:
+def _steps(registry: ProjectRegistry, key: str, cards: Sequence[TaskCard]) -> dict[int, LiveCall]:
     """What the agents of running tasks did last."""
     running = [registry.store.task(key, card.id) for card in cards if card.doing]
-    return {task.id: steps[0] for task in running if (steps := last_steps(registry.home, task, 1))}
+    return {task.id: live for task in running if (live := live_call(registry.home, task, 1)).lines}
 
 
 def _agents(registry: ProjectRegistry, key: str) -> list[str]:

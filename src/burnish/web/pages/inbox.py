@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 
 from burnish.core.decision import needs_description
 from burnish.core.status import Reason
@@ -41,18 +41,22 @@ class InboxAnswer:
 
 
 DECIDE = InboxAnswer("Decide…", part="gate")
+ANSWER = InboxAnswer("Answer…", part="gate")
 RETRY = InboxAnswer("Retry", "/retry")
 REVIEW = InboxAnswer("Review again", "/review")
 MORE = InboxAnswer("One more cycle", "/improve", {"review": True})
 SAY = InboxAnswer("Request changes…", "/improve", {"review": True}, note="What should the agent do differently?")
+RAISE = InboxAnswer("Raise and retry…", part="answer")
 FINDINGS = InboxAnswer("View findings…", part="findings")
 RUN = InboxAnswer("Review again", "/run")
 
 BLOCKED = {
     Reason.MAX_CYCLES: MORE,
-    Reason.BUDGET: RETRY,
     Reason.NO_CHANGES: RETRY,
-    Reason.SECRET: RETRY,
+    Reason.SECRET: InboxAnswer("Let the agent remove it", "/retry"),
+    Reason.NEEDS_DISCUSSION: InboxAnswer(
+        "Answer…", "/improve", {"review": True}, note="Your answer to the reviewer's question"
+    ),
     Reason.BRANCH_GONE: RETRY,
     Reason.CONFLICT: RETRY,
     Reason.UNREADABLE_REVIEW: REVIEW,
@@ -81,10 +85,18 @@ class InboxLine:
         return f"{self.project.key}-{self.entry.task.id}"
 
     @property
+    def page(self) -> str:
+        return f"/p/{self.project.key}/t/{self.entry.task.id}"
+
+    @property
+    def title(self) -> str:
+        return self.entry.task.spec.title
+
+    @property
     def link(self) -> str:
         """URL of the part of the page."""
         number, part = self.entry.task.id, self.answer.part
-        return f"/p/{self.project.key}#edit-{number}" if part == "edit" else f"/p/{self.project.key}/t/{number}#{part}"
+        return f"/p/{self.project.key}#edit-{number}" if part == "edit" else f"{self.page}#{part}"
 
     @property
     def cause(self) -> str:
@@ -94,14 +106,21 @@ class InboxLine:
         return word.value.replace("_", " ").lower() if word else ""
 
     @property
+    def is_question(self) -> bool:
+        return _is_question(self.entry)
+
+    @property
     def section(self) -> str:
+        if self.is_question:
+            return ANSWERS
         if self.entry.kind in ("waiting_approval", "review", "waiver", "voided"):
             return DECISIONS
         return ANSWERS if self.entry.task.reason in ASKING and self.entry.kind == "blocked" else STOPPED
 
     @property
     def why(self) -> str:
-        return (self.entry.task.note if self.cause else "") or self.entry.why
+        is_named = self.cause or self.entry.kind == "waiting_approval"
+        return (self.entry.task.note if is_named else "") or self.entry.why
 
 
 @router.get("")
@@ -135,14 +154,18 @@ def count(request: Request, registry: RegistryDep) -> dict[str, Any]:
 
 
 @router.get("/next")
-def next_item(registry: RegistryDep, after: str = "") -> Response:
-    """Go to the task that needs a person next: the one below `after` (project and number), else the first."""
+def next_item(registry: RegistryDep, after: str = "", peek: bool = False) -> Response:
+    """Go to the task that needs a person next: the one below `after` (project and number), else the first.
+
+    `peek` names it instead, so that a page shows what the key leads to.
+    """
     view = _view(registry, registry.projects(), "")
     # what is only ready to be merged comes when nothing else is left
     groups = ([line for _, found in view["sections"] for line in found], view["ready"])
     others = [line for lines in groups for line in _beginning_after(lines, after)]
-    link = f"/p/{others[0].project.key}/t/{others[0].entry.task.id}" if others else "/inbox"
-    return RedirectResponse(link, 303)
+    if peek:
+        return JSONResponse([{"link": one.page, "id": one.entry.task.id, "title": one.title} for one in others[:1]])
+    return RedirectResponse(others[0].page if others else "/inbox", 303)
 
 
 def _beginning_after(lines: Sequence[InboxLine], id: str) -> list[InboxLine]:
@@ -188,6 +211,11 @@ def _line(entry: InboxEntry, project: ProjectRow) -> InboxLine:
     return InboxLine(entry, project, answer_of(entry), from_elsewhere(entry.command, str(project.root)))
 
 
+def _is_question(entry: InboxEntry) -> bool:
+    """At a gate, the note holds the reviewer's words."""
+    return entry.kind == "waiting_approval" and entry.task.note.rstrip().endswith("?")
+
+
 def answer_of(entry: InboxEntry) -> InboxAnswer:
     task = entry.task
     match entry.kind:
@@ -198,7 +226,7 @@ def answer_of(entry: InboxEntry) -> InboxAnswer:
             words = f"Merges {task.target} into the task's branch. The agent resolves the conflicts; a review follows."
             return InboxAnswer("Resolve conflicts", "/rebase", sure=words)
         case "waiting_approval":
-            return DECIDE
+            return ANSWER if _is_question(entry) else DECIDE
         case "failed":
             return RETRY
         case "waiver":
@@ -215,4 +243,7 @@ def answer_of(entry: InboxEntry) -> InboxAnswer:
             )
     if needs_description(task.reason, task.note):
         return DESCRIBE
+    if task.reason is Reason.BUDGET:
+        # a limit of the run is another one in the next run
+        return RAISE if "(budget.task_" in task.note else RETRY
     return BLOCKED.get(task.reason, SAY) if task.reason else RETRY

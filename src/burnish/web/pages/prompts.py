@@ -103,6 +103,8 @@ def _card(app: App, prompt: SavedPrompt, where: PromptScope, tasks: Sequence[Tas
 
 def _reviewers(app: App) -> tuple[list[Prompt], str]:
     try:
-        return reviewers_own(app.config, app.repo.root, trusted=app.trust.is_trusted, outside=app.trust.outside), ""
+        return reviewers_own(
+            app.config, app.repo.root, trusted=app.trust.is_trusted, accepted_files=app.trust.accepted_files
+        ), ""
     except BadInput as missing:
         return [], f"{missing.what} {missing.hint}"

@@ -15,10 +15,12 @@ from markupsafe import Markup, escape
 
 from burnish import __version__
 from burnish.core.cost import cost_with_source, short_cost
+from burnish.core.people import OWNER, Person
 from burnish.core.suggestion import proposal
 from burnish.core.text_encoding import escape_invisible
 from burnish.sanitize import clean_text
 from burnish.web.pages.markdown import markdown, markdown_line
+from burnish.web.roles import least_for_task
 from burnish.web.static_files import static_prefix
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -44,6 +46,7 @@ def templates() -> Environment:
     found.filters.update(FILTERS)
     found.globals["version"] = __version__
     found.globals["static"] = static_prefix()
+    found.globals["least"] = least_for_task
     # elapsed times are computed with the server's clock
     found.globals["now"] = lambda: datetime.now(UTC).isoformat(timespec="milliseconds")
     return found
@@ -55,7 +58,8 @@ def render(name: str, /, **view: Any) -> str:
 
 def page(request: Request, name: str, /, *, status: int = 200, **view: Any) -> HTMLResponse:
     """A whole page. `bare` has no navigation; `project` is the project of the navigation."""
-    common = {"bare": False, "project": None, "here": "", "title": "burnish", "status": status}
+    person: Person = getattr(request.state, "person", OWNER)
+    common = {"bare": False, "project": None, "here": "", "title": "burnish", "status": status, "person": person}
     registry = request.app.state.registry
     projects = [] if view.get("bare") else registry.projects()
     trust_warning = registry.untrusted(view["project"]) if view.get("project") else None

@@ -20,8 +20,8 @@ from burnish.features.review.drafts import own_draft
 from burnish.features.server.registry import ProjectRegistry
 from burnish.features.server.task_output import (
     Output,
-    last_steps,
     list_artifacts,
+    live_call,
     output,
     outputs,
     piece,
@@ -212,7 +212,7 @@ def _story(context: PageContext) -> dict[str, Any]:
     registry, task = context.registry, context.task
     return {
         "story": story(registry.store, context.project.key, task.id, running=context.head.running),
-        "steps": last_steps(registry.home, task, 6) if context.head.running else [],
+        "live": live_call(registry.home, task, 6) if context.head.running else None,
     }
 
 

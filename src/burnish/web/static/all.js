@@ -1,6 +1,6 @@
 // The board of all projects: fetched again after events of any project. Cards act as on the board of a project.
 import { fragment, gathered, listen, swap, tick } from "./burnish.js";
-import { startMoves } from "./board-moves.js";
+import { startMoves, startTabs } from "./board-moves.js";
 import { addKeys } from "./keys.js";
 
 const all = document.getElementById("all");
@@ -11,9 +11,12 @@ const renew = gathered(async () => {
   if (dragged) return;
   try {
     const scrolls = [...document.querySelectorAll(".cards")].map((list) => list.scrollTop);
+    const left = all.querySelector(".board").scrollLeft;
     const focus = document.activeElement?.closest(".card")?.id;
     swap(document.getElementById("all-board"), await fragment("/all/part"));
     [...document.querySelectorAll(".cards")].forEach((list, at) => (list.scrollTop = scrolls[at]));
+    all.querySelector(".board").scrollLeft = left;
+    markTab();
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
     tick();
   } catch {
@@ -21,6 +24,7 @@ const renew = gathered(async () => {
   }
 }, { first: 20, storm: 2000, rest: 8 });
 
+const markTab = startTabs(all);
 for (const [project, since] of Object.entries(JSON.parse(document.body.dataset.since))) {
   listen(project, since, () => renew("all"), () => renew("all"));
 }
@@ -68,6 +72,6 @@ addKeys("All projects", [
   { keys: ["l", "ArrowRight"], words: "column to the right", run: () => walk("right") },
   { keys: ["Enter"], words: "open the task", when: (event) => card() && event.target === card(),
     run: () => (location.href = card().querySelector(".title").href) },
-  { keys: ["m"], words: "show the actions for the task, with its moves", when: card,
+  { keys: ["m"], words: "show the actions for the task, with its moves", when: card, needs: "maintainer",
     run: () => document.dispatchEvent(new CustomEvent("card-menu", { detail: card() })) },
 ]);

@@ -1,6 +1,6 @@
-// Keyboard shortcuts of the board. One card is in the tab order; arrow keys and h j k l go to the others.
+// Keyboard shortcuts of the board. One card of each column is in the tab order; arrow keys and h j k l go to the others.
 import { clear } from "./board-filter.js";
-import { motion } from "./burnish.js";
+import { startTabs } from "./board-moves.js";
 import { addKeys } from "./keys.js";
 
 const STEPS = {
@@ -8,15 +8,26 @@ const STEPS = {
   ArrowUp: "up", k: "up", ArrowDown: "down", j: "down",
 };
 let board, lists;
+// the card that had the focus last
+let lastCard = "";
+
+/** A column that scrolls must be reached by Tab, so one of its cards is in the tab order. */
+export function keepTabStops(lists) {
+  for (const list of lists.values()) {
+    const [first, ...more] = list.querySelectorAll(':scope > [tabindex="0"]');
+    for (const one of more) one.tabIndex = -1;
+    if (!first && list.firstElementChild) list.firstElementChild.tabIndex = 0;
+  }
+}
 
 export function startKeys(given) {
   ({ board, lists } = given);
-  const first = board.querySelector(".card");
-  if (first) first.tabIndex = 0;
+  keepTabStops(lists);
   board.addEventListener("focusin", (event) => {
     const card = event.target.closest(".card");
+    if (card) lastCard = card.id;
     if (!card || card.tabIndex === 0) return;
-    for (const one of board.querySelectorAll('.card[tabindex="0"]')) one.tabIndex = -1;
+    for (const one of card.parentElement.querySelectorAll(':scope > [tabindex="0"]')) one.tabIndex = -1;
     card.tabIndex = 0;
   });
   addKeys("Board", KEYS);
@@ -30,7 +41,7 @@ export function startKeys(given) {
       visible()[0]?.focus();
     }
   });
-  startTabs();
+  startTabs(document.getElementById("main"));
 }
 
 // a folded column's cards are not shown
@@ -49,15 +60,15 @@ const KEYS = [
   // Enter on a button or link activates it
   { keys: ["Enter"], words: "open the task", when: (event) => card() && event.target === card(),
     run: () => (location.href = card().querySelector(".title").href) },
-  { keys: ["m"], words: "show the actions for the task, with its moves", when: card, run: toCard("card-menu") },
-  { keys: ["e"], words: "edit the task", when: card, run: toCard("edit-task") },
-  { keys: ["n"], words: "add a task", run: () => document.getElementById("add").click() },
+  { keys: ["m"], words: "show the actions for the task, with its moves", when: card, needs: "maintainer", run: toCard("card-menu") },
+  { keys: ["e"], words: "edit the task", when: card, needs: "maintainer", run: toCard("edit-task") },
+  { keys: ["n"], words: "add a task", needs: "maintainer", run: () => document.getElementById("add").click() },
   { keys: ["/"], words: "search", run: () => document.getElementById("search").focus() },
   { keys: ["Escape"], words: "leave the card, or clear the search", when: card, run: () => card().blur() },
 ];
 
 function walk(card, step) {
-  const next = card ? neighbour(card, step) : (board.querySelector('.card[tabindex="0"]:not([hidden])') ?? visible()[0]);
+  const next = card ? neighbour(card, step) : (visible().find((one) => one.id === lastCard) ?? visible()[0]);
   if (!next) return;
   next.focus({ preventScroll: true });
   next.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -82,38 +93,4 @@ function neighbour(card, step) {
 function nearest(cards, height) {
   const distance = (card) => Math.abs(card.getBoundingClientRect().top - height);
   return cards.reduce((best, card) => (distance(card) < distance(best) ? card : best));
-}
-
-// links to columns on small screens
-
-function startTabs() {
-  const tabs = [...document.querySelectorAll(".tabs a")];
-  const columns = [...board.querySelectorAll(".column")];
-  const mark = () => {
-    const left = board.getBoundingClientRect().left + 40;
-    const first = columns.find((column) => !column.hidden && column.getBoundingClientRect().right > left);
-    for (const tab of tabs) {
-      const here = tab.dataset.column === first?.dataset.column;
-      if (here === tab.hasAttribute("aria-current")) continue;
-      here ? tab.setAttribute("aria-current", "true") : tab.removeAttribute("aria-current");
-      if (here && tab.offsetParent) tab.parentElement.scrollTo({ left: tab.offsetLeft - 60 });
-    }
-  };
-  for (const tab of tabs) {
-    tab.addEventListener("click", (event) => {
-      event.preventDefault();
-      const column = document.getElementById(`c-${tab.dataset.column}`);
-      column.scrollIntoView({ inline: "start", block: "nearest", behavior: motion() });
-    });
-  }
-  let planned = false;
-  board.addEventListener("scroll", () => {
-    if (planned) return;
-    planned = true;
-    requestAnimationFrame(() => {
-      planned = false;
-      mark();
-    });
-  });
-  mark();
 }

@@ -108,13 +108,25 @@ async function perform(card, which) {
   const more = await confirmed(which, id, title, card);
   if (more === null) return;
   card.classList.add("waiting");
+  const putBack = Object.keys(more).length ? () => {} : moveAhead(card, which);
   const succeeded = await attempt(() => api(act.method, pathOf(card) + act.path, body(act, more)));
   card.classList.remove("waiting");
-  if (!succeeded) return;
+  if (!succeeded) return putBack();
   look(id);
   offerUndo(opposite(which, status), card, title);
   // a run that fails at once may leave a note without an event
   setTimeout(() => look(id), 1500);
+}
+
+/** Shows the card where the act leads to, until the server answers; returns a function that puts it back. */
+function moveAhead(card, which) {
+  const to = [...movesOf(card)].find(([, act]) => act === which)?.[0];
+  const columns = [...board.querySelectorAll(".column")];
+  const list = to && columns.find((one) => one.dataset.statuses.split(" ").includes(to))?.querySelector(".cards");
+  const [old, next] = [card.parentElement, card.nextElementSibling];
+  if (!list || list === old) return () => {};
+  list.prepend(card);
+  return () => card.isConnected && old.insertBefore(card, next?.parentElement === old ? next : null);
 }
 
 function offerUndo(way, card, title) {
@@ -252,4 +264,44 @@ function go(event, id) {
   if (!card) return toast(`Task ${id} is no longer on the board.`);
   card.scrollIntoView({ block: "nearest", inline: "center", behavior: motion() });
   card.focus({ preventScroll: true });
+}
+
+// links to columns on small screens
+
+/** `within` holds the links and the board, which may be replaced. */
+export function startTabs(within) {
+  const mark = () => {
+    const board = within.querySelector(".board");
+    const left = board.getBoundingClientRect().left + 40;
+    const columns = [...board.querySelectorAll(".column")];
+    const first = columns.find((column) => !column.hidden && column.getBoundingClientRect().right > left);
+    for (const tab of within.querySelectorAll(".tabs a")) {
+      const here = tab.dataset.column === first?.dataset.column;
+      if (here === tab.hasAttribute("aria-current")) continue;
+      here ? tab.setAttribute("aria-current", "true") : tab.removeAttribute("aria-current");
+      if (here && tab.offsetParent) tab.parentElement.scrollTo({ left: tab.offsetLeft - 60 });
+    }
+  };
+  const show = (name, behavior) =>
+    document.getElementById(`c-${name}`).scrollIntoView({ inline: "start", block: "nearest", behavior });
+  within.addEventListener("click", (event) => {
+    const tab = event.target.closest(".tabs a");
+    if (!tab) return;
+    event.preventDefault();
+    show(tab.dataset.column, motion());
+  });
+  let planned = false;
+  within.addEventListener("scroll", () => {
+    if (planned) return;
+    planned = true;
+    requestAnimationFrame(() => {
+      planned = false;
+      mark();
+    });
+  }, true);
+  // a small screen shows one column: not an empty one, if there is another
+  const filled = [...within.querySelectorAll(".column")].find((column) => column.querySelector(".card"));
+  if (filled?.previousElementSibling && within.querySelector(".tabs").checkVisibility()) show(filled.dataset.column, "instant");
+  mark();
+  return mark;
 }

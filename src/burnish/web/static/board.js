@@ -3,7 +3,7 @@ import { fragment, gathered, listen, make, swap, tick, toast } from "./burnish.j
 import { addAgent, addTags, filter, fold } from "./board-filter.js";
 import { startForms } from "./board-forms.js";
 import "./image-drop.js";
-import { startKeys } from "./board-keys.js";
+import { keepTabStops, startKeys } from "./board-keys.js";
 import { startMoves } from "./board-moves.js";
 import "./saved-filters.js";
 
@@ -26,7 +26,7 @@ const AROUND = /^task\.|^run\.|^approval\.|^override\./;
 let dragged = null;
 
 const cardOf = (id) => document.getElementById(`t${id}`);
-const changed = gathered(refetch);
+const changed = gathered(refetch, { rest: 0.5 });
 
 async function refetch(items) {
   const ids = new Set();
@@ -75,6 +75,7 @@ function apply(html, requested) {
     if (put(document.importNode(card, true)) && !missing.has(card.dataset.id)) arrived.push(card.dataset.id);
   }
   for (const id of requested) if (!present.has(id)) drop(id);
+  keepTabStops(lists);
   const isComplete = arrive([...requested, ...present]);
   const head = page.content.getElementById("head");
   if (head) renew(head);

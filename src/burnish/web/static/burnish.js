@@ -36,6 +36,12 @@ export async function api(method, path, body) {
   }
 }
 
+/** Ends the session of this browser. */
+export async function logOut() {
+  await fetch("/logout", { method: "POST", headers: { "X-Burnish-Key": localStorage.getItem(KEY) || "" } });
+  localStorage.removeItem(KEY);
+}
+
 /** Fetches a part of a page, as HTML. */
 export async function fragment(path) {
   const answer = await ask(path, "", { headers: { Accept: "text/html" } });

@@ -103,7 +103,7 @@ addKeys("Inbox", [
   { keys: ["k", "ArrowUp"], words: "entry before", run: () => walk(-1) },
   { keys: ["Enter", "o"], words: "open the task, or the first one", when: (event) => event.target.matches(".entry, body"),
     run: () => (current() ?? entries()[0])?.querySelector("h3 a")?.click() },
-  { keys: ["a"], words: "do what the button of the entry says", when: current,
-    run: () => current().querySelector("[id^=do-]")?.click() },
+  { keys: ["a"], words: "do what the button of the entry says", when: current, careful: true, needs: "reviewer",
+    run: () => [...current().querySelectorAll("[id^=do-]")].find((one) => one.offsetParent)?.click() },
   { keys: ["c"], words: "copy the command", when: current, run: () => current().querySelector("[data-copy]")?.click() },
 ]);

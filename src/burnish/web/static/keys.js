@@ -2,36 +2,69 @@
 import { make } from "./burnish.js";
 
 const groups = new Map();
+const ROLES = ["viewer", "reviewer", "maintainer"];
 const NAMES = { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→" };
 // the first key of a sequence, such as g of `g i`
 let prefix = "";
 let timer = null;
+// when a letter without a shortcut was typed outside of a field: the word that it belongs to does nothing
+let typedAt = -Infinity;
+const TYPING_MS = 700;
+// a careful key that waits: it runs unless another letter follows at once, which makes it part of a word
+let pending = null;
+const CAREFUL_MS = 150;
 
 /**
  * Adds shortcuts. An entry has `keys` (each a key, or two with a space), `words`, `run`, and `when`, which says
- * whether the shortcut applies to this event.
+ * whether the shortcut applies to this event. A `careful` one changes what is stored, so a word that is typed without
+ * a field must not trigger it. `needs` is the least role of a person who has the shortcut.
  */
 export function addKeys(title, entries) {
-  groups.set(title, [...(groups.get(title) ?? []), ...entries]);
+  const own = entries.filter((one) => !one.needs || ROLES.indexOf(one.needs) <= ROLES.indexOf(document.body.dataset.role));
+  groups.set(title, [...(groups.get(title) ?? []), ...own]);
 }
 
 export const shortcuts = () => [...groups.entries()];
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
+  const field = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
+  // a checkbox outside of a form takes no letters: keys go on after one was ticked
+  const typing = field && !(field.type === "checkbox" && !field.form);
   // a dialog that was just closed may keep the focus for a moment
   const closed = event.target.closest?.("dialog:not([open])");
   if ((typing && !closed) || document.querySelector("dialog[open]")) return;
   const sequence = prefix ? `${prefix} ${event.key}` : event.key;
   const all = [...groups.values()].flat();
   const entry = all.find((one) => one.keys.includes(sequence) && (!one.when || one.when(event)));
+  const isLetter = /^\p{L}$/u.test(event.key);
+  if (!settlePending(event.key, isLetter)) typedAt = performance.now();
+  const isTyping = isLetter && performance.now() - typedAt < TYPING_MS;
   setPrefix("");
-  if (entry) {
+  if (entry && !isTyping) {
     event.preventDefault();
-    entry.run(event);
-  } else if (all.some((one) => one.keys.some((key) => key.startsWith(`${event.key} `)))) setPrefix(event.key);
+    if (entry.careful) pending = { key: event.key, run: () => entry.run(event), timer: setTimeout(settlePending, CAREFUL_MS) };
+    else entry.run(event);
+  } else if (!isTyping && all.some((one) => one.keys.some((key) => key.startsWith(`${event.key} `)))) setPrefix(event.key);
+  else if (isLetter) {
+    if (!isTyping) document.dispatchEvent(new CustomEvent("stray-letter"));
+    typedAt = performance.now();
+  }
 });
+
+/** Runs the careful key that waits, or drops it because another letter follows; returns whether it was not dropped. */
+function settlePending(key = "", isLetter = false) {
+  if (!pending) return true;
+  const { key: earlier, run, timer: waiting } = pending;
+  clearTimeout(waiting);
+  pending = null;
+  if (isLetter && key !== earlier) {
+    document.dispatchEvent(new CustomEvent("stray-letter"));
+    return false;
+  }
+  run();
+  return true;
+}
 
 function setPrefix(key) {
   clearTimeout(timer);
@@ -63,6 +96,8 @@ export function showKeys() {
   box.addEventListener("close", () => box.remove());
   document.body.append(box);
   box.showModal();
+  // the button that has the focus is at the end
+  box.scrollTop = 0;
 }
 
 document.addEventListener("click", (event) => event.target.closest("#keys-button") && showKeys());

@@ -1,5 +1,5 @@
 // The palette (Ctrl-K): pages, everything that the buttons of this page do, and tasks. Also the keys of every page.
-import { api, make } from "./burnish.js";
+import { api, attempt, logOut, make } from "./burnish.js";
 import { addKeys, showKeys } from "./keys.js";
 import "./notifications.js";
 import { canUndo, undoLast } from "./undo.js";
@@ -15,6 +15,7 @@ const PAGES = [
   ["Next task that needs me", `/inbox/next${task ? `?after=${project}-${task}` : ""}`, "g n"],
   ["Projects", "/projects", "g p"],
   ["Board of all projects", "/all", "g a"],
+  ...(document.body.dataset.role === "maintainer" ? [["People and audit", "/audit", ""]] : []),
   ...(project ? [
     ["Board", `/p/${project}`, "g b"],
     ["List of tasks", `/p/${project}/list`, "g l"],
@@ -31,7 +32,7 @@ function nextLink() {
 
 addKeys("All pages", [
   { keys: ["?"], words: "show the keyboard shortcuts", run: showKeys },
-  { keys: ["z"], words: "undo, while a message offers it", when: canUndo, run: undoLast },
+  { keys: ["z"], words: "undo, while a message offers it", when: canUndo, run: undoLast, careful: true },
   // the task that the page names as the next one, if it names one
   ...PAGES.filter(([, , keys]) => keys).map(([label, path, keys]) => ({
     keys: [keys], words: label, run: () => (keys === "g n" && nextLink() ? nextLink().click() : go(path)()),
@@ -44,6 +45,10 @@ document.addEventListener("keydown", (event) => {
   openPalette();
 });
 document.getElementById("palette-button")?.addEventListener("click", openPalette);
+document.getElementById("log-out")?.addEventListener("click", () => attempt(async () => {
+  await logOut();
+  location.href = "/login";
+}));
 
 /** The words of a button, without the explanation below them. */
 function words(button) {
@@ -62,7 +67,7 @@ function choices() {
   for (const button of buttons) {
     const card = button.closest(".card, .entry");
     if ((card && card !== focused) || button.disabled || button.matches(".fold, [role=tab], .more, .chip") || !shown(button)) continue;
-    const label = button.dataset.what || words(button) || button.getAttribute("aria-label");
+    const label = button.dataset.what || button.getAttribute("aria-label") || words(button);
     if (!label || labels.has(label)) continue;
     labels.add(label);
     found.push({ label: label.replace("…", ""), kind: "action", run: () => button.click() });
@@ -75,7 +80,7 @@ function choices() {
   for (const option of document.querySelectorAll("#project-choice option")) {
     found.push({ label: `Project ${option.textContent}`, kind: "project", run: go(`/p/${encodeURIComponent(option.value)}`) });
   }
-  found.push({ label: "Keyboard shortcuts", kind: "?", run: showKeys });
+  if (!labels.has("Keyboard shortcuts")) found.push({ label: "Keyboard shortcuts", kind: "?", run: showKeys });
   return found;
 }
 

@@ -13,11 +13,13 @@ function shown({ key, value }) {
 }
 
 export async function drawBudgets(place, path, settings) {
-  const [cost, day, { windows }] = await Promise.all([
+  const [cost, day, { windows }, { runs }] = await Promise.all([
     api("GET", `${path}/cost`),
     api("GET", `${path}/cost?days=1`),
     api("GET", "/limits"),
+    api("GET", "/server"),
   ]);
+  const session = runs.filter((one) => one.project === project);
   const table = make("table", { className: "values" });
   const head = table.createTHead().insertRow();
   for (const title of ["Budget", "Limit", "Spent", "Source"]) head.append(make("th", { scope: "col", textContent: title }));
@@ -28,18 +30,26 @@ export async function drawBudgets(place, path, settings) {
     row.dataset.key = setting.key;
     row.insertCell().append(make("code", { textContent: setting.key }));
     fillValue(row.insertCell(), setting, shown(setting));
-    row.insertCell().append(...spent(setting.key, { cost, day, windows }));
+    row.insertCell().append(...spent(setting.key, { cost, day, windows, session }));
     row.insertCell().append(make("span", { className: "muted", textContent: setting.origin }));
   }
   const words = "The budget of a single task is raised on its page (Raise and retry).";
   replaceTable(place, table, make("p", { className: "muted small", textContent: words }));
 }
 
-function spent(key, { cost, day, windows }) {
+/** What the runs of this server have spent so far, each for its own budget. */
+const ofRuns = (session, words) => (session.length ? `${session.map(words).join(" and ")} in the current run; ` : "");
+
+function spent(key, { cost, day, windows, session }) {
   if (key === "budget.task_usd") return cost.by_task.length ? mostExpensive(cost.by_task) : ["nothing"];
   if (key === "budget.task_tokens") return [most(cost.by_task)];
-  if (key === "budget.session_usd") return [`${money(day.total.cost_usd)} today, in all runs`];
-  if (key === "budget.session_tokens") return [`${day.total.tokens.toLocaleString()} today, in all runs`];
+  if (key === "budget.session_usd") {
+    return [`${ofRuns(session, (run) => money(run.spent_usd))}${money(day.total.cost_usd)} today, in all runs`];
+  }
+  if (key === "budget.session_tokens") {
+    const words = ofRuns(session, (run) => run.spent_tokens.toLocaleString());
+    return [`${words}${day.total.tokens.toLocaleString()} today, in all runs`];
+  }
   if (key === "limits.window_percent") return [windowShares(windows)];
   const agent = key.match(/^agents\.([^.]+)\.budget_usd$/)?.[1];
   if (!agent) return ["–"];

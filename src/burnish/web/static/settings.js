@@ -58,14 +58,22 @@ async function loadDoctor() {
   const order = (one) => ["ok", "weak"].indexOf(one.state);
   signs.sort((one, other) => (order(one) < 0 ? -1 : order(other) < 0 ? 1 : order(other) - order(one)));
   for (const sign of signs) {
-    const words = make("span", { className: "words", textContent: sign.what });
-    if (sign.remedy) words.append(make("span", { className: "muted remedy", textContent: sign.remedy }));
+    const words = make("span", { className: "words" });
+    words.append(...withCode(sign.what));
+    if (sign.remedy) {
+      const remedy = make("span", { className: "muted remedy" });
+      remedy.append(...withCode(sign.remedy));
+      words.append(remedy);
+    }
     const row = make("li");
     row.append(make("span", { className: `badge ${TONES[sign.state] ?? "bad"}`, textContent: sign.state }), sign.name, words);
     list.append(row);
   }
   place("doctor").replaceChildren(note(canRun ? "Tasks can be run." : "Tasks cannot be run: see below."), list);
 }
+
+/** `burnish init` between backticks as code. */
+const withCode = (text) => text.split("`").map((part, at) => (at % 2 ? make("code", { textContent: part }) : part));
 
 async function loadCleaning() {
   const { chosen } = await api("POST", `${path}/clean`, { dry_run: true });

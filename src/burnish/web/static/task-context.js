@@ -42,12 +42,30 @@ function replacePart(fresh) {
   if (!old) return;
   if (busy(old)) return markOutdated(old, fresh);
   if (keepers.some((keeper) => keeper(old, fresh))) return;
+  // files that stay are moved, which takes the focus from them
+  const place = focusPlace(old);
   keepState(old, fresh);
-  if (old.isEqualNode(fresh)) return;
-  const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
+  if (old.isEqualNode(fresh) && !place) return;
   old.replaceWith(fresh);
-  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   announcePart(fresh);
+  if (place) restoreFocus(fresh, place);
+}
+
+/** Which element of the part has the focus: by its id, or as a line or the heading of a file. */
+function focusPlace(part) {
+  const active = document.activeElement;
+  if (!part.contains(active)) return null;
+  return { id: active.id, file: active.closest(".file")?.dataset.path, line: active.matches(".lines tr") ? lineKey(active) : "" };
+}
+
+const lineKey = (row) => [...row.querySelectorAll(".n")].map((cell) => cell.textContent.trim()).join("|");
+
+function restoreFocus(part, { id, file: path, line }) {
+  const file = path && part.querySelector(`.file[data-path="${CSS.escape(path)}"]`);
+  const row = line && file && [...file.querySelectorAll(".lines tr:not(.mirror)")].find((one) => lineKey(one) === line);
+  if (row) row.tabIndex = -1;
+  const element = id ? document.getElementById(id) : row || file?.querySelector("summary");
+  element?.focus({ preventScroll: true });
 }
 
 /** Open details stay open; files that have not changed keep their elements. */

@@ -1,5 +1,5 @@
 // Decisions of the user. Each request names the commit that was shown when the form was opened.
-import { api, attempt, make } from "./burnish.js";
+import { api, attempt, make, Problem } from "./burnish.js";
 import { dropTexts, keepTexts } from "./drafts.js";
 import { path, refresh, task } from "./task-context.js";
 import { tellOutcome } from "./task-outcome.js";
@@ -7,14 +7,17 @@ import { tellOutcome } from "./task-outcome.js";
 const head = () => document.getElementById("part-head").dataset;
 const dialog = (name) => document.getElementById(name);
 let finding = "";
+// how a finding was closed before it is reopened: `resolve` or `waive`, with what was said then
+let closed = null;
 
 export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
   document.addEventListener("submit", submit);
   document.addEventListener("keydown", (event) => {
-    const form = event.target.matches?.("textarea") && event.target.closest("[data-gate], [data-answer], dialog > form");
-    if (form && event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.querySelector("button.primary:enabled")?.click();
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("textarea, input")) return;
+    event.target.closest("[data-gate], [data-answer], dialog > form")?.querySelector("button.primary:enabled")?.click();
   });
+  document.addEventListener("keydown", leave);
   document.addEventListener("input", (event) => {
     const box = event.target.closest(".override-reasons");
     if (box) categorise(box);
@@ -38,6 +41,18 @@ function keepOnPage(within) {
   for (const form of within.querySelectorAll("[data-gate], [data-answer]")) keepTexts(form, `${path} ${form.dataset.answer ?? "gate"}`);
 }
 
+/** Escape closes the reasons of an approval, then leaves the note: keys are for the page again, and no text is lost. */
+function leave(event) {
+  const form = event.key === "Escape" && event.target.closest?.("[data-gate], [data-answer]");
+  if (!form) return;
+  const reasons = form.querySelector(".against:not([hidden])");
+  if (!reasons) return event.target.blur();
+  reasons.hidden = true;
+  form.querySelector(".error").hidden = true;
+  for (const button of form.querySelectorAll("[name=choice]")) button.classList.toggle("primary", button.value === "request_changes");
+  form.elements.note.focus();
+}
+
 function openDialog(name) {
   const box = dialog(name);
   if (!box) return;
@@ -54,11 +69,12 @@ function openDialog(name) {
   box.showModal();
 }
 
-function openRule({ rule, finding: which, title }) {
+function openRule({ rule, finding: which, title, closed: before }) {
   const box = dialog(rule);
   reset(box);
   keepTexts(box.querySelector("form"), `${path} ${rule} ${which}`);
   finding = which;
+  closed = before ? JSON.parse(before) : null;
   box.querySelector("[data-which]").textContent = which;
   box.querySelector("[data-title]").textContent = title;
   box.showModal();
@@ -123,7 +139,7 @@ async function submit(event) {
     dropTexts(form);
     document.activeElement?.blur?.();
     box?.close();
-    tellOutcome(outcome, UNDONE.has(box?.id) ? reopened(finding) : null);
+    tellOutcome(outcome, UNDONE[box?.id]?.() ?? null, RUNS.has(box?.id ?? form.dataset.answer));
   } catch (error) {
     if (!message) throw error;
     message.textContent = `${error.message} ${error.hint ?? ""}`;
@@ -176,10 +192,15 @@ async function answer(form) {
 async function decide(form, choice) {
   const grounds = choice === "approve" && form.dataset.against ? groundsOf(form) : undefined;
   if (grounds && !grounds.explain.trim() && !Object.entries(grounds).some(([name, yes]) => yes === true && name !== "follow_up")) {
-    form.querySelector(".against").hidden = false;
+    const reasons = form.querySelector(".against");
+    const isAsked = reasons.hidden;
+    reasons.hidden = false;
     form.querySelector(".gate-details").open = false;
-    form.querySelector(".against input").focus({ preventScroll: true });
-    throw new Error("Approving overrides the review: give a reason first.");
+    // Ctrl-Enter in the reasons approves
+    for (const button of form.querySelectorAll("[name=choice]")) button.classList.toggle("primary", button.value === "approve");
+    reasons.querySelector("input").focus({ preventScroll: true });
+    if (isAsked) return "";
+    throw new Problem({ title: "Choose a reason, or explain it.", detail: "Then approve again." });
   }
   const { commit, status } = form.dataset;
   const note = form.elements.note.value;
@@ -192,24 +213,33 @@ async function decide(form, choice) {
   const isSentBack = choice === "fix" || (choice === "request_changes" && answer.task.status === "in_progress");
   const isStarted = isSentBack && !head().running && (await attempt(() => api("POST", `${path}/run`, {})));
   const findings = (answer.findings ?? []).map((one) => one.id).join(", ");
-  return DECIDED[choice]({ commit: commit.slice(0, 10), findings, isStarted });
+  return DECIDED[choice]({ commit: commit.slice(0, 10), findings, isStarted, isAnswer: form.dataset.question, isAgainst: grounds });
 }
 
 const DECIDED = {
-  approve: ({ commit, findings }) => `Approved T${task} at ${commit}${findings ? `; your comments are ${findings}` : ""}.`,
-  request_changes: ({ findings, isStarted }) =>
-    `Requested changes of T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent works on them" : ""}.`,
+  approve: ({ commit, findings, isAgainst }) =>
+    `Approved T${task} at ${commit}${isAgainst ? " against its review" : ""}${findings ? `; your comments are ${findings}` : ""}.`,
+  request_changes: ({ findings, isStarted, isAnswer }) => isAnswer
+    ? `Answered T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent continues with your answer" : ""}.`
+    : `Requested changes of T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent works on them" : ""}.`,
   comment: ({ findings }) => `Commented on T${task}: ${findings}.`,
   fix: () => `T${task} is being written again.`,
   reject: () => `Rejected T${task}. Nothing runs until you say what to do.`,
   skip: () => `Accepted T${task} without a review.`,
 };
 
-// what closes a finding is taken back by reopening it
-const UNDONE = new Set(["waive", "resolve"]);
-const reopened = (which) => async () => {
-  await api("POST", `${path}/findings/${which}/reopen`, { reason: "Undone." });
+// what starts a run, whose end is told, too
+const RUNS = new Set(["note", "budget", "secret", "conflict", "improve", "apply"]);
+// what closes a finding is taken back by reopening it, and the other way round
+const ruling = (which, rule, body) => async () => {
+  await api("POST", `${path}/findings/${which}/${rule}`, body);
   for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
+};
+const reopening = () => ruling(finding, "reopen", { reason: "Undone." });
+const UNDONE = {
+  waive: reopening,
+  resolve: reopening,
+  reopen: () => closed && ruling(finding, closed.rule, closed.body),
 };
 
 const OUTCOMES = {
@@ -220,7 +250,8 @@ const OUTCOMES = {
   outside: () => `Recorded the review of T${task}.`,
   waive: () => `Waived ${finding}.`,
   apply: (reply) =>
-    `Applied ${reply.findings.map((one) => one.id).join(", ")} as commit ${reply.commit.slice(0, 10)}. Checks and a review follow.`,
+    `Applied ${reply.findings.map((one) => one.id).join(", ")} as commit ${reply.commit.slice(0, 10)}. ` +
+    (reply.isStarted ? "Checks and a review are under way." : "Checks and a review follow with the next run."),
   resolve: () => `Resolved ${finding}.`,
   reopen: () => `Reopened ${finding}.`,
   reply: () => `Replied to ${finding}.`,
@@ -243,11 +274,18 @@ const REQUESTS = {
     const until = form.elements.until.value;
     return api("POST", `${path}/findings/${finding}/waive`, { reason: form.elements.reason.value, ...(until ? { until } : {}) });
   },
-  apply: (form, commit) => {
+  apply: async (form, commit) => {
     const findings = [...form.querySelectorAll("[name=finding]:checked")].map((one) => one.value);
-    return api("POST", `${path}/apply`, { findings, commit });
+    const reply = await api("POST", `${path}/apply`, { findings, commit });
+    return { ...reply, isStarted: await attempt(() => api("POST", `${path}/run`, {})) };
   },
-  reopen: (form) => api("POST", `${path}/findings/${finding}/reopen`, { reason: form.elements.reason.value }),
+  reopen: async (form) => {
+    const { status } = head();
+    const reply = await api("POST", `${path}/findings/${finding}/reopen`, { reason: form.elements.reason.value });
+    // an approval that became void does not come back
+    if (reply.task_status !== status) closed = null;
+    return reply;
+  },
   resolve: (form) => api("POST", `${path}/findings/${finding}/resolve`, { reason: form.elements.reason.value }),
   reply: (form) => api("POST", `${path}/findings/${finding}/reply`, { text: form.elements.text.value }),
 };

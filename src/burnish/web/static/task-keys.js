@@ -1,4 +1,5 @@
 // Keyboard shortcuts of the page of a task: from line to line, finding to finding and file to file.
+import { toast } from "./burnish.js";
 import { addKeys } from "./keys.js";
 import { land } from "./task-changes.js";
 import { commentOn } from "./task-review.js";
@@ -15,17 +16,22 @@ const currentRow = () => (document.activeElement?.matches?.(".lines tr") ? docum
 const DECISIONS = ["#gate-note", "[data-answer] :is(textarea, input, button)", "#part-head .primary"];
 
 export function startKeys() {
+  document.addEventListener("stray-letter", () => {
+    const field = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
+    if (field?.matches("textarea, input")) toast("No field has the focus.", { hint: "Press a to write your note." });
+  });
   const onChanges = () => !document.getElementById("changes").hidden;
   addKeys("Review", [
     { keys: ["j", "k"], words: "next or previous line", run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
     { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
     { keys: ["n", "p"], words: "next or previous finding", run: (event) => toFinding(event.key === "n" ? 1 : -1) },
     { keys: ["]", "["], words: "next or previous file", run: (event) => toFile(event.key === "]" ? 1 : -1), when: onChanges },
-    { keys: ["c"], words: "comment on the line, or on the chosen lines", run: comment, when: onChanges },
-    { keys: ["v"], words: "mark the file as viewed, and go to the next", run: view, when: onChanges },
+    { keys: ["c"], words: "comment on the line, or on the chosen lines", run: comment, when: onChanges, needs: "reviewer" },
+    { keys: ["v"], words: "mark the file as viewed, and go to the next", run: view, when: onChanges, careful: true },
     { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges },
-    { keys: ["d", "a"], words: "go to your decision, to the answer, or to the main button", run: toDecision },
-    { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {} },
+    { keys: ["d", "a"], words: "go to your decision, to the answer, or to the main button", run: toDecision,
+      needs: "reviewer" },
+    { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {}, needs: "reviewer" },
     { keys: ["1", "2", "3", "4", "5", "6"], words: "open a tab", run: (event) => all("[role=tab]")[event.key - 1]?.click() },
   ]);
 }

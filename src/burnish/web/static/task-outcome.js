@@ -1,11 +1,16 @@
 // After an act: what happened, and a link to the next task that needs the user.
-import { api, make, undoButton } from "./burnish.js";
+import { fragment, make, undoButton } from "./burnish.js";
 import { project, task } from "./task-context.js";
 
 const box = document.getElementById("outcome");
 
+// a run that an act has started: its end is shown in place of its start
+let isRunAwaited = false;
+
 /** Shows what happened until the next act or until the page is left; `undo` takes it back. */
-export async function tellOutcome(words, undo = null) {
+export async function tellOutcome(words, undo = null, isRun = false) {
+  isRunAwaited = isRun;
+  box.classList.remove("bad", "warn");
   box.replaceChildren(make("strong", { textContent: words }));
   if (undo) box.append(undoButton(undo, () => (box.hidden = true)));
   box.hidden = false;
@@ -13,14 +18,31 @@ export async function tellOutcome(words, undo = null) {
   if (next) box.append(next);
 }
 
+// the statuses in which a run leaves a task, with how each is to be taken
+const ENDS = {
+  verified: ["is approved", ""],
+  completed: ["is done", ""],
+  waiting_approval: ["waits for your approval", "warn"],
+  blocked: ["is blocked", "warn"],
+  failed: ["failed", "bad"],
+  cancelled: ["was cancelled", ""],
+};
+
+/** Replaces "T3 continues." once the run has ended: `status` is the new status of the task. */
+export function tellEnd(status) {
+  if (!isRunAwaited || !(status in ENDS)) return;
+  const [words, tone] = ENDS[status];
+  tellOutcome(`T${task} ${words}.`);
+  if (tone) box.classList.add(tone);
+}
+
 async function nextEntry() {
   try {
-    const { inbox } = await api("GET", "/inbox");
-    const others = inbox.filter((entry) => entry.project !== project || entry.id !== task);
-    const entry = others.find((one) => one.kind !== "ready") ?? others[0];
+    // where `g n` leads, in the order of the inbox
+    const [entry] = JSON.parse(await fragment(`/inbox/next?peek=true&after=${project}-${task}`));
     if (!entry) return make("span", { className: "muted", textContent: "Nothing else needs you." });
     const label = `Next that needs you: T${entry.id} ${entry.title}`;
-    const link = make("a", { className: "button", href: `/p/${entry.project}/t/${entry.id}`, textContent: `${label} `, id: "next-entry" });
+    const link = make("a", { className: "button", href: entry.link, textContent: `${label} `, id: "next-entry" });
     link.append(make("kbd", { textContent: "g n" }));
     return link;
   } catch {

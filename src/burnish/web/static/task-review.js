@@ -107,6 +107,8 @@ function makeForm(place) {
   const { line, end_line: end, side: which } = place;
   const range = line === end || !end ? `line ${line}` : `lines ${line} to ${end}`;
   form.querySelector("[data-where]").textContent = `Comment on ${range}${which === "old" ? " of the base" : ""}`;
+  // what was removed cannot be replaced
+  form.querySelector("[data-suggest]").hidden = which === "old";
   form.dataset.place = JSON.stringify(place);
   return form;
 }
@@ -236,5 +238,9 @@ async function viewedChanged(event) {
 function countViewed() {
   const place = document.getElementById("viewed-count");
   if (!place) return;
-  place.textContent = `${document.querySelectorAll("[data-viewed]:checked").length} of ${place.dataset.files} viewed`;
+  const words = `${document.querySelectorAll("[data-viewed]:checked").length} of ${place.dataset.files} viewed`;
+  for (const one of document.querySelectorAll("[data-viewed-count]")) one.textContent = words;
+  for (const box of document.querySelectorAll("[data-viewed]")) {
+    document.querySelector(`.leaf[href="#file-${box.dataset.viewed}"]`)?.classList.toggle("is-viewed", box.checked);
+  }
 }

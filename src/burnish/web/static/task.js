@@ -1,7 +1,7 @@
 // The page of one task: tabs, links inside of the page, buttons, and what to fetch again after an event.
 import { api, attempt, listen, sure } from "./burnish.js";
 import { opposite } from "./undo.js";
-import { tellOutcome } from "./task-outcome.js";
+import { tellEnd, tellOutcome } from "./task-outcome.js";
 import { land, startChanges } from "./task-changes.js";
 import { announceParts, loadPart, path, project, refresh, refreshAll, since, task } from "./task-context.js";
 import { startKeys } from "./task-keys.js";
@@ -60,6 +60,7 @@ document.querySelector(".tabs").addEventListener("keydown", (event) => {
 async function follow(hash) {
   const name = decodeURIComponent(hash.slice(1));
   if (TABS.includes(name)) return open(name);
+  if (name === "answer") return document.querySelector("[data-answer] :is(textarea, input, button)")?.focus();
   if (name === "gate") return document.getElementById("gate")?.scrollIntoView();
   if (name === "override") return document.querySelector("[data-act=override]")?.click();
   if (/^F\d+$/.test(name)) {
@@ -118,6 +119,29 @@ document.addEventListener("click", (event) => {
 
 // buttons
 
+const DONE = {
+  run: "was started",
+  asking: "was started, and asks you after each review",
+  goon: "continues",
+  ask: "is being reviewed",
+  retry: "runs again from where it stopped",
+  review: "is being reviewed again",
+  rebase: "is being merged with its target by the agent",
+  restart: "starts again from the base",
+  stop: "is being stopped; its work is kept",
+  unqueue: "was taken out of the queue",
+  cancel: "was cancelled; its work is kept",
+  back: "is in the backlog again",
+  pr: "has a pull request",
+};
+/** How to take a comment back; null if it has moved the task: an approval that became void stays void. */
+function withdrawn({ id, task_status: status }) {
+  if (status !== document.getElementById("part-head").dataset.status) return null;
+  return () => api("POST", `${path}/findings/${id}/resolve`, { reason: "Undone." });
+}
+
+const STARTS = new Set(["run", "asking", "goon", "ask", "retry", "review", "rebase", "restart"]);
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-act]");
   const menu = document.querySelector(".menu[open]");
@@ -136,11 +160,13 @@ document.addEventListener("click", async (event) => {
   if (answer === null) return;
   button.disabled = true;
   const fields = { ...JSON.parse(body), ...(note === null ? {} : { text: answer }) };
-  const succeeded = await attempt(() => api(method, path + button.dataset.path, fields));
+  let reply = null;
+  const succeeded = await attempt(async () => (reply = await api(method, path + button.dataset.path, fields)));
   button.disabled = false;
   if (!succeeded) return;
   for (const name of ["head", "gate", "story"]) refresh(name);
-  if (!way) return;
+  if (act === "comment") return tellOutcome(`T${task} has your comment as ${reply.id}.`, withdrawn(reply));
+  if (!way) return tellOutcome(`T${task} ${DONE[act] ?? `: ${label}`}.`, null, STARTS.has(act));
   const [done, back, rest, old] = way;
   tellOutcome(`T${task} ${done}.`, () => api(back, path + rest, old));
 });
@@ -166,6 +192,7 @@ listen(project, Number(since), (event) => {
     if (event.type === "task.status") refresh("head");
     return;
   }
+  if (event.type === "task.status") tellEnd(event.data.to);
   for (const name of ALWAYS) refresh(name);
   for (const [kind, names] of ALSO) if (kind.test(event.type)) names.forEach((name) => refresh(name));
 }, refreshAll);
@@ -180,7 +207,7 @@ startReview();
 startKeys();
 startLog();
 announceParts();
-// links to the gate and to the override are not tabs
-if (["", "#gate", "#override"].includes(location.hash)) open(page.dataset.opens);
+// links to the gate, to the answer and to the override are not tabs
+if (["", "#gate", "#answer", "#override"].includes(location.hash)) open(page.dataset.opens);
 if (location.hash && (await follow(location.hash)) === false) open(page.dataset.opens);
 page.dataset.ready = "yes";
