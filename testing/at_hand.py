@@ -13,8 +13,11 @@ from unittest import mock
 from fastapi import FastAPI
 
 from burnish.features.server.registry import ProjectRegistry
+from burnish.web.app import guarded as guard
 from burnish.web.app import routes
-from burnish.web.auth import RequestPolicy, SecurityMiddleware, hosts_of
+from burnish.web.auth import RequestPolicy, hosts_of
+from burnish.web.middleware import SecurityMiddleware
+from burnish.web.server import people_of
 from burnish.web.sessions import LoginCodes, Sessions, WebSession
 from testing.lab import Lab
 
@@ -69,10 +72,11 @@ def at_hand(lab: Lab) -> Iterator[AtHand]:
             sessions.knows,
             sessions.owns,
             sessions.is_from_earlier_start,
+            people=people_of(registry, sessions),
         )
         codes = LoginCodes()
         app = routes(registry, door, sessions, codes)
-        guarded = SecurityMiddleware(app, door)
+        guarded = guard(app, door)
         try:
             with TestClient(guarded, base_url=f"http://{HOST}") as client:
                 yield AtHand(lab, registry, app, guarded, client, sessions)

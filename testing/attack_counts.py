@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
+from testing.both_stores import with_store
+
 # The name of the property by which a count travels with a test's report, also from a process of xdist.
 PROPERTY = "attack_count"
 # kind of attack, attempts, successes
@@ -15,7 +17,8 @@ CountAttacks = Callable[[str, int, int], None]
 
 def counts_of_marker(item: pytest.Item, *, failed: bool) -> list[AttackCount]:
     """What `@pytest.mark.attacks(kind, attempts)` promises for a test that asserts after each attempt."""
-    return [(*mark.args, int(failed)) for mark in item.iter_markers("attacks")]
+    marks = [mark.args for mark in item.iter_markers("attacks")]
+    return [(with_store(kind, item), attempts, int(failed)) for kind, attempts in marks]
 
 
 def counts_of(reports: Iterable[pytest.TestReport]) -> list[AttackCount]:

@@ -201,3 +201,16 @@ def make_clone(folder: Path, trap: Trap, build: Callable[[UserRepo, Trap], None]
             with (repo.path / name).open("a") as file:
                 file.write(os.linesep)
     return repo
+
+
+def remote_with_program(repo: UserRepo, mark: Path) -> None:
+    """A partial clone whose missing objects come from a program, as a `.git` folder from an archive may name it."""
+    program = mark.parent / "remote-program"
+    program.write_text(f"#!/bin/sh\ntouch '{mark}'\nexit 1\n")
+    program.chmod(0o755)
+    settings = {
+        "core.repositoryformatversion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::{program}", "protocol.ext.allow": "always", "protocol.allow": "always",
+    }  # fmt: skip
+    for name, value in settings.items():
+        repo.git("config", name, value)

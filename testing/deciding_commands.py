@@ -41,10 +41,18 @@ OTHER_COMMANDS = [
     ["import", "tasks.md"],
     ["init"],
     ["store", "move", "--to", "sqlite"],
+    ["uninstall"],
+    ["uninstall", "--yes", "--unmerged"],
     # a wait that ends, or never ends, is a decision of the person who pays
     ["limits", "--clear", "claude"],
     ["pause", "1"],
     ["attest", "1"],
+    # who may use the server, and from where it was used
+    ["audit"],
+    *[
+        ["people", *words]
+        for words in (["add", "eve"], ["link", "eve"], ["revoke", "eve"], ["role", "eve", "maintainer"])
+    ],
     ["pr", "1"],
     ["pr", "sync"],
     ["pr", "watch"],
@@ -77,10 +85,12 @@ OTHER_COMMANDS = [
     ["tui"],
     ["unpause", "1"],
     ["work"],
+    ["worker"],
+    ["worker", "--drain"],
 ]
 # These only look.
 HARMLESS_VERBS = {
     *("demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
     *("help", "status", "version"),
-    *("cost", "eval", "export", "mcp", "stats", "verify", "worker"),
+    *("cost", "eval", "export", "mcp", "stats", "verify"),
 }

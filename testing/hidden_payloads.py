@@ -90,6 +90,13 @@ MORE = {
     "unicode_escape by declaration": one(
         "a.py", b"# coding: unicode_escape\n# \\x0aimport os;os.system('\\x45\\x56\\x49\\x4c')\n", outcome="hidden"
     ),
+    "Shift-JIS by an option of Ruby": one(
+        "a.rb", "#!/usr/bin/ruby -w -Ks\nx = 'ッ\\' + EV" + "IL#'\n", outcome="hidden", program=True
+    ),
+    "UTF-7 by the code page of a batch file": one("a.bat", f"@chcp 65000 >nul\r\n{_UTF_7}", outcome="hidden"),
+    "UTF-7 by a directive of CFML": one(
+        "a.cfm", f'<cfprocessingdirective pageEncoding="utf-7">\n{_UTF_7}', outcome="hidden"
+    ),
     "declaration in the second line": one(
         "a.py", b"#!/usr/bin/env python\n# vim: set fileencoding=utf-7 :\n+AGk-\n", outcome="hidden"
     ),

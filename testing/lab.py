@@ -30,7 +30,8 @@ FRAME = """
 import json, os, pathlib, re, sys, time
 prompt = sys.stdin.read()
 here = {"phase": os.environ["BURNISH_PHASE"], "task": os.environ["BURNISH_TASK"],
-        "cycle": int(os.environ["BURNISH_CYCLE"]), "agent": NAME, "pid": os.getpid(), "prompt": prompt}
+        "cycle": int(os.environ["BURNISH_CYCLE"]), "agent": NAME, "pid": os.getpid(), "prompt": prompt,
+        "cwd": os.getcwd()}
 cycle, phase, task = here["cycle"], here["phase"], here["task"]
 app = pathlib.Path("app.py")
 def sign(at):

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from testing import model_wire as wire
-from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Shell, Turn, Write, turn_of, use_of
+from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Turn, turn_of, use_of
 
 
 class ModelServer:
@@ -177,7 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _said(move: Move, turn: Turn) -> wire.Said:
     if isinstance(move, Say):
         return move.text
-    assert isinstance(move, Write | Shell | Answer)
+    assert not isinstance(move, Refuse | Hang | Cut)
     use = use_of(move, turn)
     if use is not None:
         return use

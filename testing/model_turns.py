@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -15,6 +15,8 @@ class Tool:
     # `custom` tools of the responses dialect take plain text instead of JSON
     kind: str = "function"
     parameters: Json = field(default_factory=dict)
+    # the group of tools that it belongs to, which the responses dialect names apart
+    namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,31 @@ class Shell:
 
 
 @dataclass(frozen=True)
+class Read:
+    path: str
+    # what the model says in the same answer, before the tool
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace one piece of a file."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool of an MCP server, which programs offer with the name of the server in front."""
+
+    server: str
+    name: str
+    arguments: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Refuse:
     status: int
     message: str = "the model says no"
@@ -81,12 +108,17 @@ class Use:
     name: str
     arguments: Json
     text: str | None = None
+    namespace: str = ""
+    # said in the same answer, before the tool is called
+    words: str = ""
 
 
-Move = Say | Answer | Write | Shell | Refuse | Hang | Cut
+Move = Say | Answer | Write | Read | Edit | Shell | Call | Refuse | Hang | Cut
 Brain = Callable[[Turn], Move]
 
 WRITERS = ("Write", "write", "write_file", "create", "create_file", "apply_patch", "editor")
+READERS = ("Read", "read", "read_file", "view", "read_files")
+EDITORS = ("Edit", "edit", "replace", "editor", "apply_patch")
 SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "local_shell", "run_commands")
 GUESSES = {"messages": "Write", "chat": "write", "responses": "write_file", "gemini": "write_file"}
 ANSWERS = ("StructuredOutput", "structured_output")
@@ -144,10 +176,15 @@ def _messages(body: Json) -> Iterator[tuple[str, str]]:
 
 def _items(body: Json) -> Iterator[tuple[str, str]]:
     given = body.get("input", [])
-    for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    for item, following in zip(items, [*items[1:], {}], strict=True):
         kind, role = item.get("type", "message"), item.get("role")
-        if kind.endswith("_call") or (kind == "message" and role == "assistant"):
+        if kind.endswith("_call"):
             yield "model", ""
+        elif kind == "message" and role == "assistant":
+            # words before a tool are part of the same answer
+            if not str(following.get("type")).endswith("_call"):
+                yield "model", ""
         elif kind == "message" and role == "user":
             yield "user", _text(item.get("content"))
 
@@ -161,16 +198,16 @@ def _contents(body: Json) -> Iterator[tuple[str, str]]:
             yield "user", _text(parts)
 
 
-def _tools(body: Json) -> dict[str, Tool]:
+def _tools(body: Json, namespace: str = "") -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     for tool in body.get("tools") or []:
         if tool.get("type") == "namespace":
-            found |= _tools(tool)
+            found |= _tools(tool, str(tool.get("name") or ""))
             continue
         told = tool.get("function", tool)
         name = str(told.get("name") or tool.get("type"))
         schema = told.get("parameters") or told.get("input_schema") or {}
-        found[name] = Tool(name, str(tool.get("type") or "function"), schema)
+        found[name] = Tool(name, str(tool.get("type") or "function"), schema, namespace)
     return found
 
 
@@ -181,7 +218,7 @@ def _declared(body: Json) -> dict[str, Tool]:
     }
 
 
-def use_of(move: Write | Shell | Answer, turn: Turn) -> Use | None:
+def use_of(move: Write | Read | Edit | Shell | Answer | Call, turn: Turn) -> Use | None:
     """The program's own tool for a move. One that it does not offer is called all the same: models do that."""
     match move:
         case Answer(value):
@@ -189,6 +226,12 @@ def use_of(move: Write | Shell | Answer, turn: Turn) -> Use | None:
             return Use(name, value) if name else None
         case Shell(command):
             return _shell(command, turn)
+        case Call(server, name, arguments):
+            return _call(f"mcp__{server}", name, arguments, turn)
+        case Read(path, words):
+            return replace(_read(path, turn), words=words)
+        case Edit():
+            return _edit(move, turn)
         case Write(path, text):
             name = next((name for name in WRITERS if name in turn.tools), None)
             if name is None and (turn.dialect == "messages" or not any(name in turn.tools for name in SHELLS)):
@@ -200,6 +243,27 @@ def use_of(move: Write | Shell | Answer, turn: Turn) -> Use | None:
             return Use(name, _filled(turn.tools[name], {_PATHS: path, _TEXTS: text}))
 
 
+def _read(path: str, turn: Turn) -> Use:
+    name = next((name for name in READERS if name in turn.tools), None)
+    return Use(name, _filled(turn.tools[name], {_PATHS: path})) if name else _shell(f"cat {path}", turn)
+
+
+def _edit(move: Edit, turn: Turn) -> Use:
+    name = next((name for name in EDITORS if name in turn.tools), None)
+    lines = "".join(
+        f"{sign}{line}\n" for sign, text in (("-", move.old), ("+", move.new)) for line in text.splitlines()
+    )
+    patch = f"*** Begin Patch\n*** Update File: {move.path}\n@@\n{lines}*** End Patch\n"
+    if name == "apply_patch":
+        return _patch_use(patch, turn.tools[name])
+    if name is None:
+        # codex understands this line in a shell
+        return _shell(f"apply_patch <<'END_OF_PATCH'\n{patch}END_OF_PATCH\n", turn)
+    return Use(name, _filled(turn.tools[name], {_PATHS: move.path, _OLD: move.old, _NEW: move.new}))
+
+
+_OLD = ("old_string", "oldString", "old_str", "oldText", "old_text")
+_NEW = ("new_string", "newString", "new_str", "newText", "new_text")
 _PATHS = ("file_path", "filePath", "path", "absolute_path", "filename")
 _TEXTS = ("content", "contents", "file_text", "text", "new_text")
 
@@ -214,9 +278,20 @@ def _shell(command: str, turn: Turn) -> Use:
     )
 
 
+def _call(prefix: str, name: str, arguments: Json, turn: Turn) -> Use:
+    """By its name in its group of tools, else by both names in one."""
+    if any(tool.namespace.startswith(prefix) for tool in turn.tools.values()):
+        group = next(tool.namespace for tool in turn.tools.values() if tool.namespace.startswith(prefix))
+        return Use(name, arguments, namespace=group)
+    return Use(f"{prefix}__{name}", arguments)
+
+
 def _patch(path: str, text: str, tool: Tool) -> Use:
     lines = "".join(f"+{line}\n" for line in text.splitlines())
-    patch = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
+    return _patch_use(f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n", tool)
+
+
+def _patch_use(patch: str, tool: Tool) -> Use:
     key = next(iter(tool.parameters.get("properties", {})), "input")
     return Use(tool.name, {key: patch}, text=patch if tool.kind == "custom" else None)
 
@@ -232,6 +307,9 @@ def _filled(tool: Tool, known: Mapping[tuple[str, ...], str]) -> dict[str, Any]:
             # one word of an argv, or one command of several
             words = [value] if key == "commands" else ["bash", "-c", value]
             found[key] = words if kind == "array" else value
+        elif kind == "array" and dict(told.get("items") or {}).get("properties"):
+            # a list of files or of edits: of one
+            found[key] = [_filled(Tool("", parameters=told["items"]), known)]
         elif key in tool.parameters.get("required", []):
             found[key] = next(iter(told.get("enum", [])), _VALUES.get(kind, "x"))
     return found

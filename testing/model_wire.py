@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from testing.model_turns import Turn, Use
@@ -14,6 +14,7 @@ from testing.model_turns import Turn, Use
 Event = tuple[str | None, Any]
 Said = str | Use
 OUT = 17
+PIECE = 37
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,13 @@ def new_id(prefix: str) -> str:
 def whole(turn: Turn, said: Said, count: TokensBilled) -> dict[str, Any]:
     match turn.dialect:
         case "messages":
-            return {**_message(turn, count), "content": [_block(said)], "stop_reason": _stop(said)}
+            content = [_block(part) for part in _parts(said)]
+            return {**_message(turn, count), "content": content, "stop_reason": _stop(said)}
         case "chat":
             choice = {"index": 0, "message": _chat(said), "finish_reason": _finish(said)}
             return {**_completion(turn), "object": "chat.completion", "choices": [choice], "usage": _chat_usage(count)}
         case "responses":
-            return _response(turn, "completed", [_item(turn, said)], count)
+            return _response(turn, "completed", [_item(turn, part) for part in _parts(said)], count)
         case _:
             return _generated(said, count)
 
@@ -60,7 +62,20 @@ def stream(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Event]:
         case "responses":
             yield from _response_events(turn, said, count)
         case _:
-            yield None, _generated(said, count)
+            for text in _pieces(said.words if isinstance(said, Use) else said):
+                yield None, _generated(text, count)
+            if isinstance(said, Use):
+                yield None, _generated(replace(said, words=""), count)
+
+
+def _parts(said: Said) -> list[Said]:
+    """The words before a tool, and the tool."""
+    return [said.words, said] if isinstance(said, Use) and said.words else [said]
+
+
+def _pieces(text: str) -> list[str]:
+    """As they come in a stream: cut anywhere, also within a word."""
+    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
 
 
 def error(turn: Turn, status: int, message: str, details: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,16 +115,17 @@ def _message_events(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Eve
     def event(kind: str, **more: Any) -> Event:
         return kind, {"type": kind, **more}
 
-    block = _block(said)
     yield event("message_start", message=_message(turn, count))
-    if isinstance(said, str):
-        empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": said}
-    else:
-        empty = {**block, "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(said.arguments)}
-    yield event("content_block_start", index=0, content_block=empty)
-    yield event("content_block_delta", index=0, delta=delta)
-    yield event("content_block_stop", index=0)
+    for index, part in enumerate(_parts(said)):
+        empty: dict[str, Any] = {"text": ""} if isinstance(part, str) else {"input": {}}
+        yield event("content_block_start", index=index, content_block={**_block(part), **empty})
+        if isinstance(part, str):
+            deltas = [{"type": "text_delta", "text": text} for text in _pieces(part)]
+        else:
+            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(part.arguments)}]
+        for delta in deltas:
+            yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
     end = {"stop_reason": _stop(said), "stop_sequence": None}
     yield event("message_delta", delta=end, usage={"output_tokens": count.out})
     yield event("message_stop")
@@ -133,7 +149,7 @@ def _chat(said: Said) -> dict[str, Any]:
         return {"role": "assistant", "content": said}
     function = {"name": said.name, "arguments": json.dumps(said.arguments)}
     call = {"index": 0, "id": new_id("call_"), "type": "function", "function": function}
-    return {"role": "assistant", "content": None, "tool_calls": [call]}
+    return {"role": "assistant", "content": said.words or None, "tool_calls": [call]}
 
 
 def _finish(said: Said) -> str:
@@ -147,7 +163,10 @@ def _chat_events(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Event]
         return None, {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
     yield chunk({"role": "assistant", "content": ""})
-    yield chunk({key: value for key, value in _chat(said).items() if value is not None and key != "role"})
+    for text in _pieces(said.words if isinstance(said, Use) else said):
+        yield chunk({"content": text})
+    if isinstance(said, Use):
+        yield chunk({"tool_calls": _chat(said)["tool_calls"]})
     yield chunk({}, _finish(said))
     yield None, {**base, "choices": [], "usage": _chat_usage(count)}
     yield None, "[DONE]"
@@ -163,6 +182,7 @@ def _item(turn: Turn, said: Said) -> dict[str, Any]:
     head = {"call_id": new_id("call_"), "name": said.name, "status": "completed"}
     if said.text is not None:
         return {"type": "custom_tool_call", "id": new_id("ctc_"), "input": said.text, **head}
+    head |= {"namespace": said.namespace} if said.namespace else {}
     return {"type": "function_call", "id": new_id("fc_"), "arguments": json.dumps(said.arguments), **head}
 
 
@@ -178,30 +198,35 @@ def _response_events(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Ev
     def event(kind: str, **more: Any) -> Event:
         return kind, {"type": kind, **more}
 
-    item = _item(turn, said)
-    place = {"item_id": item["id"], "output_index": 0}
     yield event("response.created", response=_response(turn, "in_progress", [], count))
-    begun = {**item, "status": "in_progress", **({"content": []} if isinstance(said, str) else {})}
-    yield event("response.output_item.added", output_index=0, item=begun)
-    if isinstance(said, str):
-        empty = {"type": "output_text", "text": "", "annotations": []}
-        yield event("response.content_part.added", **place, content_index=0, part=empty)
-        yield event("response.output_text.delta", **place, content_index=0, delta=said)
-        yield event("response.output_text.done", **place, content_index=0, text=said)
-        yield event("response.content_part.done", **place, content_index=0, part=item["content"][0])
-    elif said.text is None:
-        yield event("response.function_call_arguments.done", **place, arguments=item["arguments"])
-    yield event("response.output_item.done", output_index=0, item=item)
-    yield event("response.completed", response=_response(turn, "completed", [item], count))
+    items = [_item(turn, part) for part in _parts(said)]
+    for index, (part, item) in enumerate(zip(_parts(said), items, strict=True)):
+        place = {"item_id": item["id"], "output_index": index}
+        begun = {**item, "status": "in_progress", **({"content": []} if isinstance(part, str) else {})}
+        yield event("response.output_item.added", output_index=index, item=begun)
+        if isinstance(part, str):
+            empty = {"type": "output_text", "text": "", "annotations": []}
+            yield event("response.content_part.added", **place, content_index=0, part=empty)
+            for text in _pieces(part):
+                yield event("response.output_text.delta", **place, content_index=0, delta=text)
+            yield event("response.output_text.done", **place, content_index=0, text=part)
+            yield event("response.content_part.done", **place, content_index=0, part=item["content"][0])
+        elif part.text is None:
+            yield event("response.function_call_arguments.done", **place, arguments=item["arguments"])
+        yield event("response.output_item.done", output_index=index, item=item)
+    yield event("response.completed", response=_response(turn, "completed", items, count))
 
 
 # gemini
 
 
 def _generated(said: Said, count: TokensBilled) -> dict[str, Any]:
-    part = {"text": said} if isinstance(said, str) else {"functionCall": {"name": said.name, "args": said.arguments}}
+    parts: list[dict[str, Any]] = [
+        {"text": part} if isinstance(part, str) else {"functionCall": {"name": part.name, "args": part.arguments}}
+        for part in _parts(said)
+    ]
     usage = {"promptTokenCount": count.given, "candidatesTokenCount": OUT, "totalTokenCount": count.total}
     if count.cached or count.thought:
         usage |= {"cachedContentTokenCount": count.cached, "thoughtsTokenCount": count.thought}
-    candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+    candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": count.model or "scripted"}

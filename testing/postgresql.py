@@ -32,19 +32,25 @@ class PostgresqlServer:
     programs: Path
     folder: Path
     process: subprocess.Popen[bytes] | None = field(default=None)
+    # an address of this machine to listen on besides the socket
+    listen: str = ""
+    # settings of the server besides those of all tests
+    settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def make(cls, programs: Path) -> PostgresqlServer:
+    def make(cls, programs: Path, listen: str = "", **settings: str) -> PostgresqlServer:
         folder = Path(tempfile.mkdtemp(prefix="burnish-pg-"))
         if os.geteuid() == 0:
             os.chown(folder, NOBODY, NOBODY)
-        server = cls(programs, folder)
+        server = cls(programs, folder, listen=listen, settings=settings)
         atexit.register(server.remove)
         options = ["-A", "trust", "-U", "burnish", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
         made = subprocess.run(
             [*_as_other_user(), programs / "initdb", "-D", folder / "data", *options], capture_output=True, cwd="/"
         )
         assert made.returncode == 0, made.stderr.decode()
+        with (folder / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all {listen}/24 trust\n" if listen else "")
         server.start()
         return server
 
@@ -52,7 +58,13 @@ class PostgresqlServer:
         return f"postgresql://burnish@/{database}?host={self.folder}"
 
     def start(self) -> None:
-        settings = {"listen_addresses": "", "fsync": "off", "full_page_writes": "off", "max_connections": "100"}
+        settings = {
+            "listen_addresses": self.listen,
+            "fsync": "off",
+            "full_page_writes": "off",
+            "max_connections": "100",
+            **self.settings,
+        }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         where = ["-D", self.folder / "data", "-k", self.folder]
         with (self.folder / "log").open("ab") as log:
@@ -80,6 +92,31 @@ class PostgresqlServer:
         if self.process and self.process.poll() is None:
             self.process.send_signal(how)
             self.process.wait(60)
+
+    def standby(self) -> PostgresqlServer:
+        """A second server that copies each commit of this one before it counts, and can be read meanwhile."""
+        folder = Path(tempfile.mkdtemp(prefix="burnish-pg-"))
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+        copy = [self.programs / "pg_basebackup", "-h", self.folder, "-U", "burnish", "-D", folder / "data"]
+        done = subprocess.run(
+            [*_as_other_user(), *copy, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"],
+            capture_output=True,
+            cwd="/",
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        server = PostgresqlServer(self.programs, folder)
+        atexit.register(server.remove)
+        server.start()
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            connection.execute("SELECT pg_reload_conf()")
+        return server
+
+    def promote(self) -> None:
+        """Make a standby the server that is written."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
 
     def remove(self) -> None:
         self.stop(signal.SIGQUIT)

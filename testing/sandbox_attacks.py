@@ -80,6 +80,13 @@ if libc.syscall(304, fd, handle, os.O_RDONLY) >= 0: got()
     "device node": "os.mknod('node', 0o600 | 0o060000, os.makedev(8, 0)); open('node', 'rb'); got()",
     "raw socket": "socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP); got()",
     "events of all processes": "s = socket.socket(16, socket.SOCK_DGRAM, 11); s.bind((0, 1)); got()",
+    "host of a virtual machine": "socket.socket(40, socket.SOCK_STREAM); got()",
+    "other kinds of sockets": """
+for family in {*range(46)} - {1, 2, 10, 16}:
+    for kind in (1, 2, 3, 5):
+        try: socket.socket(family, kind); got()
+        except OSError: pass
+""",
     "sockets by io_uring": "libc.syscall(425, 1, ctypes.create_string_buffer(120)) >= 0 and got()",
     "terminal": "os.open('/dev/tty', os.O_RDWR); got()",
     "inherited files": "len(os.listdir('/proc/self/fd')) > 4 and got()",

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from testing.attack_counts import PROPERTY, CountAttacks, counts_of, counts_of_marker, table
+from testing.both_stores import database, with_store
 from testing.children import ending_children, make_children_interruptible, record_children
 from testing.lean_pytest import LEAN_PYTEST
 from testing.long_forms import MARKERS, deselect_long, examples
 from testing.reliability_table import write_table
 from testing.userrepo import UserRepo
+
+__all__ = ["database"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,9 +45,10 @@ def no_child_left() -> Iterator[None]:
 
 
 @pytest.fixture
-def count_attacks(record_property: Callable[[str, object], None]) -> CountAttacks:
+def count_attacks(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> CountAttacks:
     """Record how often an attack was tried and how often it succeeded, for the table of `make torture`."""
-    return lambda kind, attempts, successes: record_property(PROPERTY, (kind, attempts, successes))
+    item: pytest.Item = request.node
+    return lambda kind, attempts, successes: record_property(PROPERTY, (with_store(kind, item), attempts, successes))
 
 
 @pytest.hookimpl(wrapper=True)

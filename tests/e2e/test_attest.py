@@ -5,14 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from testing.extras import require_program
 from testing.lab import REJECT, Lab
 
 pytestmark = [
@@ -158,8 +164,150 @@ def test_without_a_key_or_a_list_of_signers_it_says_what_to_set(lab: Lab) -> Non
     commit = lab.task()["commit"]
     assert "--allowed-signers" in lab.burnish("verify", commit, code=2).err
     (lab.repo.path / "signers").write_text("x")
-    lab.repo.git("config", "gpg.ssh.allowedSignersFile", str(lab.repo.path / "signers"))
+    of_the_user = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "gpg.ssh.allowedSignersFile"}
+    of_the_user |= {"GIT_CONFIG_VALUE_0": str(lab.repo.path / "signers")}
+    lab.env |= of_the_user
     assert "lies in the repository" in " ".join(lab.burnish("verify", commit, code=2).err.split())
     assert "no commit" in verify(lab, "nothere", code=2).err
     lab.repo.git("config", "--unset", "user.signingkey")
     assert "user.signingkey" in lab.burnish("attest", "1", code=2).err
+
+
+@pytest.fixture
+def gpg_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    require_program("gpg")
+    # a socket has a short path
+    with tempfile.TemporaryDirectory(prefix="burnish-gpg-") as home:
+        monkeypatch.setenv("GNUPGHOME", home)
+        for name, expires in (("ada", "never"), ("eve", "never"), ("old", "seconds=1")):
+            make_gpg_key(name, expires)
+        lab = Lab.make(tmp_path)
+        lab.repo.git("config", "user.signingkey", "ada@example.org")
+        export_keys(tmp_path / "signers", "ada")
+        lab.add("Add division")
+        lab.burnish("run")
+        yield lab
+        subprocess.run(["gpgconf", "--kill", "all"], check=False, capture_output=True)
+
+
+def make_gpg_key(name: str, expires: str) -> None:
+    words = ["--quick-generate-key", f"{name} <{name}@example.org>", "ed25519", "sign", expires]
+    argv = ["gpg", "--batch", "--quiet", "--passphrase", "", *words]
+    subprocess.run(argv, check=True, capture_output=True)
+
+
+def export_keys(file: Path, *names: str) -> None:
+    argv = ["gpg", "--armor", "--export", *(f"{name}@example.org" for name in names)]
+    file.write_bytes(subprocess.run(argv, check=True, capture_output=True).stdout)
+
+
+def test_a_gpg_key_signs_and_only_allowed_keys_verify(gpg_lab: Lab) -> None:
+    lab = gpg_lab
+    lab.burnish("attest", "1")
+    commit = lab.task()["commit"]
+
+    assert verify(lab, commit, "--json").json["signer"].startswith("ada <ada@example.org> (")
+
+    def about_another_task(statement: Any) -> None:
+        statement["predicate"]["task"]["title"] = "Another"
+
+    changed = file_of(lab, about_another_task)
+    assert "is not valid" in verify(lab, commit, "--statement", str(changed), code=1).err
+    export_keys(lab.root / "signers", "eve")
+    assert "not an allowed signer" in verify(lab, commit, code=1).err
+    (lab.root / "signers").write_text("ada@example.org ssh-ed25519 AAAA\n")
+    assert "signed with a GPG key" in verify(lab, commit, code=2).err
+    assert "gpg --armor --export" in lab.burnish("verify", commit, code=2).err
+
+
+def test_an_expired_gpg_key_and_a_signed_commit_do_not_pass(gpg_lab: Lab) -> None:
+    lab = gpg_lab
+    lab.burnish("attest", "1")
+    commit = lab.task()["commit"]
+    lab.repo.git("config", "user.signingkey", "old@example.org")
+    time.sleep(1.1)
+    assert "gpg could not sign" in lab.burnish("attest", "1", code=3).err
+    # ada's signature of another text
+    argv = ["gpg", "--batch", "--armor", "--detach-sign", "--local-user", "ada@example.org"]
+    other = subprocess.run(argv, input=b"tree 1\n", capture_output=True, check=True).stdout.decode()
+    file = file_of(lab, envelope=lambda found: found["signatures"][0].update(sig=other))
+    verify(lab, commit, "--statement", str(file), code=1)
+
+
+def test_x509_is_refused_by_name(lab: Lab) -> None:
+    lab.repo.git("config", "gpg.format", "x509")
+
+    refused = lab.burnish("attest", "1", code=2).err
+
+    assert "gpg.format x509" in refused and "SSH and GPG" in refused
+
+
+@pytest.mark.parametrize("attested", [True, False])
+def test_the_workflow_of_the_page_requires_an_attestation(lab: Lab, tmp_path: Path, attested: bool) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "attest.md").read_text()
+    workflow = yaml.safe_load(re.findall(r"```yaml\n(on: pull_request\n.*?)```", page, re.DOTALL)[0])
+    steps = workflow["jobs"]["approved"]["steps"]
+    lab.repo.commit({".github/allowed_signers": (tmp_path / "signers").read_text()}, "signers")
+    if attested:
+        lab.burnish("attest", "1")
+    clone, commit = tmp_path / "clone", lab.task()["commit"]
+    lab.repo.git("clone", "-q", str(lab.repo.path), str(clone))
+    lab.repo.git("-C", str(clone), "fetch", "-q", "origin", lab.task()["branch"])
+    # what actions/checkout does with the `ref` of the first step
+    assert (
+        steps[0]["with"]["ref"] == "${{ github.event.pull_request.head.sha }}" and steps[0]["with"]["fetch-depth"] == 0
+    )
+    lab.repo.git("-C", str(clone), "checkout", "-q", commit)
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    for name, text in (("pip", "exit 0"), ("burnish", f'exec {sys.executable} -m burnish.cli "$@"')):
+        (bin / name).write_text(f"#!/bin/sh\n{text}\n")
+        (bin / name).chmod(0o755)
+    (tmp_path / "runner").mkdir()
+    env = {"PATH": f"{bin}:/usr/bin:/bin", "HOME": str(tmp_path / "runner"), "RUNNER_TEMP": str(tmp_path / "runner")}
+    codes = []
+    for step in steps[1:]:
+        script = step["run"].replace("${{ github.base_ref }}", "main")
+        assert "${{" not in script
+        codes.append(subprocess.run(["bash", "-e", "-c", script], cwd=clone, env=env, capture_output=True).returncode)
+
+    assert codes == ([0, 0, 0, 0] if attested else [0, 0, 0, 1])
+
+
+def test_the_settings_of_a_repository_do_not_choose_who_may_sign(lab: Lab) -> None:
+    lab.burnish("attest", "1")
+    commit, outside = lab.task()["commit"], str(lab.root / "signers")
+    lab.repo.git("config", "gpg.ssh.allowedSignersFile", outside)
+    assert "no list of allowed signers" in lab.burnish("verify", commit, code=2).err
+    variables = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "gpg.ssh.allowedSignersFile"}
+    lab.env |= {**variables, "GIT_CONFIG_VALUE_0": outside}
+    assert lab.burnish("verify", commit).code == 0
+
+
+@pytest.mark.parametrize("missing", ["HEAD", "HEAD^{tree}"])
+def test_verifying_starts_no_program_of_a_partial_clone(lab: Lab, missing: str) -> None:
+    program, flag = lab.root / "program", lab.root / "ran"
+    program.write_text(f"#!/bin/sh\ntouch {flag}\nexit 1\n")
+    program.chmod(0o755)
+    lab.repo.git("commit", "-q", "--allow-empty", "-m", "two")
+    lab.repo.commit({"other.py": "x = 2\n"}, "three")
+    sha = lab.repo.git("rev-parse", missing).strip()
+    (lab.repo.path / ".git/objects" / sha[:2] / sha[2:]).unlink()
+    for name, value in {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::{program}",
+        "protocol.ext.allow": "always",
+    }.items():
+        lab.repo.git("config", name, value)
+    assert "error" in verify(lab, "HEAD", code=2).err
+    assert not flag.exists()
+
+
+def test_a_signature_that_is_not_text_does_not_hold(lab: Lab) -> None:
+    lab.burnish("attest", "1")
+    commit = lab.task()["commit"]
+    for value in ("\ud800", {"a": 1}, None):
+        file = file_of(lab, envelope=lambda found, value=value: found["signatures"][0].update(sig=value))
+        assert "not one signed statement" in verify(lab, commit, "--statement", str(file), code=1).err

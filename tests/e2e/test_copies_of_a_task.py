@@ -151,3 +151,81 @@ pathlib.Path("left").write_text("x")
     calls = [call["seen"] for call in lab.calls("end") if call["agent"] == "judge"]
     assert len(calls) >= 2
     assert all(call == [[".git", ".gitignore", "app.py", "burnish.yaml", "keep.txt"], "sound\n"] for call in calls)
+
+
+def large_lab(root: Path, monkeypatch: pytest.MonkeyPatch, *, confined: bool) -> Lab:
+    """Every repository counts as a large one."""
+    lab = lab_of(root, confined=confined, extra=ONE_CYCLE)
+    lab.user_settings("clean: {release_over_files: 1}\n")
+    lab.agent("judge", APPROVE)
+    monkeypatch.setattr("burnish.adapters.repository.LARGE", 1)
+    return lab
+
+
+def test_a_verified_task_of_a_large_repository_keeps_no_copy_and_path_writes_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = large_lab(tmp_path, monkeypatch, confined=False)
+    number = lab.add()
+    lab.burnish("run", number)
+    assert lab.task()["status"] == "verified" and copies(lab) == [] and indexes(lab) == []
+    assert "+def div_1" in lab.burnish("diff", number).out
+    folder = Path(lab.burnish("path", number).out.strip())
+    assert "def div_1" in (folder / "app.py").read_text()
+    assert lab.burnish("clean", "--rescues", "--json").json["rescues"] == []
+    lab.burnish("improve", number, "--guidance", "Once more", "--review")
+    assert lab.task()["status"] == "verified" and copies(lab) == []
+
+
+@pytest.mark.parametrize("left", [".env", "build.log"])
+def test_a_workspace_with_a_file_that_git_does_not_have_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    lab = large_lab(tmp_path, monkeypatch, confined=False)
+    lab.agent("robot", AUTHOR + '\npathlib.Path(".env").write_text("x")\n' * (left == ".env"))
+    if left == "build.log":
+        # a person writes into the workspace while reviewers look
+        lab.agent(
+            "judge",
+            f'next(pathlib.Path({lab.env["BURNISH_HOME"]!r}).glob("workspaces/*/1-*")).joinpath({left!r}).write_text("x")\n'
+            + APPROVE,
+        )
+    lab.add()
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified" and copies(lab) == ["workspaces/1-add-division"]
+
+
+@pytest.mark.slow
+def test_a_run_begins_from_the_clean_tree_of_the_one_before_and_repairs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = large_lab(tmp_path, monkeypatch, confined=True)
+    lab.repo.commit({"keep.txt": "sound\n", "other.txt": "sound\n"})
+    look = 'here["seen"] = [os.stat("other.txt").st_ino, pathlib.Path("keep.txt").read_text(), sorted(os.listdir())]\n'
+    lab.agent("judge", look + APPROVE)
+    lab.add()
+    lab.burnish("run")
+    (tree,) = Path(lab.env["BURNISH_HOME"]).glob("snapshots/*/.kept-*")
+    assert copies(lab) == [f"snapshots/{tree.name}"]
+    (tree / "keep.txt").write_text("wrong\n")
+    (tree / "conftest.py").write_text("")
+    lab.add("Second")
+    lab.burnish("run")
+    first, second = (call["seen"] for call in lab.calls("end") if call["agent"] == "judge")
+    assert first == second == [first[0], "sound\n", [".git", "app.py", "burnish.yaml", "keep.txt", "other.txt"]]
+    lab.burnish("clean", "--all-completed")
+    assert copies(lab) == [] and indexes(lab) == []
+
+
+@pytest.mark.slow
+def test_a_clean_tree_from_before_a_restart_of_the_machine_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = large_lab(tmp_path, monkeypatch, confined=True)
+    lab.add()
+    lab.burnish("run")
+    (tree,) = Path(lab.env["BURNISH_HOME"]).glob("snapshots/*/.kept-*")
+    tree.rename(tree.with_name(".kept-another-start"))
+    lab.add("Second")
+    lab.burnish("run")
+    assert copies(lab) == [f"snapshots/{tree.name}"]

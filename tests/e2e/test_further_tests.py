@@ -102,6 +102,21 @@ PROJECTS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         },
         "template.txt",
     ),
+    "shell tests that nothing starts": (
+        {},
+        {"test_other.py": TEST, "tests/test_sum.sh": f"#!/bin/sh\n{CHECKS_SUM}", "calc.txt": "1 + 2\n"},
+        "calc.txt",
+    ),
+    "shell tests that fail before any task": (
+        {},
+        {
+            "tests/test_sum.sh": f"#!/bin/sh\n{CHECKS_SUM}",
+            "tests/test_broken.sh": "#!/bin/sh\nexit 1\n",
+            "tests/test_sound.sh": "#!/bin/sh\ntrue\n",
+            "calc.txt": "1 + 2\n",
+        },
+        "calc.txt",
+    ),
     "a script of tests below make": (
         {},
         {
@@ -126,6 +141,32 @@ def make_lab(root: Path, programs: dict[str, str], files: dict[str, str], inspec
     lab.env["PATH"] = f"{folder}:{Path(sys.executable).parent}:/usr/bin:/bin"
     lab.repo.commit({**files, ".gitignore": "target\nbuild\n"}, "a project")
     return lab
+
+
+def test_init_and_run_name_the_same_steps_of_a_service(tmp_path: Path) -> None:
+    steps = "      - run: python3 -m pytest\n      - run: python3 smoke.py\n"
+    files = {"test_calc.py": TEST, "smoke.py": "", ".circleci/config.yml": f"jobs:\n  test:\n    steps:\n{steps}"}
+    lab = make_lab(tmp_path, {}, files, "test_calc.py")
+    note = "Not run: `python3 smoke.py`: .circleci/config.yml runs it. To run it, add it to checks.extra."
+    assert note in lab.burnish("init", "--force", "--dry-run", "--json").json["notes"]
+    lab.agent("robot", 'pathlib.Path("NOTES").write_text("new")\n')
+    assert note in (said := lab.burnish("run", lab.add(), code=None)).out + said.err
+
+
+def test_a_run_with_configured_checks_names_the_tests_that_none_of_them_runs(tmp_path: Path) -> None:
+    files = {"test_calc.py": TEST, "smoke.py": "", "Makefile": "smoke:\n\tpython3 smoke.py\n"}
+    lab = make_lab(tmp_path, {}, files, "test_calc.py")
+    text = (lab.repo.path / "burnish.yaml").read_text()
+    lab.repo.commit({"burnish.yaml": text.replace("checks: {}", "checks: {test: python3 -m pytest -q}")}, "settings")
+    lab.trust()
+    lab.agent("robot", 'pathlib.Path("NOTES").write_text("new")\n')
+    said = lab.burnish("run", lab.add(), code=None)
+    assert "Not run: `make smoke`" in said.out + said.err
+    extra = "checks: {test: python3 -m pytest -q, extra: {smoke: {command: make smoke}}}"
+    lab.repo.commit({"burnish.yaml": text.replace("checks: {}", extra)}, "settings")
+    lab.trust()
+    said = lab.burnish("run", lab.add(), code=None)
+    assert "Not run" not in said.out + said.err
 
 
 def test_a_link_to_another_part_makes_its_tests_run_for_a_change_there(tmp_path: Path) -> None:
@@ -168,7 +209,8 @@ def test_a_change_that_breaks_tests_beside_the_usual_ones_is_not_verified(name: 
 
 def test_folders_with_the_name_of_a_build_are_parts_if_they_have_a_project(tmp_path: Path) -> None:
     files = {f"packages/{name}/package.json": json.dumps({"scripts": {"test": "x"}}) for name in ("a", "env", "dist")}
-    lab = make_lab(tmp_path, {}, {**files, ".github/workflows/ci.yml": ""}, "")
+    settings = {".github/workflows/ci.yml": "", ".circleci/config.yml": ""}
+    lab = make_lab(tmp_path, {}, {**files, **settings}, "")
     found = files_of(lab.repo.path)
-    assert {".github/workflows/ci.yml", "packages/a/package.json", "packages/env/package.json"} <= set(found)
+    assert {*settings, "packages/a/package.json", "packages/env/package.json"} <= set(found)
     assert "packages/dist/package.json" not in found

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from burnish.errors import BurnishError
+from burnish.features.github.client import GitHub
+from burnish.features.github.sync import _read_comment
 from testing.gh_standin import GhStandIn
 from testing.lab import AUTHOR, Lab
 
@@ -55,6 +58,41 @@ def sync(lab: Lab) -> dict[str, Any]:
 
 def finding(lab: Lab, id: str) -> dict[str, Any]:
     return next(one for one in lab.burnish("findings", "1", "--json").json["findings"] if one["id"] == id)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        "[" * 100_000,
+        '{"number": [1], "state": 1, "url": 1, "headRefOid": 1, "baseRefName": 1, "title": 1}',
+        '{"number": -7, "state": "OPEN", "url": "", "headRefOid": "", "baseRefName": "", "title": ""}',
+    ],
+    ids=["empty", "list", "deep", "other types", "negative"],
+)
+def test_odd_output_of_gh_is_an_error_of_gh(text: str, tmp_path: Path) -> None:
+    (tmp_path / "output").write_text(text)
+    (tmp_path / "gh").write_text(f"#!/bin/sh\ncat {tmp_path}/output\n")
+    (tmp_path / "gh").chmod(0o755)
+    with pytest.raises(BurnishError, match="GitHub could not be asked"):
+        GitHub(tmp_path, str(tmp_path / "gh")).pull("7")
+
+
+def test_threads_whose_pages_never_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("burnish.features.github.client._MAX_PAGES", 3)
+    threads = {"pageInfo": {"hasNextPage": True, "endCursor": "a"}, "nodes": []}
+    answer = {"data": {"repository": {"pullRequest": {"reviewThreads": threads}}}}
+    (tmp_path / "gh").write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    (tmp_path / "gh").chmod(0o755)
+    with pytest.raises(BurnishError, match="more than 300 threads"):
+        GitHub(tmp_path, str(tmp_path / "gh")).resolved_threads(7)
+
+
+@pytest.mark.parametrize("user", ["ada", ["ada"], None])
+def test_a_comment_without_a_readable_author_is_not_taken(user: object) -> None:
+    row = {"id": 1, "body": "x", "user": user, "author_association": "NONE"}
+    assert _read_comment("c", row).login == "unknown"
 
 
 @pytest.mark.slow
@@ -153,6 +191,54 @@ def test_watching_repairs_a_failed_ci_run_pushes_it_and_ends_with_the_merge(lab:
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0 and "the task is completed" in out + err, out + err
     assert lab.task()["status"] == "completed"
+
+
+@pytest.mark.slow
+def test_a_run_that_watches_also_repairs_and_pushes_pull_requests(lab: Lab, gh: GhStandIn) -> None:
+    lab.burnish("pr", "1")
+    first = lab.task()["commit"]
+    with gh.change() as state:
+        state["check_runs"][first] = [{"id": 77, "name": "build", "conclusion": "failure"}]
+    with lab.start("run", "--watch", "--pulls", "5", PATH=os.environ["PATH"]) as process:
+        end = time.monotonic() + 100
+        while len(gh.state["reviews"]) < 2 and time.monotonic() < end:
+            time.sleep(0.2)
+        lab.burnish("stop")
+        _, err = process.communicate(timeout=60)
+    pushed = lab.repo.git("--git-dir", str(lab.root / "remote.git"), "rev-parse", lab.task()["branch"])
+    assert pushed == lab.task()["commit"] != first and "pushed" in err, err
+    assert "needs --watch" in lab.burnish("run", "--pulls", "5", code=2).err
+
+
+@pytest.mark.slow
+def test_a_reply_belongs_to_the_finding_of_its_thread(lab: Lab, gh: GhStandIn) -> None:
+    lab.burnish("pr", "1")
+    (own,) = gh.state["review_comments"]
+    with gh.change() as state:
+        state["review_comments"] += [
+            comment(1, "Why not in a with block?", path="app.py", line=3, in_reply_to_id=own["id"]),
+            comment(2, "Rename it", path="app.py", line=3),
+            comment(3, "To divide, please", path="app.py", line=3, in_reply_to_id=2),
+            comment(4, "me too", login="eve", association="NONE", in_reply_to_id=2),
+        ]
+    first = sync(lab)
+    (opened,) = first["opened"]
+    assert first["replied"][1:] == [opened] and first["not_taken"] == 1
+    replies = [(one["by"], one["text"]) for id in first["replied"] for one in finding(lab, id)["replies"]]
+    assert replies == [("github:ada", "Why not in a with block?"), ("github:ada", "To divide, please")]
+    assert sync(lab)["replied"] == []
+
+
+@pytest.mark.slow
+def test_a_long_finding_is_posted_whole(lab: Lab, gh: GhStandIn) -> None:
+    long = "\\n".join(f"Step {number}: see @ada" for number in range(200))
+    lab.agent("judge", WARNING.replace('"line": 3}', f'"line": 3, "description": "{long}"}}'))
+    lab.add("Second")
+    lab.burnish("run", "2")
+    lab.burnish("pr", "2")
+    bodies = [row["body"] for row in gh.state["review_comments"]]
+    (body,) = [body for body in bodies if "Step 0" in body]
+    assert "Step 199" in body and body.count("\n") >= 199 and "@ada" not in body
 
 
 @pytest.mark.slow

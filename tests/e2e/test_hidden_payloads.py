@@ -117,6 +117,22 @@ def test_each_of_them_is_shown_described_or_named_as_not_shown(
         assert how_shown(part, reads_files=reads_files) in ALLOWED[payload.outcome, reads_files], folder
 
 
+@pytest.mark.attacks("hide a payload from reviewers", 2)
+def test_the_target_of_a_moved_link_is_shown(user_repo: UserRepo, hermetic: Path) -> None:
+    """From another folder, a relative link leads to another file."""
+    (user_repo.path / "docs").mkdir()
+    (user_repo.path / "docs" / "a").symlink_to("../EVIL")
+    user_repo.commit({}, "before")
+    world = GitWorld.make(user_repo, hermetic / "burnish")
+    workspace = world.workspace()
+    (workspace.path / "tools" / "bin").mkdir(parents=True)
+    (workspace.path / "docs" / "a").rename(workspace.path / "tools" / "bin" / "a")
+    commit(workspace)
+    change = workspace.changes(world.base.commit, str(workspace.tip()))
+    assert [file.status for file in change.files] == ["R"]
+    assert {how_shown(change, reads_files=reads) for reads in (True, False)} == {"seen"}
+
+
 ALLOWED = {
     ("seen", True): {"seen"},
     ("seen", False): {"seen"},

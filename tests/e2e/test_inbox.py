@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cli.inbox import _short
 from burnish.core.status import Reason
 from burnish.features.hooks.commits import CommitReview
 from burnish.features.hooks.news import commits_folder
@@ -144,3 +145,10 @@ def test_nothing_is_said_so_and_other_projects_are_named_with_their_folder(tmp_p
 )
 def test_the_answer_to_a_reached_budget_raises_it_where_a_retry_can(note: str, want: str) -> None:
     assert answer_to(Reason.BUDGET, note) == want
+
+
+def test_a_long_reason_is_cut_where_it_can_be_seen() -> None:
+    text = "The program was not found on PATH. " * 12
+    lines = _short(text, 60)
+    assert len(lines) == 3 and lines[-1].endswith("…") and max(map(len, lines)) <= 60
+    assert _short("It is short.", 60) == ["It is short."]

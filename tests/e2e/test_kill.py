@@ -18,7 +18,10 @@ import pytest
 
 import burnish
 from testing.attack_counts import CountAttacks
+from testing.both_stores import BOTH_STORES
 from testing.lab import AUTHOR, CRITIC, Lab
+
+pytestmark = BOTH_STORES
 
 TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
 CHECKS = "checks: {test: 'test -f app.py', lint: null}\n"
@@ -28,6 +31,7 @@ SIDE_ROADS = {
     "fix-": "test_may_fix.py",
     "followups-": "test_followups.py",
     "outside-": "test_outside.py",
+    "share-": "test_machine_faults.py",
     "target-": "../engine/test_conflicts.py",
 }
 

@@ -22,7 +22,10 @@ from burnish.git.base import is_ancestor
 from burnish.git.refs import read_ref
 from burnish.runtime.app import App
 from testing.approved import Silent, app_of, approved, put_commit
+from testing.both_stores import BOTH_STORES
 from testing.lab import Lab
+
+pytestmark = BOTH_STORES
 
 TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
 EVIL = {"evil.py": "import os\n"}

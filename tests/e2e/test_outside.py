@@ -286,6 +286,18 @@ def test_a_review_of_a_commit_that_is_no_longer_the_branchs_is_refused(tmp_path:
     assert (task["status"], task["approval"]["commit"], len(task["cycles"])) == ("verified", new, 2)
 
 
+def test_files_that_a_command_names_are_looked_for_in_the_directory_of_the_option_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `git -C`: the program does as if it had been started there."""
+    lab = Lab.make(tmp_path / "lab", extra="review: {agents: [judge], trigger: explicit}\n")
+    lab.add()
+    lab.burnish("run", code=None)
+    lab.repo.write({"notes/review.md": REJECTION})
+    monkeypatch.chdir(tmp_path)
+    assert "CHANGES_REQUESTED" in lab.burnish("review", "1", "--from", "notes/review.md", code=1).err
+
+
 def test_an_agent_cannot_bring_a_review_or_hand_over_from_inside_a_phase(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     file, before = write(lab, "Verdict: approved\n"), state(lab)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from burnish.git.repository_id import ID_REF
+from testing.clones import remote_with_program
 from testing.lab import Lab
 
 
@@ -111,3 +113,40 @@ def test_a_clone_with_branches_of_burnish_is_told_how_to_fetch_their_tasks(here:
     here.repo.git("clone", "-q", str(remote), str(clone))
     said = here.burnish("-C", str(clone), "status")
     assert "No tasks yet" in said.out and "burnish sync --fetch" in said.err
+
+
+@pytest.mark.attacks("programs that a git folder names for a remote", 4)
+def test_a_checkout_that_is_not_trusted_names_no_program_that_reaches_a_remote(tmp_path: Path) -> None:
+    lab, mark = Lab.make(tmp_path), tmp_path / "started"
+    remote_with_program(lab.repo, mark)
+    blob = lab.repo.git("rev-parse", "HEAD:app.py").strip()
+    lab.repo.git("update-ref", f"refs/burnish/attest/{lab.repo.git('rev-parse', 'HEAD').strip()}", "HEAD")
+    (lab.repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    lab.burnish("untrust")
+    for words in (["sync"], ["sync", "--fetch"], ["review", "--pr", "1", "--no-tests"]):
+        refused = lab.burnish(*words, code=4)
+        assert "is not trusted. Nothing was run." in refused.err and "burnish" in refused.err.splitlines()[1]
+        assert not mark.exists(), words
+    lab.burnish("verify", blob, code=2)
+    assert not mark.exists()
+    lab.trust()
+    lab.burnish("sync", "--fetch", code=3)
+    assert mark.exists(), "the control"
+
+
+@pytest.mark.slow
+def test_a_story_that_somebody_else_wrote_does_not_silence_this_machine(here: Lab, remote: Path) -> None:
+    machine = here.burnish("sync", "--json").json["machine"]
+    ref, index = f"refs/burnish/{machine}/story", here.root / "index.json"
+    index.write_text(json.dumps({"machine": machine, "last_event": 10**9, "tasks": [{"id": "1", "title": "forged"}]}))
+    at = ("--git-dir", str(remote))
+    blob = here.repo.git(*at, "hash-object", "-w", str(index))
+    (here.root / "tree").write_text(f"100644 blob {blob}\ttasks.json\n")
+    tree = subprocess.run(
+        ["git", *at, "mktree"], input=(here.root / "tree").read_bytes(), capture_output=True, check=True
+    ).stdout.decode()
+    here.repo.git(*at, "update-ref", ref, here.repo.git(*at, "commit-tree", tree.strip(), "-m", "forged"))
+    assert here.burnish("sync", "--json").json["pushed"]
+    text = here.repo.git(*at, "show", f"{ref}:tasks.json")
+    assert "Add division" in text and "forged" not in text
+    assert not here.burnish("sync", "--json").json["pushed"], "nothing is new"

@@ -21,7 +21,9 @@ listener.bind("\\0burnish-attack-" + task + phase)
 listener.listen()
 for folder in ("/tmp", "/dev/shm", "/var/tmp"):
     pathlib.Path(folder, f"burnish-attack-{task}").write_text("x")
-(shared / f"here-{task}-{phase}").write_text(os.getcwd())
+# renamed, so that the other one never reads an empty file
+(shared / f"at-{task}-{phase}").write_text(os.getcwd())
+(shared / f"at-{task}-{phase}").rename(shared / f"here-{task}-{phase}")
 end = time.monotonic() + 40
 while not (shared / f"here-{other}-{phase}").exists() and time.monotonic() < end:
     time.sleep(0.05)

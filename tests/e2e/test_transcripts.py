@@ -37,6 +37,8 @@ def test_the_log_shows_what_was_done_and_raw_what_was_printed(tmp_path: Path) ->
     lab = worked(tmp_path)
     live = lab.burnish("run", "1", "-v").err
     assert "│ I will look first." in live and "│ read app.py" in live and "CONTENT" not in live
+    # the end of what a command printed, as `log` shows it
+    assert "(exit code 2)\n    │     no such file\n" in live
 
     log = lab.burnish("log", "1").out
     author = log[: log.index("── cycle 1 review")].split("\n")
@@ -67,3 +69,14 @@ def test_the_api_gives_the_rows_after_a_number(tmp_path: Path) -> None:
         assert (
             server.of_project("GET", f"/tasks/1/logs/{log['name']}").json()["text"].startswith("I will look first.\n")
         )
+
+
+def test_the_transcript_of_a_call_whose_run_was_killed_is_completed(tmp_path: Path) -> None:
+    lab = worked(tmp_path)
+    lab.apart("run", "1", code=-9, BURNISH_FAILPOINT="review-replied")
+    (transcript,) = (lab.root / "home").rglob("*review*/**/*-transcript.jsonl")
+    rows = transcript.read_text()
+    transcript.write_text(rows[:-20])
+    lab.burnish("run", "1", code=None)
+    assert transcript.read_text() == rows
+    assert "{" not in lab.burnish("log", "1").out

@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from burnish.core.agent import UsageLimit
+from burnish.features.server.registry import ProjectRegistry
 from burnish.store.store import Store
+from burnish.views.board import cards_of
+from burnish.views.task_page.page import head_of
+from burnish.views.task_page.story import story
+from testing.at_hand import at_hand
 from testing.lab import Lab
 from testing.program import PROGRAM, put_on_path
+from testing.screens import Screen, on_screen
 
 # each starts runs that wait
 pytestmark = pytest.mark.slow
@@ -49,6 +56,11 @@ def test_a_task_waits_for_the_reset_and_goes_on(tmp_path: Path) -> None:
     progress = [event["data"] for event in lab.events(task=1) if event["type"] == "phase.progress"]
     assert [(one["agent"], bool(one["until"])) for one in progress] == [("claude", True)]
     assert limits(lab) == []
+    # the story tells it afterwards, too, and no screen shows the events of the program
+    assert "  note: claude's limit resets at" in lab.burnish("show", "1").out
+    log = lab.burnish("log", "1").out
+    assert "! claude failed: Claude AI usage limit reached|" in log and "{" not in log, log
+    assert "Verdict approved: s\n" in log
 
 
 def test_a_stop_ends_the_wait_and_the_limit_is_known_to_the_next_run(tmp_path: Path) -> None:
@@ -97,6 +109,45 @@ def test_tasks_of_other_agents_go_on_meanwhile_and_those_of_the_same_wait_in_the
     assert waits == ["1"]
 
 
+def test_every_screen_tells_that_a_task_waits_for_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = limited(tmp_path, 3600)
+    lab.add("Also claude's")
+    lab.add("After that", "--depends-on", "2")
+    lab.add("The static reviewer's", "--agent", "static")
+    lab.add("Paused")
+    lab.burnish("pause", "5")
+    waits = r"waits for claude until \d\d:\d\d"
+    with lab.start("run", "1") as run:
+        lab.until(lambda: bool(lab.events("phase.progress", task=1)))
+        lines = lab.burnish("status").out.splitlines()
+        assert re.search(rf"in_progress \(cycle 1/3, implementing: {waits}\)", lines[0]), lines
+        assert re.search(rf"backlog +{waits}$", lines[1]), lines
+        assert [line.split("backlog")[1].strip() for line in lines[2:5]] == ["waits for 2", "ready", "paused"]
+        for number in (1, 2):
+            page = lab.burnish("show", str(number)).out
+            assert re.search(rf"  {waits}: Claude AI usage limit reached", page), page
+            assert "burnish limits --clear claude   (use it again at once)" in page
+        assert "waits for claude" not in lab.burnish("show", "5").out
+        rows = lab.burnish("status", "--json").json["tasks"]
+        assert [row["usage_limit"] and row["usage_limit"]["login"] for row in rows[:4]] == [*["claude"] * 3, None]
+        assert lab.burnish("show", "1", "--json").json["usage_limit"]["is_known"] is True
+        for name, value in lab.env.items():
+            monkeypatch.setenv(name, value)
+        with closing(ProjectRegistry.here()) as registry:
+            key, holders = registry.projects()[0].key, registry.holders()
+            cards = cards_of(registry.store.tasks(key, brief=True), holders)
+            assert [bool(re.fullmatch(waits, card.limit)) for card in cards] == [True, True, False, False, False]
+            head = head_of(registry.store, key, 1, holders)
+            assert re.fullmatch(rf"It {waits}, because of its usage limit. Then it continues.", head.next)
+            (run_story,) = story(registry.store, key, 1, running=True).runs
+            assert ("Usage limit", "claude") in [(one.title, one.who) for one in run_story.cycles[0].moments]
+        run.terminate()
+        run.communicate(timeout=30)
+    lab.burnish("limits", "--clear", "claude")
+    assert "waits for claude" not in lab.burnish("status").out
+    assert lab.burnish("status", "--json").json["tasks"][1]["usage_limit"] is None
+
+
 def test_a_limit_of_one_login_does_not_hold_up_another_one(tmp_path: Path) -> None:
     lab = limited(tmp_path, 3600)
     work = lab.root / "home" / ".claude-work"
@@ -129,6 +180,11 @@ def with_window(tmp_path: Path, seconds: int, percent: int) -> Lab:
     return lab
 
 
+async def sees_the_limit(screen: Screen) -> None:
+    await screen.until("because of its usage limit. Then it continues.")
+    assert re.search(r"T1 .* claude until \d\d:\d\d ", screen.text), screen.text
+
+
 def test_a_login_that_has_used_its_share_of_the_plan_starts_no_further_phase(tmp_path: Path) -> None:
     lab = with_window(tmp_path, 3600, 80)
     with lab.start("run", "1") as run:
@@ -146,6 +202,10 @@ def test_a_login_that_has_used_its_share_of_the_plan_starts_no_further_phase(tmp
             r"code_review \(cycle 1/3, reviewing: waits for claude until \d\d:\d\d\)", lab.burnish("status").out
         )
         assert "waits for claude until" in lab.burnish("list").out
+        on_screen(lab, sees_the_limit, size=(140, 40))
+        with at_hand(lab) as server:
+            board = server.client.get(f"/p/{server.project}", headers=server.browser()[1]).text
+            assert re.search(r'doing warn"[^>]*>waits for claude until \d\d:\d\d', board)
         run.terminate()
         _, err = run.communicate(timeout=30)
     assert "Waiting." in err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,7 @@ from burnish.store.store import Store
 from testing.attack_counts import CountAttacks
 from testing.lab import APPROVE, AUTHOR, Lab
 from testing.night_clock import NightClock
+from testing.program import put_on_path
 
 # each starts runs that wait
 pytestmark = pytest.mark.slow
@@ -64,6 +66,20 @@ def test_tasks_that_are_added_or_answered_meanwhile_are_run_until_somebody_stops
     # a planned end: the exit code tells the results
     assert run.returncode == 0 and "2 tasks were run, cost unknown." in out
     assert "Stopped by `burnish stop`. `burnish run` continues." in err
+
+
+def test_the_summary_counts_what_the_tasks_cost_in_this_run(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "agent: claude\nreview: {agents: [claude]}")
+    lab.add("Add division")
+    lab.burnish("run", "1")
+    assert lab.task()["cost_usd"] == 1.0
+    lab.burnish("retry", "1", "--restart", "--later")
+    run = lab.start("run", "--watch")
+    lab.until(lambda: len(lab.events("run.finished", task=1)) == 2)
+    lab.burnish("stop")
+    out, _ = run.communicate(timeout=60)
+    assert lab.task()["cost_usd"] == 2.0 and "1 task was run, $1.00." in out, out
 
 
 def untrust(lab: Lab) -> None:
@@ -131,21 +147,27 @@ def test_a_run_that_stands_without_a_budget_begins_nothing(tmp_path: Path) -> No
     assert (status(lab, 1), lab.calls()) == ("backlog", [])
 
 
-def test_a_run_that_ends_at_the_time_of_until_has_the_exit_code_of_its_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_ends_at_the_time_of_until_has_the_exit_code_of_its_results(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=SLOW)
+    # the time of the end comes when the test has seen what must happen before it, on a busy machine, too
+    clock = NightClock(tmp_path / "clock", "22:30")
+    clock.of(lab)
     lab.add("Slow")
     lab.add("Another")
-    monkeypatch.setattr("burnish.runtime.requests.next_time", lambda text: datetime.now(UTC) + timedelta(seconds=3))
-    said = lab.burnish("run", "--all", "--until", "07:00", code=1)
-    assert "Stopped at the time of --until. 1 task not started. `burnish run` continues." in said.err
+    with lab.start("run", "--all", "--until", "07:00") as run:
+        lab.until(lambda: lab.calls())
+        clock.jump_to("07:00:01")
+        _, err = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert "Stopped at the time of --until. 1 task not started. `burnish run` continues." in err
     assert [status(lab, number) for number in (1, 2)] == ["in_progress", "backlog"]
     lab.agent("robot", AUTHOR)
     lab.agent("judge", APPROVE)
-    monkeypatch.setattr("burnish.runtime.requests.next_time", lambda text: datetime.now(UTC) + timedelta(seconds=8))
-    assert lab.burnish("run", "--watch", "--until", "07:00", "--json").json["ended_by"] == "until"
-    assert [status(lab, number) for number in (1, 2)] == ["verified", "verified"]
+    with lab.start("run", "--watch", "--until", "08:00", "--json") as run:
+        lab.until(lambda: [status(lab, number) for number in (1, 2)] == ["verified", "verified"])
+        clock.jump_to("08:00:01")
+        out, _ = run.communicate(timeout=60)
+    assert (run.returncode, json.loads(out)["ended_by"]) == (0, "until")
 
 
 def test_a_detached_run_goes_on_and_writes_its_output_to_a_file(tmp_path: Path) -> None:

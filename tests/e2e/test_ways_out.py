@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cli.main import VERBS
 from burnish.core.status import ErrorCode, Reason, Status
 from testing.lab import APPROVE, AUTHOR, REJECT, Lab
-from testing.program import put_on_path
+from testing.program import put_on_path, spender
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 LONG = 'pathlib.Path("long.py").write_text("x = 1\\n" * 2000)\n' + AUTHOR
@@ -154,10 +155,22 @@ def git(*words):
 branch = "burnish/1-add-division"
 git("update-ref", f"refs/heads/{branch}", git("commit-tree", branch + "^{tree}", "-p", branch, "-m", "by hand"))
 """
+RESOLVES_OR_WRITES = f"""
+if "<<<<<<<" in app.read_text():
+    {RESOLVES}
+elif phase == "implement":
+    app.write_text(app.read_text() + "x = 1\\n")
+"""
+SECRET_IN_FIX = f"""
+app.write_text("x = 1\\n" if phase == "implement" else "TOKEN = '{TOKEN}'\\n")
+"""
+RUN_AND_LOOK = (("run", "1"), ("status",))
 MANUAL = State("code_review", add=("-A",))
 ONE = ("--max-cycles", "1")
 STATES = {
     "backlog": State("backlog", then=()),
+    "paused": State("backlog", then=(("pause", "1"),)),
+    "paused at work": State("code_review", add=("-A",), then=(("run", "1"), ("pause", "1"))),
     "interrupted": State("in_progress", killed_at="work-started", then=()),
     "interrupted review": State("code_review", killed_at="review-started", then=()),
     "INTERRUPTED": State(
@@ -174,6 +187,9 @@ STATES = {
     "skip_tests": State("waiting_approval", add=("--skip-tests",)),
     "plan at the gate": State("waiting_approval", extra="approval: required\n", add=("-t", "plan")),
     "verified": State("verified"),
+    "verified, with a conflict": State(
+        "verified", author=RESOLVES_OR_WRITES, judge=APPROVE, then=RUN_AND_LOOK, trouble=moved_target
+    ),
     "voided approval": State("code_review", then=(("run", "1"), ("edit", "1", "--accept", "is fast"), ("done", "1"))),
     "cancelled": State("cancelled", then=(("cancel", "1"),)),
     "max_cycles": State("blocked", "max_cycles", judge=REJECT, add=ONE),
@@ -203,6 +219,20 @@ STATES = {
     "no_changes": State("blocked", "no_changes", author='print("no")'),
     "branch_gone": State("blocked", "branch_gone", then=(("run", "1"), ("status",)), trouble=deleted_branch),
     "secret": State("blocked", "secret", author=f'app.write_text("TOKEN = {TOKEN!r}\\n")'),
+    "secret in a fix": State(
+        "blocked",
+        "secret",
+        author=SECRET_IN_FIX,
+        judge=REJECT,
+    ),
+    "no_changes in a resolution": State(
+        "blocked",
+        Reason.CONFLICT,
+        author="app.write_text(app.read_text() + 'x = 1\\n') if phase == 'implement' else None",
+        then=(("run", "1"), ("rebase", "1")),
+        trouble=moved_target,
+        repair=lambda lab: lab.agent("robot", RESOLVES),
+    ),
     "AGENT_FAILED": State("failed", "AGENT_FAILED", author="sys.exit(3)"),
     "AGENT_FAILED in review": State("failed", "AGENT_FAILED", judge="sys.exit(3)"),
     "TIMEOUT": State("failed", "TIMEOUT", author=SLOW, extra="task_types: {implement: {timeout_minutes: 0.01}}\n"),
@@ -214,6 +244,12 @@ STATES = {
         "blocked",
         "budget",
         prepare=lambda lab: put_on_path(lab, "budget: {task_usd: 0.5}"),
+        repair=lambda lab: put_on_path(lab, "budget: {task_usd: 5}"),
+    ),
+    "budget in the middle of the first work": State(
+        "blocked",
+        "budget",
+        prepare=lambda lab: put_on_path(lab, "budget: {task_usd: 0.5}", spender("implement")),
         repair=lambda lab: put_on_path(lab, "budget: {task_usd: 5}"),
     ),
     "AGENT_MISSING": State(
@@ -256,17 +292,24 @@ _LOOKS = ("show", "diff", "log", "inbox", "status", "findings", "list", "events"
 
 def commands_on(text: str) -> list[str]:
     found = [match[1].strip() for match in _COMMAND.finditer(text)]
+    # a verb that this test does not know would not be tried
+    assert not {one.split()[0] for one in found if not one.startswith("-C")} & (VERBS.keys() - KNOWN - _OTHERS), found
     # `--rev` is named for those who meant a revision, not the task
     return [one for one in dict.fromkeys(found) if one.split()[0] in KNOWN and "--rev" not in one]
 
 
-KNOWN = frozenset({*_LOOKS, *"run review improve retry decide override waive merge done edit handoff cancel".split()})
+KNOWN = frozenset(
+    {*_LOOKS, *"run review improve retry decide override waive merge done edit handoff cancel rebase unpause".split()}
+)
+# of the machine or the whole project; they change no task
+_OTHERS = frozenset("trust untrust doctor limits clean add config serve".split())
 
 
 def typed(command: str, lab: Lab) -> list[str]:
     """As a person completes it: words for `…`, a file for FILE, a reason where a terminal would ask for one."""
     review = lab.root / "review.md"
     review.write_text("Verdict: approved\n")
+    command = command.replace("--budget …", "--budget 5")
     words = shlex.split(command.replace("…", "handle zero").replace("FILE", str(review)))
     if "--from" in words:
         # where a handoff asks the reviewer to write

@@ -107,3 +107,12 @@ def test_a_result_of_another_machine_stays_on_the_page_until_the_trial_is_run_he
     assert "| 401 | yes, 3.8 s |" in text and "| money | 9 of 9 tokens |" in text and "| 404 | not run |" in text
     # a column of another version is not kept
     assert "codex 0 " not in text
+
+
+def test_a_newest_version_that_was_tried_elsewhere_stays_on_the_page_until_the_adapter_names_it() -> None:
+    newer, older = "qwen 999.1", "qwen 0.0.1"
+    row = "| 401 | yes, 3.8 s | yes, 9 s |\n"
+    written = written_cells(f"| trial of the newest | {newer} | {older} |\n| --- | --- | --- |\n{row}")
+    text = page({}, written)
+    assert f"| trial of the newest | {newer} |" in text and older not in text
+    assert "| 401 | yes, 3.8 s |" in text

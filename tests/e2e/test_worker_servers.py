@@ -1,0 +1,78 @@
+"""Servers that fail or are slow while workers are at work: a standby takes over, a push takes longer than a lease."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from testing.lab import AUTHOR
+from testing.machines import Machines
+from testing.postgresql import PostgresqlServer, postgresql_programs, postgresql_server
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+HELD = """
+while os.path.exists(GATE):
+    time.sleep(0.05)
+"""
+
+
+def held(machines: Machines) -> Path:
+    gate = machines.root / "gate"
+    gate.touch()
+    machines.lab.agent("robot", f"GATE = {str(gate)!r}\n{HELD}{AUTHOR}")
+    return gate
+
+
+def events_in(server: PostgresqlServer) -> list[tuple[int, str]]:
+    with psycopg.connect(server.url("postgres")) as connection:
+        rows = connection.execute("SELECT id, type FROM burnish.events ORDER BY id").fetchall()
+    return [(int(row[0]), str(row[1])) for row in rows]
+
+
+@pytest.mark.attacks("the database fails over to a standby in a phase", 1)
+def test_a_standby_takes_over_in_the_middle_of_a_phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # what is confirmed must be on the standby
+    monkeypatch.delenv("BURNISH_NO_SYNC")
+    programs = postgresql_programs() or postgresql_server().programs
+    primary = PostgresqlServer.make(programs)
+    standby = primary.standby()
+    url = f"postgresql://burnish@/postgres?host={primary.folder},{standby.folder}&target_session_attrs=read-write"
+    machines = Machines.make(tmp_path, url, "a", "b")
+    a, b = machines.all["a"], machines.all["b"]
+    gate = held(machines)
+    a.burnish("add", "Add division")
+    with a.worker() as first, b.worker() as second:
+        first.until(lambda: machines.lab.calls())
+        before = events_in(primary)
+        primary.stop(signal.SIGQUIT)
+        standby.promote()
+        gate.unlink()
+        first.until(lambda: a.statuses() == {"verified"}, seconds=180)
+        assert second.process.poll() is None, second.text()
+    after = events_in(standby)
+    assert after[: len(before)] == before, "no event was lost"
+    assert [number for number, _ in after] == list(range(1, len(after) + 1))
+    assert set(machines.lab.paid().values()) == {1}
+    assert "a / b if b else None" in b.burnish("diff", "1").out
+    primary.remove()
+    standby.remove()
+
+
+@pytest.mark.attacks("a remote that answers slower than a lease lasts", 1)
+def test_a_push_that_takes_longer_than_a_lease_loses_no_task(tmp_path: Path) -> None:
+    with postgresql_server().database() as url:
+        machines = Machines.make(tmp_path, url, "a", "b")
+        a, b = machines.all["a"], machines.all["b"]
+        hook = machines.remote / "hooks" / "pre-receive"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\nsleep 5\n")
+        hook.chmod(0o755)
+        a.burnish("add", "Add division")
+        with a.worker() as first, b.worker():
+            first.until(lambda: a.statuses() == {"verified"})
+        assert set(machines.lab.paid().values()) == {1}
+        assert not a.lab.events("lock.taken_over")
