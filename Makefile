@@ -29,7 +29,7 @@ $(READY): pyproject.toml
 	[ -x $(PY) ] || $$found -m venv $(VENV)
 	@$(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"]))' \
 	  > $(VENV)/dev.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[acp,cluster,llm,serve]" --requirement $(VENV)/dev.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[acp,cluster,llm,otel,serve]" --requirement $(VENV)/dev.txt
 	@touch $(READY)
 
 demo: $(READY) ## the main job on a sample repository, without any AI (ARGS=--keep keeps it)

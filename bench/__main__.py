@@ -10,7 +10,7 @@ import time
 import bench
 
 FIRST = ("reading", "loop", "growth")
-NOT_RUN = ("ground", "verified_tasks", "__main__")
+NOT_RUN = ("ground", "pages", "verified_tasks", "__main__")
 
 
 def main() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -46,11 +47,7 @@ def page(results: Mapping[str, Any], written: Cells = MappingProxyType({})) -> s
     }
     known = {column for column, _ in written}
     programs = {name: text for name, text in headings.items() if _ran(results, name) or text in known}
-    newest = {
-        f"newest {name}": f"{name} {results[f'newest {name}']['version']}"
-        for name in PROGRAMS
-        if _ran(results, f"newest {name}")
-    }
+    newest = _newest(results, known)
     apis = {f"llm {name}": name for name in APIS if _ran(results, f"llm {name}") or name in known}
     lines = table("trial", programs, tuple(TRIALS), results, written)
     for name in PROGRAMS:
@@ -65,6 +62,22 @@ def page(results: Mapping[str, Any], written: Cells = MappingProxyType({})) -> s
     machine = f"{platform.system()}, Python {platform.python_version()}"
     written = f"Last written on {time.strftime('%Y-%m-%d')}, {machine}."
     return "\n".join([*lines, "", f"{written} A trial keeps the result of its last run; seconds depend on the load."])
+
+
+def _newest(results: Mapping[str, Any], known: Set[str]) -> dict[str, str]:
+    """Columns of the newest versions; of the headings of the page, those that are newer than what the adapter names."""
+    columns: dict[str, str] = {}
+    for name, program in PROGRAMS.items():
+        newer = [text for text in known if text.startswith(f"{name} ") and _version(text) > _version(program.version)]
+        if _ran(results, f"newest {name}"):
+            columns[f"newest {name}"] = f"{name} {results[f'newest {name}']['version']}"
+        elif newer:
+            columns[f"newest {name}"] = max(newer, key=_version)
+    return columns
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text))
 
 
 def _ran(results: Mapping[str, Any], label: str) -> bool:

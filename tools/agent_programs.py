@@ -41,6 +41,8 @@ class Program:
     model: str = MODEL
     # files of a hostile repository; {mark} is a file that must not come to be
     hostile: dict[str, str] = field(default_factory=dict)
+    # what the user's trust in the folder {repo} adds to a file of the home: the program obeys them only then
+    trust: tuple[str, str] = ("", "")
     # it has no option against them, so that burnish refuses to start it there
     refuses_hostile: bool = False
     # the program as one would start it by hand, and variables: with these the hostile settings must have their way
@@ -204,6 +206,7 @@ PROGRAMS = {
         AGENTS["codex"].tested_version,
         home=_codex_home,
         control=("codex", "exec", "-s", "workspace-write", "-"),
+        trust=(".codex/config.toml", '[projects."{repo}"]\ntrust_level = "trusted"\n'),
         # a hook is trusted at the terminal, and no person is at it here
         at_work=(
             *("codex", "exec", "--disable", "plugins", "--dangerously-bypass-approvals-and-sandbox"),

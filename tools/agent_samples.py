@@ -15,6 +15,7 @@ from testing.model_turns import Answer, Cut, Move, Refuse
 from tools.agent_bench import Bench, bench, script
 from tools.agent_programs import Program
 from tools.agent_trials import APPROVAL, NUMBER, editing, said_block
+from tools.agent_work import APP, working
 
 FOLDER = Path(__file__).parents[1] / "tests" / "agents" / "samples"
 FAILURES: dict[str, Move] = {
@@ -31,6 +32,7 @@ def record(program: Program) -> Path:
     with bench(program, script()) as it:
         it.server.brain = editing(program, it.repo.path / "hello.txt")
         cases["implement"] = _recorded(it)
+        cases["work"] = work(it)
         it.server.brain = script(Answer(APPROVAL)) if program.schema else script(said_block())
         schema = json.dumps(contract.json_schema()) if program.schema else ""
         cases["review"] = _recorded(it, read_only=True, schema=schema, number=NUMBER)
@@ -42,6 +44,22 @@ def record(program: Program) -> Path:
     target = FOLDER / f"{program.name}.json"
     target.write_text(json.dumps({"version": program.version, **cases}, indent=1, ensure_ascii=False) + "\n")
     return target
+
+
+def record_work(program: Program) -> Path:
+    """Only the case `work`, in the samples that exist."""
+    target = FOLDER / f"{program.name}.json"
+    with bench(program, script()) as it:
+        cases = {**json.loads(target.read_text()), "work": work(it)}
+    target.write_text(json.dumps(cases, indent=1, ensure_ascii=False) + "\n")
+    return target
+
+
+def work(it: Bench) -> dict[str, Any]:
+    """With a command that fails and an edit."""
+    it.server.brain = working(it.program, it.repo.path)
+    it.repo.commit({"app.py": APP, ".gitignore": "__pycache__/\n"})
+    return _recorded(it)
 
 
 def _recorded(it: Bench, **changes: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, She
 from tools.agent_bench import PATIENT, Bench, Lacks, bench, script
 from tools.agent_extras import TITLE, holds_up, speaks_acp
 from tools.agent_logins import keeps_login
+from tools.agent_mcp import is_client
 from tools.agent_money import counts_money
 from tools.agent_night import plays_night
 from tools.agent_programs import Program
@@ -143,7 +144,7 @@ def whole_story(program: Program) -> Brain:
         number = re.search(r"burnish-verdict ([0-9a-f]{12,})", turn.prompt)
         if number:
             bad = bool(re.search(r"^\+.*# BUG", turn.prompt, re.MULTILINE))
-            return _judgement(turn, number[1], bad, {"file": "app.py", "line": 6, "quote": "return a / b  # BUG"})
+            return judgement(turn, number[1], bad, {"file": "app.py", "line": 6, "quote": "return a / b  # BUG"})
         fix = "# BUG" in turn.prompt or "Zero is not handled" in turn.prompt
         text = GOOD if fix else BAD
         if program.name == "aider":
@@ -176,7 +177,7 @@ def resumes(program: Program) -> str:
         return f"session {first.session}"
 
 
-def _judgement(turn: Turn, number: str, bad: bool, place: Mapping[str, Any]) -> Move:
+def judgement(turn: Turn, number: str, bad: bool, place: Mapping[str, Any]) -> Move:
     flaw = {"category": "code", "severity": "error", "title": TITLE, "description": "b may be 0"}
     rest = dict.fromkeys(("suggestion", "rule", "end_line", "confidence"))
     ids = sorted(set(re.findall(r"\bF[0-9]+\b", turn.prompt)))
@@ -261,6 +262,9 @@ def ignores_repository(program: Program) -> str:
     with bench(program, script(Say("Nothing to do."))) as it:
         mark = it.home / "mark"
         it.repo.commit({path: text.replace("{mark}", str(mark)) for path, text in program.hostile.items()})
+        if program.trust[0]:
+            with (it.home / program.trust[0]).open("a") as file:
+                file.write(program.trust[1].replace("{repo}", str(it.repo.path)))
         link = it.root / "link"
         link.symlink_to(it.repo.path)
         for read_only, cwd in ((True, it.repo.path), (False, it.repo.path), (False, link)):
@@ -307,9 +311,10 @@ TRIALS: dict[str, Callable[[Program], str]] = {
     "stop": stops,
     "hostile settings": ignores_repository,
     "stop hook": holds_up,
-    "stop hook, AI reviewer": partial(holds_up, judge=_judgement),
+    "stop hook, AI reviewer": partial(holds_up, judge=judgement),
     "acp": speaks_acp,
-    "night": partial(plays_night, judge=_judgement),
+    "mcp": is_client,
+    "night": partial(plays_night, judge=judgement),
     "start-up": starts,
 }
 # what there is to try without a program

@@ -17,6 +17,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from burnish.core import journal_events
 from burnish.core.codec import encode, key_of
 from burnish.core.finding import Finding, Reply, Waiver
+from burnish.core.images import Evidence
 from burnish.core.journal import (
     CheckRecord,
     CheckResult,
@@ -121,6 +122,7 @@ PARTS: dict[str, type[Any]] = {
     "A reply to a finding": Reply,
     "A reviewer": ReviewerRecord,
     "Counts of a check": RecordedCounts,
+    "A file that a check left": Evidence,
     "A criterion": Compliance,
     "A file that cannot be shown": UnseenFile,
 }

@@ -34,7 +34,7 @@ TABLE = Path(__file__).with_suffix(".toml")
 BURNISH = (sys.executable, "-m", "burnish.cli", "--plain")
 LIMIT_SECONDS = 1200
 FIRST, SECOND, BROKEN = "Explain the first module", "Explain the second module", "Simplify the module"
-_COMMENTS = {".py": "#", ".pyi": "#", ".rb": "#", ".sh": "#"}
+_COMMENTS = {".py": "# {}", ".pyi": "# {}", ".rb": "# {}", ".sh": "# {}", ".c": "/* {} */", ".h": "/* {} */"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PlantedBug:
     @property
     def comment(self) -> str:
         suffix = Path(self.harmless or self.file).suffix
-        return f"{_COMMENTS.get(suffix, '//')} Explained elsewhere.\n"
+        return _COMMENTS.get(suffix, "// {}").format("Explained elsewhere.") + "\n"
 
     def script(self) -> list[dict[str, Any]]:
         """What the author and the reviewer of the three tasks do. The reviewer approves everything."""
