@@ -16,7 +16,7 @@ from testing.lab import Lab
 from testing.serving import Served, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = pytest.mark.slow
 
@@ -118,10 +118,14 @@ def test_a_server_that_hangs_or_is_gone_is_reported_in_words(opened: Browser, se
         live(page)
         page.goto(f"{served.url}/p/{served.project}/t/14")
         page.wait_for_selector("[data-ready]")
-        page.route("**/api/v1/**", lambda route: None)
+        unanswered: list[Route] = []
+        page.route("**/api/v1/**", lambda route: unanswered.append(route))
         page.click("#act-run")
         page.wait_for_selector("#act-run[aria-busy=true]")
         page.wait_for_selector(".toast:has-text('Waiting for the server')", timeout=5000)
+        # `unroute_all` alone would send the request on to the server, which may start the task before the reload
+        for route in unanswered:
+            route.abort()
         page.unroute_all(behavior="ignoreErrors")
         page.reload()
         page.wait_for_selector("[data-ready]")
