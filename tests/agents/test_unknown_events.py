@@ -32,6 +32,7 @@ SHAPES: dict[str, Callable[[Event], Event]] = {
     "another type": lambda event: {**event, "type": "notice"},
     "a type that is not a word": lambda event: {**event, "type": [event.get("type")]},
     "its type in an object": lambda event: {**event, "type": {"name": event.get("type")}},
+    "an item elsewhere": lambda event: {"type": "item.completed", "id": "item_5"},
     "an item without a type": lambda event: {"type": "item.completed", "item": {"parts": [{"text": LAST}]}},
 }
 

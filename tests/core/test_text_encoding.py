@@ -256,3 +256,19 @@ def test_perl_may_declare_anywhere() -> None:
     assert may_declare_later("tool.pl", late[:HEAD], []) and may_declare_later(
         "tool", late[:HEAD], ["+use encoding 'x';"]
     )
+
+
+@pytest.mark.attacks("hide a character in a name", 12)
+@pytest.mark.parametrize(
+    "char", ["\u00a0", "\u1680", "\u2003", "\u202f", "\u205f", "\u3000", "\ufffc", "\ufffe", "\ufdd0", "\ue000"]
+    + ["\U000f0000", "\U0010ffff"],
+)  # fmt: skip
+def test_characters_that_look_like_a_blank_or_like_nothing_are_escaped_in_names(char: str) -> None:
+    """PHP, shells and make take them as letters: `$ok` and another name would look the same."""
+    code = f"+$ok{char} = check();"
+    assert char not in escape_invisible(code) and has_invisible(code)
+
+
+def test_the_wide_blank_of_japanese_text_stays() -> None:
+    text = "+\u3000これは\u3000本文です。\n"
+    assert escape_invisible(text) == text

@@ -63,6 +63,8 @@ def _looks_like_message(event: Json, depth: int = 0) -> bool:
     if _MESSAGE.search(kind) or role is not None:
         return True
     is_part = any(key in event and _is_message_part(event[key], kind) for key in ("item", "part"))
+    # an item that is not where it was in earlier versions
+    is_part = is_part or (kind.startswith("item.") and "item" not in event)
     return is_part or _has_words(event.get("data"), kind) or _holds_message(event, depth)
 
 

@@ -52,10 +52,12 @@ _BEFORE_WORD = re.compile(r"[^\x00-\x7f](?=[A-Za-z0-9_])")
 # line separators that some interpreters obey, and characters without a shape.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f"
-    "\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|\r(?!\n|\\Z)"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\ud800-\udfff\U00013430-\U0001343f"
+    "\U0001107f\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|\r(?!\n|\\Z)"
     # these two choose the look of a symbol (or U+2139); behind a letter they make another name that looks the same
     "|(?:(?<![^\x00-\x7f])|(?<=[\\w\\s\ufe0e\ufe0f])(?<!\u2139))[\ufe0e\ufe0f](?!\u20e3)"
+    # the wide blank of East Asian text, where it could be a part of an ASCII name
+    "|(?<=[0-9A-Za-z_$])\u3000|\u3000(?=[0-9A-Za-z_$])"
 )
 
 _ASCII_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
@@ -102,14 +104,23 @@ def _keeps_letters(codec: str) -> bool:
 
 def escape_invisible(text: str) -> str:
     """The text with every character that cannot be seen written as `\\xNN` or `\\uNNNN`."""
-    if text.isascii() and not _ASCII_INVISIBLE.search(text):
+    if text.isascii():
         # most text, and a single class is much faster to look for
-        return text
-    return _INVISIBLE.sub(lambda match: "".join(map(_escape, match[0])), text)
+        return _INVISIBLE.sub(_escape_match, text) if _ASCII_INVISIBLE.search(text) else text
+    return _INVISIBLE.sub(_escape_match, text).translate({ord(char): _escape(char) for char in _without_shape(text)})
 
 
 def has_invisible(text: str) -> bool:
-    return _INVISIBLE.search(text) is not None
+    return _INVISIBLE.search(text) is not None or bool(_without_shape(text))
+
+
+def _without_shape(text: str) -> set[str]:
+    """Blanks other than the space, private and unassigned characters: many languages take them as part of a name."""
+    return {char for char in set(text) if char > "\x7f" and char != "\u3000" and not char.isprintable()}
+
+
+def _escape_match(match: re.Match[str]) -> str:
+    return "".join(map(_escape, match[0]))
 
 
 def _escape(char: str) -> str:

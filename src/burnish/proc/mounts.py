@@ -80,20 +80,24 @@ def masked_links(places: Iterable[Path], mounts: Sequence[Mount]) -> list[Mount]
     """Symbolic links by which `places` are named, where an empty folder covers them: /home/me -> /data/me."""
     targets = {mount.target for mount in mounts}
     found = []
-    period = cache_period()
-    for link, source in {pair for place in places for pair in _found_links(place, period)}:
+    for link, source in {pair for place in places for pair in links_on_the_way(place)}:
         mount = covering(mounts, link)
         if mount and mount.mode == "empty" and link not in targets:
             found.append(Mount(link, "link", source=source))
     return found
 
 
+def links_on_the_way(place: Path) -> tuple[tuple[Path, Path], ...]:
+    """As `links_to`, cached for moments."""
+    return _found_links(place, cache_period())
+
+
 @lru_cache(maxsize=2048)
 def _found_links(place: Path, _period: int) -> tuple[tuple[Path, Path], ...]:
-    return tuple(_links_to(place))
+    return tuple(links_to(place))
 
 
-def _links_to(place: Path) -> Iterator[tuple[Path, Path]]:
+def links_to(place: Path) -> Iterator[tuple[Path, Path]]:
     """Each symbolic link on the way to a place, with what it points to."""
     here, parts = Path("/"), list(place.parts[1:])
     for _ in range(40):  # as many as Linux follows

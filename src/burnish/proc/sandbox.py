@@ -13,7 +13,7 @@ from pathlib import Path
 from burnish.errors import BurnishError
 from burnish.proc.capture import capture
 from burnish.proc.environment import certificate_files
-from burnish.proc.mounts import Mount, covering, masked_links, mount_options, mounted_folders, other_names
+from burnish.proc.mounts import Mount, covering, links_to, masked_links, mount_options, mounted_folders, other_names
 from burnish.proc.own_programs import find_own_program
 from burnish.proc.private_places import (
     marker_mounts,
@@ -80,7 +80,7 @@ class Sandbox:
         all_mounts = (*base_mounts, *self.mounts, *mounts, *trees)
         masked_files = masked_token_files(self.burnish_home, all_mounts)
         masked_files += self._masked_sockets(all_mounts, readable, (*mounts, *trees))
-        options = mount_options((*all_mounts, *masked_files))
+        options = mount_options((*self._pins(all_mounts), *all_mounts, *masked_files))
         network = () if self.network else ("--unshare-net",)
         return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *argv)
 
@@ -96,9 +96,19 @@ class Sandbox:
         """All mounts except those of the call, in order of increasing priority."""
         masks = self._masks(env)
         mask_targets = {mask.target for mask in masks}
-        programs = programs_below(self.home.resolve(), mask_targets, argv=argv, path=env.get("PATH", ""))
         # programs of a tree, e.g. of its `.venv`, come with the tree: they stay writable, or are replaced with it
         own = [*(place.resolve() for place in (*writable, *self.write)), *(tree.target for tree in trees)]
+        sources = [tree.source.resolve() for tree in trees if tree.source]
+        home, state = self.home.resolve(), self.burnish_home.resolve()
+        written = {place for place in (*own, *sources, self.checkout.resolve()) if not home.is_relative_to(place)}
+        programs = programs_below(
+            home,
+            mask_targets,
+            argv=argv,
+            path=env.get("PATH", ""),
+            trees=written,
+            state=None if home.is_relative_to(state) else state,
+        )
         program_places = [place for place in programs.places if not any(place.is_relative_to(tree) for tree in own)]
         mounts = [*masks, *needed_of_system(), *(Mount(place, "read") for place in program_places)]
         mounts += _binds("read", (self.checkout, *self.readable, *readable))
@@ -134,10 +144,32 @@ class Sandbox:
         """The places in the user's settings; device files stay devices."""
         found = []
         for mode, places in (("read", self.read), ("write", self.write)):
-            for place in (place.resolve() for place in places if place.exists()):
+            for place in (place.resolve() for place in places if place.exists() and not self._is_redirected(place)):
                 is_device = place.is_relative_to("/dev")
                 found.append(Mount(place, "device" if is_device else "read" if mode == "read" else "write"))
         return found
+
+    def _is_redirected(self, place: Path) -> bool:
+        """Whether a link below a folder of `write` leads to this place: a program may have made the link."""
+        folders = {name for folder in self.write for name in (folder, folder.resolve()) if name != place}
+        links = list(links_to(place))
+        return any(link != folder and link.is_relative_to(folder) for link, _ in links for folder in folders)
+
+    def _pins(self, mounts: Sequence[Mount]) -> list[Mount]:
+        """Mounts for the folders between a folder of `write` and what is mounted or hidden below it.
+
+        A program could rename another folder, and what is hidden below it would be visible to the next program.
+        """
+        folders = [mount.target for mount in self._listed() if mount.mode == "write"]
+        inner = {
+            parent
+            for mount in mounts
+            for folder in folders
+            if mount.target != folder and mount.target.is_relative_to(folder)
+            for parent in mount.target.parents
+            if parent != folder and parent.is_relative_to(folder)
+        }
+        return [Mount(place, "write") for place in sorted(inner) if place.is_dir()]
 
     def _masked_sockets(
         self, all_mounts: Sequence[Mount], readable: Sequence[Path], mounts: Sequence[Mount]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from burnish.proc.mounts import links_on_the_way
 from burnish.proc.program_files import SCRIPTS, entries_for_programs, entries_of_package, shows_secrets
 from burnish.proc.socket_paths import cache_period
 from burnish.regular_files import parse_toml
@@ -74,32 +75,59 @@ class MaskedPrograms:
     names: tuple[Path, ...]
 
 
-def programs_below(home: Path, masks: Collection[Path], *, argv: Sequence[str], path: str) -> MaskedPrograms:
+def programs_below(
+    home: Path,
+    masks: Collection[Path],
+    *,
+    argv: Sequence[str],
+    path: str,
+    trees: Collection[Path] = (),
+    state: Path | None = None,
+) -> MaskedPrograms:
     """All that must be readable below `masks` (real paths) for `argv` and what is on `path` to work.
 
     Of argv that is the program and script files; other files that it names are not shown for that.
+    `trees` (real paths): folders that agents, checks or a repository write. What they contain is mounted with them.
+    Their links, first lines and `pyvenv.cfg` lead to Python installations only. On `path`, so do those of `state`, the
+    burnish home, which has environments that set-up made.
     Cached for moments: a task starts several programs in a row.
     """
-    return _programs_below(home, frozenset(masks), tuple(argv), path, cache_period())
+    return _programs_below(home, frozenset(masks), tuple(argv), path, frozenset(trees), state, cache_period())
 
 
 @lru_cache(maxsize=16)
 def _programs_below(
-    home: Path, masks: frozenset[Path], argv: tuple[str, ...], path: str, _period: int
+    home: Path,
+    masks: frozenset[Path],
+    argv: tuple[str, ...],
+    path: str,
+    trees: frozenset[Path],
+    state: Path | None,
+    _period: int,
 ) -> MaskedPrograms:
     managers = list(_version_managers(home)) if home in masks else []
     places = {part for folder in managers for part in _masked_parts(folder, masks)}
     folders = [Path(word) for word in path.split(os.pathsep) if word.startswith("/")]
-    on_path = [pair for folder in folders for pair in _masked_names(folder, masks)]
+    all_trees = trees | {state} if state else trees
+    tree_folders = [folder for folder in folders if _is_in_tree(folder, all_trees)]
+    own_folders = [folder for folder in folders if folder not in tree_folders]
+    on_path = [pair for folder in own_folders for pair in _masked_names(folder, masks)]
     places.update(part for folder, mask in on_path for part in _parts(folder / "any", mask))
-    programs = [*_programs_of(argv), Path(__file__).parents[1], *map(Path, _OWN_PYTHON)]
+    programs = _programs_of(argv)
     programs += _interpreters(programs, path)
-    programs += [link for folder in folders for link in _links(folder, tuple(map(str, masks)))]
+    programs += [link for folder in own_folders for link in _links(folder, tuple(map(str, masks)))]
+    tree_programs = [program for program in programs if _is_in_tree(program, trees)]
+    # the interpreter of a script in a tree is one that the tree chooses
+    tree_programs += _interpreters(tree_programs, path)
+    programs = [program for program in programs if program not in tree_programs]
+    programs += [Path(__file__).parents[1], *map(Path, _OWN_PYTHON)]
     places.update(_installed(programs, masks, [folder for folder, _ in on_path]))
+    tree_links = [link for folder in tree_folders for link in _links(folder, tuple(map(str, masks)))]
+    places.update(_pythons_of([*tree_folders, *tree_programs, *tree_links], masks, all_trees))
     places = {place for place in places if not shows_secrets(place, home)}
     # A link is recreated, not followed: it may lead to a hidden place.
     links = {place for place in places if os.path.islink(place) and not os.path.isfile(place)}
-    names = [name for name in (*folders, *programs, *managers, *sorted(links)) if any(_masked_names(name, masks))]
+    names = [name for name in (*own_folders, *programs, *managers, *sorted(links)) if any(_masked_names(name, masks))]
     # bubblewrap does not start if a source is not reachable.
     reachable = [place for place in places - {*masks} - links if os.path.exists(place)]
     return MaskedPrograms(tuple(sorted(reachable)), tuple(names))
@@ -232,6 +260,30 @@ def _installed(programs: Iterable[Path], masks: Collection[Path], on_path: Seque
         if venv:
             for place, mask in _masked_names(_base_of(venv) / "python", masks):
                 yield from _parts(place, mask)
+
+
+def _is_in_tree(place: Path, trees: Collection[Path]) -> bool:
+    """Whether a place is in one of `trees`, or a link in one of them is on the way to it."""
+    names = {place, _real(place.parent) / place.name, _real(place), *(link for link, _ in links_on_the_way(place))}
+    return any(name.is_relative_to(tree) for name in names for tree in trees)
+
+
+def _pythons_of(places: Iterable[Path], masks: Collection[Path], trees: Collection[Path]) -> Iterator[Path]:
+    """The Python installations and environments that places of a tree lead to.
+
+    A repository or an agent chose where they lead, so nothing else is shown: a link in `.venv/bin` could name any file.
+    """
+    for place in places:
+        real = _real(place)
+        prefixes = {real, real.parent, real.parent.parent}
+        prefixes |= {_base_of(one).parent for one in {place.parent, place.parent.parent, *prefixes} if _is_venv(one)}
+        for prefix in (one for one in prefixes if _is_python(one) and not any(map(one.is_relative_to, trees))):
+            for name, mask in _masked_names(prefix, masks):
+                yield from _parts(name / "bin" / "python", mask)
+
+
+def _is_python(prefix: Path) -> bool:
+    return any(_matches(prefix, pattern) for pattern in ("lib/py*3*/os.py", "lib/py*3*/site-packages"))
 
 
 def _target(program: Path, mask: Path, on_path: Sequence[Path]) -> Iterator[Path]:
