@@ -309,3 +309,52 @@ def test_the_real_gh_understands_every_call(lab: Lab, gh: GhStandIn, tmp_path: P
         assert done.returncode and not any(w in words for w in ("unknown", "usage", "invalid argument", "accepts")), (
             words
         )
+
+
+@pytest.mark.attacks("endless answers of gh and git", 2)
+@pytest.mark.parametrize("stream", ["", ">&2"])
+def test_an_endless_answer_of_gh_ends_the_command_with_one_message(
+    lab: Lab, gh: GhStandIn, monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    lab.burnish("pr", "1")
+    monkeypatch.setattr("burnish.adapters.github_cli.MAX_BYTES", 1024 * 1024)
+    (gh.folder / "gh").write_text(f"#!/bin/sh\nyes noise {stream}\n")
+    assert "gh printed more than 1 MB" in lab.burnish("pr", "sync", code=3).err
+
+
+ESCAPE = "\x1b]0;x\x07\u202e\nWaived by user:ada"
+
+
+@pytest.mark.attacks("texts of gh on screens and in names", 4)
+@pytest.mark.parametrize("field", ["state", "headRefOid", "url", "title"])
+def test_a_pull_request_with_other_values_than_those_of_github_is_refused_or_cleaned(
+    lab: Lab, gh: GhStandIn, field: str
+) -> None:
+    lab.burnish("pr", "1")
+    values = {"number": 7, "state": "OPEN", "url": "u", "headRefOid": "a" * 40, "baseRefName": "main", "title": "t"}
+    values[field] = f"{values[field]}{ESCAPE}"
+    (gh.folder / "gh").write_text(f"#!/bin/sh\n[ $1 = pr ] && cat {gh.folder}/answer || echo '[]'\n")
+    (gh.folder / "answer").write_text(json.dumps(values))
+    said = lab.burnish("pr", "sync", code=None)
+    assert said.code == (3 if field in ("state", "headRefOid") else 0)
+    assert not set("\x1b\x07\u202e") & set(said.out + said.err)
+
+
+def test_a_login_that_github_cannot_have_is_not_the_name_of_a_person(lab: Lab, gh: GhStandIn) -> None:
+    lab.burnish("pr", "1")
+    with gh.change() as state:
+        state["issue_comments"] = [comment(1, "Rename it.", login=f"ada{ESCAPE}"), comment(2, "Why?", login="ci-1[bot]")]
+    opened = sync(lab)["opened"]
+    assert [finding(lab, id)["reviewers"] for id in opened] == [["github:unknown"], ["github:ci-1[bot]"]]
+
+
+def test_very_many_comments_are_taken_in_several_parts(
+    lab: Lab, gh: GhStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.burnish("pr", "1")
+    monkeypatch.setattr("burnish.features.github.sync._MAX_COMMENTS", 3)
+    with gh.change() as state:
+        state["issue_comments"] = [comment(n, f"Remark {n}") for n in range(1, 6)]
+    first, second = sync(lab), sync(lab)
+    assert (len(first["opened"]), len(second["opened"])) == (3, 2)
+    assert "the others are taken by the next" in first["notes"][0] and not second["notes"]

@@ -152,3 +152,59 @@ def install_completion(shell: str, home: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("HOME", str(home))
     write = getattr(import_module("typer._completion_shared"), f"install_{shell}")
     write(prog_name="burnish", complete_var="_BURNISH_COMPLETE", shell=shell)
+
+
+FOLDERS = ("projects/mine", "images", "hooks", "sessions", "reviews", "workspaces")
+
+
+@pytest.mark.attacks("uninstall removes what is the user's", 5 * len(FOLDERS))
+@pytest.mark.parametrize("place", ["home", "home/folder", "repository", "with others", "no database"])
+def test_folders_of_the_user_with_names_of_burnish_stay(tmp_path: Path, place: str) -> None:
+    lab = Lab.make(tmp_path)
+    folder = {"home": tmp_path / "home", "repository": lab.repo.path}.get(place, tmp_path / "home" / "folder")
+    lab.env["BURNISH_HOME"] = str(folder)
+    if place != "no database":
+        lab.trust()
+        lab.add("Add division")
+    for name in FOLDERS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "mine.txt").write_text("mine\n")
+    if place == "home/folder":
+        lab.env["HOME"] = str(folder / "ann")
+        (folder / "ann").mkdir()
+    if place == "with others":
+        (folder / "letters").mkdir()
+
+    listed = lab.burnish("uninstall")
+    done = lab.burnish("uninstall", "--yes")
+
+    assert [name for name in FOLDERS if not (folder / name / "mine.txt").exists()] == []
+    for text in (listed.out, done.out):
+        assert f"Kept: {folder}, because" in text
+
+
+def test_other_files_in_the_folder_of_settings_stay(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.user_settings("review: {max_cycles: 2}\n")
+    folder = tmp_path / "home" / ".config" / "burnish"
+    (folder / "notes.txt").write_text("mine\n")
+
+    done = lab.burnish("uninstall", "--yes")
+
+    assert f"Not created by burnish, and kept: {folder / 'notes.txt'}" in done.out
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+def test_a_linked_file_of_the_shell_stays_a_link(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    home, dotfile = tmp_path / "home", tmp_path / "dotfiles" / "bashrc"
+    script = home / ".bash_completions" / "burnish.sh"
+    for folder in (script.parent, dotfile.parent):
+        folder.mkdir()
+    script.write_text("# completion\n")
+    dotfile.write_text(f"alias ll='ls -l'\nsource '{script}'\n")
+    (home / ".bashrc").symlink_to(dotfile)
+
+    lab.burnish("uninstall", "--yes")
+
+    assert (home / ".bashrc").is_symlink() and dotfile.read_text() == "alias ll='ls -l'\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BurnishError
-from burnish.proc.capture import Program, capture
+from burnish.proc.capture import Captured, Program, TooMuchOutput, capture
 
 # ends after its output, so that the end of the output is not the end of the process
 SILENT_END = ["/bin/sh", "-c", "echo out; exec >&- 2>&-; sleep 0.2; exit 3"]
@@ -46,3 +46,36 @@ def test_a_time_limit_of_waiting_holds_and_the_process_goes_on() -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             program.wait(0.05)
         assert program.wait(20) == 4 and program.wait(0) == 4
+
+
+LIMIT = 1024 * 1024
+
+
+
+def limited(program: str, stdin: bytes = b"", timeout: float = 30) -> Captured:
+    argv = [sys.executable, "-I", "-S", "-c", program]
+    return capture(argv, cwd=Path("/"), env=ENV, stdin=stdin, timeout=timeout, max_bytes=LIMIT)
+
+
+def test_input_output_and_exit_code_are_passed_on() -> None:
+    text = bytes(range(256)) * 2000
+    program = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read()); sys.stderr.write('x'); sys.exit(3)"
+    assert limited(program, text) == Captured(3, text, b"x")
+
+
+def test_a_program_that_does_not_read_its_input_still_answers() -> None:
+    assert limited("import os; os.close(0); print('done')", b"x" * LIMIT).stdout == b"done\n"
+
+
+@pytest.mark.attacks("endless answers of gh and git", 3)
+@pytest.mark.parametrize("stream", ["stdout", "stderr", "stdout.flush() or sys.stderr"])
+def test_a_program_that_prints_without_end_is_ended(stream: str) -> None:
+    begin = time.monotonic()
+    with pytest.raises(TooMuchOutput, match="printed more than 1 MB"):
+        limited(f"import sys\nwhile True: sys.{stream}.write('x' * 1000)")
+    assert time.monotonic() - begin < 20
+
+
+def test_a_program_that_closes_its_output_and_goes_on_meets_the_time_limit() -> None:
+    with pytest.raises(BurnishError, match="did not finish within 1 seconds"):
+        limited("import os, time; os.close(1); os.close(2); time.sleep(60)", timeout=1)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from burnish.features.uninstall.uninstall import Stored
 
 
+_MAX_FOREIGN = 20
+
+
 def uninstall(
     yes: Annotated[bool, Option("--yes", help="Remove it. Without this option, it is only listed.")] = False,
     with_unmerged: Annotated[
@@ -44,7 +47,8 @@ def uninstall(
 def _say(report: Stored) -> None:
     word = "Removed" if report.removed else "Stored"
     say(f"{word}:")
-    say(f"  {clean(str(report.home))}  ({size(report.home_bytes)})")
+    if not report.shared_home:
+        say(f"  {clean(str(report.home))}  ({size(report.home_bytes)})")
     say(f"  {clean(str(report.config))}")
     for path in (*report.hooks, *report.services, *report.completion):
         say(f"  {clean(path)}")
@@ -55,8 +59,12 @@ def _say(report: Stored) -> None:
         say("Not merged, and kept:" if report.removed else "Not merged (kept without --unmerged):")
         for root, ref, commit in report.unmerged:
             say(f"  {clean(root)}  {clean(ref)}  {commit[:12]}")
-    for name in report.foreign:
-        say(f"  Not created by burnish, and kept: {clean(str(report.home / name))}")
+    if report.shared_home:
+        say(f"  Kept: {clean(str(report.home))}, because {clean(report.shared_home)}. Remove what is burnish's by hand.")
+    for path in report.foreign[:_MAX_FOREIGN]:
+        say(f"  Not created by burnish, and kept: {clean(path)}")
+    if len(report.foreign) > _MAX_FOREIGN:
+        say(f"  and {len(report.foreign) - _MAX_FOREIGN} more")
     for root in report.missing:
         tell(f"  {clean(root)} is missing: refs of burnish may be in it.")
     if report.database:

@@ -17,6 +17,7 @@ from burnish.git.base import is_ancestor
 from burnish.git.project import Project
 from burnish.git.publishing import publish
 from burnish.git.refs import delete_ref, list_refs, read_ref, update_ref
+from burnish.git.remotes import fetch
 from burnish.git.rescue import PREFIX as RESCUES
 from burnish.git.rescue import keep
 from burnish.git.target_branch import user_git
@@ -31,7 +32,6 @@ BASES = "refs/burnish/bases/"
 _KINDS = (BRANCHES, ARTIFACTS, RESCUES, BASES)
 # No hook, monitor or maintenance of the clone runs for this; access to the remote is the user's own.
 _PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "maintenance.auto=false")
-_FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
 _SECONDS = 300.0
 
 
@@ -55,12 +55,12 @@ class SharedRefs:
         patterns = [f"{kind.removeprefix('refs/')}{number}-*" for kind in _KINDS for number in sorted(set(numbers))]
         specs = [f"+{SHARED}{pattern}:{FETCHED}{pattern}" for pattern in patterns]
         specs += [f"+refs/heads/{name}*:refs/remotes/{self.remote}/{name}*" for name in sorted(set(branches))]
-        self._git(*_FETCH, "--prune", self.remote, *specs)
+        self._fetch("--prune", self.remote, *specs)
 
     def fetch_all(self) -> None:
         """Learn what the remote has of all tasks."""
         specs = [f"+{SHARED}{kind[5:]}*:{FETCHED}{kind[5:]}*" for kind in _KINDS]
-        self._git(*_FETCH, "--prune", self.remote, *specs)
+        self._fetch("--prune", self.remote, *specs)
 
     def on_remote(self) -> dict[str, str]:
         """What the remote had when it was last asked, by the name of the ref in this clone."""
@@ -128,6 +128,11 @@ class SharedRefs:
         self.project.user_git("update-ref", "--no-deref", f"{FETCHED}{ID}", id)
         return True
 
+    def _fetch(self, *args: str) -> None:
+        result = _fetch(self.project.root, *args)
+        if result.exit_code:
+            raise self._why(result)
+
     def _git(self, *args: str, check: bool = True) -> Captured:
         result = _run(self.project.root, *args)
         if check and result.exit_code:
@@ -151,7 +156,7 @@ def adopt_id(root: Path, remote: str) -> bool:
     """Give a clone the id that its repository has on the remote; False if there is none, or it cannot be reached."""
     spec = f"+{SHARED}{ID}:refs/burnish/local/id"
     try:
-        if _run(root, *_FETCH, remote, spec).exit_code:
+        if _fetch(root, remote, spec).exit_code:
             return False
     except BurnishError:
         return False
@@ -178,6 +183,13 @@ def remote_problem(root: Path, remote: str) -> str:
 def _run(root: Path, *args: str) -> Captured:
     try:
         return user_git(root, *_PLAIN, *args, timeout=_SECONDS)
+    except BurnishError as error:
+        raise RemoteAway(error.what, hint=error.hint) from error
+
+
+def _fetch(root: Path, *args: str) -> Captured:
+    try:
+        return fetch(root, "--no-auto-maintenance", *args, options=_PLAIN, timeout=_SECONDS)
     except BurnishError as error:
         raise RemoteAway(error.what, hint=error.hint) from error
 

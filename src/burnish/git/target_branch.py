@@ -34,6 +34,10 @@ _MAX_PATHS = 5
 FORWARD = ("merge", "--ff-only", "--no-squash", "--no-overwrite-ignore")
 
 
+# in blocks of 512 bytes; not `preexec_fn`, which must not be used in a server with threads
+_LIMIT_FILES = 'ulimit -f "$0" 2>/dev/null; exec "$@"'
+
+
 def target_ref(project: Project, branch: str) -> tuple[str, str]:
     """The ref of a branch of the user, and its commit."""
     ref = f"refs/heads/{branch.removeprefix('refs/heads/')}"
@@ -53,11 +57,18 @@ def checkout_of(project: Project, ref: str) -> Path | None:
     return next((place for place, head in heads(project) if head == ref), None)
 
 
-def user_git(place: Path, *args: str, timeout: float = 600.0) -> Captured:
-    """Run git with the user's settings, hooks and helpers. Only for what the user explicitly requested."""
+def user_git(
+    place: Path, *args: str, timeout: float = 600.0, max_bytes: int | None = None, max_file_bytes: int | None = None
+) -> Captured:
+    """Run git with the user's settings, hooks and helpers. Only for what the user explicitly requested.
+
+    `max_bytes` limits its output, `max_file_bytes` each file that it writes.
+    """
     env = {name: value for name, value in os.environ.items() if name not in LOCATION_VARIABLES}
     program = find_own_program("git") or "git"
-    return capture([program, *map(os.fsencode, args)], cwd=place, env=env, timeout=timeout)
+    limit = ("/bin/sh", "-c", _LIMIT_FILES, str(max_file_bytes // 512)) if max_file_bytes else ()
+    argv = [*limit, program, *map(os.fsencode, args)]
+    return capture(argv, cwd=place, env=env, timeout=timeout, max_bytes=max_bytes)
 
 
 def check_clean(project: Project, place: Path, ref: str) -> None:

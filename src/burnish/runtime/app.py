@@ -80,7 +80,7 @@ class App:
         config = load_settings(trust, flags)
         store = store or (open_home(home, reading=True) if reading else open_home_to_write(home))
         can_write = store.obstacle is None
-        location = locate(store, found, home, create=can_write)
+        location = locate(store, found, home, create=can_write, is_trusted=trust.is_trusted)
         project = location.project
         if project is None:
             raise no_tasks(found.root)
@@ -97,11 +97,15 @@ class App:
 
     @cached_property
     def shared_refs(self) -> SharedRefs | None:
-        """The refs on the remote that machines share; None if this one works alone."""
+        """The refs on the remote that machines share; None if this one works alone, or may not ask the remote."""
+        # `.git` names the remote, and programs that reach it
+        return SharedRefs(self.repo, self.shared_remote) if self.shared_remote and self.trust.is_trusted else None
+
+    @cached_property
+    def shared_remote(self) -> str:
+        """The remote that has what other machines did; "" if this one works alone."""
         remote = self.config.machine.remote
-        if not self.store.is_shared or not has_remote(self.repo.root, remote):
-            return None
-        return SharedRefs(self.repo, remote)
+        return remote if self.store.is_shared and has_remote(self.repo.root, remote) else ""
 
     def drop_copies(self, numbers: Collection[int]) -> str:
         """Remove what the remote has of tasks that are over; returns why it could not be done."""
@@ -122,7 +126,7 @@ class App:
             workspace.artifacts,
             tuple(workspace.copies),
             max_file_bytes=most,
-            remote=self.shared_refs.remote if self.shared_refs else "",
+            remote=self.shared_remote,
             release_over_files=int(self.config.clean.release_over_files),
         )
 
@@ -222,7 +226,8 @@ def _meet(app: App) -> str:
     """Let other machines find this repository, and get what they did. Returns what could not be done."""
     refs = app.shared_refs
     if refs is None:
-        return ""
+        app.is_behind = bool(app.shared_remote)
+        return "The git remote is not asked before the checkout is trusted." if app.is_behind else ""
     try:
         if app.project.repository_id and not refs.publish_id(app.project.repository_id):
             return (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burnish.errors import BurnishError, Refused
+from burnish.errors import BurnishError, Refused, Untrusted
 from burnish.git.discovery import FoundRepository
 from burnish.git.repository_id import read_id, repoint_object_links, write_new_id
 from burnish.store import Store
@@ -27,11 +28,16 @@ class LocatedProject:
     note: str = ""
 
 
-def locate(store: Store, found: FoundRepository, home: Path, *, create: bool) -> LocatedProject:
-    """Find the project by its path, else by its id. A project that was moved here is relinked."""
+def locate(
+    store: Store, found: FoundRepository, home: Path, *, create: bool, is_trusted: bool = False
+) -> LocatedProject:
+    """Find the project by its path, else by its id. A project that was moved here is relinked.
+
+    Only of a checkout that `is_trusted` is the remote asked for the id: `.git` names programs that reach it.
+    """
     here = store.project_for(found.common_dir, found.root, create=False)
     repository = read_id(found.common_dir)
-    if here is None and store.is_shared and (row := _of_another_machine(store, found)):
+    if here is None and store.is_shared and (row := _of_another_machine(store, found, create, is_trusted)):
         return LocatedProject(store.add_checkout(row, found.common_dir, found.root))
     if here is not None and (repository in (None, here.repository_id) or not here.repository_id):
         return LocatedProject(_with_root(store, here, found) if create else here)
@@ -54,7 +60,7 @@ def locate(store: Store, found: FoundRepository, home: Path, *, create: bool) ->
     return LocatedProject(None, f"{problem.what} {problem.hint}")
 
 
-def _of_another_machine(store: Store, found: FoundRepository) -> ProjectRow | None:
+def _of_another_machine(store: Store, found: FoundRepository, create: bool, is_trusted: bool) -> ProjectRow | None:
     """The project of this repository if machines that share the database know it, but this one does not yet."""
     from burnish.cluster.shared_refs import adopt_id, has_remote
 
@@ -64,7 +70,20 @@ def _of_another_machine(store: Store, found: FoundRepository) -> ProjectRow | No
     if (current := read_id(found.common_dir)) in rows:
         return rows[str(current)]
     remote = remote_name()
-    if not has_remote(found.root, remote) or not adopt_id(found.root, remote):
+    if not has_remote(found.root, remote):
+        return None
+    if not is_trusted:
+        if create:
+            # a project of its own now would hide the tasks of the other machines later
+            raise Untrusted(
+                f"{found.root} may be a clone of a project of another machine. Its git remote is not asked before the "
+                "checkout is trusted.",
+                hint=f"See what it would run: burnish -C {shlex.quote(str(found.root))} trust --show. Then accept it: "
+                f"burnish -C {shlex.quote(str(found.root))} trust",
+                root=str(found.root),
+            )
+        return None
+    if not adopt_id(found.root, remote):
         return None
     return rows.get(read_id(found.common_dir) or "")
 

@@ -265,7 +265,7 @@ def _record(trust: CheckoutTrust, home: Path, how: str, store: Store | None) -> 
         private_folder(file.parent)
         write_whole(file, json.dumps(record).encode())
     event = new_event("trust.granted", _granted(trust, new))
-    _record_event(found, home, replace(event, data=secrets.clean(event.data)), store)
+    _record_event(found, home, replace(event, data=secrets.clean(event.data)), store, is_trusted=True)
     return replace(trust, accepted=acceptances)
 
 
@@ -281,9 +281,11 @@ def _granted(trust: CheckoutTrust, new: Acceptance) -> TrustGranted:
     )
 
 
-def _record_event(found: FoundRepository, home: Path, event: Event, store: Store | None) -> None:
+def _record_event(
+    found: FoundRepository, home: Path, event: Event, store: Store | None, *, is_trusted: bool = False
+) -> None:
     with _open_store(store, home) as log:
-        project = locate(log, found, home, create=True).project
+        project = locate(log, found, home, create=True, is_trusted=is_trusted).project
         assert project
         log.record(project.key, None, [event])
 

@@ -100,6 +100,7 @@ def _cluster_signs(start: Path, store: Store) -> Iterator[Diagnostic]:
     """Machines that share the database: workers, the remote, the clocks."""
     from burnish.adapters.task_locks import LEASE_SECONDS
     from burnish.cluster.shared_refs import has_remote, remote_problem
+    from burnish.runtime.trust import examine as examine_trust
     from burnish.user_settings import remote_name
 
     group = DiagnosticGroup("machines")
@@ -123,9 +124,12 @@ def _cluster_signs(start: Path, store: Store) -> Iterator[Diagnostic]:
         else:
             yield group.weak(name, f"no sign of life for {age:.0f} s; {facts}", "Another worker takes its tasks over.")
     with suppress(BurnishError):
-        root, remote = discover(start).root, remote_name()
+        found, remote = discover(start), remote_name()
+        root = found.root
         if not has_remote(root, remote):
             yield group.weak("remote", f"no git remote {remote!r}", "Other machines need it to get branches of tasks.")
+        elif not examine_trust(found).is_trusted:
+            yield group.weak("remote", "not asked: the checkout is not trusted", "burnish trust")
         elif why := remote_problem(root, remote):
             yield group.missing("remote", why, f"Check it with `git ls-remote {remote}`.")
         else:

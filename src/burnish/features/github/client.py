@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from burnish.adapters.github_cli import find_gh, last_line, run_gh
 from burnish.errors import BadInput, BurnishError
 from burnish.git.files import disk_errors, write_whole
 from burnish.proc.folders import private_folder
+from burnish.sanitize import terminal_text
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _REPOSITORY = "repos/{owner}/{repo}"
 _PULL_FIELDS = "number,state,url,headRefOid,baseRefName,title"
 _MAX_PAGES = 100
+_COMMIT = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) { reviewThreads(first: 100, after: $after) {
     pageInfo { hasNextPage endCursor }
@@ -60,7 +63,10 @@ class GitHub:
         number, words = found.get("number"), [found.get(name) for name in _PULL_FIELDS.split(",")[1:]]
         if type(number) is not int or not 0 < number < 2**53 or not all(isinstance(word, str) for word in words):
             raise _failed("gh printed something else than a pull request")
-        return PullState(number, *map(str, words))
+        pull = PullState(number, *(terminal_text(str(word)) for word in words))
+        if pull.state not in ("OPEN", "MERGED", "CLOSED") or not _COMMIT.fullmatch(pull.head):
+            raise _failed("gh printed something else than a pull request")
+        return pull
 
     def rows(self, path: str) -> list[dict[str, Any]]:
         """All pages of a list."""

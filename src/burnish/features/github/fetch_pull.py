@@ -9,8 +9,8 @@ from burnish.errors import BadInput, BurnishError
 from burnish.features.github.client import GitHub, PullState
 from burnish.features.merge.pull_request import remote_of
 from burnish.git.discovery import discover
+from burnish.git.remotes import fetch
 from burnish.git.review_target import ReviewTarget
-from burnish.git.target_branch import user_git
 from burnish.runtime.reader import refuse_inside_phase
 from burnish.runtime.trust import examine
 
@@ -34,7 +34,8 @@ def fetch_pull(start: Path, number: int) -> FetchedPull:
     remote = remote_of(root, pull.base)
     head, base = f"refs/burnish/pulls/{number}/head", f"refs/burnish/pulls/{number}/base"
     refs = (f"+refs/pull/{number}/head:{head}", f"+refs/heads/{pull.base}:{base}")
-    result = user_git(root, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", remote, *refs)
+    # as one pack, whose size is limited
+    result = fetch(root, "--", remote, *refs, options=("-c", "fetch.unpackLimit=1"))
     if result.exit_code:
         lines = result.stderr.decode(errors="replace").strip().split("\n")
         raise BurnishError(

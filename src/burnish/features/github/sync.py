@@ -35,6 +35,10 @@ FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 _LOG_CHARACTERS = 4_000
 # how `post` begins a comment at a line
 _POSTED = re.compile(r"\*\*(F\d+)\*\* ")
+# as GitHub has them; it is part of a name that events, prompts and screens show
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:\[bot\])?")
+# of one synchronisation: the others are taken by the next one
+_MAX_COMMENTS = 200
 _LOG_LINE = re.compile(r"^[^\t\n]*\t[^\t\n]*\t(?:\ufeff?[0-9T:.\-]+Z )?", re.MULTILINE)
 
 
@@ -150,6 +154,9 @@ def _take_comments(
             # asked again each time: the person may become a collaborator
             result.not_taken += 1
             continue
+        if len(result.opened_ids) + len(result.replied_ids) >= _MAX_COMMENTS:
+            result.notes.append(f"More than {_MAX_COMMENTS} comments: the others are taken by the next `burnish pr sync`.")
+            break
         finding = record.findings.get(f"c{comment.thread}") or threads.get(comment.thread or 0, "")
         if finding and comment.text and _reply(app, task, finding, comment):
             record.findings[comment.key] = ""
@@ -197,7 +204,7 @@ def _read_comment(kind: str, row: dict[str, Any]) -> _GitHubComment:
     first = _number(row.get("start_line")) or last
     return _GitHubComment(
         f"{kind}{_number(row.get('id')) or 0}",
-        str(user.get("login") or "unknown"),
+        login if isinstance(login := user.get("login"), str) and _LOGIN.fullmatch(login) else "unknown",
         user.get("type") == "Bot",
         str(row.get("author_association") or ""),
         str(row.get("body") or "").strip(),

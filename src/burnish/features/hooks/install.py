@@ -67,7 +67,7 @@ def install(start: Path, name: str, *, everywhere: bool, dry_run: bool) -> HookC
     if found is not None and not dry_run:
         # A hook reviews only where it was asked to: somebody else's repository may name programs to run.
         with open_home_to_write(home_of()) as store:
-            locate(store, found, home_of(), create=True)
+            locate(store, found, home_of(), create=True, is_trusted=examine(found).is_trusted)
     return HookChange(tuple(edits), tuple(note for edit in edits for note in edit.notes) + _scope(name, found))
 
 

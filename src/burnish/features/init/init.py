@@ -179,7 +179,7 @@ def _notes(
 
 def _make_known(repository: FoundRepository) -> None:
     with open_home_to_write(home_of()) as store:
-        locate(store, repository, home_of(), create=True)
+        locate(store, repository, home_of(), create=True, is_trusted=examine(repository).is_trusted)
 
 
 def _command(name: str) -> str:

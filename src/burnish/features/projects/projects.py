@@ -93,7 +93,7 @@ def add_project(folder: str, *, start: Path | None = None) -> AddedProject:
         raise BadInput(f"{found.root} is burnish's own.", hint="Give the path of your repository.")
     with open_home_to_write(home) as store:
         is_new = store.project_for(found.common_dir, found.root, create=False) is None
-        location = locate(store, found, home, create=True)
+        location = locate(store, found, home, create=True, is_trusted=examine(found, home).is_trusted)
         assert location.project
         row = ensure_id(store, location.project, open_project(found, home=home, key=location.project.key))
         tasks = [(task.updated_at, False) for task in store.tasks(row.key, brief=True)]

@@ -22,7 +22,7 @@ from burnish.git.files import write_whole
 from burnish.git.objects import list_files, read_commit, read_files, write_commit
 from burnish.git.publishing import publish
 from burnish.git.refs import list_refs, read_ref, update_ref
-from burnish.git.remotes import choose_remote
+from burnish.git.remotes import choose_remote, fetch
 from burnish.git.target_branch import git_failure, user_git
 from burnish.proc.slots import slot
 from burnish.regular_files import read_regular
@@ -135,8 +135,8 @@ def _fetch(app: App, remote: str) -> None:
     if remote.startswith("-"):
         raise BadInput(f"{remote!r} is not the name of a remote.", hint="`git remote` lists them.")
     refs = f"+refs/burnish/*/story:{FETCHED}*/story"
-    options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--prune")
-    result = user_git(app.repo.root, "fetch", *options, remote, refs)
+    # as one pack, whose size is limited
+    result = fetch(app.repo.root, "--prune", remote, refs, options=("-c", "fetch.unpackLimit=1"))
     if result.exit_code:
         raise git_failure(result, f"git fetch from {remote}")
 

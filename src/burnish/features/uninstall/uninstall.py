@@ -12,6 +12,7 @@ from typing import Any
 
 from burnish.adapters.stores import has_store, open_store
 from burnish.adapters.task_locks import is_runner_dead
+from burnish.core.finding import listed
 from burnish.errors import BurnishError, Refused
 from burnish.features.clean.clean import clean, weigh
 from burnish.features.hooks.install import NAMES, uninstall
@@ -19,7 +20,7 @@ from burnish.features.hooks.programs import GIT
 from burnish.features.projects.projects import list_projects
 from burnish.features.run.service import MARK
 from burnish.git.discovery import discover
-from burnish.git.files import disk_usage, remove_tree, write_whole
+from burnish.git.files import disk_usage, is_real_dir, remove_tree, write_whole
 from burnish.git.kept_packs import pack_folder
 from burnish.git.project import Project, open_project
 from burnish.git.refs import OURS, delete_ref, list_refs
@@ -35,6 +36,10 @@ _HOME = frozenset(
     "trees trust workspaces".split()
 )
 _DATABASE = "burnish.db"
+# written where the database is not in the home
+_MACHINE = "machine"
+# what burnish writes into the folder of the user's settings
+_CONFIG = ("config.yaml", "prompts")
 # files that `--install-completion` writes, and the files of the shell with lines that load them
 _COMPLETION = {
     ".bash_completions/burnish.sh": ".bashrc",
@@ -52,8 +57,10 @@ class Stored:
     home: Path
     config: Path
     home_bytes: int = 0
-    # entries of the home that burnish did not create
+    # paths in the home and in the folder of settings that burnish did not create
     foreign: list[str] = field(default_factory=list)
+    # why the home stays
+    shared_home: str = ""
     hooks: list[str] = field(default_factory=list)
     services: list[str] = field(default_factory=list)
     completion: list[str] = field(default_factory=list)
@@ -68,7 +75,7 @@ class Stored:
 
     def as_json(self) -> dict[str, Any]:
         rows = [{"repository": root, "ref": ref, "commit": commit} for root, ref, commit in self.unmerged]
-        names = ("home_bytes", "foreign", "hooks", "services", "completion", "refs", "missing", "notes", "removed")
+        names = ("home_bytes", "shared_home", "foreign", "hooks", "services", "completion", "refs", "missing", "notes", "removed")
         values = {name: getattr(self, name) for name in names}
         return {"home": str(self.home), "config": str(self.config), **values, "unmerged": rows}
 
@@ -78,8 +85,8 @@ def everything_stored() -> Stored:
     refuse_inside_phase()
     home = home_of()
     report = Stored(home, user_folder(), disk_usage(home) if home.is_dir() else 0)
-    entries = sorted(entry.name for entry in home.iterdir()) if home.is_dir() else []
-    report.foreign = [name for name in entries if name not in _HOME and not name.startswith(_DATABASE)]
+    report.shared_home = _shared_home(home)
+    report.foreign = [str(path) for path in (*_foreign(home), *_foreign_settings(report.config))]
     report.services = [str(path) for path in _services()]
     report.completion = [str(path) for name in _COMPLETION if (path := Path.home() / name).is_file()]
     report.completion += [f"{path} (lines of completion)" for path, _ in _files_without_completion()]
@@ -119,12 +126,12 @@ def remove_everything(*, with_unmerged: bool) -> Stored:
             link.unlink()
         path.unlink()
     _remove_completion()
-    for path in sorted(home.iterdir()) if home.is_dir() else ():
-        if path.name not in report.foreign:
+    if home.is_dir() and not report.shared_home:
+        for path in set(home.iterdir()) - set(_foreign(home)):
             remove_tree(path)
-    remove_tree(report.config)
-    with suppress(OSError):  # something else is in it
-        home.rmdir()
+        with suppress(OSError):  # something else is in it
+            home.rmdir()
+    _remove_settings(report.config)
     if with_unmerged:
         report.unmerged = []
     report.removed = True
@@ -146,6 +153,46 @@ def _refuse_while_running(home: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Refused("burnish serve is running.", hint="Stop it first.") from None
+
+
+# -- the home and the settings --------------------------------------------------------------------
+
+
+def _foreign(home: Path) -> list[Path]:
+    entries = sorted(home.iterdir()) if home.is_dir() else []
+    return [path for path in entries if path.name not in _HOME and not path.name.startswith(_DATABASE)]
+
+
+def _shared_home(home: Path) -> str:
+    """Why the home is not burnish's alone; "" if it is. Folders such as `projects` there may be the user's own."""
+    if not home.is_dir():
+        return ""
+    if Path.home().resolve().is_relative_to(home.resolve()):
+        return "it contains your home directory"
+    if any((home / name).exists() for name in (".git", "HEAD")):
+        return "it is a git repository"
+    if folders := [path.name for path in _foreign(home) if path.is_dir()]:
+        return f"it also has other folders: {listed(folders, 3)}"
+    names = {path.name for path in home.iterdir()}
+    if names and not any(name == _MACHINE or name.startswith(_DATABASE) for name in names):
+        return "burnish has no database in it"
+    return ""
+
+
+def _foreign_settings(folder: Path) -> list[Path]:
+    # of a link, only the link itself is removed
+    is_own = folder.is_dir() and not folder.is_symlink()
+    return [path for path in sorted(folder.iterdir()) if path.name not in _CONFIG] if is_own else []
+
+
+def _remove_settings(folder: Path) -> None:
+    if not is_real_dir(folder):
+        remove_tree(folder)
+        return
+    for name in _CONFIG:
+        remove_tree(folder / name)
+    with suppress(OSError):  # something else is in it
+        folder.rmdir()
 
 
 # -- repositories ---------------------------------------------------------------------------------
@@ -231,7 +278,8 @@ def _services() -> list[Path]:
 
 def _remove_completion() -> None:
     for path, content in list(_files_without_completion()):
-        write_whole(path, content, mode=path.stat().st_mode & 0o777)
+        # the file behind a link: settings of shells are often links into a repository of the user
+        write_whole(path.resolve(), content, mode=path.stat().st_mode & 0o777)
     for name in _COMPLETION:
         script = Path.home() / name
         script.unlink(missing_ok=True)

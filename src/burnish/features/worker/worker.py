@@ -347,7 +347,7 @@ def open_projects(paths: Sequence[Path], store: Store | None = None) -> list[App
     apps: list[App] = []
     for path in paths:
         app = App.open(path, flags={}, store=apps[0].store if apps else store)
-        if app.shared_refs is None:
+        if not app.shared_remote:
             remote = app.config.machine.remote
             raise BadInput(
                 f"{app.repo.root} has no git remote {remote!r}, through which machines exchange branches.",
