@@ -19,6 +19,7 @@ from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, setting_of
 from burnish.proc.run import ExitRecord
 from burnish.proc.text import clean_text, read_text
+from burnish.regular_files import read_regular
 
 TAIL = 4000
 # The maximum of lint output that is parsed.
@@ -33,6 +34,19 @@ _PYTEST_STOPPED = re.compile(
 _NOT_TESTS = ("setup", "build", "origins")
 # as test loops of Makefiles and the harness of Automake print it
 _PRINTED_FAILURE = re.compile(r"^(?:FAIL|XPASS): +(\S.{0,299})", re.M)
+# as make prints it for a line of a recipe that begins with `-`
+_IGNORED_ERROR = re.compile(r"^\S*make(?:\[\d+\])?: (\[(?:([^\s:\]]+):(\d+): )?[^\]]+\] Error \d+) \(ignored\)$", re.M)
+_CLEANS_UP = re.compile(
+    rb"[\s@+-]*(?:sudo +)?(?:rm|rmdir|mkdir|cp|mv|ln|kill|killall|pkill|docker\S*|podman|dropdb|createdb|git)\b"
+)
+# What a command prints that starts no test, and what may stand beside it.
+_DID_NOTHING = re.compile(
+    r"^\S*make(?:\[\d+\])?: (?:\S+ is up to date\.|Nothing to be done for \S+)$|^ninja: no work to do\.$"
+    r"|(?i:\bno tests? (?:(?:files?|suites?|cases?) )?(?:were )?(?:found|ran|to run|specified|yet)\b|\bno test files\b)"
+)
+_NO_RESULT = re.compile(rf"{_DID_NOTHING.pattern}|^\S*make(?:\[\d+\])?: |^ninja: Entering directory ")
+# npm, yarn and make show what they start
+_LAUNCHER_LINE = re.compile(r"> |\S*make(?: |$)|\$ |yarn run v|Done in |echo ")
 # how long a test took, which differs in each run
 _DURATION = re.compile(r"\s*[(\[]?\s*(?:in\s+|took\s+)?\d+(?:\.\d+)?\s*(?:[mµun]?s|secs?|seconds?)\s*[)\]]?\s*$")
 # What a runner prints if the process of its tests ended before all of them had run.
@@ -74,6 +88,8 @@ def report_of(
     reading = _read(spec, check, exit_record, place, report_dir, before or {})
     if check.is_pytest and exit_record.exit_code == NO_TESTS and not (reading.counts and reading.counts.total):
         return replace(base, status=CheckStatus.PASSED, counts=Counts(0, 0, 0, 0))
+    if not (reading.counts or reading.failures or reading.remarks) and _did_nothing(spec, exit_record):
+        reading = replace(reading, counts=Counts(0, 0, 0, 0))
     if reading.error and check.promised and exit_record.exit_code == 0:
         status = CheckStatus.ERROR
     else:
@@ -261,11 +277,22 @@ def _from_text(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, p
         return _from_lines(spec, exit_record, place)
     formats = check.known.runner.text_formats if check.known else tuple(TEXT_FORMATS)
     reading = read_printed(exit_record.stdout, exit_record.stderr, root=place.path, formats=formats)
-    return reading or _ignored_failures(spec, exit_record) or _from_lines(spec, exit_record, place)
+    return reading or _ignored_failures(spec, exit_record, place) or _from_lines(spec, exit_record, place)
 
 
-def _ignored_failures(spec: CheckSpec, exit_record: ExitRecord) -> Reading | None:
-    """Lines `FAIL: name` of a command that ignores failures; its exit code is 0.
+def _did_nothing(spec: CheckSpec, exit_record: ExitRecord) -> bool:
+    """True if a test command succeeded and says that it did nothing: `make test` beside a folder `test`."""
+    if exit_record.exit_code != 0 or not runs_tests(spec):
+        return False
+    text = clean_text(
+        f"{read_text(exit_record.stdout, limit=4 * TAIL)}\n{read_text(exit_record.stderr, limit=4 * TAIL)}"
+    )
+    lines = [line for line in text.splitlines() if line.strip() and not _LAUNCHER_LINE.match(line)]
+    return bool(lines) and any(map(_DID_NOTHING.search, lines)) and all(map(_NO_RESULT.search, lines))
+
+
+def _ignored_failures(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading | None:
+    """Lines `FAIL: name` of a command that ignores failures, and errors that make ignores; the exit code is 0.
 
     Not for other exit codes: what fails without such a line would be missing from the list.
     """
@@ -273,7 +300,18 @@ def _ignored_failures(spec: CheckSpec, exit_record: ExitRecord) -> Reading | Non
         return None
     text = clean_text(read_text(exit_record.stdout, limit=READ) + "\n" + read_text(exit_record.stderr, limit=READ))
     names = dict.fromkeys(_DURATION.sub("", line).rstrip() or line for line in _PRINTED_FAILURE.findall(text))
+    names |= dict.fromkeys(_ignored_errors(text, place.files / spec.cwd) if runs_tests(spec) else ())
     return Reading(failures=failures_of([Case(name) for name in names])) if names else None
+
+
+def _ignored_errors(text: str, folder: Path) -> list[str]:
+    """Errors that make ignores (`-./test_a`), except those of lines that only clean up (`-killall server`)."""
+    found = []
+    for error, name, number in _IGNORED_ERROR.findall(text):
+        lines = (read_regular(folder / name, longest=READ) or b"").splitlines() if name else []
+        line = lines[int(number) - 1] if 0 < int(number or 0) <= len(lines) else b""
+        found += [] if _CLEANS_UP.match(line) else [f"make: {error}"]
+    return found
 
 
 def _from_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading:

@@ -26,7 +26,9 @@ COVERAGE_FILES = (".coveragerc", "pyproject.toml", "setup.cfg", "tox.ini")
 _READ_KEYS = ("testpaths", "addopts", "norecursedirs")
 _INI_VALUE = r"^%s\s*=\s*(.*(?:\n[ \t]+\S.*)*)"
 _DESELECTED_MARK = re.compile(r"""-m[ =]?\s*["'\\]*([^"'\\\n]*\bnot\s+\(?\w+[^"'\\\n]*)""")
+_DESELECTED_WORD = re.compile(r"""(?<!\S)-k[ =]?\s*["'\\]*([^"'\\\n]*\bnot\s+\(?\w+[^"'\\\n]*)""")
 _IGNORED_PATH = re.compile(r"--ignore[= ]([\w./-]+)")
+_DESELECTED_TEST = re.compile(r"--deselect[= ]([\w./-]+(?:::\S+)?)")
 
 
 def unrun_python_tests(place: ProjectFolder, table: Mapping[str, Any], tests: Sequence[str]) -> tuple[UnrunTests, ...]:
@@ -101,6 +103,12 @@ def _deselected(addopts: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
         yield UnrunTests(
             f"pytest -m {marks[0]}", marks[0], f"`addopts` deselects these tests (-m '{expression.strip()}')"
         )
+    for expression in _DESELECTED_WORD.findall(addopts):
+        words = re.findall(r"\bnot\s+\(?(\w+)", expression)
+        why = f"`addopts` deselects these tests (-k '{expression.strip()}')"
+        yield UnrunTests(f"pytest -k {words[0]}", words[0], why)
+    for test in _DESELECTED_TEST.findall(addopts):
+        yield UnrunTests(f"pytest {test}", test, "`addopts` deselects it")
     for path in map(posixpath.normpath, _IGNORED_PATH.findall(addopts)):
         if any(test == path or test.startswith(f"{path}/") for test in tests) and not SAMPLES.search(f"{path}/"):
             yield UnrunTests(f"pytest {path}", path, "`addopts` ignores this folder")
