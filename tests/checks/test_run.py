@@ -282,6 +282,16 @@ def test_a_silent_test_program_below_make_counts_as_run(cwd: Path) -> None:
     assert (report.status, report.ran_no_tests) == (CheckStatus.PASSED, False), report.tail
 
 
+def test_failed_doctests_of_a_module_that_ends_with_0_are_failures(cwd: Path) -> None:
+    text = (
+        'def add(a, b):\n    """\n    >>> add(2, 1)\n    3\n    >>> add(2, 2)\n    4\n    """\n    return a * b\n\n\n'
+    )
+    lay(cwd, {"calc.py": f"{text}if __name__ == '__main__':\n    import doctest\n\n    doctest.testmod()\n"})
+    report = run_one(CheckSpec("test", f"{sys.executable} calc.py"), cwd)
+    assert (report.exit_code, report.status) == (0, CheckStatus.FAILED)
+    assert [failure.name for failure in report.failures] == ["__main__.add: 1 failed examples"]
+
+
 def test_an_error_that_make_ignores_is_a_failure_unless_the_line_only_cleans_up(cwd: Path) -> None:
     lay(cwd, {"Makefile": ".PHONY: test\ntest:\n\t-rm missing\n\t-@./bad\n\t-./good\n"})
     for name, code in (("bad", 3), ("good", 0)):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.checks.import_origins import runs_tests
-from burnish.checks.lines import read_lines, read_pattern
+from burnish.checks.lines import did_nothing, printed_failures, read_lines, read_pattern
 from burnish.checks.placement import Placement
 from burnish.checks.reading import Case, Reading, failures_of, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileStats, read_new_reports, read_printed
@@ -19,7 +19,6 @@ from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, setting_of
 from burnish.proc.run import ExitRecord
 from burnish.proc.text import clean_text, read_text
-from burnish.regular_files import read_regular
 
 TAIL = 4000
 # The maximum of lint output that is parsed.
@@ -32,23 +31,6 @@ _PYTEST_STOPPED = re.compile(
     r"^(?:\x1b\[[\d;]*m)*!+ (?:stopping after \d|(?:xdist\.dsession\.)?Interrupted|_pytest\.outcomes\.Exit)", re.M
 )
 _NOT_TESTS = ("setup", "build", "origins")
-# as test loops of Makefiles and the harness of Automake print it
-_PRINTED_FAILURE = re.compile(r"^(?:FAIL|XPASS): +(\S.{0,299})", re.M)
-# as make prints it for a line of a recipe that begins with `-`
-_IGNORED_ERROR = re.compile(r"^\S*make(?:\[\d+\])?: (\[(?:([^\s:\]]+):(\d+): )?[^\]]+\] Error \d+) \(ignored\)$", re.M)
-_CLEANS_UP = re.compile(
-    rb"[\s@+-]*(?:sudo +)?(?:rm|rmdir|mkdir|cp|mv|ln|kill|killall|pkill|docker\S*|podman|dropdb|createdb|git)\b"
-)
-# What a command prints that starts no test, and what may stand beside it.
-_DID_NOTHING = re.compile(
-    r"^\S*make(?:\[\d+\])?: (?:\S+ is up to date\.|Nothing to be done for \S+)$|^ninja: no work to do\.$"
-    r"|(?i:\bno tests? (?:(?:files?|suites?|cases?) )?(?:were )?(?:found|ran|to run|specified|yet)\b|\bno test files\b)"
-)
-_NO_RESULT = re.compile(rf"{_DID_NOTHING.pattern}|^\S*make(?:\[\d+\])?: |^ninja: Entering directory ")
-# npm, yarn and make show what they start
-_LAUNCHER_LINE = re.compile(r"> |\S*make(?: |$)|\$ |yarn run v|Done in |echo ")
-# how long a test took, which differs in each run
-_DURATION = re.compile(r"\s*[(\[]?\s*(?:in\s+|took\s+)?\d+(?:\.\d+)?\s*(?:[mµun]?s|secs?|seconds?)\s*[)\]]?\s*$")
 # What a runner prints if the process of its tests ended before all of them had run.
 _PROCESS_ENDED = {
     "Maven": re.compile(r"The forked VM terminated without|There was an error in the forked process"),
@@ -281,37 +263,23 @@ def _from_text(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, p
 
 
 def _did_nothing(spec: CheckSpec, exit_record: ExitRecord) -> bool:
-    """True if a test command succeeded and says that it did nothing: `make test` beside a folder `test`."""
-    if exit_record.exit_code != 0 or not runs_tests(spec):
-        return False
-    text = clean_text(
-        f"{read_text(exit_record.stdout, limit=4 * TAIL)}\n{read_text(exit_record.stderr, limit=4 * TAIL)}"
-    )
-    lines = [line for line in text.splitlines() if line.strip() and not _LAUNCHER_LINE.match(line)]
-    return bool(lines) and any(map(_DID_NOTHING.search, lines)) and all(map(_NO_RESULT.search, lines))
+    """True if a test command succeeded and says that it did nothing."""
+    return exit_record.exit_code == 0 and runs_tests(spec) and did_nothing(_output(exit_record, 4 * TAIL))
 
 
 def _ignored_failures(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading | None:
-    """Lines `FAIL: name` of a command that ignores failures, and errors that make ignores; the exit code is 0.
+    """Printed failures of a command that ignores them: its exit code is 0.
 
     Not for other exit codes: what fails without such a line would be missing from the list.
     """
     if exit_record.exit_code != 0 or spec.name in _NOT_TESTS:
         return None
-    text = clean_text(read_text(exit_record.stdout, limit=READ) + "\n" + read_text(exit_record.stderr, limit=READ))
-    names = dict.fromkeys(_DURATION.sub("", line).rstrip() or line for line in _PRINTED_FAILURE.findall(text))
-    names |= dict.fromkeys(_ignored_errors(text, place.files / spec.cwd) if runs_tests(spec) else ())
+    names = printed_failures(_output(exit_record, READ), place.files / spec.cwd if runs_tests(spec) else None)
     return Reading(failures=failures_of([Case(name) for name in names])) if names else None
 
 
-def _ignored_errors(text: str, folder: Path) -> list[str]:
-    """Errors that make ignores (`-./test_a`), except those of lines that only clean up (`-killall server`)."""
-    found = []
-    for error, name, number in _IGNORED_ERROR.findall(text):
-        lines = (read_regular(folder / name, longest=READ) or b"").splitlines() if name else []
-        line = lines[int(number) - 1] if 0 < int(number or 0) <= len(lines) else b""
-        found += [] if _CLEANS_UP.match(line) else [f"make: {error}"]
-    return found
+def _output(exit_record: ExitRecord, limit: int) -> str:
+    return clean_text("\n".join(read_text(path, limit=limit) for path in (exit_record.stdout, exit_record.stderr)))
 
 
 def _from_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading:
