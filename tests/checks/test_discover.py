@@ -496,3 +496,22 @@ def test_tests_that_a_check_of_the_settings_runs_are_not_named() -> None:
     assert found.unrun_by(found.specs)
     assert not found.unrun_by([CheckSpec("e2e", "npm run test:e2e")])
     assert found.unrun_by([CheckSpec("e2e", "npm run test:e2e:debug")])
+
+
+@pytest.mark.parametrize(
+    ("modules", "packages"),
+    [
+        ({"pytest"}, ["pytest", "pytest-cov", "pytest-xdist"]),
+        ({"pytest", "pytest_cov"}, ["pytest", "pytest-cov", "pytest-xdist"]),
+        ({"pytest", "pytest_cov", "xdist"}, []),
+    ],
+)
+def test_plugins_that_the_settings_of_pytest_need_are_installed(modules: set[str], packages: list[str]) -> None:
+    files = {
+        "calc.py": "",
+        "tests/test_calc.py": "def test_add(): ...\n",
+        "pytest.ini": "[pytest]\naddopts = --cov=calc -n 2\n",
+    }
+    (tools,) = discover(files, files.get, Surroundings(has_module=modules.__contains__))
+    command = str(tools.setup.command) if tools.setup else ""
+    assert [word for word in command.split() if word.startswith("pytest")] == packages
