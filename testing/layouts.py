@@ -41,6 +41,21 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             " && .venv/bin/python -m pip install -q -e '.[test,fast]'",
         },
     ),
+    "requirements files that nox and tox install": (
+        {
+            "pyproject.toml": '[project]\nname = "calc"\n',
+            "src/calc/__init__.py": "",
+            "tests/test_calc.py": TEST,
+            "tests/requirements.txt": "pytest\nfakefs\n",
+            "deps/unit.txt": "attrs\n",
+            "docs/requirements.txt": "sphinx\n",
+            "noxfile.py": "@nox.session\ndef test(session):\n    session.install('.')\n"
+            "    session.install('-r', 'tests/requirements.txt', '-c', 'limits.txt')\n    session.run('pytest')\n"
+            "@nox.session\ndef docs(session):\n    session.install('-r', 'docs/requirements.txt')\n",
+            "tox.ini": "[testenv]\ndeps =\n    -r{toxinidir}/deps/unit.txt\n    -r missing.txt\ncommands = pytest\n",
+        },
+        {"checks.test": PYTEST, "workspace.setup": PIP + " -r deps/unit.txt -r tests/requirements.txt -e ."},
+    ),
     "settings of pytest in the folder of the tests": (
         {"calc.py": "", "tests/pytest.ini": "[pytest]\n", "tests/test_calc.py": TEST},
         {"checks.test": ("python", "-m", "pytest", "-q", "tests")},

@@ -274,6 +274,32 @@ def test_only_the_version_and_the_classes_of_such_files_count() -> None:
     assert fingerprint({"lib/a.php": one}) == fingerprint({"lib/a.php": same}) != fingerprint({"lib/a.php": other})
 
 
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("pyproject.toml", b'[tool.setuptools.dynamic]\nversion = {attr = "calc.__version__"}\n'),
+        ("setup.cfg", b"[metadata]\nversion = attr: calc.__version__\n"),
+        (
+            "pyproject.toml",
+            b'[build-system]\nbuild-backend = "flit_core.buildapi"\n[project]\nname = "calc"\ndynamic = ["version"]\n',
+        ),
+    ],
+)
+def test_of_a_project_in_one_module_only_the_version_counts(name: str, settings: bytes) -> None:
+    base = {name: settings, "calc.py": b'__version__ = "1"\n'}
+    assert included_paths({name: settings}, base) == ("calc.py",)
+    sound = {**base, "calc.py": b'__version__ = "1"\n\n\ndef add(): ...\n'}
+    released = {**base, "calc.py": b'__version__ = "2"\n'}
+    assert fingerprint(base) == fingerprint(sound) != fingerprint(released)
+
+
+def test_all_of_a_module_counts_that_computes_its_version() -> None:
+    settings = b'[tool.setuptools.dynamic]\nversion = {attr = "calc.__version__"}\n'
+    before, after = b"parts = 1, 0\n__version__ = join(parts)\n", b"parts = 2, 0\n__version__ = join(parts)\n"
+    contents = [{"pyproject.toml": settings, "calc.py": text} for text in (before, after)]
+    assert fingerprint(contents[0]) != fingerprint(contents[1])
+
+
 def test_files_that_a_set_up_command_names_are_found() -> None:
     paths = ["Makefile", "web/tools/boot.sh", "deps.txt", "other.txt"]
     assert named_paths("make deps && pip install -r deps.txt", paths) == ("Makefile", "deps.txt")

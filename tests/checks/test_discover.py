@@ -433,13 +433,20 @@ def test_tests_that_no_check_runs_are_named_with_the_reason(name: str, words: li
             {"pytest.ini": "[pytest]\naddopts =\n    --strict\n    --ignore=tests/api\n"},
             ["`pytest tests/api`: `addopts` ignores this folder"],
         ),
+        (
+            {"pytest.ini": "[pytest]\naddopts = -ra -k 'not slow' --deselect tests/api/test_b.py::test_it\n"},
+            [
+                "`pytest -k slow`: `addopts` deselects these tests (-k 'not slow')",
+                "`pytest tests/api/test_b.py::test_it`: `addopts` deselects it",
+            ],
+        ),
         ({"setup.cfg": "[tool:pytest]\ntestpaths =\n    tests\n[other]\naddopts = -m 'not slow'\n"}, []),
         (
             {"features/steps/a.py": ""},
             ["`behave`: features may need a browser or services"],
         ),
     ],
-    ids=["testpaths and marks", "ignored folder", "everything", "behave"],
+    ids=["testpaths and marks", "ignored folder", "words and single tests", "everything", "behave"],
 )
 def test_python_tests_that_settings_leave_out_are_named(files: dict[str, str], words: list[str]) -> None:
     tests = dict.fromkeys(("tests/unit/test_a.py", "tests/api/test_b.py", "docs/test_c.py"), "def test_it(): pass\n")
@@ -489,3 +496,22 @@ def test_tests_that_a_check_of_the_settings_runs_are_not_named() -> None:
     assert found.unrun_by(found.specs)
     assert not found.unrun_by([CheckSpec("e2e", "npm run test:e2e")])
     assert found.unrun_by([CheckSpec("e2e", "npm run test:e2e:debug")])
+
+
+@pytest.mark.parametrize(
+    ("modules", "packages"),
+    [
+        ({"pytest"}, ["pytest", "pytest-cov", "pytest-xdist"]),
+        ({"pytest", "pytest_cov"}, ["pytest", "pytest-cov", "pytest-xdist"]),
+        ({"pytest", "pytest_cov", "xdist"}, []),
+    ],
+)
+def test_plugins_that_the_settings_of_pytest_need_are_installed(modules: set[str], packages: list[str]) -> None:
+    files = {
+        "calc.py": "",
+        "tests/test_calc.py": "def test_add(): ...\n",
+        "pytest.ini": "[pytest]\naddopts = --cov=calc -n 2\n",
+    }
+    (tools,) = discover(files, files.get, Surroundings(has_module=modules.__contains__))
+    command = str(tools.setup.command) if tools.setup else ""
+    assert [word for word in command.split() if word.startswith("pytest")] == packages

@@ -116,6 +116,17 @@ def test_a_suite_of_node_in_which_no_test_ran_is_not_a_test() -> None:
     assert read_tap(f"TAP version 13\n{empty}{full}1..2\n").counts == Counts(1, 1, 0, 0)
 
 
+def test_a_file_of_node_tests_that_ends_before_its_first_test_is_not_a_test(tmp_path: Path) -> None:
+    (tmp_path / "a.test.js").write_text(
+        "import test from 'node:test';\nimport './exits.js';\ntest('adds', () => {});\n"
+    )
+    (tmp_path / "b.js").write_text("console.assert(true);\n")
+    result = "# Subtest: /tree/{0}\nok {1} - /tree/{0}\n  ---\n  duration_ms: 1\n  ...\n"
+    text = f"TAP version 13\n{result.format('a.test.js', 1)}{result.format('b.js', 2)}1..2\n"
+    reading = read_tap(text, root=Path("/tree"), files=tmp_path)
+    assert (reading.counts, reading.error) == (Counts(1, 1, 0, 0), ""), "the script without a runner passed"
+
+
 def test_an_exit_code_that_a_test_of_node_compares_is_not_that_of_its_file() -> None:
     compared = (
         "not ok 1 - cli\n  ---\n  error: |-\n    {\n      exitCode: 1,\n    }\n  expected:\n    exitCode: 0\n  ...\n"

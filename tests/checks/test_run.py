@@ -261,6 +261,47 @@ def test_the_name_of_a_printed_failure_is_the_whole_line_without_its_duration(cw
     ]
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"Makefile": "test:\n\tfalse\n", "test/main.c": ""},
+        {"Makefile": "test: check\ncheck:\n"},
+        {"Makefile": "test:\n\t@echo 'no tests yet'\n"},
+        {"Makefile": "test:\n\t$(MAKE) -C sub check\n", "sub/Makefile": "check:\n\tfalse\n", "sub/check": ""},
+    ],
+    ids=["a folder with the name of the target", "no recipe", "only a message", "a file in a subfolder"],
+)
+def test_a_make_target_that_does_nothing_ran_no_tests(cwd: Path, files: dict[str, str]) -> None:
+    report = run_one(CheckSpec("test", "make test"), lay(cwd, files))
+    assert (report.status, report.ran_no_tests) == (CheckStatus.PASSED, True), report.tail
+
+
+def test_a_silent_test_program_below_make_counts_as_run(cwd: Path) -> None:
+    lay(cwd, {"Makefile": "test:\n\t@$(MAKE) -C sub check\n", "sub/Makefile": "check:\n\t@true\n"})
+    report = run_one(CheckSpec("test", "make test"), cwd)
+    assert (report.status, report.ran_no_tests) == (CheckStatus.PASSED, False), report.tail
+
+
+def test_failed_doctests_of_a_module_that_ends_with_0_are_failures(cwd: Path) -> None:
+    text = (
+        'def add(a, b):\n    """\n    >>> add(2, 1)\n    3\n    >>> add(2, 2)\n    4\n    """\n    return a * b\n\n\n'
+    )
+    lay(cwd, {"calc.py": f"{text}if __name__ == '__main__':\n    import doctest\n\n    doctest.testmod()\n"})
+    report = run_one(CheckSpec("test", f"{sys.executable} calc.py"), cwd)
+    assert (report.exit_code, report.status) == (0, CheckStatus.FAILED)
+    assert [failure.name for failure in report.failures] == ["__main__.add: 1 failed examples"]
+
+
+def test_an_error_that_make_ignores_is_a_failure_unless_the_line_only_cleans_up(cwd: Path) -> None:
+    lay(cwd, {"Makefile": ".PHONY: test\ntest:\n\t-rm missing\n\t-@./bad\n\t-./good\n"})
+    for name, code in (("bad", 3), ("good", 0)):
+        (cwd / name).write_text(f"#!/bin/sh\nexit {code}\n")
+        (cwd / name).chmod(0o755)
+    report = run_one(CheckSpec("test", "make test"), cwd)
+    assert report.status is CheckStatus.FAILED
+    assert [failure.name for failure in report.failures] == ["make: [Makefile:4: test] Error 3"]
+
+
 def test_printed_failures_of_a_command_that_fails_are_not_taken_for_all_of_them(cwd: Path) -> None:
     report = run_one(CheckSpec("test", "echo 'FAIL: ./bad'; exit 2"), cwd)
     assert (report.status, report.failures) == (CheckStatus.FAILED, ())

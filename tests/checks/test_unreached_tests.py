@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from burnish.checks.discover import decide, discover
+from burnish.checks.discover import decide, discover, find_checks
 from burnish.checks.tools import Surroundings
 from testing.layouts import PYTEST, TEST
 
@@ -362,3 +363,73 @@ def test_tests_that_the_project_s_own_command_starts_are_not_started_without_it(
 ) -> None:
     assert settings(files)["test"] == command
     assert not {"perl-test", "bats-test"} & settings(files).keys()
+
+
+CASE = "it('adds', () => {})\n"
+NODE_FILES = {
+    "lib/a.js": "",
+    "lib/b.test.js": CASE,
+    "test/a.js": CASE,
+    "test/sub/d.js": CASE,
+    "test/sub/deep/e.js": CASE,
+    "test/helpers/h.js": "exports.x = 1\n",
+    "test/fixtures/f.js": CASE,
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "folders"),
+    [
+        ("mocha", ["lib", "test/sub", "test/sub/deep"]),
+        ("mocha --recursive", []),
+        # sh reads `**` as `*`
+        ("mocha test/**/*.js", ["lib", "test", "test/sub/deep"]),
+        ("mocha 'test/**/*.js' lib/*.test.js", []),
+        ("mocha test", ["lib"]),
+        ("node --test test/*.js", ["lib", "test/sub", "test/sub/deep"]),
+        ("node --test", []),
+        ("mocha './test/{a,b}.js' test/sub", ["lib"]),
+    ],
+)
+def test_test_files_that_a_pattern_of_the_script_does_not_match_are_named(script: str, folders: list[str]) -> None:
+    files = {"package.json": json.dumps({"name": "calc", "scripts": {"test": script}}), **NODE_FILES}
+    found = find_checks(files, files.get)
+    assert [unrun.what for _, unrun in found.unrun_by(found.specs)] == [f"tests in {one}" for one in folders]
+
+
+def test_settings_of_mocha_may_name_the_tests() -> None:
+    package = {"name": "calc", "scripts": {"test": "mocha"}, "devDependencies": {"mocha": "^10.0.0"}}
+    files = {"package.json": json.dumps(package), ".mocharc.yml": "recursive: true\n", **NODE_FILES}
+    assert not find_checks(files, files.get).unrun_by(find_checks(files, files.get).specs)
+
+
+TYPED = {"a.py": "", "tests/test_a.py": "def test_a(): pass\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (
+            {"package.json": '{"scripts": {"test": "node --test", "typecheck": "tsc --noEmit"}}'},
+            ["npm run typecheck"],
+        ),
+        (
+            {"package.json": '{"scripts": {"test": "node --test", "test:types": "tsc --noEmit"}}'},
+            ["npm run test:types"],
+        ),
+        (
+            {"package.json": '{"scripts": {"test": "npm run types && node --test", "types": "tsc --noEmit"}}'},
+            [],
+        ),
+        ({**TYPED, "Makefile": "test:\n\tpytest\ntypes:\n\tmypy a.py\n"}, ["make types"]),
+        ({**TYPED, "Makefile": "test:\n\tpytest\nlint:\n\tmypy a.py\n"}, []),
+        (
+            {**TYPED, "tox.ini": "[testenv]\ncommands = pytest\n[testenv:mypy]\ncommands = mypy a.py\n"},
+            ["tox -e mypy"],
+        ),
+    ],
+    ids=["script", "script called a test", "part of the tests", "make target", "the linter", "tox environment"],
+)
+def test_type_checkers_that_no_check_runs_are_named(files: dict[str, str], names: list[str]) -> None:
+    found = find_checks(files, files.get)
+    assert [unrun.what for _, unrun in found.unrun_by(found.specs)] == names

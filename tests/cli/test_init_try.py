@@ -44,7 +44,7 @@ def test_skipped_tests_do_not_count_as_run(user_repo: UserRepo, capsys: Capture)
     user_repo.commit({**TESTS, "test_app.py": f"import os, pytest\n{TESTS['test_app.py']}{skipped}"})
     user_repo.trust()
     assert types(user_repo, "init", "--try") == 0
-    assert " 2 tests ran, none failed, 1 skipped (checks run with CI=1) (" in capsys.readouterr().out
+    assert " 2 tests ran, none failed, 1 skipped (checks run with CI=1 and isolation.env) (" in capsys.readouterr().out
 
 
 def test_a_set_up_that_fails_is_told_with_its_cause_and_how_to_go_on(user_repo: UserRepo, capsys: Capture) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.core.policy import CheckSpec
 from testing.lab import APPROVE, Lab
 
 pytestmark = pytest.mark.usefixtures("lean_pytest")
@@ -38,6 +39,22 @@ def test_a_check_whose_paths_are_not_touched_is_not_run_and_that_is_said(tmp_pat
     assert "check api: not run: no changed file matches api/**" in lab.burnish("show", "1").out
     by_name = {check["name"]: check for check in lab.show()["cycles"][0]["checks"]}
     assert (by_name["api"]["status"], by_name["web"]["status"]) == ("not_run", "passed")
+
+
+@pytest.mark.parametrize(
+    ("cwd", "paths", "runs"),
+    [
+        ("web", ("src/**",), True),
+        ("web/", ("./src/",), True),
+        ("", ("src/**",), False),
+        ("api", ("src/**",), False),
+        ("web", ("web/src/**",), True),
+        ("web", ("test/**",), False),
+        ("web", (), True),
+    ],
+)
+def test_paths_from_the_folder_of_a_check_count_as_well(cwd: str, paths: tuple[str, ...], runs: bool) -> None:
+    assert CheckSpec("test", "npm test", cwd=cwd, paths=paths).concerns({"web/src/a.js"}) is runs
 
 
 @pytest.mark.long

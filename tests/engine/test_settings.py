@@ -94,6 +94,14 @@ def test_what_lint_fix_does_is_part_of_the_commit(tmp_path: Path) -> None:
     assert lab.text(lab.task()["branch"]).endswith("tidy")
 
 
+def test_a_lint_fix_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, extra="checks: {test: null, lint: null, lint_fix: no-such-formatter .}\n")
+    lab.add()
+    ended = lab.burnish("run")
+    assert ended.code == 0 and "checks.lint_fix could not be started" in ended.err, ended.err
+    assert "no-such-formatter" in ended.err
+
+
 @pytest.mark.slow
 def test_setup_runs_once_again_when_a_lock_file_changes_and_leaves_tracked_files_alone(tmp_path: Path) -> None:
     log = tmp_path / "setups"

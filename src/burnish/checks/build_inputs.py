@@ -15,6 +15,8 @@ from burnish.regular_files import parse_toml
 # Files that hold the version among other code, or nothing else.
 _VERSION_FILE = re.compile(r"(?:^|/)(?:__init__|__about__|__version__|_?version|about)\.py$")
 _VERSION_LINE = re.compile(rb"^.*version.*$", re.M | re.I)
+# A version that other code of the module does not compute.
+_VERSION_TEXT = re.compile(rb"^\w*version\w*\s*(?::[^=\n]*)?=\s*[\"'][^\"'\n]*[\"']\s*(?:#.*)?$", re.M | re.I)
 _CLASS_LINE = re.compile(
     rb"^\s*(?:namespace|(?:abstract |final |readonly )*(?:class|interface|trait|enum))\s[^\n{;]*", re.M
 )
@@ -39,9 +41,20 @@ def build_inputs(contents: Mapping[str, bytes | None], paths: Collection[str]) -
                 yield from _existing(posixpath.normpath(posixpath.join(folder, entry)), files)
 
 
-def relevant_lines(path: str, data: bytes) -> bytes | None:
+def version_modules(contents: Mapping[str, bytes | None]) -> frozenset[str]:
+    """Files of which an installation takes the version alone: `attr = "calc.__version__"` names `calc.py`."""
+    found = set()
+    for path, data in contents.items():
+        folder, name = posixpath.split(path)
+        attributes = _VERSION_ATTRIBUTES.get(name)
+        for entry in attributes(data.decode("utf-8", "replace")) if attributes and data else ():
+            found.add(posixpath.normpath(posixpath.join(folder, entry)))
+    return frozenset(found)
+
+
+def relevant_lines(path: str, data: bytes, modules: Collection[str] = ()) -> bytes | None:
     """The lines of such a file that an installation uses; None for all of it."""
-    if _VERSION_FILE.search(path):
+    if _VERSION_FILE.search(path) or (path in modules and _VERSION_TEXT.search(data)):
         return b"\n".join(_VERSION_LINE.findall(data))
     return b"\n".join(_CLASS_LINE.findall(data)) if path.endswith((".php", ".inc")) else None
 
@@ -69,31 +82,48 @@ def _of_pyproject(text: str) -> Iterator[str]:
     hooks = _at(tool, "hatch", "build", "hooks", "custom")
     if isinstance(hooks, dict):
         yield str(hooks.get("path") or "hatch_build.py")
-    dynamic = _at(tool, "setuptools", "dynamic")
-    for value in _leaves(dynamic):
+    for value in _leaves(_at(tool, "setuptools", "dynamic")):
         yield from _texts(_at(value, "file"))
-        yield from _modules(_texts(_at(value, "attr")))
     yield from _texts(_at(tool, "setuptools", "script-files"))
+    yield from _version_of_pyproject(text)
+
+
+def _version_of_pyproject(text: str) -> Iterator[str]:
+    try:
+        data = parse_toml(text)
+    except (ValueError, RecursionError):
+        return
+    for value in _leaves(_at(data, "tool", "setuptools", "dynamic")):
+        yield from _modules(_texts(_at(value, "attr")))
     fields = _at(data, "project", "dynamic")
     if str(_at(data, "build-system", "build-backend")).startswith("flit_core") and "version" in _texts(fields):
-        name = _at(tool, "flit", "module", "name") or _at(data, "project", "name")
+        name = _at(data, "tool", "flit", "module", "name") or _at(data, "project", "name")
         yield from _modules(f"{part}.__version__" for part in _texts(name))
 
 
 def _of_setup_cfg(text: str) -> Iterator[str]:
+    for section, key, value in _options_of(text):
+        if match := re.match(r"file:\s*(.*)", value, re.S):
+            yield from (one.strip() for one in re.split(r"[,\n]", match[1]) if one.strip())
+        elif section == "options" and key == "scripts":
+            yield from (one.strip() for one in re.split(r"[,\n]", value) if one.strip())
+    yield from _version_of_setup_cfg(text)
+
+
+def _version_of_setup_cfg(text: str) -> Iterator[str]:
+    for _, _, value in _options_of(text):
+        if match := re.match(r"attr:\s*([\w.]+)", value):
+            yield from _modules([match[1]])
+
+
+def _options_of(text: str) -> list[tuple[str, str, str]]:
+    """Section, key and value of each option of a file in INI format; none if it cannot be read."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(text)
     except configparser.Error:
-        return
-    for section in parser.sections():
-        for key, value in parser.items(section):
-            if match := re.match(r"file:\s*(.*)", value, re.S):
-                yield from (one.strip() for one in re.split(r"[,\n]", match[1]) if one.strip())
-            elif match := re.match(r"attr:\s*([\w.]+)", value):
-                yield from _modules([match[1]])
-            elif section == "options" and key == "scripts":
-                yield from (one.strip() for one in re.split(r"[,\n]", value) if one.strip())
+        return []
+    return [(section, key, value) for section in parser.sections() for key, value in parser.items(section)]
 
 
 def _of_setup_script(text: str) -> Iterator[str]:
@@ -158,3 +188,6 @@ def _at(table: Any, *keys: str) -> Any:
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     return table
+
+
+_VERSION_ATTRIBUTES = {"pyproject.toml": _version_of_pyproject, "setup.cfg": _version_of_setup_cfg}

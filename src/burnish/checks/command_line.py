@@ -245,6 +245,8 @@ def _selection(command: str, other: str, advice: str) -> _Selection:
     return _Selection(re.compile(command + _REST), re.compile(other), advice)
 
 
+# `test -z "$(git diff --name-only)"` asks whether a command before it changed files.
+_NOT_COMPARED = r"(?<!-z \"\$\()(?<!-z \$\()"
 _ALL_FILES = "Check all files: `{0} --all-files`."
 _SELECTIONS = (
     _selection(
@@ -262,12 +264,27 @@ _SELECTIONS = (
     _selection(r"\bvitest\b(?=[^;&|\n]*\s--changed(?:\s+-|\s*$|\s*[;&|]))", r"(?!)", "Remove --changed."),
     _selection(r"\bpytest\b(?=[^;&|\n]*\s--picked(?!\S))", r"--mode[= ]branch\b", "Remove --picked."),
     _selection(
-        r"\bgit\s+diff(?=(?:\s+-\S+)*\s+--name-(?:only|status)\b)(?:\s+-\S+)*\s*(?=[|)`]|$)",
+        _NOT_COMPARED
+        + r"\bgit\s+diff(?=[^;&|)`\n]*\s--name-(?:only|status)\b)(?:\s+-\S+)*(?:\s+HEAD(?![\w~^@.]))?(?:\s+-\S+)*"
+        r"(?:(?<=\s--)\s+[^;&|)`\n]+)?\s*(?=[|)`]|$)",
         r"--(?:exit-code|quiet)\b",
         "List all files (`git ls-files`), or compare with a commit.",
     ),
     _selection(
+        _NOT_COMPARED + r"\bgit\s+ls-files\b(?=[^;&|)`\n]*\s(?:-[a-z]*[mo][a-z]*|--modified|--others)(?!\S))",
+        r"(?<!\S)(?:-[a-z]*c[a-z]*|--cached)(?!\S)",
+        "List all files: `git ls-files`.",
+    ),
+    _selection(r"(?<![\w./-])darker\b(?=\s)", r"(?<!\S)(?:-r|--revision)\b", "Name a commit: `--revision`."),
+    _selection(r"\bgit[\s-]clang-format\b", r"clang-format\s+(?:-\S+\s+)*[\w./]", "Run clang-format on all files."),
+    _selection(
         r"\bnx\s+affected\b(?=[^;&|\n]*\s--(?:uncommitted|untracked)\b)", r"(?!)", "Test all: `nx run-many -t test`."
+    ),
+    _Selection(
+        re.compile(r"\bjest\b(?=[^;&|\n]*\s--lastCommit(?!\S))" + _REST),
+        re.compile(r"(?!)"),
+        "Remove --lastCommit.",
+        "It tests only what the last commit changed, and a task may have several commits.",
     ),
     _Selection(
         re.compile(

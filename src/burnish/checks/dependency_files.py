@@ -6,10 +6,10 @@ import hashlib
 import json
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from burnish.checks.build_inputs import build_inputs, relevant_lines
+from burnish.checks.build_inputs import build_inputs, relevant_lines, version_modules
 from burnish.regular_files import parse_toml
 
 # Folders whose projects are not installed with this one.
@@ -104,18 +104,22 @@ def _decides(path: str) -> bool:
 def fingerprint(contents: Mapping[str, bytes | None], *facts: str) -> str:
     """A hash of the dependencies in these files and of further facts (set-up command, tool versions)."""
     digest = hashlib.sha256()
+    modules = version_modules(contents)
     for path in sorted(contents):
         digest.update(f"{path}\0".encode("utf-8", "surrogateescape"))
-        digest.update(relevant(path, contents[path] or b"") + b"\0")
+        digest.update(relevant(path, contents[path] or b"", modules) + b"\0")
     for fact in facts:
         digest.update(fact.encode("utf-8", "surrogateescape") + b"\0")
     return digest.hexdigest()
 
 
-def relevant(path: str, data: bytes) -> bytes:
-    """The part of a file that decides what is installed, without tool settings in pyproject.toml and package.json."""
+def relevant(path: str, data: bytes, modules: Collection[str] = ()) -> bytes:
+    """The part of a file that decides what is installed, without tool settings in pyproject.toml and package.json.
+
+    Of `modules`, only the version counts (`build_inputs.version_modules`).
+    """
     name = path.rpartition("/")[2]
-    if (lines := relevant_lines(path, data)) is not None:
+    if (lines := relevant_lines(path, data, modules)) is not None:
         return lines
     try:
         if name == "pyproject.toml":

@@ -1,4 +1,4 @@
-"""Reads printed lines: problems that linters print, and failures that match a user-defined pattern."""
+"""Reads printed lines: problems of linters, failures that match a user-defined pattern, failures that are ignored."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from burnish.core.error_lines import pattern_problem
 from burnish.core.finding import Category, Remark, Severity, outside_rule
 from burnish.errors import BurnishError
 from burnish.proc.capture import capture
+from burnish.regular_files import read_regular
 
 MAX_REMARKS = 5000
 MAX_LINE_LENGTH = 5000
@@ -125,3 +126,55 @@ def read_pattern(pattern: str, files: Sequence[Path], *, seconds: float = PATTER
     partial = f"only the first {MAX_FAILURES} failures were read" if len(names) > MAX_FAILURES else ""
     unique = dict.fromkeys(shortened(name, longest=500) for name in names[:MAX_FAILURES])
     return Reading(failures=tuple(TestFailure(name, "failed") for name in unique), partial=partial)
+
+
+# -- commands that end with 0 ---------------------------------------------------------------------
+# Failures that a command prints and ignores, and commands that start no test.
+
+# as test loops of Makefiles and the harness of Automake print it
+_PRINTED_FAILURE = re.compile(r"^(?:FAIL|XPASS): +(\S.{0,299})", re.M)
+# as `doctest.testmod()` prints it; the exit code of the program is 0
+_DOCTEST_FAILED = re.compile(r"^\*\*\*Test Failed\*\*\* \d+ failure", re.M)
+_DOCTEST_NAME = re.compile(r"^ +(\d{1,8}) of +\d{1,8} in (\S{1,500})$", re.M)
+# as make prints it for a line of a recipe that begins with `-`
+_IGNORED_ERROR = re.compile(
+    r"^\S*make(?:\[\d+\])?: (\[(?:([^\s:\]]{1,500}):(\d{1,8}): )?[^\]\n]{1,500}\] Error \d{1,8}) \(ignored\)$", re.M
+)
+_CLEANS_UP = re.compile(
+    rb"[\s@+-]*(?:sudo +)?(?:rm|rmdir|mkdir|cp|mv|ln|kill|killall|pkill|docker\S*|podman|dropdb|createdb|git)\b"
+)
+# What a command prints that starts no test, and what may stand beside it.
+_DID_NOTHING = re.compile(
+    r"^\S*make(?:\[\d+\])?: (?:\S+ is up to date\.|Nothing to be done for \S+)$|^ninja: no work to do\.$"
+    r"|(?i:\bno tests? (?:(?:files?|suites?|cases?) )?(?:were )?(?:found|ran|to run|specified|yet)\b|\bno test files\b)"
+)
+_NO_RESULT = re.compile(rf"{_DID_NOTHING.pattern}|^\S*make(?:\[\d+\])?: |^ninja: Entering directory ")
+# npm, yarn and make show what they start
+_LAUNCHER_LINE = re.compile(r"> |\S*make(?: |$)|\$ |yarn run v|Done in |echo ")
+# how long a test took, which differs in each run
+_DURATION = re.compile(r"\s*[(\[]?\s*(?:in\s+|took\s+)?\d+(?:\.\d+)?\s*(?:[mµun]?s|secs?|seconds?)\s*[)\]]?\s*$")
+_MAKEFILE_BYTES = 1024 * 1024
+
+
+def printed_failures(text: str, folder: Path | None) -> tuple[str, ...]:
+    """Names of printed failures: `FAIL: name`, doctests, and errors that make ignores in `folder`."""
+    names = dict.fromkeys(_DURATION.sub("", line).rstrip() or line for line in _PRINTED_FAILURE.findall(text))
+    if _DOCTEST_FAILED.search(text):
+        names |= dict.fromkeys(f"{name}: {count} failed examples" for count, name in _DOCTEST_NAME.findall(text))
+    return tuple(names | dict.fromkeys(_ignored_errors(text, folder) if folder else ()))
+
+
+def _ignored_errors(text: str, folder: Path) -> list[str]:
+    """Errors that make ignores (`-./test_a`), except those of lines that only clean up (`-killall server`)."""
+    found = []
+    for error, name, number in _IGNORED_ERROR.findall(text):
+        lines = (read_regular(folder / name, longest=_MAKEFILE_BYTES) or b"").splitlines() if name else []
+        line = lines[int(number) - 1] if 0 < int(number or 0) <= len(lines) else b""
+        found += [] if _CLEANS_UP.match(line) else [f"make: {error}"]
+    return found
+
+
+def did_nothing(text: str) -> bool:
+    """True if the output says that nothing was started, and has no result: `make test` beside a folder `test`."""
+    lines = [line for line in text.splitlines() if line.strip() and not _LAUNCHER_LINE.match(line)]
+    return bool(lines) and any(map(_DID_NOTHING.search, lines)) and all(map(_NO_RESULT.search, lines))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.checks.import_origins import runs_tests
-from burnish.checks.lines import read_lines, read_pattern
+from burnish.checks.lines import did_nothing, printed_failures, read_lines, read_pattern
 from burnish.checks.placement import Placement
 from burnish.checks.reading import Case, Reading, failures_of, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileStats, read_new_reports, read_printed
@@ -31,10 +31,6 @@ _PYTEST_STOPPED = re.compile(
     r"^(?:\x1b\[[\d;]*m)*!+ (?:stopping after \d|(?:xdist\.dsession\.)?Interrupted|_pytest\.outcomes\.Exit)", re.M
 )
 _NOT_TESTS = ("setup", "build", "origins")
-# as test loops of Makefiles and the harness of Automake print it
-_PRINTED_FAILURE = re.compile(r"^(?:FAIL|XPASS): +(\S.{0,299})", re.M)
-# how long a test took, which differs in each run
-_DURATION = re.compile(r"\s*[(\[]?\s*(?:in\s+|took\s+)?\d+(?:\.\d+)?\s*(?:[mµun]?s|secs?|seconds?)\s*[)\]]?\s*$")
 # What a runner prints if the process of its tests ended before all of them had run.
 _PROCESS_ENDED = {
     "Maven": re.compile(r"The forked VM terminated without|There was an error in the forked process"),
@@ -74,6 +70,8 @@ def report_of(
     reading = _read(spec, check, exit_record, place, report_dir, before or {})
     if check.is_pytest and exit_record.exit_code == NO_TESTS and not (reading.counts and reading.counts.total):
         return replace(base, status=CheckStatus.PASSED, counts=Counts(0, 0, 0, 0))
+    if not (reading.counts or reading.failures or reading.remarks) and _did_nothing(spec, exit_record):
+        reading = replace(reading, counts=Counts(0, 0, 0, 0))
     if reading.error and check.promised and exit_record.exit_code == 0:
         status = CheckStatus.ERROR
     else:
@@ -261,19 +259,27 @@ def _from_text(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, p
         return _from_lines(spec, exit_record, place)
     formats = check.known.runner.text_formats if check.known else tuple(TEXT_FORMATS)
     reading = read_printed(exit_record.stdout, exit_record.stderr, root=place.path, formats=formats)
-    return reading or _ignored_failures(spec, exit_record) or _from_lines(spec, exit_record, place)
+    return reading or _ignored_failures(spec, exit_record, place) or _from_lines(spec, exit_record, place)
 
 
-def _ignored_failures(spec: CheckSpec, exit_record: ExitRecord) -> Reading | None:
-    """Lines `FAIL: name` of a command that ignores failures; its exit code is 0.
+def _did_nothing(spec: CheckSpec, exit_record: ExitRecord) -> bool:
+    """True if a test command succeeded and says that it did nothing."""
+    return exit_record.exit_code == 0 and runs_tests(spec) and did_nothing(_output(exit_record, 4 * TAIL))
+
+
+def _ignored_failures(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading | None:
+    """Printed failures of a command that ignores them: its exit code is 0.
 
     Not for other exit codes: what fails without such a line would be missing from the list.
     """
     if exit_record.exit_code != 0 or spec.name in _NOT_TESTS:
         return None
-    text = clean_text(read_text(exit_record.stdout, limit=READ) + "\n" + read_text(exit_record.stderr, limit=READ))
-    names = dict.fromkeys(_DURATION.sub("", line).rstrip() or line for line in _PRINTED_FAILURE.findall(text))
+    names = printed_failures(_output(exit_record, READ), place.files / spec.cwd if runs_tests(spec) else None)
     return Reading(failures=failures_of([Case(name) for name in names])) if names else None
+
+
+def _output(exit_record: ExitRecord, limit: int) -> str:
+    return clean_text("\n".join(read_text(path, limit=limit) for path in (exit_record.stdout, exit_record.stderr)))
 
 
 def _from_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading:

@@ -126,7 +126,8 @@ def read_dependencies(place: ProjectFolder, table: Mapping[str, Any]) -> PythonD
     own |= requirement_names(_texts(project.get("dependencies")))
     extras |= {name: requirement_names(_texts(v)) for name, v in _dict(project.get("optional-dependencies")).items()}
     poetry, poetry_groups = _of_poetry(_dict(tool.get("poetry")))
-    files = _files_for_tests(place)
+    runners, runner_files = _installed_by_runners(place)
+    files = list(dict.fromkeys((*_files_for_tests(place), *runner_files)))
     text = "\n".join(place.read(path) for path in files)
     return PythonDependencies(
         own=own | poetry,
@@ -136,7 +137,7 @@ def read_dependencies(place: ProjectFolder, table: Mapping[str, Any]) -> PythonD
         poetry_groups=poetry_groups,
         files={path: requirement_names(_lines_of(place, path)) for path in files},
         hatch=_of_hatch(_dict(_dict(tool.get("hatch")).get("envs")) or _dict(_toml(place, "hatch.toml").get("envs"))),
-        runners=(*_of_tox(place.read("tox.ini")), *_of_nox(place.read("noxfile.py"))),
+        runners=runners,
         installs_itself=bool(_INSTALLS_ITSELF.search(text)),
         plugins=_plugins(place, tool),
     )
@@ -186,27 +187,46 @@ def _of_hatch(envs: dict[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in found if "{" not in text))
 
 
-def _of_tox(text: str) -> tuple[str, ...]:
-    """The requirements of [testenv], without those for single factors."""
+def _of_tox(text: str) -> list[str]:
+    """The words of the requirements of [testenv], without those for single factors."""
     section = re.search(r"^\[testenv\]\s*$(.*?)(?=^\[|\Z)", text, re.M | re.S)
     deps = re.search(r"^deps\s*=(.*(?:\n(?:[ \t]+.*|[ \t]*(?=\n[ \t])))*)", section[1], re.M) if section else None
-    lines = deps[1].splitlines() if deps else []
-    return tuple(line.strip() for line in lines if re.match(r"\s*[A-Za-z][\w.\[\],-]*\s*(?:[=<>!~;].*)?$", line))
+    words: list[str] = []
+    for line in deps[1].splitlines() if deps else ():
+        if option := re.match(r"\s*(-r|--requirement|-c|--constraint)[ =]*(?:\{toxinidir\}/)?([\w./-]+)\s*$", line):
+            words += option.groups()
+        elif re.match(r"\s*[A-Za-z][\w.\[\],-]*\s*(?:[=<>!~;].*)?$", line):
+            words.append(line.strip())
+    return words
 
 
-def _of_nox(text: str) -> tuple[str, ...]:
+def _of_nox(text: str) -> list[str]:
     """String arguments of `session.install(…)` in sessions that run pytest."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    found: list[str] = []
+        return []
+    words: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and "pytest" in ast.dump(node):
             for call in ast.walk(node):
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "install":
-                    found += [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    return tuple(text for text in dict.fromkeys(found) if re.match(r"[A-Za-z]", text))
+                    words += [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return words
+
+
+def _installed_by_runners(place: ProjectFolder) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The requirements, and the files with requirements, that tox and nox install for the tests."""
+    words = [*_of_tox(place.read("tox.ini")), *_of_nox(place.read("noxfile.py"))]
+    names: dict[str, None] = {}
+    files: dict[str, None] = {}
+    for option, word in zip(["", *words], words, strict=False):
+        path = posixpath.normpath(word)
+        if option in ("-r", "--requirement"):
+            files |= {path: None} if path in place.paths else {}
+        elif not option.startswith("-") and re.match(r"[A-Za-z]", word):
+            names[word] = None
+    return tuple(names), tuple(files)
 
 
 def _of_setup_files(place: ProjectFolder) -> tuple[frozenset[str], dict[str, frozenset[str]]]:

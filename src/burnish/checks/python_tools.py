@@ -287,7 +287,7 @@ class _Project:
         packages += [word for name in sets_for_tests(dependencies.groups) for word in ("--group", name)]
         packages += dependencies.hatch
         packages += sorted(self._poetry_names()) if self.replaced else ()
-        if not packages and (not self._why_pytest() or self.place.around.has_module("pytest")):
+        if not packages and (not self._why_pytest() or not self._not_importable()):
             return []
         return packages + self._missing_for_pytest()
 
@@ -295,6 +295,12 @@ class _Project:
         """Packages of poetry's test groups, without versions, because pip cannot read poetry's version syntax."""
         groups = {name: names for name, (names, _) in self.dependencies.poetry_groups.items()}
         return frozenset[str]().union(*(groups[name] for name in sets_for_tests(groups)))
+
+    def _not_importable(self) -> list[str]:
+        """pytest and those of the plugins its settings use that the Python on PATH cannot import."""
+        packages = ("pytest", *self.dependencies.plugins)
+        modules = {name: "xdist" if name == "pytest-xdist" else name.replace("-", "_") for name in packages}
+        return [name for name, module in modules.items() if not self.place.around.has_module(module)]
 
     def _missing_for_pytest(self) -> list[str]:
         """pytest and its plugins, unless other packages install them."""
@@ -328,7 +334,8 @@ class _Project:
         kinds += [f"dependency group {name}" for name in sets_for_tests(dependencies.groups)]
         kinds += ["environments of hatch"] if dependencies.hatch else []
         kinds += ["groups of poetry"] if self.replaced and self._poetry_names() else []
-        return "a virtual environment in the workspace: " + (", ".join(kinds) or "pytest is not installed here")
+        missing = " and ".join(self._not_importable()) or "pytest"
+        return f"a virtual environment in the workspace: {', '.join(kinds) or f'{missing} is not installed here'}"
 
     def _is_package(self) -> bool:
         """True if it must be installed before its tests can run."""

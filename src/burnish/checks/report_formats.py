@@ -27,7 +27,9 @@ from burnish.proc.text import clean_text
 # the check saw it). Checks use them, and reviews that come from files.
 FILE_FORMATS: dict[str, Callable[[bytes, str, Path | None, Path | None], Reading]] = {
     "junit": lambda data, source, root, mounted_at: read_junit(data, root=root, mounted_at=mounted_at),
-    "tap": lambda data, source, root, mounted_at: read_tap(data.decode("utf-8", "replace"), root=mounted_at),
+    "tap": lambda data, source, root, mounted_at: read_tap(
+        data.decode("utf-8", "replace"), root=mounted_at, files=root
+    ),
     "sarif": lambda data, source, root, mounted_at: read_sarif(data, source=source, root=root, mounted_at=mounted_at),
     "rdjson": lambda data, source, root, mounted_at: read_rdjson(data, source=source, root=root, mounted_at=mounted_at),
     "rdjsonl": lambda data, source, root, mounted_at: read_rdjsonl(

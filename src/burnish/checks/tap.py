@@ -18,11 +18,15 @@ from burnish.checks.reading import (
     path_in_repository,
     shortened,
 )
+from burnish.regular_files import read_regular
 
 _PLAN = re.compile(r"1\.\.(\d{1,9})(?:\s|$)")
 _TEST = re.compile(r"(not )?ok(?=\s|$)(?:\s+(\d{1,9})(?=\s|$))?(?:\s+-)?\s*(.*)", re.DOTALL)
 _DIRECTIVE = re.compile(r"(?<!\\)#\s*(skip|todo)\w*\b", re.IGNORECASE)
 _LOCATION = re.compile(r"location: '?(.+?):(\d{1,8}):\d{1,8}'?")
+_SCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
+_NODE_TEST = re.compile(rb"[\"']node:test[\"']")
+_MAX_SCRIPT = 1024 * 1024
 _INDENT = 4
 MAX_DEPTH = 20
 
@@ -43,8 +47,11 @@ class _Level:
 
 
 class TapCollector:
-    def __init__(self, root: Path | None = None) -> None:
+    """`root` is the tree as the tests saw it, `files` the same on the disk."""
+
+    def __init__(self, root: Path | None = None, files: Path | None = None) -> None:
         self.root = root
+        self.files = files
         self.levels = [_Level()]
         # Receives diagnostic lines; those of a passed test are dropped.
         self.message: Case | None = None
@@ -111,6 +118,9 @@ class TapCollector:
         self.without_subtests = level if not (bad or directive or inner.cases) else None
         if directive:
             level.skipped += max(1, inner.cases)
+        elif not bad and depth == 0 and not inner.cases and self._defines_tests(name):
+            # node:test: the process of a file ended before its first test, and the file counts as passed
+            self.without_subtests = None
         elif not bad:
             # The parent's result counts: a failed subtest of a passed test was expected to fail.
             level.passed += max(1, inner.passed + len(inner.failures))
@@ -119,6 +129,13 @@ class TapCollector:
             level.passed += inner.passed
             level.skipped += inner.skipped
             self._failed(level, name, inner)
+
+    def _defines_tests(self, name: str) -> bool:
+        """True if a result has the name of a file that uses node:test."""
+        if self.files is None or not _SCRIPT.search(name):
+            return False
+        path = path_in_repository(name, self.root)
+        return bool(path and _NODE_TEST.search(read_regular(self.files / path, longest=_MAX_SCRIPT) or b""))
 
     def _inner(self, depth: int) -> _Level:
         """The subtests of the current result, which come before it."""
@@ -140,13 +157,13 @@ class TapCollector:
         level.failures.append(self.message)
 
 
-def read_tap(text: str, *, root: Path | None = None) -> Reading:
+def read_tap(text: str, *, root: Path | None = None, files: Path | None = None) -> Reading:
     """Counts and failures. Never raises."""
-    return read_tap_lines((line.rstrip("\r") for line in text.split("\n")), root=root)
+    return read_tap_lines((line.rstrip("\r") for line in text.split("\n")), root=root, files=files)
 
 
-def read_tap_lines(lines: Iterable[str], *, root: Path | None = None) -> Reading:
-    collector = TapCollector(root)
+def read_tap_lines(lines: Iterable[str], *, root: Path | None = None, files: Path | None = None) -> Reading:
+    collector = TapCollector(root, files)
     for line in lines:
         collector.line(line)
     return _reading(collector)

@@ -26,7 +26,9 @@ COVERAGE_FILES = (".coveragerc", "pyproject.toml", "setup.cfg", "tox.ini")
 _READ_KEYS = ("testpaths", "addopts", "norecursedirs")
 _INI_VALUE = r"^%s\s*=\s*(.*(?:\n[ \t]+\S.*)*)"
 _DESELECTED_MARK = re.compile(r"""-m[ =]?\s*["'\\]*([^"'\\\n]*\bnot\s+\(?\w+[^"'\\\n]*)""")
+_DESELECTED_WORD = re.compile(r"""(?<!\S)-k[ =]?\s*["'\\]*([^"'\\\n]*\bnot\s+\(?\w+[^"'\\\n]*)""")
 _IGNORED_PATH = re.compile(r"--ignore[= ]([\w./-]+)")
+_DESELECTED_TEST = re.compile(r"--deselect[= ]([\w./-]+(?:::\S+)?)")
 
 
 def unrun_python_tests(place: ProjectFolder, table: Mapping[str, Any], tests: Sequence[str]) -> tuple[UnrunTests, ...]:
@@ -101,6 +103,12 @@ def _deselected(addopts: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
         yield UnrunTests(
             f"pytest -m {marks[0]}", marks[0], f"`addopts` deselects these tests (-m '{expression.strip()}')"
         )
+    for expression in _DESELECTED_WORD.findall(addopts):
+        words = re.findall(r"\bnot\s+\(?(\w+)", expression)
+        why = f"`addopts` deselects these tests (-k '{expression.strip()}')"
+        yield UnrunTests(f"pytest -k {words[0]}", words[0], why)
+    for test in _DESELECTED_TEST.findall(addopts):
+        yield UnrunTests(f"pytest {test}", test, "`addopts` deselects it")
     for path in map(posixpath.normpath, _IGNORED_PATH.findall(addopts)):
         if any(test == path or test.startswith(f"{path}/") for test in tests) and not SAMPLES.search(f"{path}/"):
             yield UnrunTests(f"pytest {path}", path, "`addopts` ignores this folder")
@@ -272,6 +280,8 @@ def unrun_suites(place: ProjectFolder, files: Iterable[str]) -> tuple[UnrunTests
 
 
 _NODE_TEST_FILE = re.compile(r"(?:.*/)?[^/]+\.(?:test|spec)\.[cm]?[jt]sx?")
+_IN_TEST_FOLDER = re.compile(r"(?:.*/)?(?:tests?|specs?|__tests__)/.+\.[cm]?[jt]sx?$")
+_CASE = re.compile(r"^[ \t]*(?:describe|it|test)(?:\.\w+)?\(", re.M)
 # Runners that run exactly the files that they are given; those of jest and vitest are patterns.
 _NODE_RUNNERS = ("node", "mocha", "_mocha", "tape", "tap", "ava", "uvu", "tsx", "borp")
 
@@ -297,17 +307,69 @@ def _unrun_files(place: ProjectFolder, scripts: Mapping[str, str], run_names: It
     if not lines or not all(line.name in _NODE_RUNNERS for line in lines):
         return []
     words = [word for line in lines for word in line.arguments if not word.startswith("-")]
-    starts = [posixpath.normpath(re.split(r"[*?{\[]", word, maxsplit=1)[0] or ".") for word in words]
-    if not starts or "." in starts:
-        return []
-    files = [path for path in place.paths if _NODE_TEST_FILE.fullmatch(path) and not SAMPLES.search(path)]
-    outside = [path for path in files if not path.startswith(tuple(starts)) and "node_modules/" not in path]
-    folders = dict.fromkeys(posixpath.dirname(path) for path in outside)
     texts = "\n".join(scripts.values())
+    files = [path for path in _node_test_files(place) if "node_modules/" not in path]
+    if not words and all(line.name in ("mocha", "_mocha") for line in lines) and not _mocha_settings(place, texts):
+        words = ["./test/*.*"]
+    patterns = [_pattern(word, texts, files) for word in words]
+    if not patterns or "." in map(posixpath.normpath, words):
+        return []
+    outside = [path for path in files if not any(pattern.match(path) for pattern in patterns)]
+    folders = dict.fromkeys(posixpath.dirname(path) for path in outside)
     why = "the script `test` does not name them"
+    # a script that names the folder itself may be meant for it
+    others = re.sub(r"\S*\*\S*", "", texts)
     return [
-        UnrunTests(f"tests in {one or 'the root'}", one or "\0", why) for one in folders if not one or one not in texts
+        # "test" alone is part of most commands
+        UnrunTests(f"tests in {one or 'the root'}", one if "/" in one else f"{one}/" if one else "\0", why)
+        for one in folders
+        if not one or one not in others
     ]
+
+
+def _node_test_files(place: ProjectFolder) -> Iterator[str]:
+    """Files that are named as tests, and those in a folder of tests that define some."""
+    others = [path for path in place.paths if _IN_TEST_FOLDER.match(path) and not _NODE_TEST_FILE.fullmatch(path)]
+    opened_files = frozenset(others[:_MAX_OPENED])
+    for path in place.paths:
+        is_named = _NODE_TEST_FILE.fullmatch(path) is not None
+        if not SAMPLES.search(path) and (is_named or (path in opened_files and _CASE.search(place.read(path)))):
+            yield path
+
+
+def _mocha_settings(place: ProjectFolder, scripts: str) -> bool:
+    """True if other places than the command name the tests of mocha, or folders below `test`."""
+    is_set = any(name.startswith(".mocharc") or name == "test/mocha.opts" for name in (*place.names, *place.paths))
+    return is_set or '"mocha":' in re.sub(r'"mocha": *"', "", place.read("package.json")) or "--recursive" in scripts
+
+
+def _pattern(word: str, texts: str, files: Sequence[str]) -> re.Pattern[str]:
+    """The files that a word of a script names. Without quotes the shell reads `**` as `*`, if that names a file."""
+    word = posixpath.normpath(word)
+    in_shell = re.compile(f"{_as_expression(word, '[^/]*')}(?:/|$)")
+    is_quoted = re.search(rf"[\"'](?:\./)?{re.escape(word)}", texts) is not None
+    if "**" in word and not is_quoted and any(map(in_shell.match, files)):
+        return in_shell
+    return re.compile(f"{_as_expression(word, '.*')}(?:/|$)")
+
+
+def _as_expression(word: str, folders: str) -> str:
+    """A pattern of files as a regular expression; `folders` stands for `**`."""
+    parts = re.split(r"(\*\*/?|\*|\?|\{[^{}]*\}|[@+?*!]\([^()]*\))", word)
+    found = ""
+    for part in parts:
+        if part.startswith("**"):
+            found += folders if folders != ".*" else "(?:.*/)?" if part == "**/" else ".*"
+            found += "/" if folders != ".*" and part == "**/" else ""
+        elif part in ("*", "?"):
+            found += "[^/]*" if part == "*" else "[^/]"
+        elif part.startswith("{"):
+            found += f"(?:{'|'.join(re.escape(one).replace(re.escape('*'), '[^/]*') for one in part[1:-1].split(','))})"
+        elif part[:2] in ("@(", "+(", "?(", "*(", "!("):
+            found += "[^/]*"
+        else:
+            found += re.escape(part)
+    return found
 
 
 # `/node_modules/` and the like have no tests of the project.

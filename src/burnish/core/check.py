@@ -183,6 +183,8 @@ class Comparison:
             return f"{now.name} could not be run, neither before the change nor after it"
         if now.status is CheckStatus.PASSED and now.ran_no_tests:
             return f"{now.name} ran no tests"
+        if base is not None and base.status is now.status is CheckStatus.PASSED and _fell_silent(base, now):
+            return f"{now.name} printed its results before the change and prints nothing now: it may have run no tests"
         if base is None or not (base.status is now.status is CheckStatus.FAILED):
             return ""
         if not (base.has_cases and now.has_cases):
@@ -201,6 +203,21 @@ class Comparison:
     def clean(self) -> bool:
         """Nothing that this change is to blame for."""
         return not (self.new or self.new_remarks or self.broken)
+
+
+# npm and yarn show what they start
+_LAUNCHER_LINE = re.compile(r"> |\$ |yarn run v|Done in ")
+
+
+def _fell_silent(base: CheckReport, now: CheckReport) -> bool:
+    """True for tests that report no cases and printed something on the base alone: they may end before they start."""
+    if not is_test(now.name) or base.counts or now.counts:
+        return False
+    return _has_output(base.tail) and not _has_output(now.tail)
+
+
+def _has_output(text: str) -> bool:
+    return any(line.strip() and not _LAUNCHER_LINE.match(line) for line in text.splitlines())
 
 
 # -- flaky ----------------------------------------------------------------------------------------

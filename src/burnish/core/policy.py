@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from burnish.core.approval import ApprovalCriteria
 from burnish.core.finding import Severity
+from burnish.core.path_patterns import any_matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,12 @@ class CheckSpec:
         """The command, with the folder it runs in: the same command in two folders is two checks."""
         command = self.command if isinstance(self.command, str) else " ".join(self.command)
         return f"cd {self.cwd} && {command}" if self.cwd else command
+
+    def concerns(self, changed: Collection[str]) -> bool:
+        """True if it runs for a change of these files. `paths` are from the root; those from `cwd` count as well."""
+        start = f"{self.cwd.strip('/')}/" if self.cwd.strip("./") else ""
+        below = [path.removeprefix(start) for path in changed if start and path.startswith(start)]
+        return not self.paths or any_matches(changed, self.paths) or any_matches(below, self.paths)
 
 
 def fill_isolation_env(values: Iterable[tuple[str, str]], *, task: str, agent: str, cycle: int) -> dict[str, str]:

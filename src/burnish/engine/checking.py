@@ -28,7 +28,6 @@ from burnish.core.history import History
 from burnish.core.journal import CheckRecord, CheckResult, RecordedCounts, ReviewResult
 from burnish.core.journal_events import PhaseStarted, new_event
 from burnish.core.ledger.ledger import absorb_checks
-from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, is_test, setting_of
 from burnish.core.recorded_reviews import no_test_was_run
 from burnish.core.status import ErrorCode
@@ -92,7 +91,7 @@ def _split_by_paths(setup: TaskSetup, specs: list[CheckSpec]) -> tuple[list[Chec
         return specs, []
     change = setup.workspace.changes(setup.base.tree, setup.head().tree)
     paths = {path for file in change.files for path in (file.path, file.old_path) if path}
-    run = [spec for spec in specs if not spec.paths or any_matches(paths, spec.paths)]
+    run = [spec for spec in specs if spec.concerns(paths)]
     return run, [spec for spec in specs if spec not in run]
 
 

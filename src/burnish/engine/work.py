@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.commit import Commit, TargetMerge
+from burnish.core.error_lines import first_error
 from burnish.core.event import Event
 from burnish.core.flow import ReviewStep, WorkStep
 from burnish.core.history import History, with_result
@@ -214,13 +215,17 @@ def _lint_fix(deps: Deps, setup: TaskSetup, task: Task, step: WorkStep) -> None:
     if not setup.policy.lint_fix:
         return
     out_dir = deps.task_files.out_dir(task, step.cycle, "lint-fix")
-    _code, output = deps.checks(task.id).command(
+    code, output = deps.checks(task.id).command(
         setup.policy.lint_fix,
         setup.head_tree(f"{task.name}-lint-fix"),
         cwd=setup.workspace.path,
         out_dir=out_dir,
         timeout=600,
     )
+    # Other codes are usual: many linters fail if problems are left.
+    if code in (126, 127):
+        why = first_error(output) or f"exit code {code}"
+        deps.progress.note(f"Task {task.id}: checks.lint_fix could not be started, so it changed nothing: {why}")
     match = re.search(r"\b(\d+) fixed\b|\b[Ff]ixed (\d+)\b", output)
     deps.task_files.stamp(task, f"lint-fix-{task.run}-{step.cycle}", (match[1] or match[2]) if match else "0")
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from burnish.adapters.checks.stored_environments import delete_unused, environment_in_use, home_of
+from burnish.checks.build_inputs import version_modules
 from burnish.checks.dependency_files import dependency_paths, fingerprint, included_paths, named_paths, relevant
 from burnish.checks.environment import withheld_credentials
 from burnish.checks.generated_files import (
@@ -166,11 +167,12 @@ class CheckEnvironments:
         return self.found_setup(commit) if is_allowed and not (self.confined and complete) else None
 
     def _same_as_checkout(self, contents: dict[str, bytes | None]) -> bool:
+        modules = version_modules(contents)
         for path, data in contents.items():
             current = read_regular(self.project.root / path)
             if current is None:
                 return False
-            if relevant(path, current) != relevant(path, data or b""):
+            if relevant(path, current, modules) != relevant(path, data or b"", modules):
                 return False
         return True
 

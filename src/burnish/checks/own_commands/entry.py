@@ -113,7 +113,7 @@ class OwnEntry:
         if (step.words, step.env) in reached_steps or not step.words:
             return False
         call = self.call_of(step)
-        if not self.command and checks_types(step):
+        if checks_types(step):
             return not any(self._is_covered(step, one) for one in (*self._choices(step.folder), *self.found.further))
         if call is None:
             return (not self.command or is_named_test(self.command)) and self._is_further(step)

@@ -84,7 +84,12 @@ def is_checker(step: CommandStep) -> bool:
 
 def checks_types(step: CommandStep) -> bool:
     """True for a type checker, and for a script of package.json with such a name."""
-    return is_checker(step) or _TYPE_SCRIPT.fullmatch(" ".join(step.words)) is not None
+    return is_checker(step) or is_type_script(" ".join(step.words))
+
+
+def is_type_script(command: str) -> bool:
+    """True for `npm run typecheck` and the like."""
+    return _TYPE_SCRIPT.fullmatch(command) is not None
 
 
 def is_threshold(step: CommandStep, is_set: bool) -> bool:

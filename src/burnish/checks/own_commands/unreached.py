@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from burnish.checks.own_commands.step_kinds import is_type_script
 from burnish.checks.own_commands.steps import ENTRY_NAMES, NOT_TESTS, CommandStep, OwnCommands
 from burnish.checks.own_commands.task_files import read_yaml
 from burnish.checks.project_scripts import is_variant
@@ -49,11 +50,11 @@ def other_entries(own: OwnCommands) -> Iterator[tuple[str, str]]:
             yield f"{start} {name}", file
     tasks = dict.fromkeys(_RAKE_TASK.findall(own.place.read("Rakefile")))
     yield from ((f"rake {name}", "Rakefile") for name in tasks if name != "default")
-    # `test:unit` and the like are found with the scripts of the package
-    others = [name for name in own.scripts if name not in ENTRY_NAMES and not name.startswith(("test", "pre", "post"))]
-    yield from (
-        (f"npm run {name}", "package.json") for name in others if is_named_test(name) and not _is_used(own, name)
-    )
+    for name in own.scripts:
+        # `test:unit` and the like are found with the scripts of the package
+        is_other = name not in ENTRY_NAMES and not name.startswith(("test", "pre", "post")) and is_named_test(name)
+        if (is_other or is_type_script(f"npm run {name}")) and not _is_used(own, name):
+            yield f"npm run {name}", "package.json"
 
 
 def _is_used(own: OwnCommands, name: str) -> bool:

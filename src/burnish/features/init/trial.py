@@ -178,8 +178,8 @@ def _result(report: CheckReport) -> str:
         return "passes" if report.status == "passed" else f"{failure} before any task: {first_error(report.tail)}"
     count = counts.total - counts.skipped
     tests = f"{count:,} test{'' if count == 1 else 's'}"
-    # Some projects skip tests on CI.
-    skips = f", {counts.skipped:,} skipped (checks run with CI=1)" if counts.skipped else ""
+    # Some projects skip tests on CI, or without a variable such as DATABASE_URL.
+    skips = f", {counts.skipped:,} skipped (checks run with CI=1 and isolation.env)" if counts.skipped else ""
     if not counts.failed:
         return f"{tests} ran, none failed{skips}"
     before = f"{tests} ran, {counts.failed:,} failed{skips}"

@@ -33,7 +33,6 @@ from burnish.config.policy import checks_for
 from burnish.config.settings import Config
 from burnish.core.change import Change
 from burnish.core.check import MAX_RERUN, CheckReport, CheckStatus, Comparison, compare, is_blamed, without_flaky
-from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, Policy, fill_isolation_env, is_test
 from burnish.core.review import Review
 from burnish.core.review_checks import (
@@ -129,7 +128,7 @@ def run_tests(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> T
 
 
 def _run_test(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> TestOutcome:
-    if spec.paths and not any_matches(_changed_paths(change), spec.paths):
+    if not spec.concerns(_changed_paths(change)):
         return TestOutcome(checks=(_not_run(spec.name, spec, f"no changed file under {', '.join(spec.paths)}"),))
     ground.say(f"Running the tests ({spec.words}); --no-tests leaves them out")
     comparison = _compared(ground, pair, change, spec)
