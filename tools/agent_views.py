@@ -209,6 +209,11 @@ class Camera:
     def take_all(self, when: str) -> None:
         for name in self._addresses():
             self._take(name, when)
+        # the Log tab shows the last call first
+        choice = self.page.locator("#output-choice")
+        choice.select_option(label=choice.locator("option", has_text="cycle 1: implement").first.inner_text())
+        self.page.wait_for_timeout(700)
+        self.page.screenshot(path=self.folder / f"log-{when}-first.png", full_page=True)
 
     def _addresses(self) -> dict[str, str]:
         project = f"{self.served.url}/p/{self.served.project}"

@@ -73,7 +73,7 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
         "base": (story.get("base") or "")[:12],
         "commit": (story.get("commit") or "")[:12],
         "agent": " ".join(x for x in (story.get("agent"), story.get("model")) if x),
-        "cost": ", ".join(x for x in (cost, _tokens(story.get("tokens"))) if x),
+        "cost": ", ".join(x for x in (cost.removeprefix("cost "), _tokens(story.get("tokens"))) if x),
         "sandbox": _SHUT.get(str(story.get("sandbox") or "")),
         "after": ", ".join(story.get("depends_on") or ()),
     }
