@@ -39,6 +39,9 @@ SIZES = ((80, 24), (200, 50))
 # of the model before each answer, so that each state can be seen
 SECONDS = 1.5
 PATIENCE = 500
+# pictures of each page while the agents work
+ROUNDS = 4
+STEP = re.compile(r"^[\u2800-\u28ff].*\b(?:read|reading|ran|running|edited|editing|Verdict)\b", re.MULTILINE)
 TITLE = "Divide numbers and refuse to divide by zero"
 
 
@@ -138,7 +141,7 @@ def look(program: Program, folder: Path) -> None:
             with tmux(lab, size, folder) as terminal:
                 _follow(terminal, lab, pages=size == SIZES[0])
                 verbose = lab.add(f"{TITLE}, verbose")
-                _run(terminal, "first", f"run -v {verbose}", "run-v", lambda: None)
+                _run(terminal, "first", f"run -v {verbose}", "run-v")
                 terminal.store("first", "run-v")
 
 
@@ -163,23 +166,25 @@ def _follow(terminal: Tmux, lab: Lab, *, pages: bool) -> None:
             _run(terminal, "first", f"run {number}", "run", camera.take_next)
             camera.take_all("after")
     else:
-        _run(terminal, "first", f"run {number}", "run", lambda: None)
+        _run(terminal, "first", f"run {number}", "run")
     terminal.store("first", "run-end")
     terminal.store("second", "log-f")
-    _run(terminal, "second", f"log {number}", "", lambda: None)
+    _run(terminal, "second", f"log {number}", "")
     terminal.store("second", "log")
-    _run(terminal, "second", f"show {number}", "", lambda: None)
+    _run(terminal, "second", f"show {number}", "")
     terminal.store("second", "show")
 
 
-def _run(terminal: Tmux, window: str, command: str, name: str, meanwhile: Callable[[], None]) -> None:
+def _run(
+    terminal: Tmux, window: str, command: str, name: str, meanwhile: Callable[[str], None] = lambda screen: None
+) -> None:
     terminal.call("clear-history", "-t", f"it:{window}")
     terminal.type(window, f"clear; burnish {command}; echo done-$")
     time.sleep(0.5)
     end = time.monotonic() + PATIENCE
     while terminal.watch(window, name):
         assert time.monotonic() < end, f"burnish {command} does not end: {terminal.screen(window)}"
-        meanwhile()
+        meanwhile(terminal.screen(window))
         time.sleep(0.3)
 
 
@@ -193,16 +198,22 @@ class Camera:
     folder: Path
     _taken: int = 0
 
-    def take_next(self) -> None:
+    def take_next(self, screen: str) -> None:
+        """Take the next page, but only while the live line shows what the agent does."""
         names = list(self._addresses())
         round_number, index = divmod(self._taken, len(names))
-        if round_number % 2 == 0 and round_number < 8:
-            self._take(names[index], f"during{round_number // 2 + 1}")
-        self._taken += 1
+        if STEP.search(screen) and round_number < ROUNDS:
+            self._take(names[index], f"during{round_number + 1}")
+            self._taken += 1
 
     def take_all(self, when: str) -> None:
         for name in self._addresses():
             self._take(name, when)
+        # the Log tab shows the last call first
+        choice = self.page.locator("#output-choice")
+        choice.select_option(label=choice.locator("option", has_text="cycle 1: implement").first.inner_text())
+        self.page.wait_for_timeout(700)
+        self.page.screenshot(path=self.folder / f"log-{when}-first.png", full_page=True)
 
     def _addresses(self) -> dict[str, str]:
         project = f"{self.served.url}/p/{self.served.project}"

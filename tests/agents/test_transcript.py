@@ -401,3 +401,12 @@ def test_aider_prints_text_of_which_its_own_lines_are_left_out(tmp_path: Path) -
     verdict = '```burnish-verdict 1\n{"verdict": "approved", "summary": "It looks\nright."}\n```\n\nTokens: 1k sent.\n'
     lines, rows = transcript(tmp_path / "c", "aider", f"app.py\n\n{verdict}")
     assert lines == ["Verdict approved: It looks right."] and [row.text for row in rows] == lines
+
+
+@pytest.mark.parametrize("key", ["input", "patch", "patchText"])
+def test_a_patch_is_shown_with_its_file_and_its_lines(key: str) -> None:
+    lines = "-    raise NotImplementedError\n+    return a / b"
+    text = f"*** Begin Patch\n*** Update File: /w/app.py\n@@\n{lines}\n*** End Patch"
+    builder = RowBuilder(("/w",))
+    (row,) = builder.add(ToolStarted("1", "apply_patch", {key: text}))
+    assert (row.text, row.detail) == ("app.py", lines)

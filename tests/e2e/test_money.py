@@ -208,6 +208,7 @@ def test_an_unknown_cost_is_shown_as_unknown_on_every_screen_and_announced_once(
     assert (task["cost_usd"], task["cost_source"]) == (None, "unknown")
     assert {p["cost_source"] for c in shown["cycles"] for p in c["phases"] if p["phase"] != "check"} >= {"unknown"}
     assert "cost unknown" in lab.burnish("status").out and "cost unknown" in lab.burnish("show", "1").out
+    assert "  cost      unknown, " in lab.burnish("show", "1").out
     assert "cost unknown" in lab.burnish("cost").out and "$0.00" not in lab.burnish("cost").out
     assert [e["data"]["budget"] for e in lab.events("budget.warned")] == ["budget.task_usd"]
     assert "cannot be counted: claude reported no cost" in said.err

@@ -172,6 +172,8 @@ def check_stories(labs: list[Lab]) -> None:
     assert "note: claude's limit is reached; it is asked again at 06:00. Waiting." in notes
     assert "note: a run died; another one continued" in notes
     assert notes.count("AGENT_FAILED") >= 2 * 3 + 2
+    # the suspend was longer than the time limit of a review
+    assert "TIMEOUT" not in notes
 
 
 def check_story(lab: Lab, task: dict[str, str], entry: dict[str, str] | None) -> None:

@@ -47,6 +47,8 @@ def test_two_tasks_that_change_the_same_line_are_both_merged_after_a_rebase(tmp_
     assert lab.repo.git("rev-parse", f"{task['branch']}^1", f"{task['branch']}^2").split() == [tip, main]
     assert lab.repo.git("show", f"{task['branch']}:work.txt") == "one\ntask 2\ntask 1\nthree"
     assert tip in lab.refs("refs/burnish/rescue/").values()
+    second_cycle = lab.burnish("show", "2").out.partition("Cycle 2")[2].splitlines()
+    assert second_cycle[1] == "  note: main is merged into the branch, with conflicts in work.txt"
     lab.burnish("merge", "2")
     assert lab.repo.git("show", "main:work.txt") == "one\ntask 2\ntask 1\nthree"
 

@@ -20,6 +20,7 @@ from burnish.agents.base import (
     RecordsSession,
     ReportsUsage,
 )
+from burnish.agents.failure import is_session_gone
 from burnish.agents.file_mentions import plain_answer
 from burnish.agents.jsonlines import LEFT_OUT, json_value, other_messages, read_events, recover_events, text_around
 from burnish.agents.monitor import Meter
@@ -135,14 +136,17 @@ class AgentCall:
         if report and not call.model and report.session and isinstance(self.agent, KnowsModel):
             call = replace(call, model=self.agent.session_model(os.environ, report.session))
             report = self.agent.bill(call)
-        if report and uses_nothing(report, live_use) and self._is_refused(call):
+        is_free = uses_nothing(report, live_use) if report else not call.stdout.strip()
+        if is_free and self._is_refused(call):
             return None
         return of_failed_attempt(report, live_use)
 
     def _is_refused(self, call: FinishedCall) -> bool:
-        """Whether the program ended because its plan is used up."""
+        """Whether the program ended because its plan is used up, or because it does not know the session."""
         answer = self.agent.read(call)
-        return bool(call.exit_code) and isinstance(answer, AgentFailure) and bool(answer.limit)
+        if not call.exit_code or not isinstance(answer, AgentFailure):
+            return False
+        return bool(answer.limit) or bool(call.resumed and is_session_gone(answer.what))
 
     def _damaged_report(self, call: FinishedCall) -> Use:
         """What the program reported in lines that another process wrote into: these must not lower the bill."""

@@ -19,7 +19,7 @@ from burnish.agents.question import RECORDS, AgentCall, agent_file, unrecorded_f
 from burnish.agents.registry import AGENTS
 from burnish.agents.transcript import TranscriptWriter, transcript_file, writer_for
 from burnish.agents.usage import with_failed_attempts
-from burnish.core.agent import WINDOW_SETTING, AgentReply, AgentRequest, FailedAttempt, Setback, Use
+from burnish.core.agent import LOST_SESSION, WINDOW_SETTING, AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
 from burnish.core.transcript import Row
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
@@ -198,7 +198,7 @@ class AgentRunner:
                 continue
             if question.request.session and is_session_gone(answer.what):
                 words = f"The session of {entry.name} is gone: it begins a new one with the full prompt."
-                watch.on_setback(Setback(entry.name, words, "lost its session", warning=True))
+                watch.on_setback(Setback(entry.name, words, LOST_SESSION, warning=True))
                 question = self._question(replace(request, session=None, session_usage=None), entry)
                 attempt -= 1
                 continue

@@ -103,6 +103,7 @@ _PATH_KEYS = ("file_path", "filePath", "path", "absolute_path", "notebook_path",
 _COMMAND_KEYS = ("command", "cmd", "script")
 _SEARCH_KEYS = ("pattern", "query", "regex", "glob")
 _QUESTION_KEYS = ("question", "questions", "prompt")
+_PATCH_KEYS = ("patch", "patchText", "diff")
 _OLD_KEYS = ("old_string", "oldString", "old_str", "old_text", "oldText")
 _NEW_KEYS = ("new_string", "newString", "new_str", "new_text", "newText", "content", "file_text", "contents")
 # `/bin/bash -lc '…'` around a command
@@ -125,7 +126,10 @@ def tool_row(name: str, values: Mapping[str, Any], relative: Callable[[str], str
             file = _file_read_by(script)
             return Row(RowKind.READ, file) if file else Row(kind, script)
         case RowKind.EDITED if path or "patch" in short:
-            return Row(kind, path or _patched_files(values, relative), _changed_lines(values))
+            # cline and copilot pass a patch as `input` to models of OpenAI
+            keys = (*_PATCH_KEYS, "input") if "patch" in short else _PATCH_KEYS
+            patch = _first(values, keys)
+            return Row(kind, path or _patched_files(patch, relative), _changed_lines(values, patch))
         case RowKind.READ if path:
             return Row(kind, path)
         case RowKind.SEARCHED:
@@ -205,9 +209,8 @@ def _first(values: Mapping[str, Any], keys: Iterable[str]) -> str:
     return ""
 
 
-def _changed_lines(values: Mapping[str, Any]) -> str:
+def _changed_lines(values: Mapping[str, Any], patch: str) -> str:
     """A small diff: the first lines that were taken out and put in."""
-    patch = _first(values, ("patch", "patchText", "diff"))
     if patch:
         lines = [line for line in patch.split("\n") if line[:1] in "+-" and line[:3] not in ("+++", "---", "")]
         return _shorten_lines(lines)
@@ -224,9 +227,8 @@ def _raw(values: Mapping[str, Any], keys: Iterable[str]) -> str:
     return next((value for key in keys if isinstance(value := values.get(key), str)), "")
 
 
-def _patched_files(values: Mapping[str, Any], relative: Callable[[str], str]) -> str:
+def _patched_files(patch: str, relative: Callable[[str], str]) -> str:
     """The files that a patch names: in the form of codex, or in that of git."""
-    patch = _first(values, ("patch", "patchText", "diff", "input"))
     found = re.findall(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?:b/)?)(\S.*)$", patch, re.MULTILINE)
     return ", ".join(relative(path.strip()) for path in dict.fromkeys(found)) or "files"
 

@@ -15,12 +15,15 @@ _LIMIT = re.compile(
     r"(?:usage|session|plan|weekly|daily|monthly|hourly|5-hour|opus|sonnet|premium request)s?[ _-]limit"
     r"|limit reached\s*(?:\||\W{1,3}resets?\b)"
     r"|(?:hit|reached|exceeded) your [\w' -]{0,40}(?:limit|quota|allowance)"
-    r"|(?:hit|reached) (?:a|the) rate limit\b.{0,150}\bin \d+ (?:hour|day)"
     r"|premium request allowance"
     r"|quota (?:exceeded|exhausted|will reset)|exceeded your current quota|exhausted your (?:daily )?(?:quota|capacity)"
     r"|out of extra usage",
     re.IGNORECASE,
 )
+# A rate limit is over after some seconds, unless the message names a longer time.
+_RATE = re.compile(r"rate[ _-]?limit|too many requests", re.IGNORECASE)
+_LONG_RATE = timedelta(minutes=2)
+_PER_MINUTE = re.compile(r"per[ _-]?(?:minute|second)", re.IGNORECASE)
 # An account without credit does not recover by waiting. Nor does a context that is too long, or a test that failed.
 _FOR_GOOD = re.compile(
     r"credit balance|insufficient_quota|\bcontext\b|token limit|AssertionError|\bassert\b|\bFAILED \S*test",
@@ -37,6 +40,7 @@ _AFTER = re.compile(
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _AMOUNT = r"\d{1,6}(?:\.\d+)?\s*(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])"
 _IN = re.compile(rf"\b(?:in|after)\s+({_AMOUNT}(?:[\s,]*(?:and\s+)?{_AMOUNT})*)", re.IGNORECASE)
+_IN_ONE = re.compile(r"\b(?:in|after)\s+(?:less than |about )?an?\s+(day|hour|minute|second)\b", re.IGNORECASE)
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _CLOCK = re.compile(
@@ -53,9 +57,15 @@ _CLOCK = re.compile(
 def is_usage_limit(message: str) -> bool:
     """Whether an error of a program says that its plan or quota is used up for a time."""
     text = message[:MAX_MESSAGE_LENGTH]
-    if not _LIMIT.search(text) or _FOR_GOOD.search(text):
+    if _FOR_GOOD.search(text) or not (_LIMIT.search(text) or _is_long_rate_limit(text)):
         return False
     return not _OFFER.search(text) or bool(_RECOVERS.search(text))
+
+
+def _is_long_rate_limit(text: str) -> bool:
+    now = datetime.now(UTC)
+    found = _relative(text, now) if _RATE.search(text) else None
+    return found is not None and found - now > _LONG_RATE
 
 
 def reset_time(message: str, now: datetime) -> datetime | None:
@@ -67,6 +77,8 @@ def reset_time(message: str, now: datetime) -> datetime | None:
     text = message[:MAX_MESSAGE_LENGTH]
     clock = _clock(text, now)
     found = _absolute(text, now) or _relative(text, now) or (clock and _with_summer_time(clock, now))
+    if found is None and _PER_MINUTE.search(text):
+        found = now + timedelta(minutes=1)
     return None if found is None else max(now, min(found, now + MAX_WAIT))
 
 
@@ -96,6 +108,8 @@ def _relative(text: str, now: datetime) -> datetime | None:
         amounts = re.findall(r"(\d+(?:\.\d+)?)\s*([dhms])", match[1], re.IGNORECASE)
         seconds = sum(float(amount) * _UNITS[unit.lower()] for amount, unit in amounts)
         return now + timedelta(seconds=min(seconds, MAX_WAIT.total_seconds()))
+    if match := _IN_ONE.search(text):
+        return now + timedelta(seconds=_UNITS[match[1][0].lower()])
     return None
 
 

@@ -20,7 +20,7 @@ from burnish.cli.output import (
     width,
     wrap,
 )
-from burnish.core.agent import UsageLimit
+from burnish.core.agent import LOST_SESSION, UsageLimit
 from burnish.core.check import check_words
 from burnish.core.commit import TargetConflict
 from burnish.core.cost import cost_with_source
@@ -73,7 +73,7 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
         "base": (story.get("base") or "")[:12],
         "commit": (story.get("commit") or "")[:12],
         "agent": " ".join(x for x in (story.get("agent"), story.get("model")) if x),
-        "cost": ", ".join(x for x in (cost, _tokens(story.get("tokens"))) if x),
+        "cost": ", ".join(x for x in (cost.removeprefix("cost "), _tokens(story.get("tokens"))) if x),
         "sandbox": _SHUT.get(str(story.get("sandbox") or "")),
         "after": ", ".join(story.get("depends_on") or ()),
     }
@@ -124,6 +124,7 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             x for x in (f"Cycle {cycle['number']}", verdict, review, (cycle.get("commit") or "")[:12]) if x
         )
         yield paint(head, "bold", on=colour)
+        yield from _wrap(_merge_with_target(story, cycle["number"]), room, "  note: ", lines=2)
         people = [
             str(reviewer["agent"]) for reviewer in cycle.get("reviewers") or () if is_person(str(reviewer.get("agent")))
         ]
@@ -158,15 +159,27 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
 
 
 def _setbacks(story: Story, cycle: int) -> Iterator[str]:
-    """What delayed a cycle: usage limits, agents that took over for another one, runs that died."""
+    """What delayed a cycle: usage limits, lost sessions, agents that took over for another one, runs that died."""
     for event in story.get("events") or ():
         data = event["data"]
         if (event["run"], event["cycle"]) != (story.get("run"), cycle):
             continue
         if event["type"] == "lock.taken_over":
             yield "a run died; another one continued"
-        elif event["type"] == "phase.progress" and (data.get("until") or data.get("fallback")):
+        elif event["type"] == "phase.progress" and (
+            data.get("until") or data.get("fallback") or data.get("kind") == LOST_SESSION
+        ):
             yield str(data.get("message") or "")
+
+
+def _merge_with_target(story: Story, cycle: int) -> str:
+    """That the target was merged into the branch before this cycle: `main is merged into the branch, with …`"""
+    decisions = [
+        event["data"]
+        for event in story.get("events") or ()
+        if event["type"] == "decision.made" and (event["run"], event["cycle"]) == (story.get("run"), cycle - 1)
+    ]
+    return next((str(data.get("why") or "") for data in decisions if data.get("target_commit")), "")
 
 
 def _reviewer_words(cycle: Mapping[str, Any]) -> str:

@@ -75,6 +75,10 @@ class FailedAttempt:
     use: Use
 
 
+# `Setback.kind` if the program no longer has the session that it was to resume
+LOST_SESSION = "lost its session"
+
+
 @dataclass(frozen=True, slots=True)
 class Setback:
     """An agent could not answer, and what is done about it: asked again after a while, or another one instead."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from burnish.core.agent import LOST_SESSION
 from burnish.core.check import count_of
 from burnish.core.cost import joint_source
 from burnish.core.event import RecordedEvent
@@ -290,6 +291,8 @@ def _note(event: RecordedEvent) -> Moment | None:
             return Moment(at, "Usage limit", str(data.get("what") or ""), "warn", who=str(data.get("agent") or ""))
         case "phase.progress" if data.get("fallback"):
             return Moment(at, f"{data['fallback']} takes over", str(data.get("what") or ""), "warn")
+        case "phase.progress" if data.get("kind") == LOST_SESSION:
+            return Moment(at, "A new session", str(data.get("what") or ""), "warn")
         case "lock.taken_over":
             return Moment(at, "Taken over from a runner that died", tone="warn")
         case "task.merged":
