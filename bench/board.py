@@ -27,13 +27,17 @@ TASKS = 1000
 SOCKETS = 200
 EVENTS = 60
 MOVES = 20
-# Remembers when each card came to its place, by the same clock as ours.
+# Remembers when each card first came to its place, and when it was last replaced, by the same clock as ours.
 WATCH = """() => {
   window.seen = {};
+  window.renewed = {};
   new MutationObserver((changes) => {
     const now = Date.now();
     const added = changes.flatMap((change) => [...change.addedNodes]);
-    for (const one of added) if (one.dataset?.id) window.seen[one.dataset.id] = now;
+    for (const one of added) if (one.dataset?.id) {
+      window.seen[one.dataset.id] ??= now;
+      window.renewed[one.dataset.id] = now;
+    }
   }).observe(document.getElementById("board"), { childList: true, subtree: true });
 }"""
 
@@ -68,7 +72,7 @@ def event_to_screen(page: Page, store: Store, key: str) -> list[float]:
         moved[task.id] = time.time() * 1000
         time.sleep(0.15)
     time.sleep(1)
-    seen = page.evaluate("window.seen")
+    seen = page.evaluate("window.renewed")
     return sorted(float(seen[str(id)]) - at for id, at in moved.items())
 
 
@@ -88,7 +92,7 @@ def moves(page: Page) -> tuple[list[float], list[float]]:
         page.wait_for_selector(f"#c-done #t{number}", state="attached")
         taken.append(float(page.evaluate(f"window.seen[{number}] - window.pressed")))
         page.wait_for_selector(f'#c-done #t{number}[data-status="cancelled"]', state="attached")
-        confirmed.append(float(page.evaluate(f"window.seen[{number}] - window.pressed")))
+        confirmed.append(float(page.evaluate(f"window.renewed[{number}] - window.pressed")))
     return sorted(taken), sorted(confirmed)
 
 

@@ -21,7 +21,7 @@ from testing.lab import AUTHOR, Lab
 from testing.serving import serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 TOKEN = "a-token-of-ones-own-1234"
 
@@ -215,6 +215,51 @@ def test_a_long_column_comes_with_its_first_cards_and_is_completed_in_order(tmp_
         page.locator("#c-todo .cards").evaluate("(list) => (list.scrollTop = 1500)")
         page.reload()
         until(page, "document.querySelector('#c-todo .cards').scrollTop > 1000")
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_change_does_not_wait_for_the_cards_below_the_first_screen(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    store, key = open_store(lab)
+    boards.many_more(store, key, 45)
+    with serving(lab) as served, logged_in(opened, served, width=1700) as page:
+        page.goto("about:blank")
+        held: list[Route] = []
+        page.route("**/cards?ids=31,*", lambda route: held.append(route))
+        page.goto(f"{served.url}/p/{key}")
+        live(page)
+        while not held:
+            page.wait_for_timeout(20)
+        old = held[0].fetch()
+        # one that is shown, and one that is among those that are still to come
+        boards.move(store, key, 3, Status.CANCELLED)
+        boards.move(store, key, 40, Status.CANCELLED)
+        until_in(page, 3, "cancelled"), until_in(page, 40, "cancelled")
+        assert page.locator("#c-todo .card").count() == 29
+        held[0].fulfill(response=old)
+        until(page, "document.querySelectorAll('#c-todo .card').length === 43")
+        # the answer was older than the change
+        assert page.locator("#t40").get_attribute("data-status") == "cancelled"
+        assert page.locator("#c-todo .count").first.inner_text() == "43"
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_card_that_arrives_is_marked_by_its_opacity_alone(tmp_path: Path, opened: Browser) -> None:
+    """Anything else would paint the whole board in every frame for a second."""
+    lab = Lab.make(tmp_path / "lab")
+    store, key = open_store(lab)
+    boards.many_more(store, key, 5)
+    with serving(lab) as served, logged_in(opened, served, width=1700) as page:
+        page.goto(f"{served.url}/p/{key}")
+        live(page)
+        boards.move(store, key, 3, Status.IN_PROGRESS)
+        page.wait_for_selector("#t3.arrived")
+        frames = page.evaluate("document.querySelector('#t3').getAnimations({subtree: true})[0].effect.getKeyframes()")
+        changed = {name for frame in frames for name in frame} - {"offset", "computedOffset", "easing", "composite"}
+        assert changed == {"opacity"}
+        page.wait_for_selector("#t3:not(.arrived)")
     store.close()
 
 

@@ -12,7 +12,7 @@ from testing.lab import Lab
 from testing.serving import Served, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 WRITES = """
 text = app.read_text()
@@ -126,7 +126,16 @@ def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, open
         assert not page.locator("#gate .error").is_visible(), "nothing was done wrong"
 
         page.locator("#gate-note").fill("See the comments.")
+        held: list[Route] = []
+        page.route("**/draft/send", lambda route: held.append(route))
         page.locator("#gate").get_by_role("button", name="Request changes").click()
+        while not held:
+            page.wait_for_timeout(20)
+        answer = held[0].fetch()
+        until(page, "document.getElementById('part-head').dataset.status === 'in_progress'")
+        page.wait_for_timeout(300)
+        assert not page.locator("[data-stale]").is_visible(), "the person's own act has changed the task"
+        held[0].fulfill(response=answer)
         page.wait_for_selector("#outcome:not([hidden]) #next-entry")
         outcome = page.locator("#outcome").inner_text()
         assert "Requested changes of T1 (F2, F3)" in outcome and "Next that needs you: T2 Add modules" in outcome
@@ -134,6 +143,8 @@ def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, open
         found = {one["id"]: one for one in served.lab.show(1)["findings"]}
         assert (found["F2"]["line"], found["F3"]["line"], found["F3"]["end_line"]) == (4, 3, 4)
         assert "def div(a, b):" in found["F3"]["suggestion"]
+        until(page, "/T1 waits for your approval/.test(document.getElementById('outcome').innerText)")
+        page.wait_for_selector("#next-entry")
         page.locator("#next-entry").click()
         page.wait_for_url(f"**/p/{served.project}/t/2")
 
@@ -187,3 +198,27 @@ def test_viewed_files_are_folded_and_counted_after_a_reload(served: Served, open
         assert page.locator(".leaf.is-viewed").count() == 1
         assert "1 of 101 viewed" in page.locator(".tree-box > summary").inner_text()
         assert page.locator(".file").first.get_attribute("open") is None
+
+
+@pytest.mark.slow
+def test_j_and_k_pass_over_files_that_are_folded(served: Served, opened: Browser) -> None:
+    here = "(document.activeElement.closest('.file')?.querySelector('.path').innerText ?? '') + ' ' + " + (
+        "(document.activeElement.dataset.line ?? 'heading')"
+    )
+    with logged_in(opened, served, width=1280, height=720) as page:
+        goto(page, served, 2, "#changes")
+        for _ in range(3):
+            page.keyboard.press("]")
+        until(page, f"({here}).startsWith('mod_001.py heading')")
+        page.keyboard.press("v")
+        until(page, f"({here}) === 'mod_002.py heading'")
+        page.keyboard.press("j")
+        assert page.evaluate(here) == "mod_002.py 1"
+        # over the file that was just viewed
+        page.keyboard.press("k")
+        assert page.evaluate(here) == "mod_000.py 40"
+        page.keyboard.press("j")
+        assert page.evaluate(here) == "mod_002.py 1"
+        page.keyboard.press("[")
+        page.keyboard.press("j")
+        assert page.evaluate(here) == "mod_002.py 1"

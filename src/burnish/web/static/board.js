@@ -16,8 +16,8 @@ const notices = new Set();
 const loaded = Date.now();
 // cards below the first screen, which the page comes without
 const missing = new Set((board.dataset.more ?? "").split(" ").filter(Boolean));
-// of the missing ones together: a change that comes meanwhile waits for no more than these
-const PART = 150;
+// of the missing ones in one request: the server answers changes that come meanwhile between two of them
+const PART = 60;
 // events that do not change a card
 const SILENT = new Set(["phase.progress", "review.progress", "baseline.captured", "finding.reanchored", "notify.failed"]);
 // events that also change the cards of dependencies
@@ -27,6 +27,8 @@ let dragged = null;
 
 const cardOf = (id) => document.getElementById(`t${id}`);
 const changed = gathered(refetch, { rest: 0.5 });
+// apart from the changes, which do not wait for them
+const loadMore = gathered(fetchMissing, { rest: 0.5 });
 
 async function refetch(items) {
   const ids = new Set();
@@ -40,7 +42,6 @@ async function refetch(items) {
   }
   if (dragged && ids.delete(dragged)) setTimeout(() => changed(dragged ?? ""), 500);
   ids.delete("");
-  if (ids.delete("more")) [...missing].slice(0, PART).forEach((id) => ids.add(id));
   // the summary comes with every answer
   const head = ids.delete("head") && !ids.size;
   const requested = head ? ["0"] : [...ids];
@@ -48,7 +49,7 @@ async function refetch(items) {
   for (let at = 0; at < requested.length; at += 1000) {
     const part = requested.slice(at, at + 1000);
     try {
-      apply(await fragment(`/p/${project}/cards?ids=${part.join(",")}${around ? "&around=1" : ""}`), part);
+      apply(await cardsOf(part, around), part);
     } catch {
       // no connection, or the server is busy: retry
       setTimeout(() => part.forEach((id) => changed(id)), 1500);
@@ -57,15 +58,34 @@ async function refetch(items) {
   }
 }
 
+async function cardsOf(ids, around = false) {
+  const page = make("template");
+  page.innerHTML = await fragment(`/p/${project}/cards?ids=${ids.join(",")}${around ? "&around=1" : ""}`);
+  return page.content;
+}
+
+async function fetchMissing() {
+  const part = [...missing].slice(0, PART);
+  if (!part.length) return;
+  try {
+    const content = await cardsOf(part);
+    // a change that was answered meanwhile is newer
+    for (const card of content.querySelectorAll(".card")) if (!missing.has(card.dataset.id)) card.remove();
+    content.getElementById("head")?.remove();
+    apply(content, part.filter((id) => missing.has(id)));
+    if (missing.size) loadMore("more");
+  } catch {
+    setTimeout(() => loadMore("more"), 1500);
+  }
+}
+
 const neighbours = (card) => `${card?.dataset.needs ?? ""} ${card?.dataset.blocks ?? ""}`.split(" ").filter(Boolean);
 
-function apply(html, requested) {
-  const page = make("template");
-  page.innerHTML = html;
+function apply(content, requested) {
   const present = new Set();
   const arrived = [];
   const focused = document.activeElement?.closest(".card")?.dataset.id;
-  for (const card of page.content.querySelectorAll(".card")) {
+  for (const card of content.querySelectorAll(".card")) {
     present.add(card.dataset.id);
     const text = card.outerHTML;
     if (sources.get(card.dataset.id) === text) continue;
@@ -77,12 +97,11 @@ function apply(html, requested) {
   for (const id of requested) if (!present.has(id)) drop(id);
   keepTabStops(lists);
   const isComplete = arrive([...requested, ...present]);
-  const head = page.content.getElementById("head");
+  const head = content.getElementById("head");
   if (head) renew(head);
-  page.content.querySelectorAll(".notice").forEach(showNotice);
+  content.querySelectorAll(".notice").forEach(showNotice);
   tick();
   refresh();
-  if (missing.size) changed("more");
   if (isComplete) returnToPlace();
   if (focused) focusAgain(focused, arrived.includes(focused));
   for (const id of arrived) if (arrived.length < 30) cardOf(id).classList.add("arrived");
@@ -205,7 +224,7 @@ startForms({ project, look, lookAtHead });
 startKeys({ board, lists });
 document.addEventListener("filtered", refresh);
 refresh();
-if (missing.size) requestAnimationFrame(() => setTimeout(() => changed("more")));
+if (missing.size) requestAnimationFrame(() => setTimeout(() => loadMore("more")));
 else returnToPlace();
 // a link from a task's page opens its form
 const edit = location.hash.match(/^#edit-(\d+)$/);

@@ -86,11 +86,11 @@ function keepState(old, fresh) {
   }
 }
 
-/** A form that is being filled in stays; if it is about another commit now, it shows a warning. */
+/** A form that is being filled in stays; if it is about another commit now, it shows a warning, unless it was just sent. */
 function markOutdated(old, fresh) {
   const form = old.querySelector("[data-gate]");
   const current = fresh.querySelector("[data-gate]");
-  if (!form || current?.dataset.commit === form.dataset.commit) return;
+  if (!form || form.matches("[data-sending]") || current?.dataset.commit === form.dataset.commit) return;
   form.querySelector("[data-stale]").hidden = false;
   for (const button of form.querySelectorAll("[name=choice]")) button.disabled = true;
 }

@@ -9,6 +9,8 @@ const dialog = (name) => document.getElementById(name);
 let finding = "";
 // how a finding was closed before it is reopened: `resolve` or `waive`, with what was said then
 let closed = null;
+// whether the decision has started a run
+let isFixStarted = false;
 
 export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
@@ -131,6 +133,9 @@ async function submit(event) {
   if (message) message.hidden = true;
   const buttons = [...form.querySelectorAll("button:enabled")];
   buttons.forEach((button) => (button.disabled = true));
+  // events of this act arrive before its answer
+  form.toggleAttribute("data-sending", true);
+  isFixStarted = false;
   try {
     const outcome = await (box ? act(form, box) : form.dataset.answer ? answer(form) : decide(form, event.submitter.value));
     // the dialog shows what came back
@@ -139,7 +144,7 @@ async function submit(event) {
     dropTexts(form);
     document.activeElement?.blur?.();
     box?.close();
-    tellOutcome(outcome, UNDONE[box?.id]?.() ?? null, RUNS.has(box?.id ?? form.dataset.answer));
+    tellOutcome(outcome, UNDONE[box?.id]?.() ?? null, RUNS.has(box?.id ?? form.dataset.answer) || isFixStarted);
   } catch (error) {
     if (!message) throw error;
     message.textContent = `${error.message} ${error.hint ?? ""}`;
@@ -149,6 +154,7 @@ async function submit(event) {
     // the box at the lower edge is always in view
     if (box) message.scrollIntoView({ block: "nearest" });
   } finally {
+    form.removeAttribute("data-sending");
     buttons.forEach((button) => (button.disabled = false));
   }
   for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
@@ -212,6 +218,7 @@ async function decide(form, choice) {
   // the decision alone does not start the fix
   const isSentBack = choice === "fix" || (choice === "request_changes" && answer.task.status === "in_progress");
   const isStarted = isSentBack && !head().running && (await attempt(() => api("POST", `${path}/run`, {})));
+  isFixStarted = isStarted;
   const findings = (answer.findings ?? []).map((one) => one.id).join(", ");
   return DECIDED[choice]({ commit: commit.slice(0, 10), findings, isStarted, isAnswer: form.dataset.question, isAgainst: grounds });
 }

@@ -7,7 +7,8 @@ import { commentOn } from "./task-review.js";
 // where a range of lines began, while Shift is held
 let rangeStart = null;
 
-const visible = (element) => element.offsetParent !== null;
+// offsetParent is set in a folded file, too, where nothing can have the focus
+const visible = (element) => element.checkVisibility();
 const all = (selector) => [...document.querySelectorAll(selector)].filter(visible);
 const isLine = (row) => row.matches(".lines tr:is(.add, .del, .same):not(.mirror)");
 const currentRow = () => (document.activeElement?.matches?.(".lines tr") ? document.activeElement : null);
@@ -50,13 +51,22 @@ function step(by, extending = false) {
   const rows = all(".lines tr").filter(isLine);
   if (!rows.length) return;
   const { at, isOn } = nearest(rows);
-  const row = rows[Math.min(rows.length - 1, Math.max(0, isOn ? at + by : at))];
+  const index = isOn ? at + by : (besideHeading(rows, by) ?? at);
+  const row = rows[Math.min(rows.length - 1, Math.max(0, index))];
   rangeStart = extending ? (rangeStart ?? (isOn ? rows[at] : row)) : null;
   focus(row);
   for (const one of document.querySelectorAll(".lines tr.chosen")) one.classList.remove("chosen");
   if (!rangeStart) return;
   const [from, to] = [rows.indexOf(rangeStart), rows.indexOf(row)].sort((a, b) => a - b);
   for (const one of rows.slice(from, to + 1)) one.classList.add("chosen");
+}
+
+/** The line after (or before) the heading of the file that has the focus; null without one. */
+function besideHeading(rows, by) {
+  const file = document.activeElement?.closest?.(".file");
+  const below = file ? rows.findIndex((row) => file.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING) : -1;
+  if (below < 0) return null;
+  return by > 0 ? below : below - 1;
 }
 
 function focus(element) {
