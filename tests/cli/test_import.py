@@ -201,6 +201,60 @@ def test_the_state_of_spec_runner_says_what_is_finished(person: Person) -> None:
     assert [one[1] for one in outcomes(person.asks("import", str(person.repo.path)))].count("finished") == 2
 
 
+def test_every_text_of_a_spec_runner_task_is_kept(person: Person) -> None:
+    text = """
+    ### SHOP-001: Sell bread
+    🔴 P0 | ⬜ TODO
+
+    **Description:** By the loaf.
+    **Mode:** tdd
+    **Touches:** shop/bread.py, shop/till.py
+
+    **Checklist:**
+    - [ ] a price
+
+    **Tests (Definition of Done):**
+    - [ ] a unit test
+
+    **Verifies:**
+    - tests/test_bread.py::test_price
+
+    **Depends on:** [SHOP-009], [REQ-1]
+
+    ---
+    """
+    write(person, {"spec/tasks.md": text})
+    report = person.asks("import", str(person.repo.path))
+    task = shown(person, 1)
+    assert task["description"].split("\n\n") == [
+        "By the loaf.\n**Mode:** tdd",
+        "**Verifies:**\n- tests/test_bread.py::test_price",
+    ]
+    assert [item["text"] for item in task["checklist"]] == ["a price", "a unit test"]
+    assert task["scope"] == "Files: shop/bread.py, shop/till.py"
+    left = [(one["name"], one["reason"]) for one in report["fields"]["left"]]
+    assert left == [("dependency", "SHOP-009: it is not in the source")]
+
+
+def test_phases_and_changes_of_spec_runner_are_sources_of_their_own(person: Person) -> None:
+    task = "### TASK-001: {}\nP1 | TODO\n### TASK-002: {}\nP1 | TODO\n**Depends on:** [TASK-001]\n"
+    files = {
+        "spec/tasks.md": task.format("Sell bread", "Count loaves"),
+        "spec/phase2-tasks.md": task.format("Open", "Close"),
+        "spec/changes/till/tasks.md": task.format("Buy a till", "Print receipts"),
+    }
+    write(person, files)
+    with sqlite3.connect(person.repo.path / "spec/.executor-phase2-state.db") as database:
+        database.execute("CREATE TABLE tasks (task_id TEXT, status TEXT)")
+        database.execute("INSERT INTO tasks VALUES ('TASK-001', 'success')")
+    person.asks("import", str(person.repo.path))
+    tasks = {one["title"]: one for one in person.asks("status")["tasks"]}
+    assert set(tasks) == {"Sell bread", "Count loaves", "Close", "Buy a till", "Print receipts"}
+    assert tasks["Print receipts"]["depends_on"] == [tasks["Buy a till"]["id"]]
+    assert tasks["Count loaves"]["depends_on"] == [tasks["Sell bread"]["id"]]
+    assert tasks["Close"]["depends_on"] == []
+
+
 def test_a_work_package_brings_its_reviews_along(person: Person) -> None:
     kitty(person)
     report = person.asks("import", str(person.repo.path), "--format", "spec-kitty")

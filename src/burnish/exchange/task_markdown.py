@@ -72,7 +72,10 @@ def front_matter(text: str) -> tuple[Mapping[str, Any], str]:
 
 SPEC_RUNNER_TASK = re.compile(r"([A-Z][A-Z0-9]*-\d+):[ \t]+(.+)")
 _META = re.compile(r"\W*(P\d)[ \t]*\|\W*(TODO|IN_PROGRESS|REVIEW|DONE|BLOCKED)\b(?:.*?\bEst:[ \t]{0,9}(\S+))?.*", re.I)
-_LABEL = re.compile(r"\*\*([A-Z][\w -]*):\*\*[ \t]*(.*)")
+_LABEL = re.compile(r"\*\*([A-Z][\w ()-]*):\*\*[ \t]*(.*)")
+# labels that are fields here; the text of any other label stays in the description
+_SPEC_RUNNER_FIELDS = ("depends on", "blocks", "traces to", "touches")
+_RULE = re.compile(r"[ \t]*-{3,}[ \t]*")
 _REFERENCE = re.compile(r"\[?\b([A-Z][A-Z0-9]*-\d+)\b\]?")
 
 
@@ -82,11 +85,13 @@ def read_spec_runner(file: SourceFile, states: Mapping[str, str]) -> list[Source
     tasks = [_spec_runner_task(found[1], found[2], one, states) for found, one in headings if found]
     # `Blocks: X` of one task is `Depends on` of X
     blocking = {(key, task.key) for task, keys in tasks for key in keys}
-    keys = {task.key for task, _ in tasks}
+    # a reference to a requirement (`REQ-1`) is not a dependency
+    prefixes = {task.key.split("-")[0] for task, _ in tasks}
     found_tasks = []
     for task, _ in tasks:
         needs = [*task.depends_on, *(other for key, other in sorted(blocking) if key == task.key)]
-        found_tasks.append(replace(task, depends_on=tuple(key for key in dict.fromkeys(needs) if key in keys)))
+        keys = (key for key in dict.fromkeys(needs) if key.split("-")[0] in prefixes)
+        found_tasks.append(replace(task, depends_on=tuple(keys)))
     return found_tasks
 
 
@@ -95,25 +100,32 @@ def _spec_runner_task(
 ) -> tuple[SourceTask, tuple[str, ...]]:
     found: dict[str, Any] = {"title": title}
     text_lines = []
-    for line in section.lines:
+    for number, line in enumerate(section.lines):
+        label = _LABEL.fullmatch(line.strip())
+        name = label[1].lower() if label else ""
         if meta := _META.fullmatch(line):
             found |= {"priority": meta[1].upper(), "status": meta[2].upper(), "estimate": meta[3]}
-        elif label := _LABEL.fullmatch(line.strip()):
-            found[label[1].lower()] = label[2].strip() if label[2].strip() not in ("—", "-", "–") else ""
-        elif not _BOX.fullmatch(line):
+        elif label and name in _SPEC_RUNNER_FIELDS:
+            found[name] = label[2].strip() if label[2].strip() not in ("—", "-", "–") else ""
+        elif label and name == "description":
+            text_lines.append(label[2])
+        elif label and not label[2] and _is_heading_of_boxes(section.lines[number + 1 :]):
+            continue
+        elif not _BOX.fullmatch(line) and not _RULE.fullmatch(line):
             text_lines.append(line)
-    found |= {"items": boxes(section.lines), "description": prose(text_lines), "state": states.get(key)}
-    # a heading above the list, without a value of its own
-    found.pop("checklist", None)
+    # the lists between the paragraphs are gone
+    text = re.sub(r"\n[ \t]*\n\s*\n", "\n\n", prose(text_lines))
+    found |= {"items": boxes(section.lines), "description": text, "state": states.get(key)}
     fields = Fields(found)
     fields.leave("estimate", "burnish has no estimates")
     status, state = fields.text("status"), fields.text("state")
-    traces = fields.text("traces to")
+    traces, touches = fields.text("traces to"), fields.text("touches")
     level = fields.text("priority")
     task = SourceTask(
         key=key,
         title=fields.text("title"),
         description="\n\n".join(filter(None, (fields.text("description"), f"Traces to: {traces}" if traces else ""))),
+        scope=f"Files: {touches}" if touches else "",
         checklist=tuple(fields.take("items") or ()),
         depends_on=tuple(_REFERENCE.findall(fields.text("depends on"))),
         priority=max(0, 3 - int(level[1:])) if level else 0,
@@ -121,6 +133,10 @@ def _spec_runner_task(
     )
     blocks = tuple(_REFERENCE.findall(fields.text("blocks")))
     return replace(task, notes=fields.notes()), blocks
+
+
+def _is_heading_of_boxes(lines: Sequence[str]) -> bool:
+    return bool(_BOX.fullmatch(next(filter(str.strip, lines), "")))
 
 
 # -- spec-kitty -----------------------------------------------------------------------------------

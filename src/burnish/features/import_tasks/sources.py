@@ -105,6 +105,9 @@ _IN_FOLDER = (
     ("openspec", ("openspec/changes/*/tasks.md", "changes/*/tasks.md")),
     ("spec-kit", ("specs/*/tasks.md",)),
     ("", ("spec/tasks.md", "tasks.md")),
+    # phases (`--spec-prefix`) and changes (`--change`) of spec-runner
+    ("", ("spec/*-tasks.md",)),
+    ("", ("spec/changes/*/tasks.md",)),
     ("", ("PLAN.md",)),
     ("", ("tasks.yaml", "tasks.yml")),
 )
@@ -224,7 +227,8 @@ def read_source(source: TaskSource, folder: Folder) -> list[SourceTask]:
 
 def _spec_runner(source: TaskSource, folder: Folder) -> list[SourceTask]:
     states: dict[str, str] = {}
-    database = source.path.parent / ".executor-state.db"
+    prefix = source.path.name.removesuffix("tasks.md") if source.path.name.endswith("tasks.md") else ""
+    database = source.path.parent / f".executor-{prefix}state.db"
     if database.is_file() and not database.is_symlink():
         states = {str(row["task_id"]): str(row["status"]) for row in _rows(database, "SELECT * FROM tasks")}
     return task_markdown.read_spec_runner(folder.file(source.path), states)
