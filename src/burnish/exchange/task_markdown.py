@@ -315,7 +315,7 @@ def read_phases(file: SourceFile, *, plan: str, group: str = "") -> list[SourceT
 
 
 def _phases(text: str) -> list[MarkdownSection]:
-    """The sections of the highest level below the title: tests and code of a phase, each with a heading, are one task."""
+    """The sections of the highest level below the title: a phase with headings for tests and code is one task."""
     parts = sections(text)
     top = min((part.level for part in parts if part.level > 1), default=2)
     phases: list[MarkdownSection] = []
