@@ -201,6 +201,60 @@ def test_the_state_of_spec_runner_says_what_is_finished(person: Person) -> None:
     assert [one[1] for one in outcomes(person.asks("import", str(person.repo.path)))].count("finished") == 2
 
 
+def test_every_text_of_a_spec_runner_task_is_kept(person: Person) -> None:
+    text = """
+    ### SHOP-001: Sell bread
+    🔴 P0 | ⬜ TODO
+
+    **Description:** By the loaf.
+    **Mode:** tdd
+    **Touches:** shop/bread.py, shop/till.py
+
+    **Checklist:**
+    - [ ] a price
+
+    **Tests (Definition of Done):**
+    - [ ] a unit test
+
+    **Verifies:**
+    - tests/test_bread.py::test_price
+
+    **Depends on:** [SHOP-009], [REQ-1]
+
+    ---
+    """
+    write(person, {"spec/tasks.md": text})
+    report = person.asks("import", str(person.repo.path))
+    task = shown(person, 1)
+    assert task["description"].split("\n\n") == [
+        "By the loaf.\n**Mode:** tdd",
+        "**Verifies:**\n- tests/test_bread.py::test_price",
+    ]
+    assert [item["text"] for item in task["checklist"]] == ["a price", "a unit test"]
+    assert task["scope"] == "Files: shop/bread.py, shop/till.py"
+    left = [(one["name"], one["reason"]) for one in report["fields"]["left"]]
+    assert left == [("dependency", "SHOP-009: it is not in the source")]
+
+
+def test_phases_and_changes_of_spec_runner_are_sources_of_their_own(person: Person) -> None:
+    task = "### TASK-001: {}\nP1 | TODO\n### TASK-002: {}\nP1 | TODO\n**Depends on:** [TASK-001]\n"
+    files = {
+        "spec/tasks.md": task.format("Sell bread", "Count loaves"),
+        "spec/phase2-tasks.md": task.format("Open", "Close"),
+        "spec/changes/till/tasks.md": task.format("Buy a till", "Print receipts"),
+    }
+    write(person, files)
+    with sqlite3.connect(person.repo.path / "spec/.executor-phase2-state.db") as database:
+        database.execute("CREATE TABLE tasks (task_id TEXT, status TEXT)")
+        database.execute("INSERT INTO tasks VALUES ('TASK-001', 'success')")
+    person.asks("import", str(person.repo.path))
+    tasks = {one["title"]: one for one in person.asks("status")["tasks"]}
+    assert set(tasks) == {"Sell bread", "Count loaves", "Close", "Buy a till", "Print receipts"}
+    assert tasks["Print receipts"]["depends_on"] == [tasks["Buy a till"]["id"]]
+    assert tasks["Count loaves"]["depends_on"] == [tasks["Sell bread"]["id"]]
+    assert tasks["Close"]["depends_on"] == []
+
+
 def test_a_work_package_brings_its_reviews_along(person: Person) -> None:
     kitty(person)
     report = person.asks("import", str(person.repo.path), "--format", "spec-kitty")
@@ -331,6 +385,91 @@ def test_phases_of_a_specification_follow_each_other_and_carry_it(person: Person
     shop, till = shown(person, 1), shown(person, 2)
     assert shop["title"] == "Phase 2: Shop" and len(shop["checklist"]) == 2 and shop["plan"] == "All of it."
     assert till["depends_on"] == ["1"]
+
+
+def test_a_change_of_openspec_carries_its_requirements_and_its_name(person: Person) -> None:
+    files = {
+        "openspec/changes/add-bread/tasks.md": OPEN_SPEC,
+        "openspec/changes/add-bread/proposal.md": "Why: hunger.",
+        "openspec/changes/add-bread/specs/shop/spec.md": "The shop SHALL sell bread.",
+        "openspec/changes/add-tea/tasks.md": OPEN_SPEC,
+    }
+    write(person, files)
+    person.asks("import", str(person.repo.path))
+    tasks = [shown(person, number) for number in range(1, 5)]
+    assert [task["tags"] for task in tasks] == [["add-bread"], ["add-bread"], ["add-tea"], ["add-tea"]]
+    assert tasks[0]["plan"] == "Why: hunger.\n\nThe shop SHALL sell bread."
+    assert tasks[2]["plan"] == ""
+
+
+def test_a_work_package_has_the_texts_of_its_subtasks(person: Person) -> None:
+    folder = "kitty-specs/shop-01/"
+    package = PACKAGE.format(id="WP01", title="Open", needs="[]")
+    write(person, {f"{folder}tasks/WP01-open.md": package, f"{folder}tasks.md": "- [x] T1 Buy a door (WP01)\n"})
+    person.asks("import", str(person.repo.path))
+    assert shown(person, 1)["checklist"] == [
+        {"text": "T1 Buy a door (WP01)", "done": True},
+        {"text": "T2", "done": False},
+    ]
+
+
+def test_a_database_that_projects_of_gza_share_gives_the_tasks_of_this_repository(
+    person: Person, tmp_path: Path
+) -> None:
+    path = tmp_path / "shared.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE projects (id TEXT, root_path TEXT)")
+        database.execute("CREATE TABLE tasks (project_id TEXT, id TEXT, prompt TEXT, created_at TEXT)")
+        database.executemany("INSERT INTO projects VALUES (?, ?)", [("shop", "/shop"), ("here", str(person.repo.path))])
+        database.executemany(
+            "INSERT INTO tasks VALUES (?, ?, ?, ?)", [("shop", "shop-1", "Bread", "1"), ("here", "here-1", "Tea", "2")]
+        )
+    assert outcomes(person.asks("import", str(path))) == [("Tea", "added")]
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE projects SET root_path = '/tea' WHERE id = 'here'")
+    person.types("import", str(path), code=2)
+    assert "tasks of several projects (shop, here)" in person.err
+
+
+def test_the_own_files_of_spec_kit_are_not_taken_for_features_of_automaker(person: Person) -> None:
+    write(person, {"specs/001/tasks.md": SPEC_KIT, ".specify/feature.json": '{"feature_directory": "specs/001"}'})
+    assert person.asks("import", str(person.repo.path))["format"] == "spec-kit"
+
+
+def test_tests_and_code_of_one_story_are_one_task(person: Person) -> None:
+    text = """
+    # Tasks: Shop
+
+    ## Phase 1: User Story 1 - Bread
+
+    **Goal**: Sell bread
+
+    ### Tests for User Story 1
+
+    > Write these tests first, they must fail
+
+    - [ ] T001 [US1] Test the price
+
+    ### Implementation for User Story 1
+
+    - [ ] T002 [US1] Add the price
+
+    ---
+
+    ## Dependencies
+
+    None.
+    """
+    write(person, {"specs/001/tasks.md": text})
+    person.asks("import", str(person.repo.path))
+    assert [task["title"] for task in person.asks("status")["tasks"]] == ["Phase 1: User Story 1 - Bread"]
+    task = shown(person, 1)
+    assert [item["text"] for item in task["checklist"]] == ["T001 [US1] Test the price", "T002 [US1] Add the price"]
+    assert task["description"].split("\n\n") == [
+        "**Goal**: Sell bread",
+        "### Tests for User Story 1",
+        "> Write these tests first, they must fail",
+    ]
 
 
 def test_own_yaml_takes_every_field_and_names_the_others(person: Person) -> None:

@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -343,7 +345,10 @@ def test_a_pull_request_with_other_values_than_those_of_github_is_refused_or_cle
 def test_a_login_that_github_cannot_have_is_not_the_name_of_a_person(lab: Lab, gh: GhStandIn) -> None:
     lab.burnish("pr", "1")
     with gh.change() as state:
-        state["issue_comments"] = [comment(1, "Rename it.", login=f"ada{ESCAPE}"), comment(2, "Why?", login="ci-1[bot]")]
+        state["issue_comments"] = [
+            comment(1, "Rename it.", login=f"ada{ESCAPE}"),
+            comment(2, "Why?", login="ci-1[bot]"),
+        ]
     opened = sync(lab)["opened"]
     assert [finding(lab, id)["reviewers"] for id in opened] == [["github:unknown"], ["github:ci-1[bot]"]]
 
@@ -358,3 +363,73 @@ def test_very_many_comments_are_taken_in_several_parts(
     first, second = sync(lab), sync(lab)
     assert (len(first["opened"]), len(second["opened"])) == (3, 2)
     assert "the others are taken by the next" in first["notes"][0] and not second["notes"]
+
+
+HEAD = "a" * 40
+
+
+class LoopbackGitHub(BaseHTTPRequestHandler):
+    """Answers as GitHub's API does. gh asks the host github.localhost without TLS, here through a proxy on loopback."""
+
+    def do_GET(self) -> None:
+        rows: dict[str, Any] = {"/comments": [comment(1, "Say why")], "/check-runs": {"check_runs": [{"id": 77}]}}
+        self.answer(next(value for end, value in rows.items() if self.path.split("?")[0].endswith(end)))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.body())
+        if "/reviews" in self.path:
+            self.answer({"id": 9, "body": body["body"]})
+            return
+        page = {"hasNextPage": False, "endCursor": None}
+        threads = {"pageInfo": page, "nodes": [{"isResolved": True, "comments": {"nodes": [{"databaseId": 5}]}}]}
+        pull = {"number": 7, "state": "OPEN", "url": "u", "headRefOid": HEAD, "baseRefName": "main", "title": "T"}
+        pulls: dict[str, Any] = {"nodes": [], "totalCount": 0}
+        self.answer(
+            {"data": {"repository": {"pullRequest": {**pull, "reviewThreads": threads}, "pullRequests": pulls}}}
+        )
+
+    def body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers["Content-Length"]))
+        parts = []
+        while size := int(self.rfile.readline(), 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def answer(self, value: object) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.skipif(REAL is None, reason="gh is not installed")
+def test_the_real_gh_brings_the_answers_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    address = "http://github.localhost/acme/shop.git"
+    subprocess.run(["git", "-C", str(tmp_path), "remote", "add", "origin", address], check=True)
+    with ThreadingHTTPServer(("127.0.0.1", 0), LoopbackGitHub) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        proxy = f"http://127.0.0.1:{server.server_port}"
+        settings = {"http_proxy": proxy, "https_proxy": proxy, "no_proxy": "", "GH_HOST": "github.localhost"}
+        settings |= {"GH_TOKEN": "x", "GH_ENTERPRISE_TOKEN": "x", "GH_CONFIG_DIR": str(tmp_path / "config")}
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        github = GitHub(tmp_path, str(REAL))
+        try:
+            pull = github.pull("7")
+            assert pull is not None and (pull.number, pull.state, pull.head) == (7, "OPEN", HEAD)
+            assert github.pull("burnish/1") is None, "no pull request of this branch"
+            assert [row["body"] for row in github.rows("pulls/7/comments")] == ["Say why"]
+            assert github.rows(f"commits/{HEAD}/check-runs") == [{"id": 77}]
+            assert github.post("pulls/7/reviews", {"body": "good"}) == {"id": 9, "body": "good"}
+            assert github.resolved_threads(7) == {5}
+        finally:
+            server.shutdown()

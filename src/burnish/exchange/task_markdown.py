@@ -14,6 +14,7 @@ from burnish.exchange.source_task import Fields, ReviewItem, SourceFile, SourceT
 # No two parts beside each other match the same characters: a line of a hostile file would else take hours.
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+)")
 _BOX = re.compile(r"([ \t]*)[-*+][ \t]+\[([ xX])\][ \t]+(.+)")
+_RULE = re.compile(r"[ \t]*-{3,}[ \t]*")
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _MAX_FRONT_ENTRIES = 2000
 
@@ -54,6 +55,15 @@ def prose(lines: Sequence[str]) -> str:
     return "\n".join(lines).strip()
 
 
+def _text_between(lines: Sequence[str]) -> str:
+    """The text of lines whose checklists are gone, without the gaps that they leave."""
+    return re.sub(r"\n[ \t]*\n\s*\n", "\n\n", prose(lines))
+
+
+def _without_boxes(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if not _BOX.fullmatch(line) and not _RULE.fullmatch(line)]
+
+
 def front_matter(text: str) -> tuple[Mapping[str, Any], str]:
     """The YAML between `---` lines at the begin, and the rest. Raises ValueError if it cannot be read."""
     found = re.match(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", text.replace("\r\n", "\n"), re.DOTALL)
@@ -72,7 +82,9 @@ def front_matter(text: str) -> tuple[Mapping[str, Any], str]:
 
 SPEC_RUNNER_TASK = re.compile(r"([A-Z][A-Z0-9]*-\d+):[ \t]+(.+)")
 _META = re.compile(r"\W*(P\d)[ \t]*\|\W*(TODO|IN_PROGRESS|REVIEW|DONE|BLOCKED)\b(?:.*?\bEst:[ \t]{0,9}(\S+))?.*", re.I)
-_LABEL = re.compile(r"\*\*([A-Z][\w -]*):\*\*[ \t]*(.*)")
+_LABEL = re.compile(r"\*\*([A-Z][\w ()-]*):\*\*[ \t]*(.*)")
+# labels that are fields here; the text of any other label stays in the description
+_SPEC_RUNNER_FIELDS = ("depends on", "blocks", "traces to", "touches")
 _REFERENCE = re.compile(r"\[?\b([A-Z][A-Z0-9]*-\d+)\b\]?")
 
 
@@ -82,11 +94,13 @@ def read_spec_runner(file: SourceFile, states: Mapping[str, str]) -> list[Source
     tasks = [_spec_runner_task(found[1], found[2], one, states) for found, one in headings if found]
     # `Blocks: X` of one task is `Depends on` of X
     blocking = {(key, task.key) for task, keys in tasks for key in keys}
-    keys = {task.key for task, _ in tasks}
+    # a reference to a requirement (`REQ-1`) is not a dependency
+    prefixes = {task.key.split("-")[0] for task, _ in tasks}
     found_tasks = []
     for task, _ in tasks:
         needs = [*task.depends_on, *(other for key, other in sorted(blocking) if key == task.key)]
-        found_tasks.append(replace(task, depends_on=tuple(key for key in dict.fromkeys(needs) if key in keys)))
+        keys = (key for key in dict.fromkeys(needs) if key.split("-")[0] in prefixes)
+        found_tasks.append(replace(task, depends_on=tuple(keys)))
     return found_tasks
 
 
@@ -95,25 +109,30 @@ def _spec_runner_task(
 ) -> tuple[SourceTask, tuple[str, ...]]:
     found: dict[str, Any] = {"title": title}
     text_lines = []
-    for line in section.lines:
+    for number, line in enumerate(section.lines):
+        label = _LABEL.fullmatch(line.strip())
+        name = label[1].lower() if label else ""
         if meta := _META.fullmatch(line):
             found |= {"priority": meta[1].upper(), "status": meta[2].upper(), "estimate": meta[3]}
-        elif label := _LABEL.fullmatch(line.strip()):
-            found[label[1].lower()] = label[2].strip() if label[2].strip() not in ("—", "-", "–") else ""
-        elif not _BOX.fullmatch(line):
+        elif label and name in _SPEC_RUNNER_FIELDS:
+            found[name] = label[2].strip() if label[2].strip() not in ("—", "-", "–") else ""
+        elif label and name == "description":
+            text_lines.append(label[2])
+        elif label and not label[2] and _is_heading_of_boxes(section.lines[number + 1 :]):
+            continue
+        elif not _BOX.fullmatch(line) and not _RULE.fullmatch(line):
             text_lines.append(line)
-    found |= {"items": boxes(section.lines), "description": prose(text_lines), "state": states.get(key)}
-    # a heading above the list, without a value of its own
-    found.pop("checklist", None)
+    found |= {"items": boxes(section.lines), "description": _text_between(text_lines), "state": states.get(key)}
     fields = Fields(found)
     fields.leave("estimate", "burnish has no estimates")
     status, state = fields.text("status"), fields.text("state")
-    traces = fields.text("traces to")
+    traces, touches = fields.text("traces to"), fields.text("touches")
     level = fields.text("priority")
     task = SourceTask(
         key=key,
         title=fields.text("title"),
         description="\n\n".join(filter(None, (fields.text("description"), f"Traces to: {traces}" if traces else ""))),
+        scope=f"Files: {touches}" if touches else "",
         checklist=tuple(fields.take("items") or ()),
         depends_on=tuple(_REFERENCE.findall(fields.text("depends on"))),
         priority=max(0, 3 - int(level[1:])) if level else 0,
@@ -121,6 +140,10 @@ def _spec_runner_task(
     )
     blocks = tuple(_REFERENCE.findall(fields.text("blocks")))
     return replace(task, notes=fields.notes()), blocks
+
+
+def _is_heading_of_boxes(lines: Sequence[str]) -> bool:
+    return bool(_BOX.fullmatch(next(filter(str.strip, lines), "")))
 
 
 # -- spec-kitty -----------------------------------------------------------------------------------
@@ -142,15 +165,18 @@ class SourceReview:
         return cls(name, body.strip(), str(facts.get("verdict") or "").strip().lower() in ("approved", "approve"))
 
 
-def read_work_package(file: SourceFile, *, mission: str, lane: str, reviews: Sequence[SourceReview]) -> SourceTask:
-    """`reviews`: oldest first."""
+def read_work_package(
+    file: SourceFile, *, mission: str, lane: str, reviews: Sequence[SourceReview], subtasks: Sequence[Item]
+) -> SourceTask:
+    """`reviews`: oldest first. `subtasks`: the items of the mission's list, which a work package names by their ids."""
     facts, body = front_matter(file.text)
     key = str(facts.get("work_package_id") or "")
     fields = Fields({**facts, "text": body.strip(), "lane in status.events.jsonl": lane, "reviews": list(reviews)})
     fields.take("work_package_id")
     fields.take("lane in status.events.jsonl")
     fields.take("reviews")
-    files, subtasks = fields.texts("owned_files"), fields.texts("subtasks")
+    files, ids = fields.texts("owned_files"), fields.texts("subtasks")
+    items = {words[0]: item for item in subtasks if (words := item.text.split())}
     requirements = fields.texts("requirement_refs")
     parts = [fields.text("text")]
     parts += [f"Requirements: {', '.join(requirements)}"] if requirements else []
@@ -162,7 +188,7 @@ def read_work_package(file: SourceFile, *, mission: str, lane: str, reviews: Seq
         title=fields.text("title") or key,
         description="\n\n".join(filter(None, parts)),
         scope="Files: " + ", ".join(files) if files else "",
-        checklist=tuple(Item(text) for text in subtasks),
+        checklist=tuple(items.get(id, Item(id)) for id in ids),
         depends_on=tuple(f"{mission}/{other}" for other in fields.texts("dependencies")),
         tags=tags([mission]),
         is_finished=lane in _FINISHED_LANES,
@@ -263,27 +289,43 @@ SPEC_KIT_ITEM = re.compile(r"T\d{3,4}\b")
 OPEN_SPEC_ITEM = re.compile(r"\d+\.\d+\b")
 
 
-def read_phases(file: SourceFile, *, plan: str) -> list[SourceTask]:
-    """One task for each section with a checklist. Each waits for the section above, as the tools run them."""
+def read_phases(file: SourceFile, *, plan: str, group: str = "") -> list[SourceTask]:
+    """One task for each phase with a checklist. Each waits for the phase above, as the tools run them."""
     tasks: list[SourceTask] = []
-    for section in sections(file.text):
+    for section in _phases(file.text):
         items = boxes(section.lines)
         if not items:
             continue
-        rest = [line for line in section.lines if not _BOX.fullmatch(line)]
         title = re.sub(r"^\d+[.)]?\s+", "", section.title) or first_line(items[0].text)
-        fields = Fields({"title": title, "items": items, "description": prose(rest), "specification": plan})
+        found = {"title": title, "items": items, "description": _text_between(_without_boxes(section.lines))}
+        fields = Fields({**found, "specification": plan, "folder": group})
         task = SourceTask(
             key=section.title or "1",
             title=fields.text("title"),
             description=fields.text("description"),
             checklist=tuple(fields.take("items")),
             plan=fields.text("specification"),
+            # phases of several features have equal titles
+            tags=tags([fields.text("folder")]),
             depends_on=(tasks[-1].key,) if tasks else (),
             is_finished=all(item.done for item in items),
         )
         tasks.append(replace(task, notes=fields.notes()))
     return _with_unique_keys(tasks)
+
+
+def _phases(text: str) -> list[MarkdownSection]:
+    """The sections of the highest level below the title: a phase with headings for tests and code is one task."""
+    parts = sections(text)
+    top = min((part.level for part in parts if part.level > 1), default=2)
+    phases: list[MarkdownSection] = []
+    for part in parts:
+        if part.level > top and phases:
+            heading = (f"{'#' * part.level} {part.title}",) if prose(_without_boxes(part.lines)) else ()
+            phases[-1] = replace(phases[-1], lines=(*phases[-1].lines, *heading, *part.lines))
+        else:
+            phases.append(part)
+    return phases
 
 
 # -- checklists -----------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ from burnish.regular_files import read_below, read_regular
 MAX_BYTES = 8 * 1024 * 1024
 MAX_ENTRIES = 100_000
 MAX_ISSUES = 500
+# files with requirements of one change of OpenSpec
+MAX_SPECS = 100
 # of a YAML file, whose parser is slow
 MAX_YAML_ENTRIES = 20_000
 # of a query: a view of a hostile database may never end, or make texts of any size
@@ -100,11 +102,18 @@ def _json(text: str) -> Any:
 # in a folder: pattern → format. The first folder level that has one counts.
 _IN_FOLDER = (
     ("spec-kitty", ("kitty-specs/*/tasks/WP*.md", "*/tasks/WP*.md", "tasks/WP*.md", "WP*.md")),
-    ("automaker", (".automaker/features/*/feature.json", "features/*/feature.json", "*/feature.json", "feature.json")),
+    # not in hidden folders: spec-kit has a .specify/feature.json
+    (
+        "automaker",
+        (".automaker/features/*/feature.json", "features/*/feature.json", "[!.]*/feature.json", "feature.json"),
+    ),
     ("gza", (".gza/gza.db", "gza.db")),
     ("openspec", ("openspec/changes/*/tasks.md", "changes/*/tasks.md")),
     ("spec-kit", ("specs/*/tasks.md",)),
     ("", ("spec/tasks.md", "tasks.md")),
+    # phases (`--spec-prefix`) and changes (`--change`) of spec-runner
+    ("", ("spec/*-tasks.md",)),
+    ("", ("spec/changes/*/tasks.md",)),
     ("", ("PLAN.md",)),
     ("", ("tasks.yaml", "tasks.yml")),
 )
@@ -224,7 +233,8 @@ def read_source(source: TaskSource, folder: Folder) -> list[SourceTask]:
 
 def _spec_runner(source: TaskSource, folder: Folder) -> list[SourceTask]:
     states: dict[str, str] = {}
-    database = source.path.parent / ".executor-state.db"
+    prefix = source.path.name.removesuffix("tasks.md") if source.path.name.endswith("tasks.md") else ""
+    database = source.path.parent / f".executor-{prefix}state.db"
     if database.is_file() and not database.is_symlink():
         states = {str(row["task_id"]): str(row["status"]) for row in _rows(database, "SELECT * FROM tasks")}
     return task_markdown.read_spec_runner(folder.file(source.path), states)
@@ -244,7 +254,9 @@ def _spec_kitty(source: TaskSource, folder: Folder) -> list[SourceTask]:
         names = sorted((source.path.with_suffix("")).glob("review-cycle-*.md"), key=lambda path: _number(path.name))
         texts = [(path.name, _text_below(mission_folder, str(path.relative_to(mission_folder)))) for path in names]
         reviews = [SourceReview.of(name, text) for name, text in texts if text is not None]
-    return [task_markdown.read_work_package(file, mission=mission_folder.name, lane=lane, reviews=reviews)]
+    subtasks = task_markdown.boxes((_text_below(mission_folder, "tasks.md") or "").splitlines())
+    mission = mission_folder.name
+    return [task_markdown.read_work_package(file, mission=mission, lane=lane, reviews=reviews, subtasks=subtasks)]
 
 
 def _mission_events(mission: Path) -> list[Mapping[str, Any]]:
@@ -297,11 +309,24 @@ def _gza(source: TaskSource, folder: Folder) -> list[SourceTask]:
         entries = _yaml_tasks(source.path, read_text(source.path))
         # `depends_on: 2` is the second entry of the file
         return [task_data.read_gza(str(number), entry, spec_text) for number, entry in enumerate(entries, 1)]
-    rows = _rows(source.path, "SELECT * FROM tasks ORDER BY created_at, id")
+    rows = _of_this_project(source.path, folder, _rows(source.path, "SELECT * FROM tasks ORDER BY created_at, id"))
     words: dict[str, list[str]] = {}
     for row in _rows(source.path, "SELECT * FROM task_tags", is_optional=True):
         words.setdefault(str(row.get("task_id")), []).append(str(row.get("tag")))
     return [task_data.read_gza(str(row["id"]), {**row, "tags": words.get(str(row["id"]))}, spec_text) for row in rows]
+
+
+def _of_this_project(path: Path, folder: Folder, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tasks of this repository: projects can share a database of gza (`gza init --db shared`)."""
+    projects = _rows(path, "SELECT id, root_path FROM projects", is_optional=True)
+    root = os.path.realpath(folder.root)
+    own_ids = {row["id"] for row in projects if os.path.realpath(str(row.get("root_path"))) == root}
+    if len(projects) < 2:
+        return rows
+    if not own_ids:
+        names = ", ".join(str(row["id"]) for row in projects[:5])
+        raise ValueError(f"it has tasks of several projects ({names}), and none of them is in {root}")
+    return [row for row in rows if row.get("project_id") in own_ids]
 
 
 def _rows(path: Path, query: str, *, is_optional: bool = False) -> list[dict[str, Any]]:
@@ -331,9 +356,14 @@ def _bounded(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _phases(source: TaskSource, folder: Folder) -> list[SourceTask]:
-    names = ("spec.md", "plan.md") if source.format == "spec-kit" else ("proposal.md", "design.md")
-    texts = [text for name in names if (text := _text_below(source.path.parent, name)) is not None]
-    return task_markdown.read_phases(folder.file(source.path), plan="\n\n".join(texts))
+    place = source.path.parent
+    names = ["spec.md", "plan.md"]
+    if source.format == "openspec":
+        # the requirements of the change: what a reviewer compares the code with
+        requirements = sorted(str(path.relative_to(place)) for path in islice(place.glob("specs/**/*.md"), MAX_SPECS))
+        names = ["proposal.md", "design.md", *requirements]
+    texts = [text for name in names if (text := _text_below(place, name)) is not None]
+    return task_markdown.read_phases(folder.file(source.path), plan="\n\n".join(texts), group=place.name)
 
 
 def _own(source: TaskSource, folder: Folder) -> list[SourceTask]:
