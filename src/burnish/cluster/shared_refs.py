@@ -25,6 +25,7 @@ from burnish.proc.capture import Captured
 SHARED = "refs/burnish/shared/"
 FETCHED = "refs/burnish/fetched/"
 ID = "id"
+FETCHED_ID = f"{FETCHED}{ID}"
 BRANCHES = "refs/heads/burnish/"
 ARTIFACTS = "refs/burnish/artifacts/"
 BASES = "refs/burnish/bases/"
@@ -102,7 +103,7 @@ class SharedRefs:
         specs = [f"{sha or ''}:{_there(ref)}" for ref, sha in changes.items()]
         result = self._git("push", "--quiet", "--no-verify", "--atomic", *leases, self.remote, *specs, check=False)
         if result.exit_code:
-            raise self._why(result)
+            raise _why(result, self.remote)
         for ref, sha in changes.items():
             self._note_remote(ref, sha)
 
@@ -114,37 +115,31 @@ class SharedRefs:
         elif before and not sha:
             delete_ref(self.project, name, before)
 
-    def publish_id(self, id: str) -> bool:
-        """Give the remote the id of this repository; False if it has another one."""
-        if read_ref(self.project, f"{FETCHED}{ID}") == id:
-            return True
-        name = f"{SHARED}{ID}"
-        lease = f"--force-with-lease={name}:"
-        result = self._git("push", "--quiet", "--no-verify", lease, self.remote, f"{id}:{name}", check=False)
-        if result.exit_code:
-            there = self._git("ls-remote", self.remote, name).stdout.split()[:1]
-            if there != [id.encode()]:
-                return False
-        self.project.user_git("update-ref", "--no-deref", f"{FETCHED}{ID}", id)
-        return True
-
     def _git(self, *args: str, check: bool = True) -> Captured:
         result = _run(self.project.root, *args)
         if check and result.exit_code:
-            raise self._why(result)
+            raise _why(result, self.remote)
         return result
 
-    def _why(self, result: Captured) -> BurnishError:
-        lines = [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
-        if any("stale info" in line or "[rejected]" in line for line in lines):
-            return PushRejected(
-                f"Another machine has changed the task on the remote {self.remote} meanwhile.",
-                hint="Nothing was overwritten. The task continues from what the remote has.",
-            )
-        reason = next((line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))), "git gave no reason")
-        return RemoteAway(
-            f"The git remote {self.remote} could not be reached: {reason}", hint="Check it with `git ls-remote`."
-        )
+
+def publish_id(root: Path, remote: str, id: str, replaced: str = "") -> bool:
+    """Give the remote the id of this repository, in place of `replaced`; False if it has another one."""
+    name = f"{SHARED}{ID}"
+    lease = f"--force-with-lease={name}:{replaced}"
+    result = _run(root, "push", "--quiet", "--no-verify", lease, remote, f"{id}:{name}")
+    if result.exit_code and remote_id(root, remote) != id:
+        return False
+    _run(root, "update-ref", "--no-deref", FETCHED_ID, id)
+    return True
+
+
+def remote_id(root: Path, remote: str) -> str | None:
+    """The id that the remote has; raises if it cannot be reached."""
+    result = _run(root, "ls-remote", remote, f"{SHARED}{ID}")
+    if result.exit_code:
+        raise _why(result, remote)
+    words = result.stdout.split()
+    return words[0].decode() if words else None
 
 
 def adopt_id(root: Path, remote: str) -> bool:
@@ -155,7 +150,7 @@ def adopt_id(root: Path, remote: str) -> bool:
             return False
     except BurnishError:
         return False
-    return _run(root, "update-ref", "--no-deref", f"{FETCHED}{ID}", "refs/burnish/local/id").exit_code == 0
+    return _run(root, "update-ref", "--no-deref", FETCHED_ID, "refs/burnish/local/id").exit_code == 0
 
 
 def has_remote(root: Path, remote: str) -> bool:
@@ -184,3 +179,14 @@ def _run(root: Path, *args: str) -> Captured:
 
 def _there(ref: str) -> str:
     return f"{SHARED}{ref.removeprefix('refs/')}"
+
+
+def _why(result: Captured, remote: str) -> BurnishError:
+    lines = [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
+    if any("stale info" in line or "[rejected]" in line for line in lines):
+        return PushRejected(
+            f"Another machine has changed the task on the remote {remote} meanwhile.",
+            hint="Nothing was overwritten. The task continues from what the remote has.",
+        )
+    reason = next((line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))), "git gave no reason")
+    return RemoteAway(f"The git remote {remote} could not be reached: {reason}", hint="Check it with `git ls-remote`.")

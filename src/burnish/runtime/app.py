@@ -34,7 +34,7 @@ from burnish.git.project import Project, open_project
 from burnish.git.refs import KnownRefs
 from burnish.git.staging import MEGABYTE
 from burnish.review.templates import check_commit_message
-from burnish.runtime.project_identity import ensure_id, locate
+from burnish.runtime.project_identity import ensure_id, locate, publish_project
 from burnish.runtime.prompts import own_prompts
 from burnish.runtime.reader import home_of, no_tasks, open_home, open_home_to_write
 from burnish.runtime.trust import CheckoutTrust, examine, load_settings
@@ -224,11 +224,8 @@ def _meet(app: App) -> str:
     if refs is None:
         return ""
     try:
-        if app.project.repository_id and not refs.publish_id(app.project.repository_id):
-            return (
-                f"The remote {refs.remote} belongs to another project of this database: other machines do not find the "
-                "tasks of this clone."
-            )
+        if problem := publish_project(app.store, app.project, refs.remote):
+            return problem
     except BurnishError as error:
         return error.what
     branches = [(row.branch, row.commit) for row in app.store.task_branches(app.key, OPEN)]
