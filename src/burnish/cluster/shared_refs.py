@@ -33,6 +33,8 @@ _KINDS = (BRANCHES, ARTIFACTS, RESCUES, BASES)
 # No hook, monitor or maintenance of the clone runs for this; access to the remote is the user's own.
 _PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "maintenance.auto=false")
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
+_PUSH = ("push", "--quiet", "--no-verify")
+_IMAGES = f"{SHARED}images/"
 _SECONDS = 300.0
 
 
@@ -101,7 +103,7 @@ class SharedRefs:
                 publish(self.project, sha)
         leases = [f"--force-with-lease={_there(ref)}:{remote_refs.get(ref, '')}" for ref in changes]
         specs = [f"{sha or ''}:{_there(ref)}" for ref, sha in changes.items()]
-        result = self._git("push", "--quiet", "--no-verify", "--atomic", *leases, self.remote, *specs, check=False)
+        result = self._git(*_PUSH, "--atomic", *leases, self.remote, *specs, check=False)
         if result.exit_code:
             raise _why(result, self.remote)
         for ref, sha in changes.items():
@@ -126,7 +128,7 @@ def publish_id(root: Path, remote: str, id: str, replaced: str = "") -> bool:
     """Give the remote the id of this repository, in place of `replaced`; False if it has another one."""
     name = f"{SHARED}{ID}"
     lease = f"--force-with-lease={name}:{replaced}"
-    result = _run(root, "push", "--quiet", "--no-verify", lease, remote, f"{id}:{name}")
+    result = _run(root, *_PUSH, lease, remote, f"{id}:{name}")
     if result.exit_code and remote_id(root, remote) != id:
         return False
     _run(root, "update-ref", "--no-deref", FETCHED_ID, id)
@@ -151,6 +153,29 @@ def adopt_id(root: Path, remote: str) -> bool:
     except BurnishError:
         return False
     return _run(root, "update-ref", "--no-deref", FETCHED_ID, "refs/burnish/local/id").exit_code == 0
+
+
+def push_image(root: Path, remote: str, file: Path) -> None:
+    """Give the remote an image of a description; its name is the hash of its content."""
+    written = _run(root, "hash-object", "-w", "--no-filters", "--", str(file))
+    sha = written.stdout.decode().strip()
+    result = written if written.exit_code else _run(root, *_PUSH, remote, f"{sha}:{_IMAGES}{file.name}")
+    if result.exit_code:
+        raise _why(result, remote)
+
+
+def fetch_image(root: Path, remote: str, name: str, longest: int) -> bytes | None:
+    """An image from the remote; None if it has none of that name, or one that is too large."""
+    answer = _run(root, "ls-remote", remote, f"{_IMAGES}{name}")
+    words = answer.stdout.decode().split()
+    if answer.exit_code or not words:
+        return None
+    size = ""
+    if _run(root, *_FETCH, remote, f"{_IMAGES}{name}").exit_code == 0:
+        size = _run(root, "cat-file", "-s", words[0]).stdout.decode().strip()
+    if not size.isdecimal() or int(size) > longest:
+        return None
+    return _run(root, "cat-file", "blob", words[0]).stdout
 
 
 def has_remote(root: Path, remote: str) -> bool:

@@ -17,14 +17,16 @@ from burnish.adapters.checks.tree_checks import found_commands, tests_are_automa
 from burnish.adapters.configured_agents import agent_settings, can_start
 from burnish.adapters.event_log import StoreEventLog
 from burnish.adapters.repository import GitRepository
+from burnish.adapters.task_files import IMAGES
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.adapters.telemetry import observers
 from burnish.agents.base import AgentSettings
 from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
 from burnish.cluster.shared_refs import SharedRefs, has_remote
-from burnish.cluster.task_share import drop_copies, refresh
+from burnish.cluster.task_share import drop_copies, refresh, send_images
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
+from burnish.core.images import image_names
 from burnish.core.policy import Policy
 from burnish.core.task import Task
 from burnish.engine.lost_branch import OPEN
@@ -106,6 +108,11 @@ class App:
     def drop_copies(self, numbers: Collection[int]) -> str:
         """Remove what the remote has of tasks that are over; returns why it could not be done."""
         return drop_copies(self.shared_refs, numbers) if self.shared_refs and numbers else ""
+
+    def send_images(self, description: str) -> None:
+        """Give other machines the images of a description."""
+        if image_names(description) and self.shared_refs:
+            send_images(self.shared_refs, self.home / IMAGES, description)
 
     @property
     def locks(self) -> Path:
