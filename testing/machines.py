@@ -131,7 +131,7 @@ class Machines:
         """Give the remote, and the clones that are made later, what the user has committed."""
         self.lab.repo.git("push", "-q", str(self.remote), "HEAD")
 
-    def add(self, name: str, *, trust: bool = True) -> Machine:
+    def add(self, name: str, *, trust: bool = True, has_database: bool = True) -> Machine:
         place = self.root / name
         home = place / "home"
         home.mkdir(parents=True)
@@ -150,7 +150,7 @@ class Machines:
         if "PATH" in self.lab.env:
             env["PATH"] = self.lab.env["PATH"]
         lab = Lab(self.lab.root, repo, env, self.lab.extra, self.lab.names, own_processes=True)
-        lab.user_settings(f"database: {self.url}\n")
+        lab.user_settings(f"database: {self.url}\n" if has_database else "")
         machine = Machine(name, lab, self.url)
         if trust:
             machine.burnish("trust")

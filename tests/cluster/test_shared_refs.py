@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cluster.shared_refs import SHARED, PushRejected, RemoteAway, SharedRefs, adopt_id, has_remote
+from burnish.cluster.shared_refs import (
+    SHARED,
+    PushRejected,
+    RemoteAway,
+    SharedRefs,
+    adopt_id,
+    has_remote,
+    publish_id,
+)
 from burnish.cluster.task_share import restore_artifacts
 from burnish.core.task import Spec, Task
 from burnish.git.discovery import discover
@@ -119,9 +127,9 @@ def test_clones_get_the_id_of_their_repository_from_the_remote(clones: tuple[Clo
     a, b = clones
     assert not adopt_id(b.repo.path, "origin")
     id = write_new_id(a.refs.project, None)
-    assert a.refs.publish_id(id) and a.refs.publish_id(id)
+    assert publish_id(a.refs.project.root, "origin", id) and publish_id(a.refs.project.root, "origin", id)
     assert adopt_id(b.repo.path, "origin") and read_id(b.repo.path / ".git") == id
-    assert not SharedRefs(b.refs.project, "origin").publish_id(write_new_id(b.refs.project, id))
+    assert not publish_id(b.refs.project.root, "origin", write_new_id(b.refs.project, id))
     assert has_remote(a.repo.path, "origin") and not has_remote(a.repo.path, "other")
 
 

@@ -45,7 +45,7 @@ STEPS = (
 IN_FLIGHT = ("implement", "review", "improve", "work-replied", "work-committed", "review-replied", "share-")
 CALLS_NEXT = ("work-started", "review-started")
 WAITS = """
-while os.path.exists(GATE + phase) and "/a/home/" in os.getcwd():
+while os.path.exists(GATE + phase) and any(f"/{name}/home/" in os.getcwd() for name in HELD):
     time.sleep(0.05)
 """
 
@@ -59,8 +59,11 @@ class Network:
     address: str
     folder: Path
 
-    def machines(self, place: Path, url: str, *names: str, extra: str = "") -> Machines:
-        """Machines whose processes reach the database and the remote by the network."""
+    def machines(self, place: Path, url: str, *names: str, extra: str = "", waits_on: str = "a") -> Machines:
+        """Machines whose processes reach the database and the remote by the network.
+
+        `waits_on`: the names of those whose agents wait while the file of their phase is there.
+        """
         database = conninfo_to_dict(url)["dbname"]
         far = f"postgresql://burnish@{HOST}/{database}?tcp_user_timeout=2000"
         checks = f"sh {place}/check.sh"
@@ -73,7 +76,7 @@ class Network:
             machine = machines.add(name)
             where = f"{self.address}/{machines.remote.relative_to(self.folder)}"
             machine.lab.repo.git("remote", "set-url", "origin", where)
-        text = f"GATE = {str(place / 'gate-')!r}\n" + WAITS
+        text = f"GATE, HELD = {str(place / 'gate-')!r}, {waits_on!r}\n" + WAITS
         machines.lab.agent("robot", text + AUTHOR)
         machines.lab.agent("judge", text + CRITIC)
         return machines
@@ -238,3 +241,49 @@ def test_a_machine_that_fails_between_two_steps_is_replaced(
 ) -> None:
     with network.server.database() as url:
         play(network, network.machines(tmp_path, url, "a", "b"), fault, place)
+
+
+# -- several faults at once -----------------------------------------------------------------------
+
+# the fault of the first machine, and that of the one that took its task over
+PAIRS = [(first, second) for first in FAULTS for second in FAULTS]
+
+
+@pytest.mark.slow
+@pytest.mark.representatives(1)
+@pytest.mark.parametrize(
+    ("first_fault", "second_fault"),
+    [pytest.param(*pair, marks=pytest.mark.attacks("two of three machines fail together", 1)) for pair in PAIRS],
+)
+def test_the_third_machine_ends_the_task_when_two_fail_and_the_database_restarts(
+    network: Network, tmp_path: Path, first_fault: str, second_fault: str
+) -> None:
+    with network.server.database() as url, ExitStack() as stack:
+        machines = network.machines(tmp_path, url, "a", "b", "c", waits_on="ab")
+        a, b, c = machines.all.values()
+        faults = [Fault(kind, host) for kind, host in zip((first_fault, second_fault), network.hosts, strict=False)]
+        for host in network.hosts:
+            stack.callback(host.connect)
+        (machines.root / "gate-implement").touch()
+        a.burnish("add", "Add division")
+        first = stack.enter_context(a.worker("--label", "first", prefix=network.hosts[0].prefix))
+        first.until(lambda: len(machines.lab.calls()) == 1, seconds=120)
+        faults[0].strike(first)
+        second = stack.enter_context(b.worker("--label", "second", prefix=network.hosts[1].prefix))
+        second.until(lambda: len(machines.lab.calls()) == 2, seconds=120)
+        faults[1].strike(second)
+        network.server.stop()
+        network.server.start()
+        third = stack.enter_context(c.worker(prefix=network.hosts[2].prefix))
+        third.until(lambda: c.statuses() == {"verified"}, seconds=180)
+        (machines.root / "gate-implement").unlink()
+        for fault, worker in zip(faults, (first, second), strict=True):
+            fault.heal(worker)
+        both = zip(("first", "second"), faults, (first, second), strict=True)
+        back = [(label, worker) for label, fault, worker in both if fault.kind != KILLED]
+        for number, (label, worker) in enumerate(back, start=2):
+            # with one place it can run this task only after it has let go of the other
+            c.burnish("add", f"Task {number}", "--needs", label, "--no-auto-review", "--skip-tests")
+            worker.until(lambda n=number: c.status_of(n) not in ("backlog", "in_progress"), seconds=180)  # type: ignore[misc]
+            assert "bug in burnish" not in worker.text(), worker.text()
+        judge(machines, repeats=2)

@@ -180,7 +180,7 @@ def test_the_database_restarts_and_the_remote_is_away_in_the_middle_of_a_phase(m
 
 def test_a_task_is_stopped_and_cancelled_from_another_machine(machines: Machines) -> None:
     a, b = machines.all["a"], machines.all["b"]
-    held(machines, "implement")
+    gate = held(machines, "implement")
     a.burnish("add", "Add division")
     with b.worker() as worker:
         worker.until(lambda: agents_at(machines, "implement"))
@@ -188,6 +188,13 @@ def test_a_task_is_stopped_and_cancelled_from_another_machine(machines: Machines
         a.burnish("cancel", "1")
         worker.until(lambda: a.statuses() == {"cancelled"} and "cancelled" in worker.text())
     assert not machines.lab.calls("end")
+    assert any("/1-" in ref for ref in machines.on_remote())
+    a.burnish("clean", "--all-completed")
+    assert not any("/1-" in ref for ref in machines.on_remote())
+    let_go(gate, "implement")
+    a.burnish("retry", "1")
+    assert b.status() == "verified"
+    one_line_of_history(machines)
 
 
 def test_a_limit_of_an_agent_counts_for_all_machines(machines: Machines) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from burnish.core.images import image_reference
 from burnish.core.task import NewTask, Spec
 from burnish.store import Store
 from testing.lab import AUTHOR, CRITIC
@@ -117,6 +119,29 @@ def test_artifacts_of_one_machine_are_restored_on_the_other(tmp_path: Path, url:
     (restored,) = Path(b.lab.env["BURNISH_HOME"]).rglob("review-cycle-1.md")
     assert restored.read_bytes() == written.read_bytes()
     assert "Zero is not handled" in b.burnish("show", "review-cycle://1/review-cycle-1.md").out
+
+
+def test_images_of_a_description_reach_the_machine_that_runs_the_task(tmp_path: Path, url: str) -> None:
+    machines = Machines.make(tmp_path, url, "a", "b")
+    a, b = machines.all["a"], machines.all["b"]
+    picture = tmp_path / "screen.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\0\x08" * 2 + b"\x08" + b"\0" * 20)
+    a.burnish("add", "Add division", "--image", str(picture))
+    with b.worker() as worker:
+        worker.until(lambda: b.statuses() == {"verified"})
+    (stored,) = (Path(b.lab.env["BURNISH_HOME"]) / "images").iterdir()
+    assert stored.read_bytes() == picture.read_bytes()
+    # what somebody else pushed under that name is not taken
+    stored.unlink()
+    (name,) = machines.on_remote("refs/burnish/shared/images/")
+    commands = (("hash-object", "-w", "--stdin"), ("update-ref", name))
+    other = subprocess.run(["git", "-C", machines.remote, *commands[0]], input=b"other", capture_output=True).stdout
+    subprocess.run(["git", "-C", machines.remote, *commands[1], other.decode().strip()], check=True)
+    a.burnish("add", "Add a sum", "--description", image_reference(stored.name, "screen"), "--needs", "b")
+    with b.worker("--label", "b") as worker:
+        worker.until(lambda: b.status_of(2) == "verified")
+        assert "of its description is not on the remote" in worker.text()
+    assert not stored.exists()
 
 
 def test_a_worker_ends_with_code_3_after_an_upgrade_and_its_task_goes_on(tmp_path: Path, url: str) -> None:

@@ -306,6 +306,27 @@ def test_another_program_of_the_proxys_machine_cannot_name_a_person() -> None:
         assert not isinstance(verdict, Granted) and verdict.status == 403, secret
 
 
+@pytest.mark.parametrize(
+    ("forwarded", "secret", "peer", "address"),
+    [
+        (("192.0.2.31",), SECRET, "10.0.0.5", "192.0.2.31"),
+        (("203.0.113.9, 192.0.2.31",), SECRET, "10.0.0.5", "192.0.2.31"),
+        (("203.0.113.9", "192.0.2.31"), SECRET, "10.0.0.5", "192.0.2.31"),
+        (("[2001:db8::1]",), SECRET, "10.0.0.5", "2001:db8::1"),
+        (("<script>",), SECRET, "10.0.0.5", "10.0.0.5"),
+        ((), SECRET, "10.0.0.5", "10.0.0.5"),
+        (("192.0.2.31",), "wrong", "10.0.0.5", "10.0.0.5"),
+        (("192.0.2.31",), SECRET, "10.0.0.6", "10.0.0.6"),
+    ],
+)
+def test_the_address_of_a_client_is_taken_from_a_proxy_that_has_proven_itself(
+    forwarded: tuple[str, ...], secret: str, peer: str, address: str
+) -> None:
+    """The proxy appends what it has seen; what stands before it may come from the client."""
+    headers = {"x-burnish-proxy": (secret,)} | ({"x-forwarded-for": forwarded} if forwarded else {})
+    assert door().client_address(RequestInfo("http", "POST", "/", headers, peer)) == address
+
+
 def test_settings_of_the_proxy_are_checked(tmp_path: Path) -> None:
     section = ServeSection(url="https://b.example/", proxies=("10.0.0.0/24",), proxy_header="X-User")
     front = front_settings(section, tmp_path)

@@ -101,6 +101,7 @@ class GitRepository:
             author=self.who,
             secrets=self.secrets,
             max_file_bytes=self.max_file_bytes,
+            clean_tree=self._review_tree(task),
         )
 
     def path(self, task: Task) -> Path:

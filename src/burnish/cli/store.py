@@ -40,5 +40,7 @@ def store(
     say(f"{word}: {numbers}.")
     say(f"  from {clean(report.source)}")
     say(f"  to   {clean(report.target)}")
+    for note in report.notes:
+        say(clean(note))
     if report.next:
         say(f"Next: {clean(report.next)}")

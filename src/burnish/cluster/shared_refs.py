@@ -26,12 +26,15 @@ from burnish.proc.capture import Captured
 SHARED = "refs/burnish/shared/"
 FETCHED = "refs/burnish/fetched/"
 ID = "id"
+FETCHED_ID = f"{FETCHED}{ID}"
 BRANCHES = "refs/heads/burnish/"
 ARTIFACTS = "refs/burnish/artifacts/"
 BASES = "refs/burnish/bases/"
 _KINDS = (BRANCHES, ARTIFACTS, RESCUES, BASES)
 # No hook, monitor or maintenance of the clone runs for this; access to the remote is the user's own.
 _PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "maintenance.auto=false")
+_PUSH = ("push", "--quiet", "--no-verify")
+_IMAGES = f"{SHARED}images/"
 _SECONDS = 300.0
 
 
@@ -100,9 +103,9 @@ class SharedRefs:
                 publish(self.project, sha)
         leases = [f"--force-with-lease={_there(ref)}:{remote_refs.get(ref, '')}" for ref in changes]
         specs = [f"{sha or ''}:{_there(ref)}" for ref, sha in changes.items()]
-        result = self._git("push", "--quiet", "--no-verify", "--atomic", *leases, self.remote, *specs, check=False)
+        result = self._git(*_PUSH, "--atomic", *leases, self.remote, *specs, check=False)
         if result.exit_code:
-            raise self._why(result)
+            raise _why(result, self.remote)
         for ref, sha in changes.items():
             self._note_remote(ref, sha)
 
@@ -114,42 +117,36 @@ class SharedRefs:
         elif before and not sha:
             delete_ref(self.project, name, before)
 
-    def publish_id(self, id: str) -> bool:
-        """Give the remote the id of this repository; False if it has another one."""
-        if read_ref(self.project, f"{FETCHED}{ID}") == id:
-            return True
-        name = f"{SHARED}{ID}"
-        lease = f"--force-with-lease={name}:"
-        result = self._git("push", "--quiet", "--no-verify", lease, self.remote, f"{id}:{name}", check=False)
-        if result.exit_code:
-            there = self._git("ls-remote", self.remote, name).stdout.split()[:1]
-            if there != [id.encode()]:
-                return False
-        self.project.user_git("update-ref", "--no-deref", f"{FETCHED}{ID}", id)
-        return True
-
     def _fetch(self, *args: str) -> None:
         result = _fetch(self.project.root, *args)
         if result.exit_code:
-            raise self._why(result)
+            raise _why(result, self.remote)
 
     def _git(self, *args: str, check: bool = True) -> Captured:
         result = _run(self.project.root, *args)
         if check and result.exit_code:
-            raise self._why(result)
+            raise _why(result, self.remote)
         return result
 
-    def _why(self, result: Captured) -> BurnishError:
-        lines = [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
-        if any("stale info" in line or "[rejected]" in line for line in lines):
-            return PushRejected(
-                f"Another machine has changed the task on the remote {self.remote} meanwhile.",
-                hint="Nothing was overwritten. The task continues from what the remote has.",
-            )
-        reason = next((line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))), "git gave no reason")
-        return RemoteAway(
-            f"The git remote {self.remote} could not be reached: {reason}", hint="Check it with `git ls-remote`."
-        )
+
+def publish_id(root: Path, remote: str, id: str, replaced: str = "") -> bool:
+    """Give the remote the id of this repository, in place of `replaced`; False if it has another one."""
+    name = f"{SHARED}{ID}"
+    lease = f"--force-with-lease={name}:{replaced}"
+    result = _run(root, *_PUSH, lease, remote, f"{id}:{name}")
+    if result.exit_code and remote_id(root, remote) != id:
+        return False
+    _run(root, "update-ref", "--no-deref", FETCHED_ID, id)
+    return True
+
+
+def remote_id(root: Path, remote: str) -> str | None:
+    """The id that the remote has; raises if it cannot be reached."""
+    result = _run(root, "ls-remote", remote, f"{SHARED}{ID}")
+    if result.exit_code:
+        raise _why(result, remote)
+    words = result.stdout.split()
+    return words[0].decode() if words else None
 
 
 def adopt_id(root: Path, remote: str) -> bool:
@@ -160,7 +157,30 @@ def adopt_id(root: Path, remote: str) -> bool:
             return False
     except BurnishError:
         return False
-    return _run(root, "update-ref", "--no-deref", f"{FETCHED}{ID}", "refs/burnish/local/id").exit_code == 0
+    return _run(root, "update-ref", "--no-deref", FETCHED_ID, "refs/burnish/local/id").exit_code == 0
+
+
+def push_image(root: Path, remote: str, file: Path) -> None:
+    """Give the remote an image of a description; its name is the hash of its content."""
+    written = _run(root, "hash-object", "-w", "--no-filters", "--", str(file))
+    sha = written.stdout.decode().strip()
+    result = written if written.exit_code else _run(root, *_PUSH, remote, f"{sha}:{_IMAGES}{file.name}")
+    if result.exit_code:
+        raise _why(result, remote)
+
+
+def fetch_image(root: Path, remote: str, name: str, longest: int) -> bytes | None:
+    """An image from the remote; None if it has none of that name, or one that is too large."""
+    answer = _run(root, "ls-remote", remote, f"{_IMAGES}{name}")
+    words = answer.stdout.decode().split()
+    if answer.exit_code or not words:
+        return None
+    size = ""
+    if _fetch(root, remote, f"{_IMAGES}{name}").exit_code == 0:
+        size = _run(root, "cat-file", "-s", words[0]).stdout.decode().strip()
+    if not size.isdecimal() or int(size) > longest:
+        return None
+    return _run(root, "cat-file", "blob", words[0]).stdout
 
 
 def has_remote(root: Path, remote: str) -> bool:
@@ -196,3 +216,14 @@ def _fetch(root: Path, *args: str) -> Captured:
 
 def _there(ref: str) -> str:
     return f"{SHARED}{ref.removeprefix('refs/')}"
+
+
+def _why(result: Captured, remote: str) -> BurnishError:
+    lines = [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
+    if any("stale info" in line or "[rejected]" in line for line in lines):
+        return PushRejected(
+            f"Another machine has changed the task on the remote {remote} meanwhile.",
+            hint="Nothing was overwritten. The task continues from what the remote has.",
+        )
+    reason = next((line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))), "git gave no reason")
+    return RemoteAway(f"The git remote {remote} could not be reached: {reason}", hint="Check it with `git ls-remote`.")

@@ -5,11 +5,22 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from burnish.cluster.shared_refs import ARTIFACTS, BASES, BRANCHES, PushRejected, RemoteAway, SharedRefs
+from burnish.cluster.shared_refs import (
+    ARTIFACTS,
+    BASES,
+    BRANCHES,
+    PushRejected,
+    RemoteAway,
+    SharedRefs,
+    fetch_image,
+    push_image,
+)
 from burnish.core.event import Event
+from burnish.core.images import MAX_BYTES, image_kind, image_name, image_names
 from burnish.core.journal import read
 from burnish.core.journal_events import RunStarted
 from burnish.core.status import ErrorCode
@@ -42,6 +53,8 @@ class TaskShare:
     refs: SharedRefs
     # the folder in the burnish home with a folder for each task
     tasks_folder: Path
+    # the folder in the burnish home with the images of descriptions
+    images_folder: Path
     note: Callable[[str], None] = lambda text: None
     # waits so many seconds; True: the task is to be stopped
     wait: Callable[[int, float], bool] = _never_stopping
@@ -63,6 +76,8 @@ class TaskShare:
 
         self._until_done(task.id, fetch)
         restore_artifacts(self.refs, task, self.tasks_folder)
+        for name in bring_images(self.refs, self.images_folder, task.spec.description):
+            self.note(f"Task {task.id}: the image {name} of its description is not on the remote. Add it again there.")
 
     def send(self, task: Task, events: Iterable[Event], require_claim: Callable[[], None]) -> None:
         """Push what the events refer to. Raises if the claim was lost meanwhile, or the task is stopped."""
@@ -179,6 +194,31 @@ def restore_artifacts(refs: SharedRefs, task: Task, tasks_folder: Path) -> None:
     for name, data in read_files(refs.project, tip, missing).items():
         if data is not None:
             write_whole(place / name.partition("/")[2], data)
+
+
+def send_images(refs: SharedRefs, folder: Path, text: str) -> None:
+    """Give other machines the images that a description refers to. A worker that misses one reports it."""
+    with suppress(BurnishError):
+        for file in (folder / name for name in image_names(text)):
+            if file.is_file():
+                push_image(refs.project.root, refs.remote, file)
+
+
+def bring_images(refs: SharedRefs, folder: Path, text: str) -> list[str]:
+    """Get the images of a description that this machine does not have; returns those that the remote does not have."""
+    missing = []
+    for name in image_names(text):
+        if (folder / name).exists():
+            continue
+        data = fetch_image(refs.project.root, refs.remote, name, MAX_BYTES)
+        # anyone who can push chooses the content
+        kind = image_kind(data) if data else None
+        if data is None or kind is None or image_name(data, kind) != name:
+            missing.append(name)
+            continue
+        private_folder(folder)
+        write_whole(folder / name, data)
+    return missing
 
 
 def _branch_owner(task: Task) -> list[str]:

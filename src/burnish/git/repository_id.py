@@ -1,7 +1,7 @@
 """The id of a repository, which identifies it after it was moved: the hash that `refs/burnish/local/id` points to.
 
-The ref points to a small object with random content, so the id is known without reading an object. burnish never
-pushes or fetches this ref.
+The ref points to a small object with random content, so the id is known without reading an object. The ref itself is
+never pushed; `cluster/shared_refs.py` copies the id to the remote that machines share.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ ID_REF = "refs/burnish/local/id"
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-def read_id(common_dir: Path) -> str | None:
-    """The id of the repository with this git directory, or None. Runs git for reftables only."""
+def read_id(common_dir: Path, ref: str = ID_REF) -> str | None:
+    """The id of the repository with this git directory, or None. Runs git for reftables only.
+
+    `ref`: another ref that has an id, e.g. the one that the remote has.
+    """
     if (common_dir / "reftable").exists():
-        return _ask_git(common_dir)
-    text = _read(common_dir / ID_REF).strip()
+        return _ask_git(common_dir, ref)
+    text = _read(common_dir / ref).strip()
     if _SHA.fullmatch(text):
         return text.decode()
     # a text search: the file may have hundreds of thousands of lines
-    before, found, _ = _read(common_dir / "packed-refs").partition(f" {ID_REF}\n".encode())
+    before, found, _ = _read(common_dir / "packed-refs").partition(f" {ref}\n".encode())
     sha = before.rpartition(b"\n")[2]
     return sha.decode() if found and _SHA.fullmatch(sha) else None
 
@@ -80,12 +83,12 @@ def repoint_object_links(own: Path, old_common_dir: Path, new_common_dir: Path) 
         fresh.replace(link)
 
 
-def _ask_git(common_dir: Path) -> str | None:
+def _ask_git(common_dir: Path, ref: str) -> str | None:
     from burnish.git.run import bare_env, git
 
     env = bare_env(common_dir) | {"GIT_DIR": str(common_dir)}
     try:
-        result = git("rev-parse", "--verify", "--quiet", "--end-of-options", ID_REF, cwd=common_dir, env=env, ok=(0, 1))
+        result = git("rev-parse", "--verify", "--quiet", "--end-of-options", ref, cwd=common_dir, env=env, ok=(0, 1))
     except BurnishError:
         return None  # not a repository that this git can read
     return result.stdout.decode().strip() or None

@@ -19,7 +19,7 @@ from burnish.errors import PhaseFailed, Refused
 from burnish.git import agent_gitdir, owned_files, rescue, state
 from burnish.git import secret_scan as leaks
 from burnish.git import staging as large
-from burnish.git.checkout import check_out_files
+from burnish.git.checkout import TaskTree, check_out_files
 from burnish.git.differences import Differences
 from burnish.git.file_content import read_blobs
 from burnish.git.files import copy_index, disk_errors, is_real_dir, is_sound_index, move_out_of_the_way, remove_tree
@@ -36,6 +36,7 @@ from burnish.git.objects import (
 )
 from burnish.git.project import Project
 from burnish.git.refs import StaleRef, read_ref, update_ref
+from burnish.git.shared_blocks import copy_checkout
 from burnish.git.staging import DirtyPaths, find_dirty_paths, stage, write_tree
 from burnish.git.target_merge import (
     forget_target,
@@ -61,6 +62,7 @@ class GitWorkspace:
         author: Author = BURNISH_AUTHOR,
         secrets: Secrets = NO_SECRETS,
         max_file_bytes: int = large.MAX_BYTES,
+        clean_tree: TaskTree | None = None,
     ) -> None:
         self.project = project
         self.path = path.absolute()
@@ -68,6 +70,8 @@ class GitWorkspace:
         self.author = author
         self.secrets = secrets
         self.max_file_bytes = max_file_bytes
+        # a new workspace shares the blocks of its files
+        self.clean_tree = clean_tree
         # two tasks may share a branch
         self.branch = branch or f"burnish/{name}"
         self.ref = f"refs/heads/{self.branch}"
@@ -147,7 +151,10 @@ class GitWorkspace:
         self._prepare_folder()
         self._drop_old_scratch()
         self._take_agent_gitdir("put-right")
-        check_out_files(self.project, self.index, self.path, self.plain(commit), everything=False)
+        plain = self.plain(commit)
+        is_copy = self.clean_tree and copy_checkout(self.project, self.clean_tree, plain, self.path, self.index)
+        if not is_copy:
+            check_out_files(self.project, self.index, self.path, plain, everything=False)
         self._save_state(commit=commit, base=base.commit, target=base.target)
         self._write_gitdir()
 

@@ -17,14 +17,16 @@ from burnish.adapters.checks.tree_checks import found_commands, tests_are_automa
 from burnish.adapters.configured_agents import agent_settings, can_start
 from burnish.adapters.event_log import StoreEventLog
 from burnish.adapters.repository import GitRepository
+from burnish.adapters.task_files import IMAGES
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.adapters.telemetry import observers
 from burnish.agents.base import AgentSettings
 from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
 from burnish.cluster.shared_refs import SharedRefs, has_remote
-from burnish.cluster.task_share import drop_copies, refresh
+from burnish.cluster.task_share import drop_copies, refresh, send_images
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
+from burnish.core.images import image_names
 from burnish.core.policy import Policy
 from burnish.core.task import Task
 from burnish.engine.lost_branch import OPEN
@@ -34,7 +36,7 @@ from burnish.git.project import Project, open_project
 from burnish.git.refs import KnownRefs
 from burnish.git.staging import MEGABYTE
 from burnish.review.templates import check_commit_message
-from burnish.runtime.project_identity import ensure_id, locate
+from burnish.runtime.project_identity import ensure_id, locate, publish_project
 from burnish.runtime.prompts import own_prompts
 from burnish.runtime.reader import home_of, no_tasks, open_home, open_home_to_write
 from burnish.runtime.trust import CheckoutTrust, examine, load_settings
@@ -110,6 +112,11 @@ class App:
     def drop_copies(self, numbers: Collection[int]) -> str:
         """Remove what the remote has of tasks that are over; returns why it could not be done."""
         return drop_copies(self.shared_refs, numbers) if self.shared_refs and numbers else ""
+
+    def send_images(self, description: str) -> None:
+        """Give other machines the images of a description."""
+        if image_names(description) and self.shared_refs:
+            send_images(self.shared_refs, self.home / IMAGES, description)
 
     @property
     def locks(self) -> Path:
@@ -229,11 +236,8 @@ def _meet(app: App) -> str:
         app.is_behind = bool(app.shared_remote)
         return "The git remote is not asked before the checkout is trusted." if app.is_behind else ""
     try:
-        if app.project.repository_id and not refs.publish_id(app.project.repository_id):
-            return (
-                f"The remote {refs.remote} belongs to another project of this database: other machines do not find the "
-                "tasks of this clone."
-            )
+        if problem := publish_project(app.store, app.project, refs.remote):
+            return problem
     except BurnishError as error:
         return error.what
     branches = [(row.branch, row.commit) for row in app.store.task_branches(app.key, OPEN)]

@@ -19,7 +19,7 @@ from burnish.adapters.configured_agents import missing_agent
 from burnish.adapters.inprocess_reviewers import inprocess_reviewers
 from burnish.adapters.redaction import RedactingProgress, secrets_from_environment
 from burnish.adapters.sandbox import SandboxPolicy, checkout_link, other_checkouts, resolve_sandbox_policy
-from burnish.adapters.task_files import HomeTaskFiles
+from burnish.adapters.task_files import IMAGES, HomeTaskFiles
 from burnish.adapters.task_locks import renewing_lease
 from burnish.agents.base import AgentSettings
 from burnish.agents.limit_wait import LimitWait
@@ -154,7 +154,8 @@ def task_share(app: App, note: Callable[[str], None], stops: StopTokens, folder:
     if refs is None:
         return None
     waits = partial(app.store.note_wait, runner, app.key)
-    return TaskShare(refs, folder, note, lambda task_id, seconds: stops.of(task_id).wait(seconds), waits)
+    wait = lambda task_id, seconds: stops.of(task_id).wait(seconds)  # noqa: E731
+    return TaskShare(refs, folder, app.home / IMAGES, note, wait, waits)
 
 
 def _author_view(app: App, task_id: int, workspace: Path, scratch: Path) -> TreeView:

@@ -37,8 +37,12 @@ def locate(
     """
     here = store.project_for(found.common_dir, found.root, create=False)
     repository = read_id(found.common_dir)
-    if here is None and store.is_shared and (row := _of_another_machine(store, found, create, is_trusted)):
-        return LocatedProject(store.add_checkout(row, found.common_dir, found.root))
+    if store.is_shared and (here is None or _is_unknown_elsewhere(store, here, found)):
+        if row := _of_another_machine(store, found, create and here is None, is_trusted):
+            if here is not None:
+                store.forget(here.key)
+            return LocatedProject(store.add_checkout(row, found.common_dir, found.root))
+        repository = read_id(found.common_dir)
     if here is not None and (repository in (None, here.repository_id) or not here.repository_id):
         return LocatedProject(_with_root(store, here, found) if create else here)
     others = [row for row in store.projects() if row.repository_id == repository and row != here] if repository else []
@@ -60,9 +64,17 @@ def locate(
     return LocatedProject(None, f"{problem.what} {problem.hint}")
 
 
+def _is_unknown_elsewhere(store: Store, here: ProjectRow, found: FoundRepository) -> bool:
+    """Whether the project has no task, and the remote does not have its id: then another machine's may come first."""
+    from burnish.cluster.shared_refs import FETCHED_ID
+
+    is_published = here.repository_id and read_id(found.common_dir, FETCHED_ID) == here.repository_id
+    return not is_published and not store.task_totals(here.key)
+
+
 def _of_another_machine(store: Store, found: FoundRepository, create: bool, is_trusted: bool) -> ProjectRow | None:
     """The project of this repository if machines that share the database know it, but this one does not yet."""
-    from burnish.cluster.shared_refs import adopt_id, has_remote
+    from burnish.cluster.shared_refs import adopt_id, has_remote, remote_id
 
     rows = {row.repository_id: row for row in store.projects() if row.repository_id and row.is_elsewhere}
     if not rows:
@@ -83,9 +95,40 @@ def _of_another_machine(store: Store, found: FoundRepository, create: bool, is_t
                 root=str(found.root),
             )
         return None
-    if not adopt_id(found.root, remote):
-        return None
-    return rows.get(read_id(found.common_dir) or "")
+    with suppress(BurnishError):  # the remote is away
+        if remote_id(found.root, remote) in rows and adopt_id(found.root, remote):
+            return rows.get(read_id(found.common_dir) or "")
+    return None
+
+
+def publish_project(store: Store, row: ProjectRow, remote: str) -> str:
+    """Let other machines find the project by the remote. Returns what could not be done.
+
+    A project of the same remote that has no task gives way: a second machine may have been faster than the first.
+    """
+    from burnish.cluster.shared_refs import FETCHED_ID, publish_id, remote_id
+
+    id = row.repository_id
+    if not id or read_id(row.common_dir, FETCHED_ID) == id:
+        return ""
+    if not publish_id(row.root, remote, id):
+        there = remote_id(row.root, remote)
+        other = next((one for one in store.projects() if one.repository_id == there and one.key != row.key), None)
+        if other is None:
+            return (
+                f"The remote {remote} is used with another database of burnish: other machines do not find the tasks "
+                "of this clone. Name another remote in your config.yaml: `machine: {remote: NAME}`. If that database "
+                f"is gone: git push {remote} --delete refs/burnish/shared/id"
+            )
+        if store.task_totals(other.key) or not publish_id(row.root, remote, id, replaced=str(there)):
+            return (
+                f"The remote {remote} belongs to another project of this database, {other.key} ({other.root}): other "
+                "machines do not find the tasks of this clone."
+            )
+        store.forget(other.key)
+    # a row that came from SQLite does not have the machine of its path
+    store.add_checkout(row, row.common_dir, row.root)
+    return ""
 
 
 def ensure_id(store: Store, row: ProjectRow, repo: Project) -> ProjectRow:

@@ -62,8 +62,14 @@ def open_reader(start: Path) -> Reader:
     found = discover(start)
     home = home_of()
     store = open_home(home, reading=True)
-    location = locate(store, found, home, create=False)
+    location = locate(store, found, home, create=False, is_trusted=store.is_shared and _is_trusted(found, home))
     return Reader(home, store, found, location.project, location.note)
+
+
+def _is_trusted(found: FoundRepository, home: Path) -> bool:
+    from burnish.runtime.trust import examine
+
+    return examine(found, home).is_trusted
 
 
 def open_store() -> tuple[Path, Store]:

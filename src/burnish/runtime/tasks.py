@@ -27,6 +27,8 @@ from burnish.views.status_excerpt import reported_limit
 
 def add_task(app: App, spec: Spec) -> Task:
     new = prepared_task(app, spec)
+    # first: a worker may take the task at once
+    app.send_images(new.spec.description)
     task = app.store.add_task(app.key, new.spec, max_cycles=new.max_cycles, auto_review=new.auto_review)
     app.event_log.write_event_file(task.id)
     return task

@@ -303,10 +303,14 @@ def postgresql_errors(name: str) -> Iterator[None]:
 
 
 def cannot_connect(name: str, error: psycopg.Error) -> PhaseFailed:
+    reason = _reason(error)
+    hint = "Start the server, or correct `database` in your config.yaml."
+    if "password" in reason:
+        hint = "Write it into ~/.pgpass, readable for you alone (chmod 600): host:port:database:user:password"
     return PhaseFailed(
         DATABASE_LOCKED,
-        f"Cannot connect to the database {name}: {_reason(error)}.",
-        hint="Start the server, or correct `database` in your config.yaml.",
+        f"Cannot connect to the database {name}: {reason}.",
+        hint=hint,
     )
 
 

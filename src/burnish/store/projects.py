@@ -23,7 +23,7 @@ def project_for(
     real = common_dir.resolve()
     own = db.one("checkout_by_dir", {"machine": machine, "dir_hash": _hash(real)}) if machine else None
     # with a shared database: from before the paths of machines were kept apart
-    row = own or db.one("project_by_dir", {"dir_hash": _hash(real)})
+    row = own or db.one("project_of_no_machine" if db.is_shared else "project_by_dir", {"dir_hash": _hash(real)})
     if row is not None and not row["forgotten"]:
         return project_of(row)
     if not create:
@@ -100,7 +100,9 @@ def all_projects(db: Database, *, machine: str = "") -> list[ProjectRow]:
 
 
 def _was_here(row: ResultRow, project: ProjectRow) -> bool:
-    """Whether a row from before the paths of machines were kept apart, e.g. of a moved SQLite file, is of this one."""
+    """Whether a row from before the paths of machines were kept apart is of this one."""
+    if row["has_checkout"]:
+        return False
     return bool(row["dir_hash"] == _hash(project.common_dir)) and project.common_dir.exists()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from burnish.core.people import OWNER, Person, Role, is_name
 
@@ -83,6 +84,10 @@ class ProxyRules:
     unknown_role: Role | None = None
     # what the proxy sends in `PROXY_HEADER`; "": no proxy is believed
     secret: str = ""
+
+    def proves(self, request: RequestInfo) -> bool:
+        """Whether the request has the secret of the proxy."""
+        return bool(self.secret) and same(request.one(PROXY_HEADER) or "", self.secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +201,7 @@ class RequestPolicy:
         name = request.one(self.proxy.header)
         if name is None:
             return None
-        if not self.proxy.secret or not same(request.one(PROXY_HEADER) or "", self.proxy.secret):
+        if not self.proxy.proves(request):
             return UNPROVEN
         person = self.people.by_name(name)
         if person is None and self.proxy.unknown_role and is_name(name):
@@ -207,6 +212,16 @@ class RequestPolicy:
         if (request.kind == "websocket" or request.writes) and request.one("origin") is None:
             return Refusal(403, "The request has no Origin header.", "Use a token.")
         return Granted("proxy", person)
+
+    def client_address(self, request: RequestInfo) -> str:
+        """Where the request comes from: behind a proxy that has proven itself, the last address that it forwarded."""
+        is_proxy = self.proxy is not None and self.proxy.is_trusted(request.address) and self.proxy.proves(request)
+        # a client can send the header, too: the proxy appends to it what it has seen itself
+        last = request.headers.get("x-forwarded-for", ("",))[-1].rpartition(",")[2].strip() if is_proxy else ""
+        try:
+            return str(ip_address(last.removeprefix("[").removesuffix("]"))) if last else request.address
+        except ValueError:
+            return request.address
 
     def asks_database(self, request: RequestInfo) -> bool:
         """Whether `judge` may have to wait for the database."""

@@ -69,12 +69,12 @@ class SecurityMiddleware:
             return
         begin = time.monotonic()
         info, endpoint = _request_info(scope), self._endpoints.find(scope)
-        verdict = await self._judge(info)
+        verdict, address = await self._judge(info), self._door.client_address(info)
         person = verdict.person if isinstance(verdict, Granted) else None
         if isinstance(verdict, Granted) and endpoint is not None:
             verdict = forbidden(verdict.person, endpoint.least) or verdict
         if isinstance(verdict, Granted):
-            scope.setdefault("state", {}).update(via=verdict.via, person=verdict.person, address=info.address)
+            scope.setdefault("state", {}).update(via=verdict.via, person=verdict.person, address=address)
             # what the request records is signed by who sent it
             ACTING.set("" if verdict.person is OWNER else verdict.person.signature)
             status = await self._forward(scope, receive, send)
@@ -82,7 +82,7 @@ class SecurityMiddleware:
             status = verdict.status
             await (_close(receive, send) if scope["type"] == "websocket" else _refuse(scope, send, verdict))
         via = verdict.via if isinstance(verdict, Granted) else ""
-        request = AuditedRequest(person, via, info.address, endpoint or UNKNOWN)
+        request = AuditedRequest(person, via, address, endpoint or UNKNOWN)
         await self._record(request, verdict, status)
         self._count(endpoint.label if endpoint else "", status, time.monotonic() - begin)
 

@@ -206,17 +206,17 @@ def needed_by_open_tasks(tasks: Sequence[Task]) -> set[int]:
 
 
 def drop_copies(app: App) -> str:
-    """Remove what the git remote has of completed tasks; returns why it could not be done."""
+    """Remove what the git remote has of completed and cancelled tasks; returns why it could not be done."""
     refs = app.shared_refs
     if refs is None:
         return ""
     try:
         refs.fetch_all()
     except BurnishError as error:
-        return f"The copies of completed tasks stay on the remote. {error.what}"
+        return f"The copies of finished tasks stay on the remote. {error.what}"
     tasks = app.store.tasks(app.key, brief=True)
-    completed_ids = {task.id for task in tasks if task.status is Status.COMPLETED} - needed_by_open_tasks(tasks)
-    return app.drop_copies([id for id in sorted(completed_ids) if refs.of_tasks([id])])
+    ended_ids = {task.id for task in tasks if task.status in OVER} - needed_by_open_tasks(tasks)
+    return app.drop_copies([id for id in sorted(ended_ids) if refs.of_tasks([id])])
 
 
 def _clean(app: App, weight: FolderSize) -> CleanReport:

@@ -155,10 +155,12 @@ def _run_signs(home: Path, store: Store) -> Iterator[Diagnostic]:
         yield RUNS.missing("tasks", error.what, error.hint)
         return
     cut = [task for task in held if task.runner and is_runner_dead(store, locks, task.runner)]
+    has_workers = any(card.get("kind") == "worker" for card in store.runners())
     orphans = [t for t in cut if not wait_for_orphans(locks / f"shims-{t.project}-{t.id}", seconds=0)]
     for task in cut:
         what = f"{task.project} T{task.id} was cut: its runner is gone"
-        yield RUNS.weak("runner", what, f"burnish run {task.id} goes on where it was")
+        remedy = f"burnish run {task.id} goes on where it was"
+        yield RUNS.weak("runner", what, f"A worker takes it over; {remedy}, too" if has_workers else remedy)
     for task in orphans:
         what = f"programs of {task.project} T{task.id} outlived their runner"
         yield RUNS.weak("programs", what, "They are ended within seconds; else `burnish run` waits for them.")

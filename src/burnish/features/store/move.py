@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from burnish.adapters.task_locks import is_runner_dead
-from burnish.errors import BadInput, Refused
+from burnish.errors import BadInput, BurnishError, Refused
+from burnish.git.discovery import discover
 from burnish.git.files import write_whole
+from burnish.runtime.project_identity import publish_project
 from burnish.runtime.reader import home_of, refuse_inside_phase
+from burnish.runtime.trust import examine
 from burnish.store import Store
 from burnish.store.copy import Content, has_rows
 from burnish.store.sqlite import MOVED_NOTE
 from burnish.store.store import look_at
-from burnish.user_settings import DATABASE_SCHEMES, database_url, user_folder
+from burnish.user_settings import DATABASE_SCHEMES, database_url, remote_name, user_folder
 
 SQLITE = "sqlite"
+_LATER = "Other machines find its tasks after the next command that changes one here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class MoveReport:
     # what to do next
     next: str
     is_dry_run: bool = False
+    # projects that other machines do not find yet, with the reason
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -37,6 +43,7 @@ class MoveReport:
             "rows": dict(self.rows),
             "next": self.next,
             "dry_run": self.is_dry_run,
+            "notes": list(self.notes),
         }
 
 
@@ -66,7 +73,28 @@ def _to_postgresql(home: Path, url: str, dry_run: bool) -> MoveReport:
             content = source.copy_to(target)
             write_whole(home / MOVED_NOTE, f"{target.name}\n".encode())
             line = f"Write in {user_folder() / 'config.yaml'}: database: {target.name}"
-            return _report(source, target.name, content, "" if database_url() == url else line)
+            report = _report(source, target.name, content, "" if database_url() == url else line)
+            return replace(report, notes=tuple(_publish_projects(target, home)))
+
+
+def _publish_projects(store: Store, home: Path) -> Iterator[str]:
+    """Let clones on other machines find their projects; yields what could not be done.
+
+    Only remotes of trusted checkouts are asked: `.git` names programs that reach them.
+    """
+    from burnish.cluster.shared_refs import has_remote
+
+    remote = remote_name()
+    for row in store.projects():
+        if row.is_elsewhere or row.is_detached or not row.common_dir.is_dir() or not has_remote(row.root, remote):
+            continue
+        try:
+            is_trusted = examine(discover(row.root), home).is_trusted
+            problem = publish_project(store, row, remote) if is_trusted else f"{row.root} is not trusted. {_LATER}"
+        except BurnishError as error:
+            problem = f"{error.what} {_LATER}"
+        if problem:
+            yield f"{row.name}: {problem}"
 
 
 def _to_sqlite(home: Path, dry_run: bool) -> MoveReport:

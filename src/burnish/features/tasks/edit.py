@@ -51,6 +51,7 @@ def edit_task(app: App, task_id: int, changes: Mapping[str, Any], *, status: str
             hint=f"To end it first: burnish cancel {task_id}",
         )
     if changes:
+        app.send_images(str(changes.get("description") or ""))
         _change(app, task, clean_changes(app.event_log.secrets, changes))
     if status:
         lifecycle.put_back(app.event_log, task_id)

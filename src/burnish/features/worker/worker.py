@@ -417,7 +417,7 @@ def work(apps: Sequence[App], jobs: int, labels: Sequence[str], progress: Progre
         queue = WorkQueue(url, store.machine(), jobs, worker.run)
         stack.callback(queue.close)
         names = ", ".join(app.project.name for app in apps)
-        progress.note(f"Worker {store.machine()} runs up to {jobs} tasks of {names}.")
+        progress.note(f"Worker {store.machine()} runs up to {jobs} {'task' if jobs == 1 else 'tasks'} of {names}.")
         worker.serve(queue)
     if worker.is_outdated:
         # an error, so that a service starts again: by then with the newer version

@@ -1,6 +1,10 @@
 -- name: project_by_dir
 SELECT key, dir_hash, info, created_at, forgotten, repository_id FROM projects WHERE dir_hash = :dir_hash;
 
+-- name: project_of_no_machine
+SELECT key, dir_hash, info, created_at, forgotten, repository_id FROM projects
+WHERE dir_hash = :dir_hash AND NOT EXISTS (SELECT 1 FROM checkouts c WHERE c.project = projects.key);
+
 -- name: project_add
 INSERT INTO projects (key, dir_hash, info, created_at) VALUES (:key, :dir_hash, :info, :now)
 ON CONFLICT (dir_hash) DO UPDATE SET info = excluded.info, forgotten = 0
@@ -27,7 +31,7 @@ UPDATE projects SET repository_id = :repository_id WHERE key = :key;
 
 -- name: project_list
 SELECT p.key, p.dir_hash, COALESCE(c.info, p.info) AS info, p.created_at, p.forgotten, p.repository_id,
-    c.project AS here
+    c.project AS here, EXISTS (SELECT 1 FROM checkouts o WHERE o.project = p.key) AS has_checkout
 FROM projects p LEFT JOIN checkouts c ON c.project = p.key AND c.machine = :machine
 WHERE p.forgotten = 0 ORDER BY p.key;
 
