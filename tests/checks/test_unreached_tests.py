@@ -474,10 +474,21 @@ WEB_UNRUN = "`npm test` in web: no check runs the tests of this part"
         ((ALL, WEB), []),
         ((CheckSpec("test", "pytest -q && cd web && npm test"),), []),
         ((WEB,), ["`python -m pytest -q`: no check runs the tests of this part"]),
+        ((CheckSpec("test", "pytest", cwd="tests"), WEB), []),
         ((CheckSpec("test", "make test"),), []),
         ((CheckSpec("lint", "ruff check"),), []),
     ],
-    ids=["one folder", "each", "one part", "both parts", "one line", "other part", "make", "no tests"],
+    ids=[
+        "one folder",
+        "each",
+        "one part",
+        "both parts",
+        "one line",
+        "other part",
+        "folder of all tests",
+        "make",
+        "no tests",
+    ],
 )
 def test_tests_that_checks_written_by_hand_leave_out_are_named(specs: tuple[CheckSpec, ...], words: list[str]) -> None:
     found = find_checks(PARTS, PARTS.get)
