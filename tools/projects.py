@@ -110,7 +110,8 @@ class Newcomer:
         shown = json.loads(self.burnish("show", number, "--json")[1])
         checks = [check for cycle in shown["cycles"] for check in cycle["checks"]]
         new = [name for check in checks for name in check["new"]]
-        why = str(shown.get("note") or "") or next((f["title"] for f in shown["findings"]), "")
+        note, titles = str(shown.get("note") or ""), [finding["title"] for finding in shown["findings"]]
+        why = next(iter(titles), note) if shown["status"] == "blocked" else note or next(iter(titles), "")
         prepared = preparation_seconds(shown["events"])
         return TaskResult(shown["status"], seconds, prepared, self.environments() - before, tuple(new), why)
 

@@ -85,7 +85,11 @@ def _found(settings: dict[str, Any]) -> str:
 
 def _tests(step: dict[str, Any]) -> str:
     counted = re.match(r"([\d,]+) tests? ran, (?:none|([\d,]+)) failed", step["result"])
-    text = str(step["result"]) if not counted else counted[1] + (f", {counted[2]} failed" if counted[2] else "")
+    # the first problem of a linter is of no interest here
+    text = re.sub(
+        r"fails with exit code \d+ before any task.*", "fails before any task", str(step["result"]), flags=re.S
+    )
+    text = text if not counted else counted[1] + (f", {counted[2]} failed" if counted[2] else "")
     return text if step["name"] == "test" else f"{step['name']} {text}"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from burnish.checks.discover import decide, discover, find_checks
 from burnish.checks.tools import Surroundings
+from burnish.core.policy import CheckSpec
 from testing.layouts import PYTEST, TEST
 
 CALC = {"calc.py": "", "test_calc.py": TEST, "smoke.py": "", "invariants.py": "", "it/sub.py": "", "chk/sub.py": ""}
@@ -433,3 +434,63 @@ TYPED = {"a.py": "", "tests/test_a.py": "def test_a(): pass\n"}
 def test_type_checkers_that_no_check_runs_are_named(files: dict[str, str], names: list[str]) -> None:
     found = find_checks(files, files.get)
     assert [unrun.what for _, unrun in found.unrun_by(found.specs)] == names
+
+
+def test_a_type_checker_that_only_has_settings_is_not_taken_for_installed() -> None:
+    files = {
+        **TYPED,
+        "pyproject.toml": '[project]\nname = "a"\n[dependency-groups]\ndev = ["pytest"]\n[tool.uv]\n'
+        "[tool.pyrefly]\nproject-includes = ['tests']\n",
+        "noxfile.py": "import nox\n@nox.session\ndef pyrefly(session):\n    session.install('pyrefly')\n"
+        "    session.run('pyrefly', 'check')\n@nox.session\ndef tests(session):\n    session.run('pytest')\n",
+    }
+    found = find_checks(files, files.get, Surroundings(has_program=lambda name: name in ("uv", "nox")))
+    assert [str(spec.command) for spec in found.specs] == ["uv run --no-sync python -m pytest -q"]
+    assert [unrun.what for _, unrun in found.unrun_by(found.specs)] == ["pyrefly check"]
+
+
+PARTS = {
+    "calc.py": "",
+    "tests/unit/test_a.py": TEST,
+    "tests/integration/test_b.py": TEST,
+    "web/package.json": '{"name": "web", "scripts": {"test": "node --test"}}',
+    "web/test/a.test.js": "const test = require('node:test')\n",
+}
+UNIT, ALL, WEB = (
+    CheckSpec("test", "python3 -m pytest -q tests/unit"),
+    CheckSpec("test", "pytest -q -k sub"),
+    CheckSpec("web-test", "npm test", cwd="web"),
+)
+INTEGRATION_UNRUN = "`pytest tests/integration`: no check names these tests"
+WEB_UNRUN = "`npm test` in web: no check runs the tests of this part"
+
+
+@pytest.mark.parametrize(
+    ("specs", "words"),
+    [
+        ((UNIT,), [WEB_UNRUN, INTEGRATION_UNRUN]),
+        ((UNIT, WEB, CheckSpec("slow", "pytest tests/integration/test_b.py::test_add")), []),
+        ((ALL,), [WEB_UNRUN]),
+        ((ALL, WEB), []),
+        ((CheckSpec("test", "pytest -q && cd web && npm test"),), []),
+        ((WEB,), ["`python -m pytest -q`: no check runs the tests of this part"]),
+        ((CheckSpec("test", "pytest", cwd="tests"), WEB), []),
+        ((CheckSpec("test", "make test"),), []),
+        ((CheckSpec("lint", "ruff check"),), []),
+    ],
+    ids=[
+        "one folder",
+        "each",
+        "one part",
+        "both parts",
+        "one line",
+        "other part",
+        "folder of all tests",
+        "make",
+        "no tests",
+    ],
+)
+def test_tests_that_checks_written_by_hand_leave_out_are_named(specs: tuple[CheckSpec, ...], words: list[str]) -> None:
+    found = find_checks(PARTS, PARTS.get)
+    assert found.unrun_by(found.specs) == []
+    assert sorted(unrun.words(folder) for folder, unrun in found.unrun_by(specs)) == sorted(words)

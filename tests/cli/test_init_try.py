@@ -221,3 +221,13 @@ def test_variables_of_isolation_are_filled_as_in_a_run(user_repo: UserRepo, caps
     user_repo.trust()
     assert types(user_repo, "init", "--try") == 0
     assert "✓ test  passes" in capsys.readouterr().out
+
+
+def test_tests_that_pass_below_a_command_that_fails_are_not_told_as_a_success(
+    user_repo: UserRepo, capsys: Capture
+) -> None:
+    user_repo.commit({**TESTS, "burnish.yaml": "checks: {test: 'python3 -m pytest -q; exit 3', lint: off}\n"})
+    user_repo.trust()
+    types(user_repo, "init", "--try")
+    out = " ".join(capsys.readouterr().out.split())
+    assert "2 tests ran, none failed, and the command fails with exit code 3 before any task" in out

@@ -25,6 +25,7 @@ from burnish.checks.parts import is_part_of_build, with_installed_projects, with
 from burnish.checks.python_dependencies import is_uv_member, is_uv_workspace
 from burnish.checks.script_tests import script_tests
 from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools, UnrunTests
+from burnish.checks.unrun_tests import python_test_files, unselected_tests
 from burnish.core.policy import CheckSpec
 
 # Folders whose projects are not parts of this one: fixtures, examples, templates, other people's code.
@@ -413,21 +414,26 @@ class FoundChecks:
     notes: tuple[str, ...] = ()
     # each with the folder of its project
     unrun_tests: tuple[tuple[str, UnrunTests], ...] = ()
+    # test files of Python, from the root
+    python_tests: tuple[str, ...] = ()
 
     def unrun_by(self, specs: Iterable[CheckSpec]) -> list[tuple[str, UnrunTests]]:
         """The tests that none of these checks runs either."""
+        checks = tuple(specs)
         # with the folder of each check as `folder/`
-        commands = [f"{spec.cwd}/ " + re.sub(r"\bcd ([^ ]+)", r"cd \1/", spec.words) for spec in specs]
-        return [
+        commands = [f"{spec.cwd}/ " + re.sub(r"\bcd ([^ ]+)", r"cd \1/", spec.words) for spec in checks]
+        unrun_tests = [
             (folder, one)
             for folder, one in self.unrun_tests
             if not any(re.search(rf"(?<![\w:/-]){re.escape(one.mark)}(?![\w:-])", words) for words in commands)
         ]
+        return [*unrun_tests, *unselected_tests(self.specs, checks, self.python_tests)]
 
 
 def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = None) -> FoundChecks:
     """Test and lint checks of the repository; those of subprojects are named after their folder. May be empty."""
-    found = discover(files, read, around or Surroundings())
+    paths = list(files)
+    found = discover(paths, read, around or Surroundings())
     # Without `paths`: dependencies between parts are a guess, which users can correct only in burnish.yaml.
     specs = [
         CheckSpec(
@@ -443,7 +449,7 @@ def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = 
     ]
     notes = [f"{tools.folder}: {note}" if tools.folder else note for tools in found for note in tools.notes]
     unrun_tests = [(tools.folder, one) for tools in found for one in tools.unrun_tests]
-    return FoundChecks(tuple(specs), tuple(notes), tuple(unrun_tests))
+    return FoundChecks(tuple(specs), tuple(notes), tuple(unrun_tests), python_test_files(paths))
 
 
 def detect(files: Iterable[str], read: Read, around: Surroundings | None = None) -> tuple[CheckSpec, ...]:

@@ -150,7 +150,7 @@ _DID_NOTHING = re.compile(
 )
 _NO_RESULT = re.compile(rf"{_DID_NOTHING.pattern}|^\S*make(?:\[\d+\])?: |^ninja: Entering directory ")
 # npm, yarn and make show what they start
-_LAUNCHER_LINE = re.compile(r"> |\S*make(?: |$)|\$ |yarn run v|Done in |echo ")
+_LAUNCHER_LINE = re.compile(r"> |\S*make(?: |$)|\$ |yarn run v|Done in |npm (?:warn|WARN|notice)|echo ")
 # how long a test took, which differs in each run
 _DURATION = re.compile(r"\s*[(\[]?\s*(?:in\s+|took\s+)?\d+(?:\.\d+)?\s*(?:[mµun]?s|secs?|seconds?)\s*[)\]]?\s*$")
 _MAKEFILE_BYTES = 1024 * 1024

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from burnish.checks.command_line import parse_command
-from burnish.checks.project_scripts import TestScripts, find_test_scripts, is_lint_only
+from burnish.checks.project_scripts import TestScripts, find_test_scripts, is_lint_only, unrun_node_tests
 from burnish.checks.tools import ProjectFolder, ToolChoice, Tools, UnrunTests
-from burnish.checks.unrun_tests import SAMPLES, unrun_node_tests
+from burnish.checks.unrun_tests import SAMPLES
 
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from burnish.checks.command_line import CommandLine, parse_command
+from burnish.checks.tools import ProjectFolder, UnrunTests
+from burnish.checks.unrun_tests import SAMPLES
 
 # `test:unit`, `test-e2e`, `integration:test`, `e2e`
 _TEST_NAME = re.compile(r"tests?[:_.-].+")
@@ -185,3 +188,136 @@ def _options(line: CommandLine) -> set[str]:
     before = line.texts[: line.program]
     options = (word for word in line.arguments if word.startswith("-") and not _SELECTS_NOTHING.fullmatch(word))
     return {*(word for word in before if "=" in word), *options}
+
+
+# -- test files -----------------------------------------------------------------------------------
+# Files with tests that no script names.
+
+_MAX_OPENED = 40
+_NODE_TEST_FILE = re.compile(r"(?:.*/)?[^/]+\.(?:test|spec)\.[cm]?[jt]sx?")
+_IN_TEST_FOLDER = re.compile(r"(?:.*/)?(?:tests?|specs?|__tests__)/.+\.[cm]?[jt]sx?$")
+_CASE = re.compile(r"^[ \t]*(?:describe|it|test)(?:\.\w+)?\(", re.M)
+# Runners that run exactly the files that they are given; those of jest and vitest are patterns.
+_NODE_RUNNERS = ("node", "mocha", "_mocha", "tape", "tap", "ava", "uvu", "tsx", "borp")
+
+
+def unrun_node_tests(place: ProjectFolder, scripts: Mapping[str, str], run_names: Iterable[str]) -> list[UnrunTests]:
+    """Test files beside those that the scripts name, and projects that they do not select."""
+    texts = "\n".join(scripts.values())
+    browser_tests = [
+        UnrunTests(f"npx {words}", program, f"{files[0]}: these tests may need a browser")
+        for program, words in (("playwright", "playwright test"), ("cypress", "cypress run"))
+        if (files := [one for one in sorted(place.names) if one.startswith(f"{program}.config.")])
+        and program not in texts
+    ]
+    return [*browser_tests, *_unrun_files(place, scripts, run_names)]
+
+
+def _unrun_files(place: ProjectFolder, scripts: Mapping[str, str], run_names: Iterable[str]) -> list[UnrunTests]:
+    lines = [line for name in run_names if (line := parse_command(scripts.get(name, ""), None))]
+    if any(re.search(r"--(?:selectProjects|project)\b", " ".join(line.arguments)) for line in lines):
+        return [UnrunTests("other projects of the test runner", "\0", "the script `test` selects some projects")]
+    if lines and all(line.name in ("jest", "vitest") for line in lines):
+        return list(_ignored_by_settings(place))
+    if not lines or not all(line.name in _NODE_RUNNERS for line in lines):
+        return []
+    words = [word for line in lines for word in line.arguments if not word.startswith("-")]
+    texts = "\n".join(scripts.values())
+    files = [path for path in _node_test_files(place) if "node_modules/" not in path]
+    if not words and all(line.name in ("mocha", "_mocha") for line in lines) and not _mocha_settings(place, texts):
+        words = ["./test/*.*"]
+    patterns = [_pattern(word, texts, files) for word in words]
+    if not patterns or "." in map(posixpath.normpath, words):
+        return []
+    outside = [path for path in files if not any(pattern.match(path) for pattern in patterns)]
+    folders = dict.fromkeys(posixpath.dirname(path) for path in outside)
+    why = "the script `test` does not name them"
+    # a script that names the folder itself may be meant for it
+    others = re.sub(r"\S*\*\S*", "", texts)
+    return [
+        # "test" alone is part of most commands
+        UnrunTests(f"tests in {one or 'the root'}", one if "/" in one else f"{one}/" if one else "\0", why)
+        for one in folders
+        if not one or one not in others
+    ]
+
+
+def _node_test_files(place: ProjectFolder) -> Iterator[str]:
+    """Files that are named as tests, and those in a folder of tests that define some."""
+    others = [path for path in place.paths if _IN_TEST_FOLDER.match(path) and not _NODE_TEST_FILE.fullmatch(path)]
+    opened_files = frozenset(others[:_MAX_OPENED])
+    for path in place.paths:
+        is_named = _NODE_TEST_FILE.fullmatch(path) is not None
+        if not SAMPLES.search(path) and (is_named or (path in opened_files and _CASE.search(place.read(path)))):
+            yield path
+
+
+def _mocha_settings(place: ProjectFolder, scripts: str) -> bool:
+    """True if other places than the command name the tests of mocha, or folders below `test`."""
+    is_set = any(name.startswith(".mocharc") or name == "test/mocha.opts" for name in (*place.names, *place.paths))
+    return is_set or '"mocha":' in re.sub(r'"mocha": *"', "", place.read("package.json")) or "--recursive" in scripts
+
+
+def _pattern(word: str, texts: str, files: Sequence[str]) -> re.Pattern[str]:
+    """The files that a word of a script names. Without quotes the shell reads `**` as `*`, if that names a file."""
+    word = posixpath.normpath(word)
+    in_shell = re.compile(f"{_as_expression(word, '[^/]*')}(?:/|$)")
+    is_quoted = re.search(rf"[\"'](?:\./)?{re.escape(word)}", texts) is not None
+    if "**" in word and not is_quoted and any(map(in_shell.match, files)):
+        return in_shell
+    return re.compile(f"{_as_expression(word, '.*')}(?:/|$)")
+
+
+def _as_expression(word: str, folders: str) -> str:
+    """A pattern of files as a regular expression; `folders` stands for `**`."""
+    parts = re.split(r"(\*\*/?|\*|\?|\{[^{}]*\}|[@+?*!]\([^()]*\))", word)
+    found = ""
+    for part in parts:
+        if part.startswith("**"):
+            found += folders if folders != ".*" else "(?:.*/)?" if part == "**/" else ".*"
+            found += "/" if folders != ".*" and part == "**/" else ""
+        elif part in ("*", "?"):
+            found += "[^/]*" if part == "*" else "[^/]"
+        elif part.startswith("{"):
+            found += f"(?:{'|'.join(re.escape(one).replace(re.escape('*'), '[^/]*') for one in part[1:-1].split(','))})"
+        elif part[:2] in ("@(", "+(", "?(", "*(", "!("):
+            found += "[^/]*"
+        else:
+            found += re.escape(part)
+    return found
+
+
+# `/node_modules/` and the like have no tests of the project.
+_NO_TESTS = re.compile(r"node_modules|dist|build|lib|out|coverage|fixtures?|examples?|templates?|benchmarks?", re.I)
+
+
+def _ignored_by_settings(place: ProjectFolder) -> Iterator[UnrunTests]:
+    """Test files that settings of jest or vitest leave out."""
+    names = [
+        one for one in sorted(place.names) if re.fullmatch(r"(?:jest|vitest|vite)\.config\.\w+|package\.json", one)
+    ]
+    files = [path for path in place.paths if _NODE_TEST_FILE.fullmatch(path) and not SAMPLES.search(path)]
+    for name in names:
+        text = place.read(name)
+        lists = re.findall(r"[\"']?\b(?:testPathIgnorePatterns|exclude)[\"']?\s*:\s*\[([^\]]*)\]", text)
+        for pattern in (one for some in lists for one in re.findall(r"[\"'`]([^\"'`]+)[\"'`]", some)):
+            words = re.findall(r"[\w-]{2,}", re.sub(r"<rootDir>|\.\w+$", "", pattern))
+            own = [path for path in files if words and all(word in path for word in words)]
+            if own and not _NO_TESTS.search(pattern):
+                yield UnrunTests(
+                    f"tests in {posixpath.dirname(own[0])}", posixpath.dirname(own[0]), f"{name} leaves {pattern} out"
+                )
+        # vitest, with `include` in its part for tests
+        test = re.search(r"\btest\s*:\s*\{([^{}]*)", text) if name.startswith("vit") else None
+        include = re.search(r"\binclude\s*:\s*\[([^\]]*)\]", test[1]) if test else None
+        starts = (
+            [re.split(r"[*?{\[]", one, maxsplit=1)[0] for one in re.findall(r"[\"'`]([^\"'`]+)", include[1])]
+            if include
+            else []
+        )
+        starts = [posixpath.normpath(one) for one in starts if one.strip(" ,\n")]
+        outside = [path for path in files if not path.startswith(tuple(starts))] if starts and "." not in starts else []
+        for folder in dict.fromkeys(posixpath.dirname(path) for path in outside):
+            yield UnrunTests(
+                f"tests in {folder or 'the root'}", folder or "\0", f"`include` in {name} does not name them"
+            )

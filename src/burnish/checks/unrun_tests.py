@@ -6,10 +6,13 @@ import fnmatch
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from burnish.checks.command_line import parse_command
+from burnish.checks.import_origins import runs_tests
 from burnish.checks.tools import MAX_OPENED, ProjectFolder, UnrunTests
+from burnish.core.policy import CheckSpec
 from burnish.regular_files import parse_toml
 
 # At most this many files are opened for each kind of tests.
@@ -279,130 +282,86 @@ def unrun_suites(place: ProjectFolder, files: Iterable[str]) -> tuple[UnrunTests
     return tuple(UnrunTests(f"phpunit --testsuite {name}", name, why) for name in others)
 
 
-_NODE_TEST_FILE = re.compile(r"(?:.*/)?[^/]+\.(?:test|spec)\.[cm]?[jt]sx?")
-_IN_TEST_FOLDER = re.compile(r"(?:.*/)?(?:tests?|specs?|__tests__)/.+\.[cm]?[jt]sx?$")
-_CASE = re.compile(r"^[ \t]*(?:describe|it|test)(?:\.\w+)?\(", re.M)
-# Runners that run exactly the files that they are given; those of jest and vitest are patterns.
-_NODE_RUNNERS = ("node", "mocha", "_mocha", "tape", "tap", "ava", "uvu", "tsx", "borp")
+# -- configured checks -----------------------------------------------------------------------------
+# Tests that the checks of a user leave out: other parts of the repository, and folders that none names.
+
+_PYTHON_TEST = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+# Programs that run the tests of one language; others may start anything.
+_LANGUAGE_RUNNERS = frozenset(
+    ("pytest", "py.test", "unittest", "go", "cargo", "jest", "vitest", "mocha", "node", "mvn", "gradle")
+)
+_MAX_NAMED = 5
 
 
-def unrun_node_tests(place: ProjectFolder, scripts: Mapping[str, str], run_names: Iterable[str]) -> list[UnrunTests]:
-    """Test files beside those that the scripts name, and projects that they do not select."""
-    texts = "\n".join(scripts.values())
-    browser_tests = [
-        UnrunTests(f"npx {words}", program, f"{files[0]}: these tests may need a browser")
-        for program, words in (("playwright", "playwright test"), ("cypress", "cypress run"))
-        if (files := [one for one in sorted(place.names) if one.startswith(f"{program}.config.")])
-        and program not in texts
-    ]
-    return [*browser_tests, *_unrun_files(place, scripts, run_names)]
+@dataclass(frozen=True, slots=True)
+class _TestCall:
+    """Where a check runs, and what it starts; `runner` is "" for a command that may start anything."""
+
+    words: str
+    folder: str
+    runner: str
+    arguments: tuple[str, ...]
+
+    @classmethod
+    def of(cls, spec: CheckSpec) -> _TestCall:
+        line = parse_command(spec.command, None)
+        folder = posixpath.normpath(posixpath.join(spec.cwd, line.folder if line else "."))
+        runner = line.name.replace("py.test", "pytest") if line and line.name in _LANGUAGE_RUNNERS else ""
+        return cls(spec.words, folder, runner, line.arguments if line else ())
+
+    def reaches(self, other: _TestCall) -> bool:
+        """True if it may run the tests of the other one."""
+        if self.folder == other.folder or _names(self.words, other.folder):
+            return True
+        is_above = self.folder == "." or other.folder.startswith(f"{self.folder}/")
+        return is_above and self.runner in ("", other.runner)
 
 
-def _unrun_files(place: ProjectFolder, scripts: Mapping[str, str], run_names: Iterable[str]) -> list[UnrunTests]:
-    lines = [line for name in run_names if (line := parse_command(scripts.get(name, ""), None))]
-    if any(re.search(r"--(?:selectProjects|project)\b", " ".join(line.arguments)) for line in lines):
-        return [UnrunTests("other projects of the test runner", "\0", "the script `test` selects some projects")]
-    if lines and all(line.name in ("jest", "vitest") for line in lines):
-        return list(_ignored_by_settings(place))
-    if not lines or not all(line.name in _NODE_RUNNERS for line in lines):
+def python_test_files(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(path for path in paths if _PYTHON_TEST.fullmatch(path) and not SAMPLES.search(path))
+
+
+def unselected_tests(
+    found: Sequence[CheckSpec], specs: Sequence[CheckSpec], python_tests: Sequence[str]
+) -> Iterator[tuple[str, UnrunTests]]:
+    """Tests that `found` would run and that `specs` leave out, each with its folder; none without a test check."""
+    places = [_TestCall.of(spec) for spec in specs if runs_tests(spec)]
+    tests = [spec for spec in found if runs_tests(spec)]
+    if not places:
+        return
+    for spec in tests:
+        own = _TestCall.of(spec)
+        # which files of pytest are left out is a question of its own
+        is_same = own.runner == "pytest" and any(place.runner == "pytest" for place in places)
+        if not is_same and not any(place.reaches(own) for place in places):
+            command = spec.words.removeprefix(f"cd {spec.cwd} && ")
+            yield spec.cwd, UnrunTests(command, "\0", "no check runs the tests of this part")
+    if any(_TestCall.of(spec).runner == "pytest" for spec in tests):
+        yield from (("", one) for one in _outside(places, python_tests))
+
+
+def _outside(places: Sequence[_TestCall], python_tests: Sequence[str]) -> list[UnrunTests]:
+    """Folders of tests beside those that the commands of pytest name."""
+    if any(place.runner in ("", "unittest") for place in places):
         return []
-    words = [word for line in lines for word in line.arguments if not word.startswith("-")]
-    texts = "\n".join(scripts.values())
-    files = [path for path in _node_test_files(place) if "node_modules/" not in path]
-    if not words and all(line.name in ("mocha", "_mocha") for line in lines) and not _mocha_settings(place, texts):
-        words = ["./test/*.*"]
-    patterns = [_pattern(word, texts, files) for word in words]
-    if not patterns or "." in map(posixpath.normpath, words):
-        return []
-    outside = [path for path in files if not any(pattern.match(path) for pattern in patterns)]
-    folders = dict.fromkeys(posixpath.dirname(path) for path in outside)
-    why = "the script `test` does not name them"
-    # a script that names the folder itself may be meant for it
-    others = re.sub(r"\S*\*\S*", "", texts)
-    return [
-        # "test" alone is part of most commands
-        UnrunTests(f"tests in {one or 'the root'}", one if "/" in one else f"{one}/" if one else "\0", why)
-        for one in folders
-        if not one or one not in others
-    ]
+    starts = [start for place in places if place.runner == "pytest" for start in _selected(place, python_tests)]
+    outside = [path for path in python_tests if not any(_is_below(path, start) for start in starts)]
+    folders = dict.fromkeys(posixpath.dirname(path) for path in outside) if starts else {}
+    why = "no check names these tests"
+    return [UnrunTests(f"pytest {folder or '.'}", "\0", why) for folder in list(folders)[:_MAX_NAMED]]
 
 
-def _node_test_files(place: ProjectFolder) -> Iterator[str]:
-    """Files that are named as tests, and those in a folder of tests that define some."""
-    others = [path for path in place.paths if _IN_TEST_FOLDER.match(path) and not _NODE_TEST_FILE.fullmatch(path)]
-    opened_files = frozenset(others[:_MAX_OPENED])
-    for path in place.paths:
-        is_named = _NODE_TEST_FILE.fullmatch(path) is not None
-        if not SAMPLES.search(path) and (is_named or (path in opened_files and _CASE.search(place.read(path)))):
-            yield path
+def _selected(place: _TestCall, python_tests: Sequence[str]) -> list[str]:
+    """The folders and files that a command of pytest names; its own folder if there are none."""
+    words = [word.partition("::")[0] for word in place.arguments if not word.startswith("-")]
+    paths = [posixpath.normpath(posixpath.join(place.folder, word)) for word in words]
+    # values of options name no tests
+    return [path for path in paths if any(_is_below(test, path) for test in python_tests)] or [place.folder]
 
 
-def _mocha_settings(place: ProjectFolder, scripts: str) -> bool:
-    """True if other places than the command name the tests of mocha, or folders below `test`."""
-    is_set = any(name.startswith(".mocharc") or name == "test/mocha.opts" for name in (*place.names, *place.paths))
-    return is_set or '"mocha":' in re.sub(r'"mocha": *"', "", place.read("package.json")) or "--recursive" in scripts
+def _is_below(path: str, start: str) -> bool:
+    return start == "." or path == start or path.startswith(f"{start}/")
 
 
-def _pattern(word: str, texts: str, files: Sequence[str]) -> re.Pattern[str]:
-    """The files that a word of a script names. Without quotes the shell reads `**` as `*`, if that names a file."""
-    word = posixpath.normpath(word)
-    in_shell = re.compile(f"{_as_expression(word, '[^/]*')}(?:/|$)")
-    is_quoted = re.search(rf"[\"'](?:\./)?{re.escape(word)}", texts) is not None
-    if "**" in word and not is_quoted and any(map(in_shell.match, files)):
-        return in_shell
-    return re.compile(f"{_as_expression(word, '.*')}(?:/|$)")
-
-
-def _as_expression(word: str, folders: str) -> str:
-    """A pattern of files as a regular expression; `folders` stands for `**`."""
-    parts = re.split(r"(\*\*/?|\*|\?|\{[^{}]*\}|[@+?*!]\([^()]*\))", word)
-    found = ""
-    for part in parts:
-        if part.startswith("**"):
-            found += folders if folders != ".*" else "(?:.*/)?" if part == "**/" else ".*"
-            found += "/" if folders != ".*" and part == "**/" else ""
-        elif part in ("*", "?"):
-            found += "[^/]*" if part == "*" else "[^/]"
-        elif part.startswith("{"):
-            found += f"(?:{'|'.join(re.escape(one).replace(re.escape('*'), '[^/]*') for one in part[1:-1].split(','))})"
-        elif part[:2] in ("@(", "+(", "?(", "*(", "!("):
-            found += "[^/]*"
-        else:
-            found += re.escape(part)
-    return found
-
-
-# `/node_modules/` and the like have no tests of the project.
-_NO_TESTS = re.compile(r"node_modules|dist|build|lib|out|coverage|fixtures?|examples?|templates?|benchmarks?", re.I)
-
-
-def _ignored_by_settings(place: ProjectFolder) -> Iterator[UnrunTests]:
-    """Test files that settings of jest or vitest leave out."""
-    names = [
-        one for one in sorted(place.names) if re.fullmatch(r"(?:jest|vitest|vite)\.config\.\w+|package\.json", one)
-    ]
-    files = [path for path in place.paths if _NODE_TEST_FILE.fullmatch(path) and not SAMPLES.search(path)]
-    for name in names:
-        text = place.read(name)
-        lists = re.findall(r"[\"']?\b(?:testPathIgnorePatterns|exclude)[\"']?\s*:\s*\[([^\]]*)\]", text)
-        for pattern in (one for some in lists for one in re.findall(r"[\"'`]([^\"'`]+)[\"'`]", some)):
-            words = re.findall(r"[\w-]{2,}", re.sub(r"<rootDir>|\.\w+$", "", pattern))
-            own = [path for path in files if words and all(word in path for word in words)]
-            if own and not _NO_TESTS.search(pattern):
-                yield UnrunTests(
-                    f"tests in {posixpath.dirname(own[0])}", posixpath.dirname(own[0]), f"{name} leaves {pattern} out"
-                )
-        # vitest, with `include` in its part for tests
-        test = re.search(r"\btest\s*:\s*\{([^{}]*)", text) if name.startswith("vit") else None
-        include = re.search(r"\binclude\s*:\s*\[([^\]]*)\]", test[1]) if test else None
-        starts = (
-            [re.split(r"[*?{\[]", one, maxsplit=1)[0] for one in re.findall(r"[\"'`]([^\"'`]+)", include[1])]
-            if include
-            else []
-        )
-        starts = [posixpath.normpath(one) for one in starts if one.strip(" ,\n")]
-        outside = [path for path in files if not path.startswith(tuple(starts))] if starts and "." not in starts else []
-        for folder in dict.fromkeys(posixpath.dirname(path) for path in outside):
-            yield UnrunTests(
-                f"tests in {folder or 'the root'}", folder or "\0", f"`include` in {name} does not name them"
-            )
+def _names(words: str, folder: str) -> bool:
+    return folder != "." and re.search(rf"(?<![\w.-]){re.escape(folder)}(?![\w.-])", words) is not None

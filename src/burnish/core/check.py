@@ -205,8 +205,8 @@ class Comparison:
         return not (self.new or self.new_remarks or self.broken)
 
 
-# npm and yarn show what they start
-_LAUNCHER_LINE = re.compile(r"> |\$ |yarn run v|Done in ")
+# npm and yarn show what they start, and warnings of their own
+_LAUNCHER_LINE = re.compile(r"> |\$ |yarn run v|Done in |npm (?:warn|notice)\b", re.I)
 
 
 def _fell_silent(base: CheckReport, now: CheckReport) -> bool:

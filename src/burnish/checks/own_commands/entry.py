@@ -160,13 +160,14 @@ class OwnEntry:
         if not setups:
             return self.place.around.has_program(program)
         files = [file for text in setups for file in re.findall(r"-r (\S+)", text)]
+        names: frozenset[str] = frozenset()
         if any(re.search(r"\b(?:uv sync|poetry install|pdm (?:install|sync))", text) for text in setups):
-            files.append("pyproject.toml")
+            names = read_dependencies(self.place, read_toml(self.place.read("pyproject.toml"))).all_names
         if any(re.search(r"\b(?:npm|pnpm|yarn|bun) (?:ci|install)", text) for text in setups):
             files.append("package.json")
         name = "typescript" if program in ("tsc", "vue-tsc") else program
         texts = [*setups, *map(self.place.read, files)]
-        return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in texts)
+        return name in names or any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in texts)
 
     def _coverage_settings(self) -> bool:
         files = [name for name in (".coveragerc", "pyproject.toml", "setup.cfg", "tox.ini") if name in self.place.names]
@@ -242,7 +243,7 @@ class OwnEntry:
 
     def _is_further(self, step: CommandStep) -> bool:
         texts = (step.text, " ".join(without_manager(step.words)))
-        if not step.words or any(map(is_other_command, texts)):
+        if not step.words or is_checker(step) or any(map(is_other_command, texts)):
             return False
         program = posixpath.basename(step.words[0])
         if program in _SCRIPT_RUNNERS:
@@ -345,7 +346,9 @@ class OwnEntry:
         if self.place.around.has_program(program) or program in MANAGERS:
             return self.place.around.has_program(program)
         files = [name for name in self.place.names if _DEPENDENCY_FILES.fullmatch(name)]
-        return any(re.search(rf"(?<![\w-]){re.escape(program)}(?![\w-])", self.place.read(name)) for name in files)
+        # `[tool.x]` has settings of a program, and declares nothing
+        texts = (re.sub(r"^\[tool\.[^\]]*\]$", "", self.place.read(name), flags=re.M) for name in files)
+        return any(re.search(rf"(?<![\w.-]){re.escape(program)}(?![\w-])", text) for text in texts)
 
     def _add(self, choice: ToolChoice) -> None:
         if not any(one.command == choice.command for one in (*self.found.further, *self._choices(self.place.folder))):

@@ -68,7 +68,7 @@ _PREPARES = re.compile(
 
 
 _CHECKERS = re.compile(
-    r"(?:\S*/)?(?:mypy|dmypy\s+run|pyright|basedpyright|pytype|pyre|ty\s+check|(?:npx\s+)?(?:tsc|vue-tsc|tsd))(?=\s|$)"
+    r"(?:\S*/)?(?:mypy|dmypy\s+run|pyright|basedpyright|pytype|pyre|pyrefly|zuban|ty\s+check|(?:npx\s+)?(?:tsc|vue-tsc|tsd))(?=\s|$)"
     r"|(?:\S*/)?python[\d.]*\s+-m\s+(?:mypy|pyright)(?=\s|$)"
 )
 _TYPE_SCRIPT = re.compile(

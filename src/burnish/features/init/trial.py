@@ -180,6 +180,11 @@ def _result(report: CheckReport) -> str:
     tests = f"{count:,} test{'' if count == 1 else 's'}"
     # Some projects skip tests on CI, or without a variable such as DATABASE_URL.
     skips = f", {counts.skipped:,} skipped (checks run with CI=1 and isolation.env)" if counts.skipped else ""
+    if not counts.failed and report.status is CheckStatus.FAILED:
+        cause = (
+            f"{tests} ran, none failed{skips}, and the command fails with exit code {report.exit_code} before any task"
+        )
+        return f"{cause}: {INDISTINGUISHABLE}, so approvals wait for a person"
     if not counts.failed:
         return f"{tests} ran, none failed{skips}"
     before = f"{tests} ran, {counts.failed:,} failed{skips}"
