@@ -22,7 +22,18 @@ REMOTES = {
     "proxy": {"remote.origin.url": "git://127.0.0.1:9/x", "core.gitProxy": "{program}"},
     "other": {"remote.origin.url": "x:y", "url.ext::touch {mark} .insteadOf": "x:", "protocol.ext.allow": "always"},
 }
-LOOKS = ("status", "list", "doctor", "config show", "init --dry-run", "inbox", "events", "show 1", "add More", "pause 1")
+LOOKS = (
+    "status",
+    "list",
+    "doctor",
+    "config show",
+    "init --dry-run",
+    "inbox",
+    "events",
+    "show 1",
+    "add More",
+    "pause 1",
+)
 
 
 @pytest.fixture(scope="module")

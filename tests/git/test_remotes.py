@@ -32,7 +32,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserRepo:
 def test_a_fetch_that_is_too_large_brings_nothing_and_leaves_no_file(clone: UserRepo) -> None:
     pack = clone.path / ".git" / "objects" / "pack"
     before = sorted(pack.iterdir())
-    with pytest.raises(BurnishError, match="more than 1 MB. Nothing was fetched"):
+    with pytest.raises(BurnishError, match=r"more than 1 MB\. Nothing was fetched"):
         remotes.fetch(clone.path, "origin", "refs/heads/large:refs/burnish/x", options=("-c", "fetch.unpackLimit=1"))
     assert sorted(pack.iterdir()) == before
     assert "refs/burnish/x" not in clone.git("for-each-ref")
@@ -50,5 +50,5 @@ def test_a_remote_that_prints_without_end_is_ended(clone: UserRepo, tmp_path: Pa
     program.write_text("#!/bin/sh\nyes noise >&2\n")
     program.chmod(0o755)
     clone.git("config", "remote.origin.uploadpack", str(program))
-    with pytest.raises(TooMuchOutput, match="git printed more than 4 MB|sh printed more than 4 MB"):
+    with pytest.raises(TooMuchOutput, match="printed more than 4 MB"):
         remotes.fetch(clone.path, "origin", "main", timeout=60)

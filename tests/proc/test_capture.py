@@ -51,7 +51,6 @@ def test_a_time_limit_of_waiting_holds_and_the_process_goes_on() -> None:
 LIMIT = 1024 * 1024
 
 
-
 def limited(program: str, stdin: bytes = b"", timeout: float = 30) -> Captured:
     argv = [sys.executable, "-I", "-S", "-c", program]
     return capture(argv, cwd=Path("/"), env=ENV, stdin=stdin, timeout=timeout, max_bytes=LIMIT)

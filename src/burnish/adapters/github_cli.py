@@ -10,7 +10,6 @@ from burnish.git.target_branch import LOCATION_VARIABLES
 from burnish.proc.capture import Captured, capture
 from burnish.proc.own_programs import find_own_program, own_path
 
-
 # strangers decide how much gh prints: comments, logs, bodies of issues
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -31,7 +30,7 @@ def run_gh(root: Path, gh: str, *args: str, text: str = "") -> Captured:
     env = {name: value for name, value in os.environ.items() if name not in LOCATION_VARIABLES}
     env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1", "PATH": own_path()}
     stdin = text.encode("utf-8", "replace")
-    argv = [gh, *(os.fsencode(arg) for arg in args)]
+    argv: list[str | bytes] = [gh, *(os.fsencode(arg) for arg in args)]
     return capture(argv, cwd=root, env=env, stdin=stdin, timeout=120, max_bytes=MAX_BYTES)
 
 

@@ -60,7 +60,9 @@ def _say(report: Stored) -> None:
         for root, ref, commit in report.unmerged:
             say(f"  {clean(root)}  {clean(ref)}  {commit[:12]}")
     if report.shared_home:
-        say(f"  Kept: {clean(str(report.home))}, because {clean(report.shared_home)}. Remove what is burnish's by hand.")
+        say(
+            f"  Kept: {clean(str(report.home))}, because {clean(report.shared_home)}. Remove what is burnish's by hand."
+        )
     for path in report.foreign[:_MAX_FOREIGN]:
         say(f"  Not created by burnish, and kept: {clean(path)}")
     if len(report.foreign) > _MAX_FOREIGN:

@@ -64,7 +64,7 @@ def first_sentence(text: str) -> str:
 _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
 # Sentences by which a reviewer that gives no verdict line approves, as a whole: words within a sentence may be denied,
 # conditional, quoted or about something else ("I would approve this if zero were handled.").
-_CHANGE = r"(?:it|this|that|the (?:change|patch|diff|code|fix)|this (?:change|patch|diff|code|fix)|the pull request|everything|all)"
+_CHANGE = r"(?:it|this|that|everything|all|(?:the|this) (?:change|patch|diff|code|fix|pull request))"
 _NONE_LEFT = (
     r"(?:no (?:further |open |remaining |more |other |blocking )?"
     r"(?:issues?|problems?|objections?|findings?|concerns?|changes needed)(?: found| left| remain)?)"
@@ -95,7 +95,7 @@ def only_rejecting_message(messages: Sequence[str]) -> str:
 def approves_in_words(messages: Sequence[str]) -> bool:
     """Whether the review approves: by a line or block that burnish reads, or by its last sentence in common words."""
     texts = [text for text in map(_plain, messages) if text]
-    return any(map(_approves_in_form, texts)) or bool(texts) and _approves_at_its_end(texts[-1])
+    return any(map(_approves_in_form, texts)) or (bool(texts) and _approves_at_its_end(texts[-1]))
 
 
 def _approves_in_form(text: str) -> bool:
@@ -107,7 +107,9 @@ def _approves_at_its_end(text: str) -> bool:
     # without quotes and code: the words there are somebody else's, as are those after a colon
     prose = "\n".join(prose_lines(text))
     *earlier, last = re.split(r"\n\s*\n", prose.rstrip())
-    if prose.rstrip().split("\n")[-1].strip() != text.split("\n")[-1].strip() or "".join(earlier).rstrip().endswith(":"):
+    if prose.rstrip().split("\n")[-1].strip() != text.split("\n")[-1].strip() or "".join(earlier).rstrip().endswith(
+        ":"
+    ):
         return False
     sentence = _SENTENCE_END.split(" ".join(last.split()))[-1]
     return bool(_APPROVING_SENTENCE.fullmatch(sentence.strip("*_ ").rstrip(".! *_")))

@@ -155,7 +155,9 @@ def _take_comments(
             result.not_taken += 1
             continue
         if len(result.opened_ids) + len(result.replied_ids) >= _MAX_COMMENTS:
-            result.notes.append(f"More than {_MAX_COMMENTS} comments: the others are taken by the next `burnish pr sync`.")
+            result.notes.append(
+                f"More than {_MAX_COMMENTS} comments: the others are taken by the next `burnish pr sync`."
+            )
             break
         finding = record.findings.get(f"c{comment.thread}") or threads.get(comment.thread or 0, "")
         if finding and comment.text and _reply(app, task, finding, comment):

@@ -187,7 +187,7 @@ def _read_events(app: App, name: str, report: RebuildReport, *, from_ref: bool) 
 
 
 def _unconfirmed(app: App, events: list[RecordedEvent], source: str) -> TaskEvents:
-    """Events that others may have written. A task is over if its commit is in a branch of the user, without approval."""
+    """Events that others may have written. A task stays completed if a branch of the user has its commit."""
     end, has_change = _end(events), _kind(events) not in (TaskType.PLAN, TaskType.REVIEW)
     if end is None or (end is Status.COMPLETED and has_change and not _is_merged(app, events)):
         return without_decisions(events), source, UNCONFIRMED

@@ -75,7 +75,18 @@ class Stored:
 
     def as_json(self) -> dict[str, Any]:
         rows = [{"repository": root, "ref": ref, "commit": commit} for root, ref, commit in self.unmerged]
-        names = ("home_bytes", "shared_home", "foreign", "hooks", "services", "completion", "refs", "missing", "notes", "removed")
+        names = (
+            "home_bytes",
+            "shared_home",
+            "foreign",
+            "hooks",
+            "services",
+            "completion",
+            "refs",
+            "missing",
+            "notes",
+            "removed",
+        )
         values = {name: getattr(self, name) for name in names}
         return {"home": str(self.home), "config": str(self.config), **values, "unmerged": rows}
 
