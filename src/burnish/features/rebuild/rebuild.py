@@ -17,6 +17,7 @@ from burnish.core.journal_events import (
     RUN_SETTINGS,
     DecisionMade,
     PhaseStarted,
+    ReviewApproved,
     RunStarted,
     TaskCreated,
     TaskStatus,
@@ -197,8 +198,11 @@ def _unconfirmed(app: App, events: list[RecordedEvent], source: str) -> TaskEven
 
 def _is_merged(app: App, events: list[RecordedEvent]) -> bool:
     """Whether a branch of the user has the commit that the events call approved."""
-    commits = [str(event.data.get("commit")) for event in events if event.type == "review.approved"]
-    if not commits or not _SHA.fullmatch(commits[-1]):
+    try:
+        commits = [read(ReviewApproved, event.data).commit for event in events if event.type == "review.approved"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    if not commits or not _SHA.fullmatch(str(commits[-1])):
         return False
     args = ("-n", "1", commits[-1], "--not", "--exclude=burnish/*", "--branches")
     found = app.repo.user_git("rev-list", *args, ok=(0, 128))
