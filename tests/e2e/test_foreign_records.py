@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,30 @@ def test_an_approval_of_someone_else_does_not_count(
     victim.burnish("merge", "1", code=4)
     victim.burnish("run", "1", code=None)
     assert victim.task()["status"] != "verified" and "EVIL" not in victim.text("main")
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_a_completion_of_someone_else_brings_no_approval(
+    tmp_path: Path, is_merged: bool, count_attacks: CountAttacks
+) -> None:
+    lab = Lab.make(tmp_path, author=AUTHOR, judge=APPROVE)
+    lab.add()
+    lab.burnish("run")
+    lab.burnish(*(("merge", "1") if is_merged else ("done", "1")))
+    assert lab.task()["status"] == "completed"
+    victim = as_victim(lab, "clone")
+    victim.burnish("rebuild")
+
+    # a key that exists: it must not come to a signature
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    for name, value in (("gpg.format", "ssh"), ("user.signingkey", f"{key}.pub")):
+        victim.repo.git("config", name, value)
+    signed = victim.burnish("attest", "1", code=None)
+
+    assert victim.task()["status"] == ("completed" if is_merged else "code_review")
+    count_attacks("an approval that a repository brings along", 1, int(signed.code == 0))
+    assert signed.code == 4 and not victim.refs("refs/burnish/attest")
 
 
 @pytest.mark.slow

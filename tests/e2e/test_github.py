@@ -345,10 +345,8 @@ def test_a_pull_request_with_other_values_than_those_of_github_is_refused_or_cle
 def test_a_login_that_github_cannot_have_is_not_the_name_of_a_person(lab: Lab, gh: GhStandIn) -> None:
     lab.burnish("pr", "1")
     with gh.change() as state:
-        state["issue_comments"] = [
-            comment(1, "Rename it.", login=f"ada{ESCAPE}"),
-            comment(2, "Why?", login="ci-1[bot]"),
-        ]
+        logins = (f"ada{ESCAPE}", "ci-1[bot]")
+        state["issue_comments"] = [comment(n, "Rename it.", login=login) for n, login in enumerate(logins, 1)]
     opened = sync(lab)["opened"]
     assert [finding(lab, id)["reviewers"] for id in opened] == [["github:unknown"], ["github:ci-1[bot]"]]
 

@@ -50,5 +50,5 @@ def test_a_remote_that_prints_without_end_is_ended(clone: UserRepo, tmp_path: Pa
     program.write_text("#!/bin/sh\nyes noise >&2\n")
     program.chmod(0o755)
     clone.git("config", "remote.origin.uploadpack", str(program))
-    with pytest.raises(TooMuchOutput, match=r"git printed more than 4 MB|sh printed more than 4 MB"):
+    with pytest.raises(TooMuchOutput, match="printed more than 4 MB"):
         remotes.fetch(clone.path, "origin", "main", timeout=60)

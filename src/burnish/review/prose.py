@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from burnish.core.review import Verdict
-from burnish.review.blocks import MAX_REPLY_LENGTH, named_blocks, shown_lines, without_blocks
+from burnish.review.blocks import MAX_REPLY_LENGTH, named_blocks, prose_lines, shown_lines, without_blocks
 from burnish.review.closing import text_beyond_closing
 from burnish.review.contract import DISPUTES, WORD
 from burnish.review.contradiction import other_object, paragraphs, rejecting_words
@@ -62,13 +62,24 @@ def first_sentence(text: str) -> str:
 # marker line.
 
 _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
-# words by which a reviewer that gives no verdict line approves; whether they are denied is another question
-_APPROVING_WORDS = re.compile(
-    r"\b(?:approv(?:e|ed|es|ing)|lgtm|(?:looks|is|all) (?:good|fine)|ship it|"
-    r"(?:ready|safe|good|ok|okay) to (?:merge|go)|"
-    r"no (?:further |open |remaining )?(?:issues|problems|objections|findings|concerns|changes needed))\b",
+# Sentences by which a reviewer that gives no verdict line approves, as a whole: words within a sentence may be denied,
+# conditional, quoted or about something else ("I would approve this if zero were handled.").
+_CHANGE = r"(?:it|this|that|everything|all|(?:the|this) (?:change|patch|diff|code|fix|pull request))"
+_NONE_LEFT = (
+    r"(?:no (?:further |open |remaining |more |other |blocking )?"
+    r"(?:issues?|problems?|objections?|findings?|concerns?|changes needed)(?: found| left| remain)?)"
+)
+_APPROVING_SENTENCE = re.compile(
+    r"(?:(?:overall|in summary|to sum up|so|therefore|hence|thus|conclusion|result|yes)[,:] *)?(?:"
+    rf"(?:(?:i (?:have|see|found|find) |there are ){_NONE_LEFT}[,;]? *(?:and |so )?)?"
+    rf"i (?:hereby |therefore |happily )?approve(?: of)?(?: {_CHANGE})?"
+    rf"|(?:i (?:have|see|found|find) |there are )?{_NONE_LEFT}"
+    rf"|{_CHANGE} (?:is|looks) (?:all |very )?(?:good|fine|ok(?:ay)?|approved|correct)(?: to (?:me|merge|go|ship))?"
+    rf"|(?:{_CHANGE} (?:is|looks) )?(?:ready|safe|good|ok(?:ay)?) to (?:merge|go|ship)"
+    r"|(?:all|looks) (?:good|fine)(?: to me)?|approved|lgtm|ship it)",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 def rejecting_message(messages: Iterable[str]) -> str:
@@ -82,8 +93,26 @@ def only_rejecting_message(messages: Sequence[str]) -> str:
 
 
 def approves_in_words(messages: Sequence[str]) -> bool:
-    """Whether one of the messages approves, in a form that burnish reads or in common English words."""
-    return any(_approves(text) or _APPROVING_WORDS.search(" ".join(text.split())) for text in map(_plain, messages))
+    """Whether the review approves: by a line or block that burnish reads, or by its last sentence in common words."""
+    texts = [text for text in map(_plain, messages) if text]
+    return any(map(_approves_in_form, texts)) or (bool(texts) and _approves_at_its_end(texts[-1]))
+
+
+def _approves_in_form(text: str) -> bool:
+    blocks = named_blocks(text, WORD)
+    return any(map(_APPROVES.search, blocks)) or any(verdict_of(line) is Verdict.APPROVED for line in shown_lines(text))
+
+
+def _approves_at_its_end(text: str) -> bool:
+    # without quotes and code: the words there are somebody else's, as are those after a colon
+    prose = "\n".join(prose_lines(text))
+    *earlier, last = re.split(r"\n\s*\n", prose.rstrip())
+    if prose.rstrip().split("\n")[-1].strip() != text.split("\n")[-1].strip() or "".join(earlier).rstrip().endswith(
+        ":"
+    ):
+        return False
+    sentence = _SENTENCE_END.split(" ".join(last.split()))[-1]
+    return bool(_APPROVING_SENTENCE.fullmatch(sentence.strip("*_ ").rstrip(".! *_")))
 
 
 def refusal_in(messages: Sequence[str]) -> str:

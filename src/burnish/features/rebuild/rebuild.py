@@ -17,6 +17,7 @@ from burnish.core.journal_events import (
     RUN_SETTINGS,
     DecisionMade,
     PhaseStarted,
+    ReviewApproved,
     RunStarted,
     TaskCreated,
     TaskStatus,
@@ -43,6 +44,7 @@ ARTIFACTS = "refs/burnish/artifacts/"
 BRANCHES = "refs/heads/burnish/"
 NO_TRACE = "Tasks that never ran are recorded only in the burnish home. If it is lost, add them again."
 FROM_COMMITS = "the commits of its branch"
+_SHA = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NAME = re.compile(r"([1-9][0-9]{0,8})-[a-z0-9-]+")
 
 
@@ -178,11 +180,33 @@ def _read_events(app: App, name: str, report: RebuildReport, *, from_ref: bool) 
         except DamagedEventFile as error:
             report.damaged.append((source, str(error)))
             continue
-        if source == ref and not is_confirmed(app.repo, name, data) and not _is_finished(events):
-            return without_decisions(events), source, UNCONFIRMED
+        if source == ref and not is_confirmed(app.repo, name, data):
+            return _unconfirmed(app, events, source)
         events, note = verified_events(events, lambda approval: _is_valid_approval(app, approval))
         return events, source, note or ""
     return None
+
+
+def _unconfirmed(app: App, events: list[RecordedEvent], source: str) -> TaskEvents:
+    """Events that others may have written. A task stays completed if a branch of the user has its commit."""
+    end, has_change = _end(events), _kind(events) not in (TaskType.PLAN, TaskType.REVIEW)
+    if end is None or (end is Status.COMPLETED and has_change and not _is_merged(app, events)):
+        return without_decisions(events), source, UNCONFIRMED
+    events, note = verified_events(events, lambda approval: _is_valid_approval(app, approval))
+    return (events, source, note) if note else (without_approval(events), source, "")
+
+
+def _is_merged(app: App, events: list[RecordedEvent]) -> bool:
+    """Whether a branch of the user has the commit that the events call approved."""
+    try:
+        commits = [read(ReviewApproved, event.data).commit for event in events if event.type == "review.approved"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    if not commits or not _SHA.fullmatch(str(commits[-1])):
+        return False
+    args = ("-n", "1", commits[-1], "--not", "--exclude=burnish/*", "--branches")
+    found = app.repo.user_git("rev-list", *args, ok=(0, 128))
+    return found.exit_code == 0 and not found.stdout.strip()
 
 
 def _in_git(app: App, name: str) -> tuple[str, bytes | None]:
@@ -285,6 +309,7 @@ def _events_from(app: App, name: str, base: str, commits: list[Commit]) -> list[
 EVENT_KEYS = {"id": int, "ts": str, "project": str, "task": str, "run": int, "cycle": int, "type": str, "data": dict}
 NOT_VERIFIED = "its approval could not be verified, so it must be reviewed again"
 UNCONFIRMED = "its record was not written in this repository on this machine, so it must be reviewed again"
+UNCONFIRMED_END = "its record was not written in this repository on this machine, so its approval does not count"
 # what a person or a reviewer decided
 _DECIDING = ("review.approved", "override.recorded", "finding.waived")
 
@@ -328,7 +353,7 @@ def verified_events(
 ) -> tuple[list[RecordedEvent], str | None]:
     """The events up to the first approval that cannot be verified; `is_valid` looks it up in the repository."""
     has_approval = has_override = False
-    kind = str(read(TaskCreated, events[0].data).spec.get("type", TaskType.IMPLEMENT))
+    kind = _kind(events)
     for index, event in enumerate(events):
         to = read(TaskStatus, event.data).to if event.type == "task.status" else None
         is_unverified = to == Status.VERIFIED and not (has_approval or has_override)
@@ -344,9 +369,16 @@ def verified_events(
     return events, None
 
 
-def _is_finished(events: list[RecordedEvent]) -> bool:
+def _end(events: list[RecordedEvent]) -> Status | None:
     changes = [read(TaskStatus, event.data).to for event in events if event.type == "task.status"]
-    return bool(changes) and changes[-1] in (Status.COMPLETED, Status.CANCELLED)
+    return Status(changes[-1]) if changes and changes[-1] in (Status.COMPLETED, Status.CANCELLED) else None
+
+
+def without_approval(events: list[RecordedEvent]) -> list[RecordedEvent]:
+    """The events, and one that voids the approval: nothing can be signed or merged by it."""
+    if not any(event.type == "review.approved" for event in events):
+        return events
+    return [*events, replace(events[-1], id=events[-1].id + 1, type="approval.voided", data={"why": UNCONFIRMED_END})]
 
 
 def without_decisions(events: list[RecordedEvent]) -> list[RecordedEvent]:
@@ -358,6 +390,10 @@ def _decides(event: RecordedEvent) -> bool:
     if event.type == "task.status":
         return read(TaskStatus, event.data).to in (Status.VERIFIED, Status.WAITING_APPROVAL)
     return event.type in _DECIDING
+
+
+def _kind(events: list[RecordedEvent]) -> str:
+    return str(read(TaskCreated, events[0].data).spec.get("type", TaskType.IMPLEMENT))
 
 
 def _may_complete(event: RecordedEvent, kind: str) -> bool:
