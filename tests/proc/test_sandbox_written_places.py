@@ -153,4 +153,5 @@ def test_the_burnish_home_below_a_writable_folder_cannot_be_moved(tmp_path: Path
     box = Sandbox(home, home / "project", ours, write=(home / "cache",))
     run_in(box, home, f"cd {home}/cache; mv share moved; mkdir -p share/burnish; mv share/burnish other")
     assert (ours / "burnish.db").read_text() == "SECRET"
+    assert run_in(box, home, f"ls -A {ours}") == ""
     assert "SECRET" not in run_in(box, home, f"cat {home}/cache/*/burnish/burnish.db {home}/cache/other/burnish.db")

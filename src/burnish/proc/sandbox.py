@@ -160,16 +160,14 @@ class Sandbox:
 
         A program could rename another folder, and what is hidden below it would be visible to the next program.
         """
-        folders = [mount.target for mount in self._listed() if mount.mode == "write"]
-        inner = {
+        folders = [mount for mount in self._listed() if mount.mode == "write"]
+        parents = {parent for mount in mounts for parent in mount.target.parents}
+        inner = [
             parent
-            for mount in mounts
-            for folder in folders
-            if mount.target != folder and mount.target.is_relative_to(folder)
-            for parent in mount.target.parents
-            if parent != folder and parent.is_relative_to(folder)
-        }
-        return [Mount(place, "write") for place in sorted(inner) if place.is_dir()]
+            for parent in sorted(parents)
+            if any(parent != folder.target and parent.is_relative_to(folder.target) for folder in folders)
+        ]
+        return [Mount(place, "write") for place in inner if covering(mounts, place) in folders and place.is_dir()]
 
     def _masked_sockets(
         self, all_mounts: Sequence[Mount], readable: Sequence[Path], mounts: Sequence[Mount]
