@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from burnish.adapters.sandbox import missing_paths
+from burnish.config.settings import Config
 from burnish.proc.mounts import Mount
 from burnish.proc.sandbox import Sandbox
 from testing.bubblewrap import needs_bubblewrap
@@ -155,3 +157,12 @@ def test_the_burnish_home_below_a_writable_folder_cannot_be_moved(tmp_path: Path
     assert (ours / "burnish.db").read_text() == "SECRET"
     assert run_in(box, home, f"ls -A {ours}") == ""
     assert "SECRET" not in run_in(box, home, f"cat {home}/cache/*/burnish/burnish.db {home}/cache/other/burnish.db")
+
+
+def test_a_redirected_path_is_named(tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    (home / "cache" / "browsers").symlink_to(home / "Documents")
+    listed = {"read": [str(home / "cache/browsers"), str(home / "gone")], "write": [str(home / "cache")]}
+    line = missing_paths(Config.model_validate({"sandbox": listed}))
+    assert "does not exist" in line and f"{home}/gone (sandbox.read)" in line
+    assert f"list the target of the link: {home}/cache/browsers (sandbox.read)" in line

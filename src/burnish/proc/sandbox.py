@@ -144,16 +144,10 @@ class Sandbox:
         """The places in the user's settings; device files stay devices."""
         found = []
         for mode, places in (("read", self.read), ("write", self.write)):
-            for place in (place.resolve() for place in places if place.exists() and not self._is_redirected(place)):
+            for place in (place.resolve() for place in places if place.exists() and not is_redirected(place, self.write)):
                 is_device = place.is_relative_to("/dev")
                 found.append(Mount(place, "device" if is_device else "read" if mode == "read" else "write"))
         return found
-
-    def _is_redirected(self, place: Path) -> bool:
-        """Whether a link below a folder of `write` leads to this place: a program may have made the link."""
-        folders = {name for folder in self.write for name in (folder, folder.resolve()) if name != place}
-        links = list(links_to(place))
-        return any(link != folder and link.is_relative_to(folder) for link, _ in links for folder in folders)
 
     def _pins(self, mounts: Sequence[Mount]) -> list[Mount]:
         """Mounts for the folders between a folder of `write` and what is mounted or hidden below it.
@@ -191,6 +185,12 @@ class Sandbox:
             if mount and mount.mode == "write" and mount.target not in own and mount.target != place:
                 found.append(Mount(place, "read"))
         return found
+
+
+def is_redirected(place: Path, writable: Sequence[Path]) -> bool:
+    """Whether a link below one of the writable folders leads to this place: a program may have made the link."""
+    folders = {name for folder in writable for name in (folder, folder.resolve()) if name != place}
+    return any(link != folder and link.is_relative_to(folder) for link, _ in links_to(place) for folder in folders)
 
 
 def _under_other_names(masks: Sequence[Mount]) -> list[Mount]:
