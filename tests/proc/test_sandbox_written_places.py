@@ -126,7 +126,7 @@ def run_in(box: Sandbox, home: Path, script: str) -> str:
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=False).stdout
 
 
-@pytest.mark.attacks("redirect a listed path", 4)
+@pytest.mark.attacks("redirect a listed path", 2)
 @pytest.mark.parametrize("key", ["read", "write"])
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_link_that_a_program_makes_below_a_writable_folder_opens_nothing(
