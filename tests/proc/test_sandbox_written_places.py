@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from burnish.adapters.sandbox import missing_paths
+from burnish.config.settings import Config
 from burnish.proc.mounts import Mount
 from burnish.proc.sandbox import Sandbox
 from testing.bubblewrap import needs_bubblewrap
@@ -124,7 +126,7 @@ def run_in(box: Sandbox, home: Path, script: str) -> str:
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=False).stdout
 
 
-@pytest.mark.attacks("redirect a listed path", 4)
+@pytest.mark.attacks("redirect a listed path", 2)
 @pytest.mark.parametrize("key", ["read", "write"])
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_link_that_a_program_makes_below_a_writable_folder_opens_nothing(
@@ -153,4 +155,14 @@ def test_the_burnish_home_below_a_writable_folder_cannot_be_moved(tmp_path: Path
     box = Sandbox(home, home / "project", ours, write=(home / "cache",))
     run_in(box, home, f"cd {home}/cache; mv share moved; mkdir -p share/burnish; mv share/burnish other")
     assert (ours / "burnish.db").read_text() == "SECRET"
+    assert run_in(box, home, f"ls -A {ours}") == ""
     assert "SECRET" not in run_in(box, home, f"cat {home}/cache/*/burnish/burnish.db {home}/cache/other/burnish.db")
+
+
+def test_a_redirected_path_is_named(tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    (home / "cache" / "browsers").symlink_to(home / "Documents")
+    listed = {"read": [str(home / "cache/browsers"), str(home / "gone")], "write": [str(home / "cache")]}
+    line = missing_paths(Config.model_validate({"sandbox": listed}))
+    assert "does not exist" in line and f"{home}/gone (sandbox.read)" in line
+    assert f"list the target of the link: {home}/cache/browsers (sandbox.read)" in line

@@ -521,3 +521,11 @@ def test_a_digest_too_long_for_the_prompt_covers_nothing() -> None:
     many = {"packages": {f"node_modules/p{n}": {"version": "1.0.0"} for n in range(500)}}
     packed = pack(_locked("package-lock.json", "{}", json.dumps(many)), 1000)
     assert packed.not_shown == ("web/package-lock.json",)
+
+
+@pytest.mark.parametrize("more", [{}, {"integrity": ""}, {"integrity": "sha512-AA=="}])
+def test_a_new_npm_package_without_a_hash_is_marked(more: dict[str, str]) -> None:
+    package = {"version": "1.0.0", "resolved": "https://registry.example/left/-/left-1.0.0.tgz", **more}
+    new = json.dumps({"lockfileVersion": 3, "packages": {"node_modules/left": package}})
+    lines = digest("package-lock.json", b'{"lockfileVersion": 3, "packages": {}}', new.encode())
+    assert lines is not None and any("left" in line and "HAS NO HASH" in line for line in lines)

@@ -15,7 +15,7 @@ from burnish.git.discovery import list_checkouts
 from burnish.git.objects import borrowed_objects
 from burnish.git.project import Project
 from burnish.proc.mounts import Mount
-from burnish.proc.sandbox import Sandbox, available
+from burnish.proc.sandbox import Sandbox, available, is_redirected
 from burnish.store.rows import ProjectRow
 
 REMEDY = "Install bubblewrap (`bwrap`) and let it create namespaces, or set `sandbox.mode: auto`; see `burnish doctor`."
@@ -92,10 +92,19 @@ def resolve_sandbox_policy(
 
 
 def missing_paths(config: Config) -> str:
-    """One line about missing paths in `sandbox.read` and `sandbox.write`; "" if all exist."""
+    """One line about paths in `sandbox.read` and `sandbox.write` that are not shown; "" if all are."""
     settings = (("read", config.sandbox.read), ("write", config.sandbox.write))
-    missing = [f"{path} (sandbox.{key})" for key, paths in settings for path in paths if not _exists(path)]
-    return f"not shown to agents and checks, because the path does not exist: {', '.join(missing)}" if missing else ""
+    listed = [(f"{path} (sandbox.{key})", path) for key, paths in settings for path in paths]
+    missing = [name for name, path in listed if not _exists(path)]
+    writable = [Path(path).expanduser() for path in config.sandbox.write]
+    redirected = [name for name, path in listed if is_redirected(Path(path).expanduser(), writable)]
+    why = {
+        "because the path does not exist": [name for name in missing if name not in redirected],
+        "because a link below a folder of sandbox.write leads there; list the target of the link": redirected,
+    }
+    return "; ".join(
+        f"not shown to agents and checks, {cause}: {', '.join(names)}" for cause, names in why.items() if names
+    )
 
 
 def _exists(path: str) -> bool:

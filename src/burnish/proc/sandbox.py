@@ -144,32 +144,25 @@ class Sandbox:
         """The places in the user's settings; device files stay devices."""
         found = []
         for mode, places in (("read", self.read), ("write", self.write)):
-            for place in (place.resolve() for place in places if place.exists() and not self._is_redirected(place)):
+            shown = [place for place in places if place.exists() and not is_redirected(place, self.write)]
+            for place in (place.resolve() for place in shown):
                 is_device = place.is_relative_to("/dev")
                 found.append(Mount(place, "device" if is_device else "read" if mode == "read" else "write"))
         return found
-
-    def _is_redirected(self, place: Path) -> bool:
-        """Whether a link below a folder of `write` leads to this place: a program may have made the link."""
-        folders = {name for folder in self.write for name in (folder, folder.resolve()) if name != place}
-        links = list(links_to(place))
-        return any(link != folder and link.is_relative_to(folder) for link, _ in links for folder in folders)
 
     def _pins(self, mounts: Sequence[Mount]) -> list[Mount]:
         """Mounts for the folders between a folder of `write` and what is mounted or hidden below it.
 
         A program could rename another folder, and what is hidden below it would be visible to the next program.
         """
-        folders = [mount.target for mount in self._listed() if mount.mode == "write"]
-        inner = {
+        folders = [mount for mount in self._listed() if mount.mode == "write"]
+        parents = {parent for mount in mounts for parent in mount.target.parents}
+        inner = [
             parent
-            for mount in mounts
-            for folder in folders
-            if mount.target != folder and mount.target.is_relative_to(folder)
-            for parent in mount.target.parents
-            if parent != folder and parent.is_relative_to(folder)
-        }
-        return [Mount(place, "write") for place in sorted(inner) if place.is_dir()]
+            for parent in sorted(parents)
+            if any(parent != folder.target and parent.is_relative_to(folder.target) for folder in folders)
+        ]
+        return [Mount(place, "write") for place in inner if covering(mounts, place) in folders and place.is_dir()]
 
     def _masked_sockets(
         self, all_mounts: Sequence[Mount], readable: Sequence[Path], mounts: Sequence[Mount]
@@ -193,6 +186,12 @@ class Sandbox:
             if mount and mount.mode == "write" and mount.target not in own and mount.target != place:
                 found.append(Mount(place, "read"))
         return found
+
+
+def is_redirected(place: Path, writable: Sequence[Path]) -> bool:
+    """Whether a link below one of the writable folders leads to this place: a program may have made the link."""
+    folders = {name for folder in writable for name in (folder, folder.resolve()) if name != place}
+    return any(link != folder and link.is_relative_to(folder) for link, _ in links_to(place) for folder in folders)
 
 
 def _under_other_names(masks: Sequence[Mount]) -> list[Mount]:

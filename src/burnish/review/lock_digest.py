@@ -234,6 +234,9 @@ def _describe_package(key: str, package: Mapping[str, Any]) -> str:
     parts = []
     if package.get("hasInstallScript") is True or package.get("requiresBuild") is True:
         parts.append("RUNS A SCRIPT WHEN INSTALLED")
+    if str(package.get("resolved", "")).startswith("http") and not _hashes(package):
+        # npm installs whatever the address gives then
+        parts.append("HAS NO HASH")
     in_key = _fields_in_key(key, package)
     if in_key and "source" in package and key.endswith((f" {_canonical(package['source'])}", f" {package['source']}")):
         in_key.add("source")
