@@ -211,7 +211,8 @@ class Camera:
             self._take(name, when)
         # the Log tab shows the last call first
         choice = self.page.locator("#output-choice")
-        choice.select_option(label=choice.locator("option", has_text="cycle 1: implement").first.inner_text())
+        first = choice.locator("option", has_text=re.compile("cycle 1: implement.*transcript")).first
+        choice.select_option(label=first.inner_text())
         self.page.wait_for_timeout(700)
         self.page.screenshot(path=self.folder / f"log-{when}-first.png", full_page=True)
 

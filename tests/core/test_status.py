@@ -38,6 +38,7 @@ def test_a_move_is_refused_exactly_where_the_page_has_none(old: Status, new: Sta
         check_move("T29", old, new)
     assert refusal.value.exit_code == 4
     assert "T29" in refusal.value.what and old.value in refusal.value.hint
+    assert refusal.value.what.startswith("Task T29 is already ") is (old is new)
 
 
 def test_nothing_becomes_approved_out_of_the_backlog_or_the_work() -> None:

@@ -19,8 +19,9 @@ from burnish.adapters.checks.tree_checks import SETUP_SECONDS, CheckContext, Tre
 from burnish.adapters.checks.trees import copy_below
 from burnish.adapters.checks.workspace_checks import WorkspaceTree, other_tree_imported, workspace_tree
 from burnish.adapters.sandbox import OPEN, SandboxPolicy
+from burnish.agents.call_command import OnSetback
 from burnish.agents.registry import PROJECT_FILES
-from burnish.agents.runner import AgentRunner, OnSetback
+from burnish.agents.runner import AgentRunner
 from burnish.checks.environment import check_environment, index_settings, setup_environment
 from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirm_failures, flaky_failures

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, SetsHomeSettings
-from burnish.agents.confined_login import ConfinedLogins, linked_home
+from burnish.agents.base import Agent, AgentFailure, AgentSettings
+from burnish.agents.call_command import CallCommands, OnSetback
+from burnish.agents.confined_login import ConfinedLogins
 from burnish.agents.failure import in_short, is_session_gone, with_name, without_name
 from burnish.agents.limit_wait import LimitWait
 from burnish.agents.monitor import Beyond, Meter, Spending, Watchdog
-from burnish.agents.program import agent_environment, located, own_program
-from burnish.agents.question import RECORDS, AgentCall, agent_file, unrecorded_folders, write_private
+from burnish.agents.question import AgentCall, agent_file, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
 from burnish.agents.transcript import TranscriptWriter, transcript_file, writer_for
 from burnish.agents.usage import with_failed_attempts
@@ -24,11 +23,9 @@ from burnish.core.status import ErrorCode
 from burnish.core.transcript import Row
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
 from burnish.proc import clock
-from burnish.proc.environment import variables_for_mounts
 from burnish.proc.file_systems import full_disk_failure
-from burnish.proc.mounts import Mount, TreeView, with_overlays
+from burnish.proc.mounts import TreeView
 from burnish.proc.run import (
-    Command,
     DiskFull,
     ProgramMissing,
     ShimLost,
@@ -40,7 +37,6 @@ from burnish.proc.sandbox import Sandbox
 from burnish.proc.slots import slot
 
 OnOutput = Callable[[str], None]
-OnSetback = Callable[[Setback], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +89,12 @@ class AgentRunner:
         `memory_bytes`: most memory of a call, with all that the program starts.
         """
         self._settings = {name: entry.placed(programs or checkout) for name, entry in settings.items()}
-        self._author_view, self._redact = author_view, redact
-        self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
+        self._redact, self._checkout, self._lock_dir = redact, checkout, lock_dir
         self._stop, self._retry, self._agents = stop or StopToken(), retry or RetryPolicy(), agents
-        self._sandbox, self._limits, self._memory = sandbox, limits, memory_bytes
+        self._sandbox, self._limits = sandbox, limits
         self._warned = False
         self._logins = ConfinedLogins(sandbox.home, sandbox.burnish_home, agents) if sandbox else None
+        self._commands = CallCommands(checkout, cap_bytes, sandbox, self._logins, author_view, memory_bytes)
 
     def call(
         self,
@@ -268,7 +264,7 @@ class AgentRunner:
             lambda row: _print_row(row, watch.on_output) if watch.on_output else None,
             spending.meter,
         )
-        with self._command(question, call, folder, watch) as (command, sessions):
+        with self._commands.prepared(question, call, folder, watch.lock_file, watch.on_setback) as (command, sessions):
             try:
                 record = run(
                     command,
@@ -311,7 +307,7 @@ class AgentRunner:
         meter: Meter | None = None,
     ) -> TranscriptWriter | None:
         request = question.request
-        checkout = {str(self._checkout)} if self._author_view_for(request) else set[str]()
+        checkout = {str(self._checkout)} if self._commands.author_view_for(request) else set[str]()
         roots = {str(request.cwd), str(request.cwd.resolve()), *checkout}
         return writer_for(
             question.agent,
@@ -321,81 +317,6 @@ class AgentRunner:
             on_row=on_row,
             meter=meter,
         )
-
-    def _author_view_for(self, request: AgentRequest) -> Callable[[Path, Path], TreeView] | None:
-        """Authors see their workspace at the checkout's path, too. Reviewers never do: they see the checkout itself."""
-        return self._author_view if self._sandbox is not None and not request.read_only else None
-
-    @contextmanager
-    def _view(self, request: AgentRequest, folder: Path) -> Iterator[TreeView]:
-        author_view = self._author_view_for(request)
-        if author_view is None:
-            yield TreeView()
-            return
-        # not in the folder of the call: what the kernel keeps there is removed outside of the sandbox
-        scratch = folder.with_name(f"{folder.name}-overlay")
-        view = author_view(request.cwd, scratch)
-        try:
-            yield view
-        finally:
-            view.remove_scratch()
-            with suppress(OSError):
-                scratch.rmdir()
-
-    @contextmanager
-    def _command(
-        self, question: AgentCall, call: Call, folder: Path, watch: _Watch
-    ) -> Iterator[tuple[Command, Path | None]]:
-        """What to run, and the folder of its sessions; the copy of its login lasts as long as the block."""
-        request, entry = question.request, question.entry
-        env = agent_environment(os.environ, request, entry, keys=question.agent.keys, checkout=self._checkout)
-        env = {**env, **call.env}
-        argv = (located(call.argv), *call.argv[1:])
-        if call.without_lines:
-            how = ("--pipe-stdin",) if call.stdin_by_pipe else ()
-            argv = (*own_program("line_filter"), *how, *call.without_lines, "--", *argv)
-        with ExitStack() as stack:
-            if self._sandbox and self._logins:
-                # a reviewer works in a read-only snapshot
-                writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
-                visible = (*readable, *request.images, *([Path(entry.script)] if entry.script else []))
-                # what it prints is what it is billed and judged by: it may not be rewritten from inside
-                outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr", *RECORDS))
-                for_mounts = variables_for_mounts(env, roots=(request.cwd, self._checkout))
-                login = stack.enter_context(self._logins.mounted(request, entry, for_mounts))
-                view = stack.enter_context(self._view(request, folder))
-                for warning in login.warnings:
-                    watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
-                env |= login.env
-                sessions = login.sessions
-                argv = self._sandbox.around(
-                    argv,
-                    env=for_mounts,
-                    writable=writable,
-                    readable=visible,
-                    mounts=(*login.mounts, *outputs),
-                    trees=view.mounts,
-                )
-                argv = with_overlays(argv, view.overlays)
-            else:
-                env |= _own_home(question.agent, request, folder, env)
-                sessions = _own_sessions(question.agent, env)
-            yield (
-                Command(
-                    argv=argv,
-                    cwd=request.cwd,
-                    env=env,
-                    call_dir=folder,
-                    stdin=question.stdin(call, folder),
-                    timeout_seconds=request.timeout_seconds,
-                    cap_bytes=self._cap,
-                    lock_file=watch.lock_file,
-                    wrapped=self._sandbox is not None,
-                    durable=True,
-                    memory_bytes=self._memory,
-                ),
-                sessions,
-            )
 
     def _hint(self, entry: AgentSettings, failure: AgentFailure) -> str:
         """A program that burnish does not know may lack files that the sandbox hides."""
@@ -430,20 +351,6 @@ class AgentRunner:
                 hint=f"Known kinds: {', '.join(sorted(self._agents))}.",
             )
         return self._agents[entry.kind]
-
-
-def _own_home(agent: Agent, request: AgentRequest, folder: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """For a reviewer without a sandbox: a variable that names a home with our settings, if its program has one."""
-    if not isinstance(agent, SetsHomeSettings) or not request.quotes_change:
-        return {}
-    variable = next(name for name, place in agent.login.folder_variables if not place)
-    home = Path(env.get(variable) or env.get("HOME") or Path.home())
-    return {variable: str(linked_home(folder, home, agent.home_settings(request)))}
-
-
-def _own_sessions(agent: Agent, env: Mapping[str, str]) -> Path | None:
-    home = Path(env.get("HOME") or Path.home())
-    return next((agent.login.located(path, home, env) for path in agent.login.sessions), None)
 
 
 _FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)

@@ -105,4 +105,5 @@ def check_move(task: str, old: Status, new: Status) -> None:
         if next_statuses
         else f"A {old} task does not change any more. To add a new one: burnish add"
     )
-    raise Refused(f"Task {task} is {old} and cannot become {new}.", hint=hint)
+    what = f"Task {task} is already {old}." if old is new else f"Task {task} is {old} and cannot become {new}."
+    raise Refused(what, hint=hint)

@@ -102,7 +102,7 @@ def judge(history: History, policy: Policy, cycle: int) -> Decision:
 
 def _unreviewed(history: History, policy: Policy) -> Decision:
     if policy.review_required or reviews(history, policy) or policy.review_enabled:
-        return Wait("the review is to be asked for")
+        return Wait("it waits for you to start its review")
     return Accept("review skipped, as the settings say")
 
 

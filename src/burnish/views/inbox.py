@@ -197,7 +197,7 @@ def _under_way(store: Store, task: Task) -> InboxEntry:
     approval = store.approval(task.project, task.id)
     if task.waits_for:
         command = WAITING.get(task.waits_for, WAITING["review"]).format(task.id)
-        why = (own[-1].data.why if own else "") or "its review is to be asked for"
+        why = (own[-1].data.why if own else "") or "it waits for you to start its review"
         return InboxEntry(task, "review", why, *_when(task, command))
     if approval and not approval.valid and task.status is Status.CODE_REVIEW:
         why = f"no longer approved: {task.note}" if task.note else "its approval is void"
