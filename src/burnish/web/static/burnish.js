@@ -182,6 +182,7 @@ document.addEventListener("input", (event) => {
 /** True if a field has another value than the page came with: text that was deleted again is nothing to lose. */
 function isChanged(field) {
   if (field.options) return [...field.options].some((one, at) => one.selected !== (one.defaultSelected || (at === 0 && isFirst(field))));
+  if (!field.matches("input, textarea")) return false;
   return field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
 }
 
