@@ -327,7 +327,8 @@ def _peek(client: httpx.Client, served: Served, number: int) -> dict[str, Any]:
 def test_a_note_that_was_deleted_again_does_not_keep_the_decision_from_following(
     tmp_path: Path, opened: Browser
 ) -> None:
-    lab = Lab.make(tmp_path / "lab", judge=CRITIC, extra="hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n")
+    extra = "hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n"
+    lab = Lab.make(tmp_path / "lab", judge=CRITIC, extra=extra)
     lab.add("Add division")
     lab.burnish("run", code=None)
     count = "document.getElementById('gate').innerText.match(/\\d+ open finding/)?.[0] ?? ''"
