@@ -6,7 +6,7 @@ from burnish.core.status import Status
 from burnish.core.task import Spec, Task
 from burnish.tui.pages import gate_lines
 from burnish.tui.project import BoardState
-from burnish.tui.rows import task_rows
+from burnish.tui.rows import inbox_rows, task_rows
 from burnish.views.board import Holders, cards_of
 from burnish.views.inbox import InboxEntry
 
@@ -26,5 +26,7 @@ def test_an_approved_task_in_conflict_has_the_mark_of_a_blocked_one() -> None:
     ]
     cards = tuple(cards_of(tasks, Holders(lambda runner: False), waiting={("p", 1)}))
     entry = InboxEntry(tasks[0], "conflict", "conflicts with main", "", "burnish run 1")
-    lines = [line.text.plain for line in task_rows(BoardState(cards, (entry,)), "")(80) if line.key]
+    state = BoardState(cards, (entry,))
+    lines = [line.text.plain for line in task_rows(state, "")(80) if line.key]
     assert [line.split()[:2] for line in lines] == [["!", "T1"], ["✓", "T2"]]
+    assert inbox_rows(state, "")(80)[0].text.plain.split()[:2] == ["!", "T1"]

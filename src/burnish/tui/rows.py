@@ -131,7 +131,8 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     number = f"{f'T{task.id}':<4} "
     title = styled(plain(task.spec.title))
     title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)
-    mark = styled(f" {MARKS[task.status]} ", _COLOURS[task.status])
+    shown_as = Status.BLOCKED if entry.kind == "conflict" else task.status
+    mark = styled(f" {MARKS[shown_as]} ", _COLOURS[shown_as])
     yield ShownLine(mark + styled(number, "dim") + title + styled(f"  {right}", "dim"), key=f"task:{task.id}")
     # the right side names the failure already
     why = plain(entry.why).removeprefix(f"{task.error}: ")
