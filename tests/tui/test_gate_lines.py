@@ -5,6 +5,10 @@ from burnish.core.review import UnseenFile
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task
 from burnish.tui.pages import gate_lines
+from burnish.tui.project import BoardState
+from burnish.tui.rows import inbox_rows, task_rows
+from burnish.views.board import Holders, cards_of
+from burnish.views.inbox import InboxEntry
 
 
 def test_every_file_that_no_reviewer_saw_is_listed() -> None:
@@ -13,3 +17,16 @@ def test_every_file_that_no_reviewer_saw_is_listed() -> None:
     view = GateView(task, 1, "c" * 40, "approved", "fine", "", unseen_files=files)
     shown = "\n".join(line.text.plain for line in gate_lines(view, stale=False))
     assert all(f"{file.path}: image" in shown for file in files)
+
+
+def test_an_approved_task_in_conflict_has_the_mark_of_a_blocked_one() -> None:
+    tasks = [
+        Task(id=number, project="p", spec=Spec("Add"), status=Status.VERIFIED, updated_at="2026-05-01T12:00:00+00:00")
+        for number in (1, 2)
+    ]
+    cards = tuple(cards_of(tasks, Holders(lambda runner: False), waiting={("p", 1)}))
+    entry = InboxEntry(tasks[0], "conflict", "conflicts with main", "", "burnish run 1")
+    state = BoardState(cards, (entry,))
+    lines = [line.text.plain for line in task_rows(state, "")(80) if line.key]
+    assert [line.split()[:2] for line in lines] == [["!", "T1"], ["✓", "T2"]]
+    assert inbox_rows(state, "")(80)[0].text.plain.split()[:2] == ["!", "T1"]

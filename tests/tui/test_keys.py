@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from burnish.core.status import Status
+from burnish.tui.lines import ShownLine
+from burnish.tui.screen import ProjectScreen
 from testing import boards
 from testing.byhand import ADDS_A_LINE, commit_by_hand, facts
 from testing.lab import APPROVE, REJECT, Lab
@@ -353,6 +356,46 @@ def test_a_decided_task_stays_on_the_screen_and_next_skips_none(tmp_path: Path) 
         await screen.press("escape")
         await screen.until("T3   Task 3")
         assert "T1   Task 1" not in screen.text
+
+    on_screen(lab, act)
+
+
+def test_next_in_a_list_opens_the_selected_task_that_waits(tmp_path: Path) -> None:
+    lab = several_waiting(tmp_path, 3)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("2 Inbox 3")
+        await screen.press("n")
+        await screen.until("T1 Task 1")
+        await screen.press("escape", "down", "n")
+        await screen.until("T2 Task 2")
+        # now it is on the screen
+        await screen.press("n")
+        await screen.until("T3 Task 3")
+
+    on_screen(lab, act)
+
+
+def test_the_diff_is_announced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = several_waiting(tmp_path, 1)
+    may_go_on = threading.Event()
+    read = ProjectScreen._read_diff
+
+    def slow(self: ProjectScreen, number: int) -> list[ShownLine]:
+        assert may_go_on.wait(30)
+        return read(self, number)
+
+    monkeypatch.setattr(ProjectScreen, "_read_diff", slow)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2", "enter")
+        await screen.until("r Reject")
+        await screen.press("d")
+        await screen.until("Reading the diff…")
+        assert "It waits for your decision." not in screen.text
+        may_go_on.set()
+        await screen.until("1 file")
+        assert "Reading the diff…" not in screen.text
 
     on_screen(lab, act)
 

@@ -50,6 +50,8 @@ def test_an_approved_task_in_conflict_is_offered_the_way_out_first() -> None:
     assert next(iter(moves(one, unmet=(), standing=""))) is Status.COMPLETED
     shown = cards_of([one], Holders(lambda runner: False), waiting={("p", one.id)})[0]
     assert next(iter(shown.moves.items())) == (Status.IN_PROGRESS, "rebase") and shown.group == "needs"
+    # among the others that need a person by its number, not by its time
+    assert shown.rank == one.id
 
 
 def test_a_task_that_waits_for_another_cannot_be_started_and_says_for_which() -> None:

@@ -109,6 +109,28 @@ def unfold_decision(page: Page) -> None:
     page.click("#gate-details > summary")
 
 
+def comment(page: Page) -> None:
+    page.evaluate("document.querySelector('#act-comment').click()")
+    page.wait_for_selector("dialog[open] textarea")
+
+
+def forget(page: Page) -> None:
+    page.click("text=Forget…")
+    page.wait_for_selector("dialog[open]")
+
+
+def save_filter(page: Page) -> None:
+    page.fill("#search", "zzz")
+    page.wait_for_selector("#no-match:not([hidden])")
+    page.click("#save-filter")
+    page.wait_for_selector("dialog[open]")
+
+
+def evidence(page: Page) -> None:
+    open_all(page)
+    page.wait_for_selector(".evidence img")
+
+
 BOARD = "/p/KEY"
 TASK = f"{BOARD}/t/1"
 STATES: tuple[tuple[str, Callable[[Page], None] | None], ...] = (
@@ -162,7 +184,12 @@ STATES: tuple[tuple[str, Callable[[Page], None] | None], ...] = (
     (TASK, keys("Control+k")),
     (TASK, unfold_decision),
     ("/inbox", keys("?")),
-    (f"{TASK}#checks", open_all),
+    (f"{TASK}#checks", evidence),
+    (f"{BOARD}/t/5", comment),
+    ("/projects", forget),
+    (BOARD, save_filter),
+    (f"{BOARD}/prompts", open_all),
+    (f"{BOARD}/settings", open_all),
 )
 # without a login: the form, a wrong token, and a one-time link
 DOORS = ("/", "/login?token=wrong-token-wrong", "/login?link=LINK", "/login?link=used-up")
@@ -182,6 +209,21 @@ def test_no_page_menu_or_dialog_has_a_violation(opened: Browser, served: Served,
             page.evaluate(axe)
             if violations := page.evaluate(RUN):
                 found[path, STATES.index((path, action))] = violations
+    assert found == {}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_no_page_on_a_phone_has_a_violation(opened: Browser, served: Served, theme: str) -> None:
+    axe, found = AXE.read_text(), {}
+    with logged_in(opened, served, width=390, height=844, theme=theme) as page:
+        for path in ("/projects", "/inbox", "/audit", BOARD, f"{BOARD}/list", f"{BOARD}/settings", f"{TASK}#changes"):
+            page.goto(served.url + path.replace("KEY", served.project))
+            page.wait_for_selector("body[data-loaded]")
+            page.wait_for_timeout(300)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+            page.evaluate(axe)
+            if violations := page.evaluate(RUN):
+                found[path] = violations
     assert found == {}
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from burnish.core.status import Status
 from testing import boards
 from testing.boards import open_store
 from testing.browser import browser, logged_in, until
-from testing.lab import Lab
+from testing.lab import CRITIC, Lab
 from testing.serving import Served, serving
 
 if TYPE_CHECKING:
@@ -312,4 +313,40 @@ def test_next_goes_to_what_needs_a_person_before_what_is_ready(tmp_path: Path) -
     with serving(lab) as served, served.client() as client:
         ids = [f"{served.project}-{number}" for number in (3, 2)]
         links = [client.get(f"{served.url}/inbox/next?after={id}").headers["location"] for id in ids]
+        peeks = {number: _peek(client, served, number) for number in (1, 3)}
+        lab.burnish("decide", "2", "reject")
+        lab.burnish("decide", "3", "reject")
+        ready = _peek(client, served, 2)
     assert [link.rpartition("/")[2] for link in links] == ["2", "3"]
+    assert [(peek["id"], peek["ready"]) for peek in peeks.values()] == [(2, False), (2, False)]
+    # a page does not call it a task that needs a person
+    assert (ready["id"], ready["ready"]) == (1, True)
+
+
+def _peek(client: httpx.Client, served: Served, number: int) -> dict[str, Any]:
+    (entry,) = client.get(f"{served.url}/inbox/next?peek=true&after={served.project}-{number}").json()
+    return dict(entry)
+
+
+def test_a_note_that_was_deleted_again_does_not_keep_the_decision_from_following(
+    tmp_path: Path, opened: Browser
+) -> None:
+    extra = "hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n"
+    lab = Lab.make(tmp_path / "lab", judge=CRITIC, extra=extra)
+    lab.add("Add division")
+    lab.burnish("run", code=None)
+    count = "document.getElementById('gate').innerText.match(/\\d+ open finding/)?.[0] ?? ''"
+    with serving(lab) as served, logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/t/1")
+        page.wait_for_selector(".task-page[data-ready]")
+        assert page.evaluate(count) == "1 open finding"
+        page.keyboard.press("a")
+        page.keyboard.type("x")
+        # a text stays, with the form around it
+        lab.burnish("waive", "1", "F1", "--reason", "never 0")
+        until(page, "document.getElementById('part-head').dataset.open === '0'")
+        page.wait_for_timeout(300)
+        assert page.input_value("#gate-note") == "x"
+        page.keyboard.press("Backspace")
+        page.keyboard.press("Escape")
+        until(page, f"({count}) === ''")

@@ -95,19 +95,20 @@ class BurnishTui(ProjectScreen):
             self.after_drawing(self._draw_bars)
 
     def action_next(self) -> None:
-        """The next entry of the inbox after the selected one."""
+        """The next entry of the inbox after the one on the screen; in a list that hides it, the selected one."""
         ids = self.waiting_ids
         if not ids:
             self.say("Nothing waits for you." if self.board.has_inbox else "The inbox is not read yet.")
             return
         # a task that was decided may be back already, at another place: go on from where it was
         is_decided = self.number == self.acted_on or self.number not in ids
-        at = max(0, self.place) if is_decided else ids.index(self.number) + 1
-        if ids[at % len(ids)] == self.number:
+        is_seen = self.pane.display and self.view != "live"
+        at = max(0, self.place) if is_decided else ids.index(self.number) + is_seen
+        if is_seen and ids[at % len(ids)] == self.number:
             at += 1
         if not self.has_gone_on:
             # the list is in another order than the inbox: begin with the oldest
-            at, self.has_gone_on = int(self.number == ids[0]), True
+            at, self.has_gone_on = int(is_seen and self.number == ids[0]), True
         self.pane.tab = "overview"
         self.action_open_task(ids[at % len(ids)])
 

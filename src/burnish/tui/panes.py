@@ -115,6 +115,10 @@ class TaskPane(Vertical):
             items.append(BarItem(f" {TAB_KEYS[name]} {label}{count} ", style, f"app.tab('{name}')"))
         self.query_one("#tabs", Bar).show(items, self._place())
 
+    def shows_diff_of(self, number: int) -> bool:
+        """Whether a diff of this task is on the screen, perhaps an old one."""
+        return isinstance(self._drawn, tuple) and self._drawn[:2] == ("diff", number)
+
     def is_drawn(self, content: object) -> bool:
         return self._drawn == content
 

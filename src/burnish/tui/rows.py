@@ -54,7 +54,10 @@ def task_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None) 
         for name, cards in state.grouped(matches_filter):
             lines.append(ShownLine(styled(f"{name} ", "bold") + styled(str(len(cards)), "dim")))
             lines += [
-                _task_row(card, "conflict" if card.id in conflicting_ids else _words(card), width) for card in cards
+                _task_row(card, "conflict", width, Status.BLOCKED)
+                if card.id in conflicting_ids
+                else _task_row(card, _words(card), width, card.status)
+                for card in cards
             ]
         if not lines:
             words = f"No task matches {plain(filter_text)!r}." if filter_text else "There are no tasks."
@@ -64,8 +67,9 @@ def task_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None) 
     return build
 
 
-def _task_row(card: TaskCard, words: str, width: int) -> ShownLine:
-    mark = f"{'⏸' if card.standing == 'paused' else MARKS[card.status]} "
+def _task_row(card: TaskCard, words: str, width: int, shown_as: Status) -> ShownLine:
+    """`shown_as`: an approved task in conflict has the mark of a blocked one."""
+    mark = f"{'⏸' if card.standing == 'paused' else MARKS[shown_as]} "
     number = f"{f'T{card.id}':<4} "
     facts = [words]
     if width >= _WIDE:
@@ -78,7 +82,7 @@ def _task_row(card: TaskCard, words: str, width: int) -> ShownLine:
     room = max(_MIN_TITLE, width - len(mark) - len(number) - len(right) - 3)
     title = styled(plain(card.title))
     title.truncate(room, overflow="ellipsis", pad=True)
-    text = styled(f" {mark}", _COLOURS[card.status]) + styled(number, "dim") + title + styled(f"  {right}", "dim")
+    text = styled(f" {mark}", _COLOURS[shown_as]) + styled(number, "dim") + title + styled(f"  {right}", "dim")
     return ShownLine(text, key=f"task:{card.id}")
 
 
@@ -111,7 +115,7 @@ def inbox_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None)
         if kept and kept.id in cards and kept.id not in [entry.task.id for entry in entries]:
             card = cards[kept.id]
             below = ShownLine(styled("        does not wait for you any more", "dim"))
-            found.insert(kept.place, [_task_row(card, _words(card), width), below])
+            found.insert(kept.place, [_task_row(card, _words(card), width, card.status), below])
         lines = [line for group in found for line in group]
         if not lines:
             words = "Nothing in the inbox matches." if filter_text else "Nothing waits for you."
@@ -127,7 +131,8 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     number = f"{f'T{task.id}':<4} "
     title = styled(plain(task.spec.title))
     title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)
-    mark = styled(f" {MARKS[task.status]} ", _COLOURS[task.status])
+    shown_as = Status.BLOCKED if entry.kind == "conflict" else task.status
+    mark = styled(f" {MARKS[shown_as]} ", _COLOURS[shown_as])
     yield ShownLine(mark + styled(number, "dim") + title + styled(f"  {right}", "dim"), key=f"task:{task.id}")
     # the right side names the failure already
     why = plain(entry.why).removeprefix(f"{task.error}: ")

@@ -22,7 +22,7 @@ from burnish.core.status import Status
 from burnish.errors import BurnishError
 from burnish.tui import pages, rows
 from burnish.tui.acts import Order, keys_of
-from burnish.tui.lines import Bar, BarItem, PickList, ShownLine, plain, styled
+from burnish.tui.lines import Bar, BarItem, PickList, ShownLine, plain, prose, styled
 from burnish.tui.panes import Follower, LivePane, TaskPane, follower_of
 from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
@@ -337,6 +337,8 @@ class ProjectScreen(App[str]):
         elif tab == "diff":
             token = (tab, number, details.head.commit, details.findings, self.since_review)
             if not self.pane.is_drawn(token):
+                if not self.pane.shows_diff_of(number):
+                    self.pane.draw(prose("Reading the diff…", "dim"), ("reading", number))
                 self._in_background(
                     lambda: self._read_diff(number), lambda lines: self._take_diff(lines, token), "page"
                 )

@@ -299,7 +299,8 @@ def _card(
         commit=task.commit or "",
         moves=moves(task, unmet=unmet, standing=standing, is_conflict=is_conflict),
         others=others(task, standing=standing),
-        rank=_rank(task),
+        # by number among the others that need a person
+        rank=task.id if is_conflict else _rank(task),
         ready=ready,
         stuck=bool(unmet) or task.status is Status.BLOCKED,
         needs_me=needs_me,

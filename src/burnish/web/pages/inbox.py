@@ -164,7 +164,12 @@ def next_item(registry: RegistryDep, after: str = "", peek: bool = False) -> Res
     groups = ([line for _, found in view["sections"] for line in found], view["ready"])
     others = [line for lines in groups for line in _beginning_after(lines, after)]
     if peek:
-        return JSONResponse([{"link": one.page, "id": one.entry.task.id, "title": one.title} for one in others[:1]])
+        return JSONResponse(
+            [
+                {"link": one.page, "id": one.entry.task.id, "title": one.title, "ready": one.entry.kind == "ready"}
+                for one in others[:1]
+            ]
+        )
     return RedirectResponse(others[0].page if others else "/inbox", 303)
 
 

@@ -175,8 +175,19 @@ export function busy(element) {
 }
 
 document.addEventListener("input", (event) => {
-  event.target.closest("form")?.setAttribute("data-touched", "");
+  const form = event.target.closest("form");
+  form?.toggleAttribute("data-touched", [...form.elements].some(isChanged));
 });
+
+/** True if a field has another value than the page came with: text that was deleted again is nothing to lose. */
+function isChanged(field) {
+  if (field.options) return [...field.options].some((one, at) => one.selected !== (one.defaultSelected || (at === 0 && isFirst(field))));
+  if (!field.matches("input, textarea")) return false;
+  return field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+}
+
+/** True if a choice begins with its first option because no other one is marked. */
+const isFirst = (choice) => !choice.multiple && ![...choice.options].some((one) => one.defaultSelected);
 
 /**
  * Calls `onEvent` for each event of a project, in order; none is lost when the connection is.

@@ -32,6 +32,7 @@ function nextLink() {
 
 addKeys("All pages", [
   { keys: ["?"], words: "show the keyboard shortcuts", run: showKeys },
+  { keys: ["Ctrl-K"], words: "find a command, a page or a task", run: () => {} },
   { keys: ["z"], words: "undo, while a message offers it", when: canUndo, run: undoLast, careful: true },
   // the task that the page names as the next one, if it names one
   ...PAGES.filter(([, , keys]) => keys).map(([label, path, keys]) => ({

@@ -7,6 +7,7 @@ export const path = `/projects/${project}/tasks/${task}`;
 // parts on the page are kept up to date; the others are fetched when their tab is opened
 const loaded = new Set([...document.querySelectorAll("[data-part]:not([data-empty])")].map((part) => part.dataset.part));
 const keepers = [];
+const skipped = new Set();
 // which changes are shown, as a query
 let diffView = "";
 
@@ -40,7 +41,10 @@ export async function loadPart(name) {
 function replacePart(fresh) {
   const old = document.getElementById(fresh.id);
   if (!old) return;
-  if (busy(old)) return markOutdated(old, fresh);
+  if (busy(old)) {
+    skipped.add(fresh.dataset.part);
+    return markOutdated(old, fresh);
+  }
   if (keepers.some((keeper) => keeper(old, fresh))) return;
   // files that stay are moved, which takes the focus from them
   const place = focusPlace(old);
@@ -50,6 +54,13 @@ function replacePart(fresh) {
   announcePart(fresh);
   if (place) restoreFocus(fresh, place);
 }
+
+// what was not replaced because of a form in it, once the form is left
+document.addEventListener("focusout", () => setTimeout(() => {
+  const names = [...skipped];
+  skipped.clear();
+  names.forEach((name) => refresh(name));
+}));
 
 /** Which element of the part has the focus: by its id, or as a line or the heading of a file. */
 function focusPlace(part) {

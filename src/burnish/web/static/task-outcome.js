@@ -41,7 +41,7 @@ async function nextEntry() {
     // where `g n` leads, in the order of the inbox
     const [entry] = JSON.parse(await fragment(`/inbox/next?peek=true&after=${project}-${task}`));
     if (!entry) return make("span", { className: "muted", textContent: "Nothing else needs you." });
-    const label = `Next that needs you: T${entry.id} ${entry.title}`;
+    const label = `${entry.ready ? "Ready to merge" : "Next that needs you"}: T${entry.id} ${entry.title}`;
     const link = make("a", { className: "button", href: entry.link, textContent: `${label} `, id: "next-entry" });
     link.append(make("kbd", { textContent: "g n" }));
     return link;
