@@ -31,6 +31,7 @@ def test_without_a_terminal_run_and_review_are_refused_with_what_to_type(lab: La
         err = lab.burnish(*argv, code=4).err
         assert "is not trusted. Nothing was run." in err and f"burnish -C {lab.repo.path} trust" in err
         assert err.count("\n") <= 4
+        assert ("burnish review --no-tests" in err) == (argv[0] == "review")
     assert started(lab) == [] and lab.task()["status"] == "backlog"
     lab.burnish("trust")
     lab.burnish("run")

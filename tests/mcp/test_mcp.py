@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -232,3 +233,11 @@ def over_http(address: str, token: str, talk: Talk) -> Any:
             return await talk(client)
 
     return asyncio.run(asyncio.wait_for(conversation(), 100))
+
+
+def test_a_server_starts_without_the_modules_that_run_tasks() -> None:
+    names = ("server", "access", "tools", "reviews")
+    code = f"import sys, {', '.join(f'burnish.mcp.{name}' for name in names)}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    slow = {"burnish.adapters.agents", "burnish.runtime.app", "burnish.features.run.run", "burnish.checks.discover"}
+    assert not slow & set(done.stdout.split())

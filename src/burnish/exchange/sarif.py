@@ -40,9 +40,13 @@ def rule_id(remark: Remark) -> str:
 def _rule(name: str, example: Remark) -> dict[str, Any]:
     security = {"security-severity": "7.0"} if example.category == "security" else {}
     about = f"{example.category} finding" if not example.rule else f"{example.rule} ({example.category})"
+    source = "A reviewer or a check" if not example.rule else f"The rule {example.rule}"
     return {
         "id": name,
         "shortDescription": {"text": about[0].upper() + about[1:]},
+        # code scanning of GitHub requires both
+        "fullDescription": {"text": f"{source} found a problem of the category {example.category}."},
+        "help": {"text": "Each result has its own description, and a suggestion if the reviewer made one."},
         "defaultConfiguration": {"level": LEVELS[example.severity]},
         "properties": {"tags": [example.category.value], **security},
     }

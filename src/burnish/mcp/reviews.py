@@ -6,20 +6,28 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from burnish.adapters.agents import StopTokens
 from burnish.errors import BurnishError, NotFound, Refused
-from burnish.features.review.adhoc_review import ReviewTarget, review_change
+
+if TYPE_CHECKING:
+    from burnish.adapters.agents import StopTokens
+    from burnish.features.review.adhoc_review import ReviewTarget
 
 MAX_RUNNING = 2
 MAX_RESULTS = 50
 
 
+def _stop_tokens() -> StopTokens:
+    from burnish.adapters.agents import StopTokens
+
+    return StopTokens()
+
+
 @dataclass
 class BackgroundReview:
     id: str
-    stops: StopTokens = field(default_factory=StopTokens)
+    stops: StopTokens = field(default_factory=_stop_tokens)
     is_over: threading.Event = field(default_factory=threading.Event)
     result: dict[str, Any] | None = None
     failure: BurnishError | None = None
@@ -62,6 +70,8 @@ class BackgroundReviews:
 
 
 def _run(review: BackgroundReview, folder: Path, target: ReviewTarget, tests: bool | None) -> None:
+    from burnish.features.review.adhoc_review import review_change
+
     try:
         result = review_change(
             folder, target, flags={}, tests=tests, stop=review.stops.of(0), say=lambda text: None, on_output=None

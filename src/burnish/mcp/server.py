@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from burnish import __version__
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.errors import BurnishError, NotFound
-from burnish.features.server.registry import ProjectRegistry
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
+    from burnish.features.server.registry import ProjectRegistry
     from burnish.mcp.reviews import BackgroundReviews
     from burnish.mcp.tools import McpTools
 

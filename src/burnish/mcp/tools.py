@@ -17,12 +17,9 @@ from burnish.core.flow import RUNNING
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec, TaskType, task_id
 from burnish.errors import BadInput
-from burnish.features.review.adhoc_review import ReviewTarget
-from burnish.features.tasks.edit import dispute_finding as record_dispute
 from burnish.mcp.access import Access, ReadableProject
 from burnish.mcp.reviews import BackgroundReview, BackgroundReviews
 from burnish.runtime import refuse_inside_phase
-from burnish.runtime.tasks import add_task
 from burnish.views.status import is_running, task_json
 from burnish.views.task import event_json, finding_json, ruled_json, show_json
 
@@ -152,6 +149,8 @@ class McpTools:
             depends_on=tuple(task_id(text) for text in depends_on or ()),
             tags=tuple(tags or ()),
         )
+        from burnish.runtime.tasks import add_task
+
         with self.access.write() as app:
             return bounded({"task": task_json(add_task(app, spec))})
 
@@ -162,9 +161,11 @@ class McpTools:
         evidence: Annotated[str, Field(description="Why the finding is wrong.", min_length=1, max_length=5_000)],
     ) -> dict[str, Any]:
         """Dispute an open finding. The next review upholds or withdraws it; until then it stays open."""
+        from burnish.features.tasks.edit import dispute_finding
+
         with self.access.write() as app:
             number = task_id(task)
-            finding_after = record_dispute(app, number, finding, evidence)
+            finding_after = dispute_finding(app, number, finding, evidence)
             return bounded(ruled_json(finding_after, app.store.task(app.key, number)))
 
     async def request_review(
@@ -189,6 +190,8 @@ class McpTools:
                 app.store.task(app.key, number)
                 await asyncio.to_thread(self.access.start_review, app, number)
                 return bounded({"task": task_json(app.store.task(app.key, number)), "started": True})
+        from burnish.features.review.adhoc_review import ReviewTarget
+
         target = ReviewTarget("rev" if revision else "auto", revision)
         return await self._answer(self.reviews.start(self.access.folder(), target, tests=None), seconds)
 

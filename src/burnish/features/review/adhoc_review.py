@@ -35,7 +35,7 @@ from burnish.core.task import Spec, TaskType
 from burnish.engine.archive import weighed
 from burnish.engine.panel_review import ReviewerReply, ReviewSession, mechanical, panel_of, run_reviewers
 from burnish.engine.review_input import ReviewInput
-from burnish.errors import BurnishError, PhaseFailed
+from burnish.errors import BurnishError, PhaseFailed, Untrusted
 from burnish.features.review.adhoc_checks import (
     ReviewedFiles,
     ReviewEnvironment,
@@ -152,6 +152,16 @@ class AdhocResult:
         }
 
 
+def _require_trust(trust: CheckoutTrust) -> None:
+    try:
+        trust.require()
+    except Untrusted as error:
+        if trust.accepted:
+            raise
+        hint = f"{error.hint}. Without running its tests: burnish review --no-tests"
+        raise Untrusted(error.what, hint=hint, root=error.root) from None
+
+
 def review_change(
     start: Path,
     wish: ReviewTarget,
@@ -166,7 +176,7 @@ def review_change(
     found, home, secrets = discover(start), home_of(), secrets_from_environment()
     trust = examine(found, home)
     if tests is not False or (trust.problem and trust.accepted):
-        trust.require()
+        _require_trust(trust)
     config = load_settings(trust, flags)
     with _place(home) as place:
         project = private_project(found, place / "git")
