@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import psycopg
 
+from bench.pages import write_block
 from burnish.adapters.event_log import StoreEventLog
 from burnish.core.status import Status
 from burnish.core.task import Spec
@@ -32,9 +33,9 @@ _MANY = """WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE 
 INSERT INTO {table} (id, {columns}) SELECT n.i, {values} FROM n, {table} t WHERE t.id = 1"""
 
 
-def tasks_per_second(tasks: int) -> None:
+def tasks_per_second(tasks: int) -> str:
     """Each worker is a process with a home and a clone of its own, one task at a time; agents answer at once."""
-    first = 0.0
+    first, rates = 0.0, []
     for count in WORKERS:
         with TemporaryDirectory() as folder, postgresql_server().database() as url, ExitStack() as stack:
             names = [f"m{number}" for number in range(count)]
@@ -47,11 +48,15 @@ def tasks_per_second(tasks: int) -> None:
             workers[0].until(lambda: adder.statuses() == {"verified"}, seconds=60.0 * tasks)  # noqa: B023
             rate = tasks / (time.perf_counter() - start)
             first = first or rate
+            rates.append(rate)
             print(
                 f"{tasks} tasks, {count} worker(s) with -j 1: {rate:.2f} tasks per second = {rate / first:.2f} x one "
                 f"worker ({os.cpu_count()} cores, load {os.getloadavg()[0]:.0f})",
                 flush=True,
             )
+    head = f"| {tasks} tasks, workers with `-j 1` | " + " | ".join(map(str, WORKERS)) + " |"
+    cells = " | ".join(f"{rate:.2f} ({rate / first:.2f} x)" for rate in rates)
+    return "\n".join([head, "|---" * (len(WORKERS) + 1) + "|", f"| tasks per second | {cells} |"])
 
 
 class _Counted:
@@ -105,10 +110,12 @@ def _copy(connection: Any, table: str, names: list[str], count: int) -> None:
     connection.execute(_MANY.format(count=count, table=table, columns=columns, values=values))
 
 
-def cost_of_one(waiting: tuple[int, ...]) -> None:
+def cost_of_one(waiting: tuple[int, ...]) -> str:
     """To list the first tasks and claim one, as a worker does; the fastest of some rounds."""
+    head = "| to take one task | " + " | ".join(f"{count:,} waiting" for count in waiting) + " |"
+    lines = [head, "|---" * (len(waiting) + 1) + "|"]
     for kind in ("SQLite", "PostgreSQL"):
-        first = 0.0
+        first, cells = 0.0, []
         for count in waiting:
             with _store(kind) as (store, place):
                 project = store.project_for(Path("/bench/.git"), Path("/bench"), create=True)
@@ -122,11 +129,14 @@ def cost_of_one(waiting: tuple[int, ...]) -> None:
                 taken = [_take(store, key) for _ in range(ROUNDS)]
                 best, statements = min(taken) * 1000, database.statements / ROUNDS
                 first = first or best
+                cells.append(f"{statements:.0f} statements, {best:.1f} ms")
                 print(
                     f"{kind}, {count:>7,} waiting tasks: {statements:.0f} statements and {best:.1f} ms to take one = "
                     f"{best / first:.1f} x that of {waiting[0]}",
                     flush=True,
                 )
+        lines.append(f"| {kind} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def _take(store: Store, key: str) -> float:
@@ -142,8 +152,10 @@ def _take(store: Store, key: str) -> float:
 
 def main() -> None:
     numbers = [int(word) for word in sys.argv[1:]]
-    cost_of_one(tuple(numbers[1:]) or WAITING)
-    tasks_per_second(numbers[0] if numbers else TASKS)
+    costs = cost_of_one(tuple(numbers[1:]) or WAITING)
+    rates = tasks_per_second(numbers[0] if numbers else TASKS)
+    if not numbers:
+        write_block("docs/scaling.md", "python -m bench machines", f"{costs}\n\n{rates}")
 
 
 if __name__ == "__main__":

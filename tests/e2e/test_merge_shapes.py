@@ -20,10 +20,12 @@ from burnish.git.refs import read_ref
 from burnish.runtime.app import App
 from burnish.runtime.trust import BY_COMMAND, grant
 from testing.approved import Silent, app_of, approved, digest, put_commit
+from testing.both_stores import BOTH_STORES
 from testing.lab import Lab
 from testing.userrepo import UserRepo
 
 TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
+pytestmark = BOTH_STORES
 ROOT = Path(__file__).parents[2]
 MAIN = "refs/heads/main"
 LINES = [f"line {n}" for n in range(30)]

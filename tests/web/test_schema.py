@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +14,9 @@ import pytest
 
 from testing.at_hand import TOKEN, AtHand, at_hand
 from testing.attack_counts import CountAttacks
+from testing.both_stores import POSTGRESQL
 from testing.lab import APPROVE, Lab
+from testing.postgresql import postgresql_server
 
 # `make torture` has one test for each part of the operations, so that workers share them
 EXAMPLES, PARTS = (40, 10) if os.environ.get("BURNISH_TORTURE") else (4, 1)
@@ -26,11 +29,25 @@ REAL = {
 }
 
 
+@pytest.fixture(scope="module", params=["sqlite", pytest.param(POSTGRESQL, marks=[pytest.mark.long, pytest.mark.slow])])
+def database(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """The address of the database for all tests of the module; None: SQLite in the home."""
+    if request.param != POSTGRESQL:
+        yield None
+        return
+    with postgresql_server().database() as url:
+        yield url
+
+
 @pytest.fixture(scope="module")
-def played_with(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+def played_with(tmp_path_factory: pytest.TempPathFactory, database: str | None) -> Lab:
     """Task 1 waits for a person; everything here may be broken by what comes."""
     where = tmp_path_factory.mktemp("schema") / "lab"
     lab = Lab.make(where, author=QUICK, judge=APPROVE, extra="approval: required\n")
+    if database:
+        for file in Path(lab.env["BURNISH_HOME"]).glob("burnish.db*"):
+            file.unlink()  # the settings were trusted before
+        lab.env["BURNISH__DATABASE"] = database
     for title in ("Add division", "Add a root", "Add a power"):
         lab.add(title)
     lab.burnish("run", "1", code=1)
