@@ -94,13 +94,13 @@ def resolve_sandbox_policy(
 def missing_paths(config: Config) -> str:
     """One line about paths in `sandbox.read` and `sandbox.write` that are not shown; "" if all are."""
     settings = (("read", config.sandbox.read), ("write", config.sandbox.write))
-    listed = [(f"{path} (sandbox.{key})", path) for key, paths in settings for path in paths]
-    missing = [name for name, path in listed if not _exists(path)]
+    entries = [(f"{path} (sandbox.{key})", path) for key, paths in settings for path in paths]
+    missing = [name for name, path in entries if not _exists(path)]
     writable = [Path(path).expanduser() for path in config.sandbox.write]
-    redirected = [name for name, path in listed if is_redirected(Path(path).expanduser(), writable)]
+    redirects = [name for name, path in entries if is_redirected(Path(path).expanduser(), writable)]
     why = {
-        "because the path does not exist": [name for name in missing if name not in redirected],
-        "because a link below a folder of sandbox.write leads there; list the target of the link": redirected,
+        "because the path does not exist": [name for name in missing if name not in redirects],
+        "because a link below a folder of sandbox.write leads there; list the target of the link": redirects,
     }
     return "; ".join(
         f"not shown to agents and checks, {cause}: {', '.join(names)}" for cause, names in why.items() if names

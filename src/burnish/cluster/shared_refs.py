@@ -129,10 +129,10 @@ class SharedRefs:
         return result
 
 
-def publish_id(root: Path, remote: str, id: str, replaced: str = "") -> bool:
-    """Give the remote the id of this repository, in place of `replaced`; False if it has another one."""
+def publish_id(root: Path, remote: str, id: str, old_id: str = "") -> bool:
+    """Give the remote the id of this repository, in place of `old_id`; False if it has another one."""
     name = f"{SHARED}{ID}"
-    lease = f"--force-with-lease={name}:{replaced}"
+    lease = f"--force-with-lease={name}:{old_id}"
     result = _run(root, *_PUSH, lease, remote, f"{id}:{name}")
     if result.exit_code and remote_id(root, remote) != id:
         return False
@@ -162,9 +162,9 @@ def adopt_id(root: Path, remote: str) -> bool:
 
 def push_image(root: Path, remote: str, file: Path) -> None:
     """Give the remote an image of a description; its name is the hash of its content."""
-    written = _run(root, "hash-object", "-w", "--no-filters", "--", str(file))
-    sha = written.stdout.decode().strip()
-    result = written if written.exit_code else _run(root, *_PUSH, remote, f"{sha}:{_IMAGES}{file.name}")
+    blob = _run(root, "hash-object", "-w", "--no-filters", "--", str(file))
+    sha = blob.stdout.decode().strip()
+    result = blob if blob.exit_code else _run(root, *_PUSH, remote, f"{sha}:{_IMAGES}{file.name}")
     if result.exit_code:
         raise _why(result, remote)
 

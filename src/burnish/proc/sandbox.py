@@ -144,8 +144,8 @@ class Sandbox:
         """The places in the user's settings; device files stay devices."""
         found = []
         for mode, places in (("read", self.read), ("write", self.write)):
-            shown = [place for place in places if place.exists() and not is_redirected(place, self.write)]
-            for place in (place.resolve() for place in shown):
+            visible = [place for place in places if place.exists() and not is_redirected(place, self.write)]
+            for place in (place.resolve() for place in visible):
                 is_device = place.is_relative_to("/dev")
                 found.append(Mount(place, "device" if is_device else "read" if mode == "read" else "write"))
         return found

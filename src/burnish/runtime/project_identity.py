@@ -120,7 +120,7 @@ def publish_project(store: Store, row: ProjectRow, remote: str) -> str:
                 "of this clone. Name another remote in your config.yaml: `machine: {remote: NAME}`. If that database "
                 f"is gone: git push {remote} --delete refs/burnish/shared/id"
             )
-        if store.task_totals(other.key) or not publish_id(row.root, remote, id, replaced=str(there)):
+        if store.task_totals(other.key) or not publish_id(row.root, remote, id, old_id=str(there)):
             return (
                 f"The remote {remote} belongs to another project of this database, {other.key} ({other.root}): other "
                 "machines do not find the tasks of this clone."
