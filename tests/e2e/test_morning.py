@@ -61,9 +61,8 @@ def press(page: Page, *keys: str) -> None:
 
 def outcome(page: Page) -> str:
     """What the page reports after an act."""
-    until(
-        page, "!document.getElementById('outcome').hidden && /need/.test(document.getElementById('outcome').innerText)"
-    )
+    has_next = "/need|Ready to merge/.test(document.getElementById('outcome').innerText)"
+    until(page, f"!document.getElementById('outcome').hidden && {has_next}")
     return str(page.evaluate("document.getElementById('outcome').innerText"))
 
 

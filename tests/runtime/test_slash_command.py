@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from burnish import config
-from burnish.errors import BadInput
+from burnish.config.repository import repository_content
+from burnish.errors import BadInput, Untrusted
 from burnish.runtime.prompts import PARSE, REVIEW, slash_commands
 from testing.lab import AUTHOR, Lab
 
@@ -24,6 +25,13 @@ def settings(root: Path, command: str) -> config.Config:
     return config.load(root)
 
 
+def commands(root: Path, command: str, user: Path) -> dict[str, str]:
+    """The texts of the commands in a checkout that was examined."""
+    loaded = settings(root, command)
+    env = {"CLAUDE_CONFIG_DIR": str(user)}
+    return slash_commands(loaded, root, env, accepted_files=repository_content(root).files)
+
+
 def put(folder: Path, name: str, text: str) -> None:
     file = folder / "commands" / f"{name}.md"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -31,25 +39,34 @@ def put(folder: Path, name: str, text: str) -> None:
 
 
 def test_the_projects_own_wins_over_the_users(tmp_path: Path) -> None:
-    user, env = tmp_path / "user", {"CLAUDE_CONFIG_DIR": str(tmp_path / "user")}
+    user = tmp_path / "user"
     put(user, "mine", "the user's")
-    assert slash_commands(settings(tmp_path, "/mine"), tmp_path, env) == {REVIEW: "the user's"}
+    assert commands(tmp_path, "/mine", user) == {REVIEW: "the user's"}
     put(tmp_path / ".claude", "mine", "the project's")
     put(tmp_path / ".claude", "parse-review", "reads")
-    assert slash_commands(settings(tmp_path, "mine"), tmp_path, env) == {REVIEW: "the project's", PARSE: "reads"}
+    assert commands(tmp_path, "mine", user) == {REVIEW: "the project's", PARSE: "reads"}
     (tmp_path / ".claude" / "commands" / "web").mkdir()
     (tmp_path / ".claude" / "commands" / "web" / "look.md").write_text("in a folder")
-    assert slash_commands(settings(tmp_path, "'/web:look'"), tmp_path, env)[REVIEW] == "in a folder"
+    assert commands(tmp_path, "'/web:look'", user)[REVIEW] == "in a folder"
+
+
+def test_a_command_that_changed_after_it_was_examined_is_refused(tmp_path: Path) -> None:
+    put(tmp_path / ".claude", "mine", "the project's")
+    loaded = settings(tmp_path, "/mine")
+    files = repository_content(tmp_path).files
+    put(tmp_path / ".claude", "mine", "of another process")
+    with pytest.raises(Untrusted, match="has changed since"):
+        slash_commands(loaded, tmp_path, {}, accepted_files=files)
 
 
 @pytest.mark.parametrize("name", ["/nosuch", "/../../secret", "/a b", "/"])
 def test_a_command_that_is_not_there_is_a_wrong_setting(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInput, match=r"review\.slash_command \(burnish\.yaml:1\)"):
-        slash_commands(settings(tmp_path, f"'{name}'"), tmp_path, {"CLAUDE_CONFIG_DIR": str(tmp_path)})
+        commands(tmp_path, f"'{name}'", tmp_path)
 
 
 def test_without_the_setting_nothing_is_looked_for(tmp_path: Path) -> None:
-    assert slash_commands(config.load(tmp_path), Path("/nowhere")) == {}
+    assert slash_commands(config.load(tmp_path), Path("/nowhere"), accepted_files={}) == {}
 
 
 def test_reviews_go_through_the_command_and_the_contract_still_holds(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def slash_commands(
     root: Path | None,
     env: Mapping[str, str] = os.environ,
     *,
-    accepted_files: Mapping[str, str] | None = None,
+    accepted_files: Mapping[str, str],
 ) -> dict[str, str]:
     """The texts of the review command and, if it exists, of the command that reads reviews.
 
@@ -167,13 +167,13 @@ def slash_commands(
     name = _NAME.fullmatch(command)
     if not name:
         raise BadInput(f"{where} cannot be {command!r}.", hint="Use only the command's name, e.g. /review-task.")
-    text = _command_text(name[1], root, env, accepted_files or {})
+    text = _command_text(name[1], root, env, accepted_files)
     if text is None:
         raise BadInput(
             f"{where}: there is no {command} in .claude/commands, of this project or your own.",
             hint="`burnish init --slash` writes /review-task; or correct the setting.",
         )
-    parser = _command_text(PARSER, root, env, accepted_files or {})
+    parser = _command_text(PARSER, root, env, accepted_files)
     return {REVIEW: text, **({PARSE: parser} if parser is not None else {})}
 
 
