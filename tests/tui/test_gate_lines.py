@@ -4,11 +4,13 @@ from burnish.core.gate import GateView
 from burnish.core.review import UnseenFile
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task
+from burnish.tui.pages import TONES as PAGE_COLOURS
 from burnish.tui.pages import gate_lines
 from burnish.tui.project import BoardState
-from burnish.tui.rows import inbox_rows, task_rows
+from burnish.tui.rows import COLOURS, inbox_rows, task_rows
 from burnish.views.board import Holders, cards_of
 from burnish.views.inbox import InboxEntry
+from burnish.views.task_page.page import TONES
 
 
 def test_every_file_that_no_reviewer_saw_is_listed() -> None:
@@ -30,3 +32,17 @@ def test_an_approved_task_in_conflict_has_the_mark_of_a_blocked_one() -> None:
     lines = [line.text.plain for line in task_rows(state, "")(80) if line.key]
     assert [line.split()[:2] for line in lines] == [["!", "T1"], ["✓", "T2"]]
     assert inbox_rows(state, "")(80)[0].text.plain.split()[:2] == ["!", "T1"]
+
+
+def test_a_question_in_the_inbox_is_shown_as_one() -> None:
+    note = "Do old entries stay valid?"
+    task = Task(id=1, project="p", spec=Spec("Add"), status=Status.WAITING_APPROVAL, note=note)
+    entry = InboxEntry(task, "waiting_approval", f"{note} approve, reject or fix", "", "burnish decide 1 approve")
+    first, second = (line.text.plain for line in inbox_rows(BoardState(entries=(entry,)), "")(80))
+    assert first.split()[-1] == "question"
+    assert second.strip() == note
+
+
+def test_a_status_has_the_same_colour_on_the_page_and_in_the_list() -> None:
+    for status in (Status.BLOCKED, Status.FAILED, Status.VERIFIED):
+        assert PAGE_COLOURS[TONES[status]] == COLOURS[status]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.status import Status
+from burnish.errors import BurnishError
 from burnish.tui.lines import ShownLine
 from burnish.tui.screen import ProjectScreen
 from testing import boards
@@ -71,9 +72,9 @@ def test_approving_against_the_review_asks_for_reasons(tmp_path: Path) -> None:
         await screen.press("a")
         await screen.until_focused("questions")
         await screen.press("enter")
-        await screen.until("Tick a reason, or explain it.")
+        await screen.until("Tick a reason (Space), or explain it.")
         await screen.press("space", "enter")
-        await screen.until("Approved task 1: it is verified.")
+        await screen.until("Approved task 1 against its review: it is verified.")
 
     on_screen(lab, act, size=WIDE)
     assert lab.events("override.recorded")[-1]["data"]["category"] == "pre_existing"
@@ -85,7 +86,7 @@ def test_letters_in_the_dialog_of_reasons_begin_the_explanation(tmp_path: Path) 
     async def act(screen: Screen) -> None:
         await screen.until("Approving goes against the review")
         await screen.press("a", *"jack", "space", *"knows", "enter")
-        await screen.until("Approved task 1: it is verified.")
+        await screen.until("Approved task 1 against its review: it is verified.")
 
     on_screen(lab, act, size=WIDE)
     recorded = lab.events("override.recorded")[-1]["data"]
@@ -163,6 +164,55 @@ def test_f_sends_back_with_a_note_and_starts_the_run(tmp_path: Path) -> None:
     on_screen(lab, act, size=WIDE)
     lab.until(lambda: lab.task()["status"] == "waiting_approval" and lab.task()["cycle"] == 2)
     assert "guard it" in lab.calls()[2]["prompt"]
+
+
+def test_a_task_that_is_sent_back_is_not_interrupted_before_its_run_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = waiting(tmp_path)
+    # a run that never takes the task up
+    monkeypatch.setattr("burnish.features.run.detach.start_detached", lambda app, argv: None)
+    monkeypatch.setattr("burnish.tui.app.START_SECONDS", 3.0)
+    monkeypatch.setattr("burnish.tui.project.START_SECONDS", 3.0)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("f")
+        await screen.until_focused("note")
+        await screen.type("guard it")
+        await screen.press("enter")
+        await screen.until("A run starts and takes it up.")
+        await screen.until("2 Inbox 0")
+        await screen.until("queued")
+        assert "interrupted" not in screen.text and "g Continue" not in screen.text
+        # the screen notices by itself that nothing has started
+        await screen.until("g Continue")
+        await screen.until("2 Inbox 1")
+        assert "It was interrupted." in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
+def test_a_run_that_cannot_be_started_leaves_its_task_to_be_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = waiting(tmp_path)
+
+    def refuse(app: object, argv: object) -> None:
+        raise BurnishError("The run ended at once: no.")
+
+    monkeypatch.setattr("burnish.features.run.detach.start_detached", refuse)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("f")
+        await screen.until_focused("note")
+        await screen.type("guard it")
+        await screen.press("enter")
+        await screen.until("The run ended at once: no.")
+        await screen.until("g Continue", 5)
+
+    on_screen(lab, act, size=WIDE)
 
 
 def test_comment_pause_and_waive(tmp_path: Path) -> None:
@@ -360,6 +410,35 @@ def test_a_decided_task_stays_on_the_screen_and_next_skips_none(tmp_path: Path) 
     on_screen(lab, act)
 
 
+def test_after_the_last_decision_next_leads_to_what_is_to_be_merged(tmp_path: Path) -> None:
+    lab = several_waiting(tmp_path, 2)
+
+    async def act(screen: Screen) -> None:
+        for number, hint in ((1, "n: next (1 left)"), (2, "n: next to merge (1 left)")):
+            await screen.press("n")
+            await screen.until(f"T{number} Task {number}")
+            await screen.until("a Approve")
+            await screen.press("a")
+            await screen.until_focused("choices")
+            await screen.press("y")
+            await screen.until(f"Approved task {number}: it is verified.  {hint}")
+
+    on_screen(lab, act)
+
+
+def test_next_tells_that_the_task_on_the_screen_is_the_only_one(tmp_path: Path) -> None:
+    lab = several_waiting(tmp_path, 1)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("n")
+        await screen.until("a Approve")
+        await screen.press("n")
+        await screen.until("Nothing else waits for you.")
+        assert "T1 Task 1" in screen.text
+
+    on_screen(lab, act)
+
+
 def test_next_in_a_list_opens_the_selected_task_that_waits(tmp_path: Path) -> None:
     lab = several_waiting(tmp_path, 3)
 
@@ -484,8 +563,9 @@ def test_a_merge_that_needs_another_decision_names_the_keys(tmp_path: Path) -> N
         await screen.until("m Merge")
         await screen.press("m", "y")
         await screen.until("Task 2 is not merged: together with main it waits for your decision.")
-        assert "burnish decide" not in screen.text
+        # the page may still show the review, after which "burnish decides"
         await screen.until("a Approve")
+        assert "burnish decide" not in screen.text
 
     on_screen(lab, act, size=WIDE)
 

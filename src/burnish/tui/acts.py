@@ -30,6 +30,8 @@ _ABOUT = {
 VIA = "tui"
 # how the sentence ends about an act after which a run works on the task
 STARTED = ("It runs in the background.", "The run that is under way takes it up.", "A run works on it.")
+# the acts after which one does
+STARTING = ("fix", "improve", "raise", "retry", "restart", "run", "goon", "ask", "review", "rebase")
 LABELS = {
     "approve": "Approve",
     "reject": "Reject",
@@ -181,6 +183,8 @@ def _decide(app: App, order: Order) -> str:
     task = decide(app, order.task, answer, via=VIA)
     if choice is GateChoice.FIX:
         return f"Sent back task {task.id}. {_start(app, task)}"
+    if choice is GateChoice.APPROVE and order.grounds:
+        return f"Approved task {task.id} against its review: it is {_status(task)}."
     return f"{_DONE[choice]} task {task.id}: it is {_status(task)}."
 
 

@@ -10,9 +10,21 @@ from textual.binding import Binding
 from textual.widgets import Input
 
 from burnish.tui import pages
-from burnish.tui.acts import KEYS_WITH_TEXT, LABELS, STARTED, Order, act_for_key, acts_of, carry_out, keys_of, opposite
+from burnish.tui.acts import (
+    KEYS_WITH_TEXT,
+    LABELS,
+    STARTED,
+    STARTING,
+    Order,
+    act_for_key,
+    acts_of,
+    carry_out,
+    keys_of,
+    opposite,
+)
 from burnish.tui.lines import LineView, PickList
 from burnish.tui.panes import TABS, LivePane
+from burnish.tui.project import START_SECONDS
 from burnish.tui.screen import ProjectScreen
 
 if TYPE_CHECKING:
@@ -109,6 +121,9 @@ class BurnishTui(ProjectScreen):
         if not self.has_gone_on:
             # the list is in another order than the inbox: begin with the oldest
             at, self.has_gone_on = int(is_seen and self.number == ids[0]), True
+        if is_seen and ids == [self.number]:
+            self.say("Nothing else waits for you.")
+            return
         self.pane.tab = "overview"
         self.action_open_task(ids[at % len(ids)])
 
@@ -251,6 +266,10 @@ class BurnishTui(ProjectScreen):
         self.pending.append(order.act)
         self.undo_order, self.acted_on, self.awaited = None, order.task, 0
         self.say(f"{LABELS.get(order.act, order.act)}: task {order.task}…", style="dim")
+        if order.act in STARTING:
+            self.data.expect_start(order.task)
+        else:
+            self.data.expect_no_start(order.task)
         self._in_background(lambda: self._carry_out(order), partial(self._report, order, undo), "act")
 
     def action_undo(self) -> None:
@@ -261,10 +280,14 @@ class BurnishTui(ProjectScreen):
             self.say("There is no act that can be undone.")
 
     def _carry_out(self, order: Order) -> str:
+        words = ""
         try:
-            return carry_out(self.data.start, order)
+            words = carry_out(self.data.start, order)
         finally:
+            if not words.endswith(STARTED):
+                self.data.expect_no_start(order.task)
             self.pending.remove(order.act)
+        return words
 
     def _report(self, order: Order, undo: Order | None, words: str) -> None:
         self.undo_order = undo
@@ -272,6 +295,9 @@ class BurnishTui(ProjectScreen):
         hints = ["z: undo"] * bool(undo) + [self.next_hint] * bool(self.next_hint)
         self.say(words, " · ".join(hints), "green")
         self._load_state()
+        if self.awaited:
+            # a run that did not start changes nothing that would be noticed
+            self.set_timer(START_SECONDS, partial(self.call_if_open, self._load_state))
 
     def action_palette(self) -> None:
         """Everything that can be done now, by name."""

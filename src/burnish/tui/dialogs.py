@@ -237,7 +237,8 @@ class ReasonsDialog(Dialog[OverrideReasons]):
         try:
             self.dismiss(override_reasons(answers, self.query_one("#note", NoteArea).text))
         except BadInput:
-            self.query_one("#hint", Static).update(styled("Tick a reason, or explain it. Esc cancels.", "yellow"))
+            words = "Tick a reason (Space), or explain it. Enter sends · Esc cancels"
+            self.query_one("#hint", Static).update(styled(words, "yellow"))
 
 
 class NoticeDialog(Dialog[str]):

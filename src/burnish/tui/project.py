@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,8 @@ TITLES = {name: title for name, title, _ in GROUPS}
 _ORDER = (NEEDS_YOU, "working", "ready", "todo", "done")
 # git is asked for lost branches and conflicts at most this often
 _SECONDS_BETWEEN_LOOKS = 5.0
+# a run that has not taken its task up by then did not start
+START_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class ProjectData:
     _conflicts: Conflicts = field(default_factory=dict)
     _looked_at: float = -_SECONDS_BETWEEN_LOOKS
     _diffs: dict[tuple[str, str], Diff] = field(default_factory=dict)
+    # until when the run that an act of this screen starts may take the task up
+    _starts: dict[int, float] = field(default_factory=dict)
 
     @property
     def store(self) -> Store:
@@ -123,6 +127,7 @@ class ProjectData:
         self._look_at_branches()
         today = date.today().isoformat()
         entries = inbox(self.store, [self.key], today=today, alive=self.reader.alive, conflicts=self._conflicts)
+        entries = [entry for entry in entries if entry.kind != "interrupted" or not self._is_starting(entry.task)]
         waiting = {(entry.task.project, entry.task.id) for entry in entries if entry.kind != "ready"}
         tasks = self.store.tasks(self.key, brief=True)
         cards = cards_of(tasks, self._holders(), waiting=waiting)
@@ -143,7 +148,17 @@ class ProjectData:
     def _holders(self) -> Holders:
         # every run is in a process of its own, so none is elsewhere
         mine = frozenset(str(card["id"]) for card in self.store.runners())
-        return Holders(self.reader.alive, mine, limit=self._limit_words())
+        return Holders(self.reader.alive, mine, self._is_starting, self._limit_words())
+
+    def expect_start(self, number: int) -> None:
+        """An act starts a run: until the run has the task, it is queued, not interrupted."""
+        self._starts[number] = time.monotonic() + START_SECONDS
+
+    def expect_no_start(self, number: int) -> None:
+        self._starts.pop(number, None)
+
+    def _is_starting(self, task: Task) -> bool:
+        return time.monotonic() < self._starts.get(task.id, 0.0)
 
     def _limit_words(self) -> Callable[[Task], str]:
         now = clock.now()
@@ -166,6 +181,8 @@ class ProjectData:
         entry = next((one for one in state.entries if one.task.id == number), None)
         conflict = self._conflicts.get((self.key, number)) if entry and entry.conflicts else None
         head = head_of(self.store, self.key, number, self._holders(), conflict)
+        if head.standing == "queued":
+            head = replace(head, next="A run starts and takes it up.")
         gate, trouble, plan = None, "", ""
         if head.task.status is Status.WAITING_APPROVAL:
             from burnish.features.decide.decisions import decision_view

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from burnish.views.inbox import InboxEntry
 
 # colours of the marks, as the commands have them
-_COLOURS = {
+COLOURS = {
     Status.BACKLOG: "dim",
     Status.IN_PROGRESS: "cyan",
     Status.CODE_REVIEW: "blue",
@@ -82,7 +82,7 @@ def _task_row(card: TaskCard, words: str, width: int, shown_as: Status) -> Shown
     room = max(_MIN_TITLE, width - len(mark) - len(number) - len(right) - 3)
     title = styled(plain(card.title))
     title.truncate(room, overflow="ellipsis", pad=True)
-    text = styled(f" {mark}", _COLOURS[shown_as]) + styled(number, "dim") + title + styled(f"  {right}", "dim")
+    text = styled(f" {mark}", COLOURS[shown_as]) + styled(number, "dim") + title + styled(f"  {right}", "dim")
     return ShownLine(text, key=f"task:{card.id}")
 
 
@@ -127,15 +127,17 @@ def inbox_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None)
 
 def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     task = entry.task
-    right = f"{entry.kind.replace('_', ' ')}  {since(entry.since)}"
+    # at a gate, the note holds the words of the reviewer
+    is_question = entry.kind == "waiting_approval" and task.note.rstrip().endswith("?")
+    right = f"{'question' if is_question else entry.kind.replace('_', ' ')}  {since(entry.since)}"
     number = f"{f'T{task.id}':<4} "
     title = styled(plain(task.spec.title))
     title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)
     shown_as = Status.BLOCKED if entry.kind == "conflict" else task.status
-    mark = styled(f" {MARKS[shown_as]} ", _COLOURS[shown_as])
+    mark = styled(f" {MARKS[shown_as]} ", COLOURS[shown_as])
     yield ShownLine(mark + styled(number, "dim") + title + styled(f"  {right}", "dim"), key=f"task:{task.id}")
     # the right side names the failure already
-    why = plain(entry.why).removeprefix(f"{task.error}: ")
+    why = plain(task.note if is_question else entry.why).removeprefix(f"{task.error}: ")
     yield ShownLine(styled(" " * 8) + inline(why, "dim"))
 
 

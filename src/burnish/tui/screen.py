@@ -291,8 +291,11 @@ class ProjectScreen(App[str]):
 
     @property
     def next_hint(self) -> str:
-        others = [number for number in self.waiting_ids if number != self.number]
-        return f"n: next ({len(others)} left)" if others else ""
+        others = [entry for entry in self.board.entries if entry.task.id != self.number]
+        needed = sum(entry.kind != "ready" for entry in others)
+        if needed:
+            return f"n: next ({needed} left)"
+        return f"n: next to merge ({len(others)} left)" if others else ""
 
     @property
     def waiting_ids(self) -> list[int]:

@@ -27,7 +27,8 @@ TONES: Mapping[Status, str] = {
     Status.WAITING_APPROVAL: "warn",
     Status.VERIFIED: "good",
     Status.COMPLETED: "good",
-    Status.BLOCKED: "bad",
+    # as on its card: red is for what failed
+    Status.BLOCKED: "warn",
     Status.FAILED: "bad",
     Status.CANCELLED: "",
 }
