@@ -223,7 +223,14 @@ class LineView(ScrollView, can_focus=True):
 
     def _fit(self) -> None:
         self.virtual_size = Size(self._width, len(self._rows))
-        self.refresh()
+        # a part without a place on the screen has no rows yet: the layout gives it one
+        self.refresh(layout=bool(self.lines) and not self._rows)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """The rows of all lines at this width, also before they are wrapped."""
+        if self._rows and width == self._width:
+            return len(self._rows)
+        return sum(1 for line in self.lines for _ in line.rows(max(20, width)))
 
     def on_resize(self, event: events.Resize) -> None:
         if self._room != self._width or not self._rows:
