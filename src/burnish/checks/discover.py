@@ -117,32 +117,32 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
     foreign = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in _MARKERS} - folders.keys()
     # A folder `tests` with settings of its own belongs to the project around it.
     foreign = {one for one in foreign if _FOREIGN.search(_parent(one)) or not _OF_TESTS.fullmatch(_name_of(one))}
+
+    @functools.cache
+    def place_of(folder: str) -> ProjectFolder:
+        return _place(folder, paths, read, without=set(), around=around)
+
     found: list[Tools] = []
     for folder, languages in sorted(folders.items(), key=lambda item: (item[0].count("/"), item[0])):
         for language in languages:
             if language == "Python":
                 tools = _python_tools(folder, folders, foreign, paths, read, around)
             else:
-                tools = _DETECTORS[language](_place(folder, paths, read, without=set(), around=around))
+                tools = _DETECTORS[language](place_of(folder))
             if tools and tools.test and not tools.build:
-                place = _place(folder, paths, read, without=set(), around=around)
-                tools = replace(tools, build=make_tools.make_build(place, language))
+                tools = replace(tools, build=make_tools.make_build(place_of(folder), language))
             if tools and language == "JavaScript":
                 tools = _without_workspace(tools, found, paths, read)
             # In a subfolder, a set-up alone serves no check, unless it installs the members of a workspace.
             serves_checks = tools and tools.setup and (not folder or is_uv_workspace(folder, read))
             if tools and (tools.test or tools.more_tests or tools.lint or tools.unrun_tests or serves_checks):
                 found += [tools] if not _covered(tools, found, paths, read) else []
-    found = build_systems.with_installed_systems(found, _place("", paths, read, without=set(), around=around))
+    found = build_systems.with_installed_systems(found, place_of(""))
     found = with_installed_projects(_without_empty_suites(found, paths), paths, read)
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
     parts = with_paths(found, paths, read, around.link_target)
     others = (_unrun_projects(paths, folders, read, around), _too_many(parts[MAX_FOLDERS:]))
-    result = _with_make(tuple(parts[:MAX_FOLDERS]), _place("", paths, read, without=set(), around=around))
-
-    def place_of(folder: str) -> ProjectFolder:
-        return _place(folder, paths, read, without=set(), around=around)
-
+    result = _with_make(tuple(parts[:MAX_FOLDERS]), place_of(""))
     result = script_tests(with_own_commands(result, place_of), place_of)
     # without a language, since they only name tests
     return (*result, *(Tools("", "", unrun_tests=unrun) for unrun in others if unrun))

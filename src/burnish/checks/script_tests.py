@@ -79,17 +79,17 @@ def script_tests(tools: Sequence[Tools], place_of: Callable[[str], ProjectFolder
 
 
 def _is_candidate(path: str) -> bool:
-    name = posixpath.basename(path)
     is_below = _FOLDER.search(path) is not None
+    if not is_below and "/" in path:
+        return False
+    name = posixpath.basename(path)
     if _SAMPLES.search(path) or _OTHER_FILE.search(name) or name.startswith(".") or name.endswith("_spec.sh"):
         return False
     stem = name.partition(".")[0] if is_below else name.rpartition(".")[0]
     is_named = bool(_TEST_NAME.fullmatch(stem) or _TEST_NAME.fullmatch(name.rpartition(".")[0]))
     if name.endswith(".py") and not is_named:
         return False
-    return (is_below or (is_named and "/" not in path)) and (
-        "." not in name or _SHELL_FILE.search(name) is not None or is_named
-    )
+    return (is_below or is_named) and ("." not in name or _SHELL_FILE.search(name) is not None or is_named)
 
 
 def _folder_of(path: str, folders: Iterable[str]) -> str:
