@@ -239,6 +239,8 @@ def test_reopening_a_finding_can_be_undone_with_the_reason_of_the_waiver(tmp_pat
         page.click("#part-findings [data-rule=reopen]")
         page.click("#reopen .primary")
         page.wait_for_selector("#outcome [data-undo]")
+        # the page may still show no open finding from before it was reopened
+        until(page, "document.getElementById('part-head').dataset.open === '1'")
         page.keyboard.press("z")
         until(page, "document.getElementById('part-head').dataset.open === '0'")
         finding = served.of_project("GET", "/tasks/1/findings").json()["findings"][0]
