@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ruamel.yaml.error import YAMLError
 
 from burnish.agents import scripted_main
 from burnish.bounded_yaml import load_yaml
 from burnish.config.sources import scalar, yaml_layer
 from burnish.errors import BadInput
+from burnish.exchange.task_markdown import front_matter
 from burnish.review.artifact import load
 from burnish.review.external.reader import read_markdown
 from burnish.review.reading import Expect
 from burnish.review.static.syntax import _yaml_flaws
+from testing.attack_counts import CountAttacks
 
 HOSTILE = {
     "aliases in a mapping": "a: &x {command: ls}\n" + "".join(f"b{n}: *x\n" for n in range(20_000)),
@@ -63,6 +67,38 @@ def test_the_script_of_an_agent_is_limited(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(SystemExit, match="not a file"):
         scripted_main.load(pipe)
+
+
+# the parser raises errors of Python for these
+STUMBLES = (
+    "? [[x]]\n: 1\n", "? {a: b}\n: 1\n", 'a: "\\UFFFFFFFF"\n', "a: !!bool maybe\n", "a: !!int x\n", "a: !!float x\n",
+    "a: !!timestamp x\n", "a: 2001-13-45\n", "a: !!binary '#'\n", "a: !!omap [x]\n", "a: 0x\nb: !!int ''\n",
+)  # fmt: skip
+
+
+def test_a_value_that_the_parser_stumbles_over_is_an_error_of_the_file(
+    tmp_path: Path, count_attacks: CountAttacks
+) -> None:
+    """Such a file of a clone would else end every command, and the board of all projects, as a bug of burnish."""
+    path = tmp_path / "burnish.yaml"
+    crashes = []
+    for text in STUMBLES:
+        path.write_text(text)
+        readers: tuple[Callable[[], object], ...] = (
+            lambda: yaml_layer(path, "burnish.yaml"),
+            lambda text=text: load_yaml(text, most=20),  # type: ignore[misc]
+            lambda text=text: load(text),  # type: ignore[misc]
+            lambda text=text: front_matter(f"---\n{text}---\n"),  # type: ignore[misc]
+        )
+        for read in readers:
+            try:
+                read()
+            except (BadInput, ValueError, YAMLError):
+                continue
+            except Exception as error:
+                crashes.append((text, error))
+    count_attacks("a crash by a hostile YAML file", 4 * len(STUMBLES), len(crashes))
+    assert crashes == []
 
 
 def test_a_value_of_the_environment_is_limited() -> None:

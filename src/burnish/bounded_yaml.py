@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +26,23 @@ def bounded_parser(most: int) -> YAML:
 def load_yaml(text: str, *, most: int) -> Any:
     """The one document of the text. Raises ValueError or YAMLError; an alias counts as all of its entries."""
     yaml = bounded_parser(most)
-    node = yaml.compose(text)
-    if node is None:
-        return None
-    _check_size(node, most)
-    return yaml.constructor.construct_document(node)
+    with parser_errors():
+        node = yaml.compose(text)
+        if node is None:
+            return None
+        _check_size(node, most)
+        return yaml.constructor.construct_document(node)
+
+
+@contextmanager
+def parser_errors() -> Iterator[None]:
+    """Raise ValueError for what the parser stumbles over: a list as a key, `!!bool maybe`, a code out of range."""
+    try:
+        yield
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except (LookupError, TypeError, AttributeError, ArithmeticError, AssertionError) as error:
+        raise ValueError(f"it has a value that cannot be read ({type(error).__name__})") from None
 
 
 def _check_size(root: Any, most: int) -> None:

@@ -10,26 +10,31 @@ _ESCAPES = re.compile(
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|\x1b[ -/]*[0-~]?"
 )
-# C0 without tab and newline, DEL, C1; direction marks; invisible characters
+# C0 without tab and newline, DEL, C1; direction marks; invisible characters, but not the joiners (U+200C, U+200D) and
+# the two selectors (U+FE0E, U+FE0F) that scripts and emoji need
 _CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u2028\u2029\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a]"
 )
 # All that `clean_text` leaves out, in one pattern: redaction searches the text that is left.
 LEFT_OUT = re.compile(f"{_ESCAPES.pattern}|{_CONTROLS.pattern}")
-# Half characters of names that are not UTF-8, and letters that no screen shows but a model reads.
-_UNSEEN = re.compile("[\ud800-\udfff\U000e0000-\U000e007f]")
+# Letters that no screen shows but a model reads: tags and the further variation selectors.
+_UNSEEN_LETTERS = re.compile("[\U000e0000-\U000e0fff]+")
+# Half characters of names that are not UTF-8.
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """The text without terminal controls, direction marks and invisible characters."""
-    return _CONTROLS.sub("", without_escapes(text).replace("\r", "\n"))
+    """The text without terminal controls, direction marks and invisible characters; U+FFFD for unseen letters."""
+    return _UNSEEN_LETTERS.sub("\ufffd", _CONTROLS.sub("", without_escapes(text).replace("\r", "\n")))
 
 
 def terminal_text(text: str) -> str:
     """`clean_text`, without characters that a terminal cannot show; newlines are kept."""
     if text.isascii() and text.isprintable():
         return text
-    return _UNSEEN.sub("\ufffd", clean_text(text))
+    return _HALVES.sub("\ufffd", clean_text(text))
 
 
 def escape_controls(text: str) -> str:

@@ -149,7 +149,7 @@ def test_a_run_that_stands_may_spend_what_the_reserve_leaves(
     assert loaded(tmp_path, f"budget: {text}").budget.without_reserve() == budgets
 
 
-@pytest.mark.parametrize("reserve", ["0", "-1", "100%", "0%", "much", "true", "[5]"])
+@pytest.mark.parametrize("reserve", ["0", "-1", "100%", "0%", "much", "true", "[5]", ".inf", ".nan", "1e400"])
 def test_a_reserve_is_an_amount_or_a_share(tmp_path: Path, reserve: str) -> None:
     with pytest.raises(BurnishError, match="a reserve is an amount above 0"):
         loaded(tmp_path, f"budget: {{reserve: {reserve}}}")

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from burnish.core.check import CheckReport, CheckStatus, compare
 from burnish.core.journal import CheckRecord, read
-from burnish.core.review_checks import stored_check
+from burnish.core.review_checks import CheckState, reviewed_check, stored_check
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,9 @@ def test_a_stored_check_reads_as_in_a_review(data: dict[str, Any], line: str) ->
 def test_the_json_of_a_check_has_the_number_of_skipped_tests() -> None:
     record = read(CheckRecord, {"name": "test", "status": "passed", "counts": {"passed": 3, "skipped": 2}})
     assert stored_check(record).as_json()["skipped"] == 2
+
+
+def test_a_printed_failure_of_a_command_that_succeeds_has_not_passed() -> None:
+    report = CheckReport("test", "make test", CheckStatus.PASSED, exit_code=0, failure_lines=("add: FAIL",))
+    found = reviewed_check(compare(report, None))
+    assert found.state is CheckState.UNCOUNTABLE and "add: FAIL" in found.why

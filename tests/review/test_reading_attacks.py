@@ -365,6 +365,43 @@ def old_markers() -> Attempts:
         yield text, approves(read_unsigned(text))
 
 
+def logs_with_an_error() -> Iterator[dict[str, object]]:
+    """SARIF logs with one error each, in a spelling or at a place where a reader may overlook it."""
+    error = {"ruleId": "x", "level": "error", "message": {"text": "SQL injection"}}
+    bare = {"ruleId": "x", "message": {"text": "SQL injection"}}
+    severe, harmless = ({"id": "x", "defaultConfiguration": {"level": level}} for level in ("error", "note"))
+    override = {"descriptor": {"id": "x"}, "configuration": {"level": "error"}}
+    component = {"id": "x", "index": 0, "toolComponent": {"index": 0}}
+    suppressions: list[list[object]] = [
+        *([{"status": status}] for status in ("Rejected", "REJECTED", "pending", "", 0)),
+        ["x"],
+        [{"status": "accepted"}, {"status": "rejected"}],
+    ]
+    runs: list[object] = [
+        *({"results": [error | {"level": level}]} for level in ("ERROR", "Error", " error", "critical", ["error"], 1)),
+        *({"results": [error | {"kind": kind}]} for kind in ("FAIL", "failure", None, "open", 1, ["pass"])),
+        *({"results": [error | {"suppressions": one}]} for one in suppressions),
+        *({"results": results} for results in (None, {"0": error}, "x", ["x"], [None], [[error]])),
+        *({"results": [], "invocations": [{"executionSuccessful": value}]} for value in ("false", 0, "no")),
+        {"externalPropertyFileReferences": {"results": [{"location": {"uri": "r.sarif"}}]}},
+        {"results": [bare], "tool": {"extensions": [{"rules": [severe]}]}},
+        {"results": [bare | {"rule": component}], "tool": {"extensions": [{"rules": [severe | {"id": "y"}]}]}},
+        {"results": [bare | {"ruleIndex": 0}], "tool": {"driver": {"rules": [harmless | {"id": "y"}, severe]}}},
+        *(
+            {"results": [bare], "tool": {"driver": {"rules": rules}}}
+            for rules in ([severe, harmless], [harmless, severe])
+        ),
+        {
+            "results": [bare],
+            "tool": {"driver": {"rules": [harmless]}},
+            "invocations": [{"ruleConfigurationOverrides": [override]}],
+        },
+        "x",
+    ]
+    yield from ({"version": "2.1.0", "runs": [run]} for run in runs)
+    yield {"version": "2.1.0", "runs": [{}], "inlineExternalProperties": [{"results": [error]}]}
+
+
 def reports() -> Attempts:
     """Reports of analysers in which a finding is lost: a key twice, a cut file, a failed run."""
     finding = json.dumps({"message": "SQL injection", "location": {"path": "a.py"}, "severity": "ERROR"})
@@ -385,6 +422,7 @@ def reports() -> Attempts:
         (read_sarif, '{"runs": null}'),
         (read_sarif, "{}"),
     ]
+    attempts += [(read_sarif, json.dumps(log)) for log in logs_with_an_error()]
     for reader, text in attempts:
         report = reader(text.encode(), source="t")
         yield text[:80], not report.error and not any(one.severity is Severity.ERROR for one in report.remarks)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from burnish.bounded_yaml import MAX_DEPTH, bounded_parser, load_yaml
+from burnish.bounded_yaml import MAX_DEPTH, bounded_parser, load_yaml, parser_errors
 from burnish.errors import BadInput, BurnishError
 from burnish.regular_files import open_below, parse_toml
 
@@ -116,14 +116,15 @@ def parse_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[Where, int]]:
 
     yaml = bounded_parser(MAX_NODES)
     try:
-        node = yaml.compose(text)
-        lines = dict(_limited(_lines((), node, 0), name))
-        data = yaml.constructor.construct_document(node) if node is not None else {}
+        with parser_errors():
+            node = yaml.compose(text)
+            lines = dict(_limited(_lines((), node, 0), name))
+            data = yaml.constructor.construct_document(node) if node is not None else {}
     except MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         what = str(error.problem or error.context or "it cannot be read").split(" with value")[0]
         raise BadInput(f"{name}{line} is not valid YAML: {what}.", hint="Correct that line.") from None
-    except (YAMLError, ValueError, RecursionError) as error:
+    except (YAMLError, ValueError) as error:
         first = (str(error).splitlines() or ["it cannot be read"])[0]
         raise BadInput(f"{name} is not valid YAML: {first}.", hint="Correct the file.") from None
     if data is None:

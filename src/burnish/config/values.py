@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -124,7 +125,8 @@ def _end_some_time(value: str | None) -> str | None:
 def _share(value: Any) -> Any:
     """An amount of USD, or a share in percent."""
     is_share = isinstance(value, str) and re.fullmatch(r"\d{1,2}(\.\d+)?%", value) and float(value[:-1]) > 0
-    if value is None or is_share or (isinstance(value, float | int) and not isinstance(value, bool) and value > 0):
+    is_amount = isinstance(value, float | int) and not isinstance(value, bool) and 0 < value < math.inf
+    if value is None or is_share or is_amount:
         return value
     raise ValueError('a reserve is an amount above 0, or a share such as "20%"')
 

@@ -98,6 +98,14 @@ class CheckReport:
     flaky: tuple[str, ...] = ()
     # screenshots, videos and HTML that it left
     evidence: tuple[Evidence, ...] = ()
+    # test files of which all tests were skipped
+    skipped_files: tuple[str, ...] = ()
+    # files of the tree in whose place its tests imported something else; packages end in "/"
+    replaced: tuple[str, ...] = ()
+    # printed lines that look like failures; not of a runner that reports its failures itself
+    failure_lines: tuple[str, ...] = ()
+    # the last line of standard output, else of standard error: where test programs print their result
+    last_line: str = ""
 
     @property
     def has_cases(self) -> bool:
@@ -174,6 +182,8 @@ class Comparison:
     new_remarks: tuple[Remark, ...] = ()
     # it fails now, and no single case explains it (exit code alone, or it could not be run)
     broken: bool = False
+    # changed files in whose place its tests imported something else
+    replaced: tuple[str, ...] = ()
 
     @property
     def uncountable(self) -> str:
@@ -181,10 +191,15 @@ class Comparison:
         base, now = self.baseline, self.report
         if now.status is CheckStatus.ERROR and not self.broken:
             return f"{now.name} could not be run, neither before the change nor after it"
+        if self.replaced:
+            more = f" and {len(self.replaced) - 1} more" if self.replaced[1:] else ""
+            return f"{now.name} imports a replacement of {self.replaced[0]}{more} instead of the file itself"
         if now.status is CheckStatus.PASSED and now.ran_no_tests:
             return f"{now.name} ran no tests"
-        if base is not None and base.status is now.status is CheckStatus.PASSED and _fell_silent(base, now):
-            return f"{now.name} printed its results before the change and prints nothing now: it may have run no tests"
+        if now.status is CheckStatus.PASSED and (line := _new_failure_line(base, now)):
+            return f"{now.name} ends with exit code 0, but prints a failure that it did not print before ({line})"
+        if base is not None and base.status is now.status is CheckStatus.PASSED and (why := _ended_early(base, now)):
+            return f"{now.name} {why}"
         if base is None or not (base.status is now.status is CheckStatus.FAILED):
             return ""
         if not (base.has_cases and now.has_cases):
@@ -205,19 +220,46 @@ class Comparison:
         return not (self.new or self.new_remarks or self.broken)
 
 
-# npm and yarn show what they start, and warnings of their own
-_LAUNCHER_LINE = re.compile(r"> |\$ |yarn run v|Done in |npm (?:warn|notice)\b", re.I)
+# Part of the command that `init` writes for test scripts. Each script is one test, whatever it prints.
+SCRIPT_RESULT = '>&2 && echo "ok $n - $t"'
+# npm, yarn and make show what they start, and warnings of their own
+_LAUNCHER_LINE = re.compile(r"> |\$ |yarn run v|Done in |npm (?:warn|notice)\b|\S*make(?:\[\d+\])?: ", re.I)
+FAILURE_COUNT = re.compile(
+    r"\b[1-9]\d{0,8} (?:\w+ ){0,2}fail(?:ed|ures?|ing)\b|\bfail(?:ed|ures?|ing)?\s?[:=]\s*[1-9]\d{0,8}\b", re.I
+)
 
 
-def _fell_silent(base: CheckReport, now: CheckReport) -> bool:
-    """True for tests that report no cases and printed something on the base alone: they may end before they start."""
-    if not is_test(now.name) or base.counts or now.counts:
-        return False
-    return _has_output(base.tail) and not _has_output(now.tail)
+def _new_failure_line(base: CheckReport | None, now: CheckReport) -> str:
+    """The first printed failure that the base did not print; "" if there is none."""
+    remaining = Counter(map(_without_numbers, base.failure_lines if base else ()))
+    for line in now.failure_lines:
+        remaining[_without_numbers(line)] -= 1
+        if remaining[_without_numbers(line)] < 0:
+            return " ".join(line.split())[:200]
+    return ""
 
 
-def _has_output(text: str) -> bool:
-    return any(line.strip() and not _LAUNCHER_LINE.match(line) for line in text.splitlines())
+def _without_numbers(line: str) -> str:
+    """The line without what differs in each run (durations, addresses); a number of failures stays."""
+    return line if FAILURE_COUNT.fullmatch(line) else re.sub(r"0x[0-9a-fA-F]+|\d+", "#", line)
+
+
+def _ended_early(base: CheckReport, now: CheckReport) -> str:
+    """Why tests that report no cases may have ended before their last test; "" if nothing shows that."""
+    if not is_test(now.name) or ((base.counts or now.counts) and SCRIPT_RESULT not in now.command):
+        return ""
+    before, lines = ([_without_numbers(line) for line in output_lines(one.tail)] for one in (base, now))
+    if before and not lines:
+        return "printed its results before the change and prints nothing now: it may have run no tests"
+    if not base.last_line or _without_numbers(base.last_line) in lines or Counter(lines) - Counter(before):
+        return ""
+    return f"prints less than before the change, and not its last line ({base.last_line}): it may have ended early"
+
+
+def output_lines(text: str) -> list[str]:
+    """The lines that a program printed, without those of the program that started it."""
+    lines = (line.strip() for line in text.splitlines() if not _LAUNCHER_LINE.match(line))
+    return [line[:200] for line in lines if line]
 
 
 # -- flaky ----------------------------------------------------------------------------------------
@@ -293,6 +335,18 @@ def compare(report: CheckReport, baseline: CheckReport | None) -> Comparison:
         new_remarks=new_remarks,
         broken=not new and not new_remarks and _broken(report, base),
     )
+
+
+def about_change(comparison: Comparison, change: Change) -> Comparison:
+    """The comparison with the changed files that its tests replaced by something else."""
+    places = comparison.report.replaced
+    files = (file.path for file in change.files if file.path.endswith(".py"))
+    paths = tuple(path for path in files if any(path == one or _is_in(path, one) for one in places))
+    return replace(comparison, replaced=paths) if paths else comparison
+
+
+def _is_in(path: str, package: str) -> bool:
+    return package.endswith("/") and path.startswith(package)
 
 
 def _split(

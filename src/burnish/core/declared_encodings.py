@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import codecs
 import html
 import re
@@ -50,6 +51,13 @@ _BROWSER_CODECS = {
     **dict.fromkeys(("windows-949", "euc-kr", "korean", "ks_c_5601-1987"), "cp949"),
     **dict.fromkeys(("x-euc-jp", "cseucpkdfmtjapanese"), "euc_jp"),
 }
+# UTF-7, as any program may name it (also by its Windows code page), without the quotes and carets of shells.
+_UTF_7 = re.compile(rb"utf[-_]?7(?!\d)|(?<!\d)65000(?!\d)", re.IGNORECASE)
+_QUOTING = b"^\"'"
+# the byte order mark in UTF-7, with what may follow
+_UTF_7_MARKS = (b"+/v8", b"+/v9", b"+/v+", b"+/v/")
+# Letters as UTF-7, or its variant for mailboxes, writes them.
+_SHIFTED = re.compile(rb"[+&]([A-Za-z0-9+/,]{3,})")
 _MARKUP = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".php", ".jsp", ".aspx", ".el", ".pl", ".pm", ".t"})
 _LATE_SIGNS = ("<meta", "<?xml", "<%@", "<jsp:", "<cfproc", "declare", "use encoding", "chcp", "local variables:")
 
@@ -70,11 +78,14 @@ def declarations(data: bytes) -> Iterator[str]:
     # Ruby does not run a file with a name that it does not know
     yield from filter(None, map(_browser_codec, _RUBY.findall(plain)))
     yield from (_emacs_codec(name.decode("ascii", "replace")) for name in _emacs_names(data))
+    # Many languages name the encoding of a file in ways of their own. The other encodings of this kind are rarer.
+    if _names_utf_7(data) and _has_shifted_ascii(data):
+        yield "utf-7"
 
 
 def declares_other_encoding(data: bytes) -> bool:
     """Whether the whole content is needed to know how an interpreter decodes it. `data`: its start, or all of it."""
-    if any(codec not in ("utf-8", "ascii") for codec in declarations(data)):
+    if _names_utf_7(data) or any(codec not in ("utf-8", "ascii") for codec in declarations(data)):
         return True
     return len(data) == HEAD and _goes_on(data)
 
@@ -85,7 +96,29 @@ def may_declare_later(path: str, head: bytes, hunk_texts: Iterable[str]) -> bool
         return False
     if PurePosixPath(path).suffix.lower() in _MARKUP or head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<"):
         return True
-    return any(sign in text.lower() for text in hunk_texts for sign in _LATE_SIGNS)
+    return any(map(_may_need_rest, hunk_texts))
+
+
+def _may_need_rest(text: str) -> bool:
+    """Whether a changed part declares an encoding, or has letters in UTF-7, which the unchanged rest may declare."""
+    if any(sign in text.lower() for sign in _LATE_SIGNS):
+        return True
+    data = text.encode("utf-8", "replace")
+    return _names_utf_7(data) or _has_shifted_ascii(data)
+
+
+def _names_utf_7(data: bytes) -> bool:
+    return data.startswith(_UTF_7_MARKS) or _UTF_7.search(data.translate(None, _QUOTING)) is not None
+
+
+def _has_shifted_ascii(data: bytes) -> bool:
+    """Whether UTF-7 would read an ASCII letter or sign where the bytes show another one."""
+    for match in _SHIFTED.finditer(data):
+        letters = match[1].replace(b",", b"/")
+        pairs = base64.b64decode(letters + b"A" * (-len(letters) % 4))[: len(letters) * 6 // 8]
+        if any(high == 0 and 0x20 <= low < 0x7F for high, low in zip(pairs[::2], pairs[1::2], strict=False)):
+            return True
+    return False
 
 
 def _goes_on(head: bytes) -> bool:

@@ -160,6 +160,13 @@ class History:
     def open_finding_ids(self) -> list[str]:
         return [finding.id for finding in self.findings if finding.alive]
 
+    def has_something_to_fix(self) -> bool:
+        """Whether an author can be sent back without a note: a finding is open, or a review that rejects has words."""
+        decision = self.decision(self.cycle)
+        is_rejected = decision is not None and decision.action in ("ask", "escalate", "revise")
+        summaries = [review.result.summary for review in self.reviews(self.cycle)]
+        return bool(self.open_finding_ids()) or (is_rejected and any(summaries))
+
     def tip(self, cycle: int) -> PhaseRecord[WorkResult] | None:
         """The phase that produced the code of that cycle: the author's, or a reviewer's fix (`review.may_fix`)."""
         fix = self.review_fix(cycle)

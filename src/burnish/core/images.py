@@ -53,12 +53,13 @@ def image_names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A file that a check left to be looked at, e.g. a screenshot. Without a `name`: how many were left out."""
+    """A file that a check left to be looked at, e.g. a screenshot. Without a `name` it was not stored."""
 
-    path: str  # as the check named it
+    path: str  # as the check named it; "3 more": how many others were not stored
     name: str  # of the stored file
     kind: str  # ending that stands for its type: png, jpg, gif, webp, mp4, webm, html
     bytes: int  # size of the stored file
+    reason: str = ""  # why it was not stored
 
 
 def images_text(paths: Iterable[Path]) -> str:

@@ -169,6 +169,7 @@ class CheckResult(PhaseResult):
     commit: str = ""
     checks: tuple[CheckRecord, ...] = ()  # the checks, in the order of the settings
     warnings: tuple[str, ...] = ()  # what a person should know about them
+    untested: tuple[str, ...] = optional(())  # changed files whose only tests were not run, with the reason
     flaky: tuple[str, ...] = ()  # tests that failed and passed on the same commit
 
 

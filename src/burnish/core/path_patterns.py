@@ -42,6 +42,12 @@ def is_named(path: str, patterns: Iterable[str]) -> bool:
     return _expression(tuple(patterns)).search(path) is not None
 
 
+def named_paths(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
+    """Those of many paths for which `is_named` holds."""
+    search = _expression(tuple(patterns)).search
+    return [path for path in paths if search(path)]
+
+
 @lru_cache(maxsize=16)
 def _expression(patterns: tuple[str, ...]) -> re.Pattern[str]:
     names = "|".join(re.escape(pattern.strip("/")).replace(r"\*", "[^/]*") for pattern in patterns)

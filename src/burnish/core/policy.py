@@ -169,6 +169,8 @@ class Policy:
     guard: tuple[tuple[str, str], ...] = ()
     # warnings about these settings
     notes: tuple[str, ...] = ()
+    # test files that no check runs, each with the reason
+    unrun_files: tuple[tuple[str, str], ...] = ()
 
     def judges_as(self, judge_hash: str) -> bool:
         """Whether these settings have the criteria with this stored hash, in its current or an earlier form."""

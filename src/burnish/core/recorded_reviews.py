@@ -10,7 +10,7 @@ from burnish.core.criteria import is_criterion, unmet_items
 from burnish.core.decision import Accept, ConvergenceState, Decision, Escalate, Wait, after_review
 from burnish.core.finding import Category, Finding, FindingState, Severity, blocks
 from burnish.core.history import DecisionRecord, History, PhaseRecord
-from burnish.core.journal import CheckRecord, ReviewResult
+from burnish.core.journal import CheckRecord, CheckResult, ReviewResult
 from burnish.core.policy import Policy, is_test, needed_approvals
 from burnish.core.review import PanelResult, UnseenFile, Verdict, is_person
 from burnish.core.status import Reason
@@ -184,10 +184,13 @@ def uncountable_checks(history: History, cycle: int) -> list[str]:
 
 
 def untested_note(history: History, cycle: int) -> str:
-    """That the change is outside of the `paths` of all tests, "" if a test was run."""
+    """That the change is outside of the `paths` of all tests, or that tests of changed files were not run; else ""."""
     tests = [check for check in _newest_checks(history, cycle) if is_test(check.name)]
     left_out = [check.name for check in tests if check.status == "not_run"]
-    return no_test_was_run(left_out) if left_out and len(left_out) == len(tests) else ""
+    if left_out and len(left_out) == len(tests):
+        return no_test_was_run(left_out)
+    newest = _newest_check(history, cycle)
+    return " ".join(newest.untested) if newest else ""
 
 
 def tests_ran(checks: Iterable[CheckRecord]) -> bool:
@@ -211,6 +214,11 @@ def no_test_was_run(names: Iterable[str]) -> str:
 
 
 def _newest_checks(history: History, cycle: int) -> tuple[CheckRecord, ...]:
+    newest = _newest_check(history, cycle)
+    return newest.checks if newest else ()
+
+
+def _newest_check(history: History, cycle: int) -> CheckResult | None:
     records = (history.check(number) for number in range(cycle, 0, -1))
     newest = next((record for record in records if record), None)
-    return newest.result.checks if newest else ()
+    return newest.result if newest else None

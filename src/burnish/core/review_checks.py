@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -93,7 +94,7 @@ def reviewed_check(comparison: Comparison) -> ReviewedCheck:
         state, why = CheckState.MORE_SKIPPED, skip_note
     elif report.status is CheckStatus.PASSED and report.ran_no_tests:
         state, why = CheckState.NOT_RUN, "it found no tests, or skipped all of them"
-    elif report.status is CheckStatus.PASSED:
+    elif report.status is CheckStatus.PASSED and not comparison.uncountable:
         state = CheckState.PASSED
     elif report.status is CheckStatus.ERROR or (report.unknown and (base is None or base.unknown)):
         state, why = CheckState.COULD_NOT_START, report.error or "no reason given"
@@ -155,6 +156,52 @@ def is_documentation(change: Change) -> bool:
     """Whether the change touches only documentation, which no test covers."""
     paths = [path for file in change.files for path in (file.path, file.old_path) if path]
     return bool(paths) and all(_is_document(PurePosixPath(path)) for path in paths)
+
+
+# -- tests that were not run ----------------------------------------------------------------------
+
+_OF_TESTS = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|specs?|e2e|features|integration[-_]tests?|cypress)/"
+    r"|(?:^|/)test_[^/]*$|[._]tests?\.\w+$|[._](?:spec|cy|e2e)\.\w+$|(?:Tests?|IT|Spec)\.(?:java|kt|scala|cs)$|\.(?:bats|robot)$"
+)
+_NO_STEMS = frozenset(("index", "main", "mod", "lib", "setup", "conftest", "__main__", "types", "utils"))
+
+
+def is_test_file(path: str) -> bool:
+    return _OF_TESTS.search(path) is not None
+
+
+def tested_only_by(
+    change: Change, texts: Mapping[str, str], unrun: Mapping[str, str]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Changed files that tests name, with these tests, where none of them was run.
+
+    `texts` are all test files of the tree; `unrun` has those that were not run.
+    """
+    found = _tests_of_files(change, texts)
+    return tuple((path, tests) for path, tests in found if tests and all(test in unrun for test in tests))
+
+
+# A test that asks for the variable CI, in the languages of test runners.
+_ASKS_FOR_CI = re.compile(r"""["'](?:CI|GITHUB_ACTIONS)["']|\benv\.CI\b|\$\{?CI\b""")
+
+
+def skipped_by_ci(change: Change, texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Changed files, each with a test that names it and may be skipped because checks set the variable CI."""
+    pairs = ((path, test) for path, tests in _tests_of_files(change, texts) for test in tests)
+    return tuple((path, test) for path, test in pairs if _ASKS_FOR_CI.search(texts[test]) and "skip" in texts[test])
+
+
+def _tests_of_files(change: Change, texts: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each changed file that may be tested, with the tests that name it."""
+    for path in (file.path for file in change.files if not is_test_file(file.path)):
+        pure = PurePosixPath(path)
+        stem = pure.parent.name if pure.stem == "__init__" else pure.stem
+        if not stem or stem in _NO_STEMS or pure.suffix.lower() in (*_TEXTS, *_PICTURES, ""):
+            continue
+        word = re.compile(rf"(?<![\w-]){re.escape(stem)}(?![\w-])")
+        pair = re.compile(rf"(?:^|/)(?:test_)?{re.escape(stem)}(?:[._-](?:tests?|spec|cy|e2e)|Tests?|IT)?\.\w+$")
+        yield path, tuple(test for test, text in texts.items() if pair.search(test) or word.search(text))
 
 
 # Files that may make documentation part of the tests, and what does so in them.

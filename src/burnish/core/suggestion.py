@@ -38,10 +38,14 @@ def split_comment(text: str) -> SplitComment:
     rest: list[str] = []
     blocks: list[tuple[str, ...]] = []
     lines, at = text.split("\n"), 0
+    # a fence of this length is not closed any more: many open blocks must not take long
+    limit = len(text) + 1
     while at < len(lines):
         opening = _OPENING.fullmatch(lines[at])
-        end = _closing_line(lines, at + 1, len(opening[1])) if opening else None
+        length = len(opening[1]) if opening else limit
+        end = _closing_line(lines, at + 1, length) if length < limit else None
         if end is None:
+            limit = min(limit, length)
             rest.append(lines[at])
             at += 1
             continue

@@ -60,6 +60,10 @@ _INVISIBLE = re.compile(
     "|(?<=[0-9A-Za-z_$])\u3000|\u3000(?=[0-9A-Za-z_$])"
 )
 
+# The group has what stays.
+_INVISIBLE_IN_PROSE = re.compile(
+    f"((?<=[^\x00-\x7f\u200b-\u200f])[\u200c\u200d](?=[^\x00-\x7f\u200b-\u200f])|\u3000)|{_INVISIBLE.pattern}"
+)
 _ASCII_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -108,6 +112,16 @@ def escape_invisible(text: str) -> str:
         # most text, and a single class is much faster to look for
         return _INVISIBLE.sub(_escape_match, text) if _ASCII_INVISIBLE.search(text) else text
     return _INVISIBLE.sub(_escape_match, text).translate({ord(char): _escape(char) for char in _without_shape(text)})
+
+
+def escape_hidden_text(text: str) -> str:
+    """The text of a prompt with every character that cannot be seen as its code: a person would not have read it.
+
+    Joiners inside of words and emoji of other scripts stay, one at a time, and so do all kinds of blanks.
+    """
+    if text.isascii() and not _ASCII_INVISIBLE.search(text):
+        return text
+    return _INVISIBLE_IN_PROSE.sub(lambda found: found[0] if found[1] else _escape_match(found), text)
 
 
 def has_invisible(text: str) -> bool:

@@ -61,6 +61,11 @@ class TaskHistory(StorePart):
         """Tasks whose current run has a finding that is waived until a date."""
         return [row["task"] for row in self._db.all("tasks_waived_until", {"project": project})]
 
+    def statuses_since(self, project: str, ids: Iterable[int]) -> dict[int, str]:
+        """When each of these tasks got its status; without those that never changed it."""
+        found = self._db.all("statuses_since", {"project": project, "ids": list(ids)})
+        return {row["task"]: row["since"] for row in found if row["since"]}
+
     def left_out(self, project: str) -> list[int]:
         """Tasks with files that were not committed because of their names."""
         return [row["task"] for row in self._db.all("tasks_left_out", {"project": project})]

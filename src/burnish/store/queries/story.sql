@@ -68,6 +68,13 @@ ON CONFLICT (project, tree, command, environment) DO UPDATE
 SET report = excluded.report, captured_at = excluded.captured_at, origins = excluded.origins
 WHERE json_extract(baselines.report, '$.status') = 'error' OR json_extract(baselines.report, '$.error') <> '';
 
+-- name: statuses_since
+-- the newest events first: the last change of a status is near the end
+SELECT t.id AS task, (
+    SELECT e.ts FROM events e
+    WHERE e.project = t.project AND e.task = t.id AND e.type = 'task.status' ORDER BY e.id DESC LIMIT 1) AS since
+FROM tasks t WHERE t.project = :project AND t.id IN (:ids);
+
 -- name: tasks_left_out
 SELECT DISTINCT task FROM phases
 WHERE project = :project AND phase IN ('implement', 'improve') AND result LIKE '%"left_out":["%';
