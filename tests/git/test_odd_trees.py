@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import PhaseFailed
+from burnish.git.checkout import may_have_gitlinks
 from testing.gitworld import GitWorld, commit
 from testing.other_user import as_ordinary_user, open_directory
 from testing.userrepo import UserRepo
@@ -80,3 +81,14 @@ def test_a_file_that_fits_its_encoding_is_committed_as_git_does(world: GitWorld)
 @pytest.fixture
 def world(user_repo: UserRepo, tmp_path: Path) -> GitWorld:
     return GitWorld.make(user_repo, tmp_path / "home" / "burnish")
+
+
+@pytest.mark.parametrize(("field", "expected"), [(20, False), (24, True)])
+def test_a_file_number_that_looks_like_the_mode_of_a_submodule_is_none(
+    tmp_path: Path, field: int, expected: bool
+) -> None:
+    index = tmp_path / "index"
+    entry = bytearray(72)
+    entry[field : field + 4] = bytes((0, 0, 0xE0, 0))
+    index.write_bytes(b"DIRC" + (2).to_bytes(4) + (1).to_bytes(4) + entry)
+    assert may_have_gitlinks(index) is expected

@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from burnish.agents.registry import PROJECT_FILES
-from burnish.git.artifacts import commit_artifacts
+from burnish.core.commit import Commit
+from burnish.git import artifacts
+from burnish.git.artifacts import commit_artifacts, commit_on_top, put_files
 from burnish.git.checkout import throwaway
 from burnish.git.discovery import discover
+from burnish.git.objects import write_commit
 from burnish.git.project import open_project
 from burnish.git.snapshot import snapshot
+from burnish.proc.slots import try_lock
 from testing.gitworld import ME, GitWorld, commit
 from testing.long_forms import IS_LONG
 
@@ -52,6 +56,37 @@ def test_tasks_side_by_side_lose_no_commit(world: GitWorld) -> None:
 @pytest.mark.skipif(not os.environ.get("BURNISH_TORTURE"), reason="long: make torture")
 def test_twenty_tasks_of_fifty_commits_lose_none(world: GitWorld) -> None:
     many(world, 20, 50)
+
+
+def test_commits_that_many_threads_add_to_one_ref_are_made_once_each(world: GitWorld) -> None:
+    made: list[str] = []
+
+    def add(number: int) -> None:
+        def make(old: Commit | None) -> str:
+            tree = put_files(world.project, old.tree if old else None, {(str(number).encode(),): b"x"})
+            made.append(write_commit(world.project, tree, (old.sha,) if old else (), "m", ME))
+            return made[-1]
+
+        commit_on_top(world.project, "refs/burnish/all", make)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert world.repo.git("rev-list", "--reverse", "refs/burnish/all").split() == made
+
+
+def test_a_writer_that_stands_still_in_its_turn_does_not_stop_the_others(
+    world: GitWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_artifacts(world.project, "refs/burnish/all", {"first": b"x"}, message="m", author=ME)
+    monkeypatch.setattr(artifacts, "_LONGEST_WAIT", 0.1)
+    locks = [try_lock(file) for file in (world.project.own / "turns").iterdir()]
+    try:
+        assert locks and None not in locks
+        commit_artifacts(world.project, "refs/burnish/all", {"second": b"x"}, message="m", author=ME)
+    finally:
+        for lock in locks:
+            os.close(lock)
+    assert world.repo.git("ls-tree", "--name-only", "refs/burnish/all").split() == ["first", "second"]
 
 
 def test_several_processes_may_open_a_project_at_once(world: GitWorld, tmp_path: Path) -> None:

@@ -39,12 +39,15 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "log"
 
 
-def lines(log: Path, count: int) -> list[str]:
-    end = time.monotonic() + 10
-    while not log.exists() or len(log.read_text().splitlines()) < count:
-        assert time.monotonic() < end
+def lines(log: Path, word: str, count: int = 1) -> list[str]:
+    """The log, as soon as so many of its lines begin with the word."""
+    end = time.monotonic() + 60
+    while True:
+        found = log.read_text().splitlines() if log.exists() else []
+        if sum(line.startswith(word) for line in found) >= count:
+            return found
+        assert time.monotonic() < end, found
         time.sleep(0.02)
-    return log.read_text().splitlines()
 
 
 def test_the_inhibitor_runs_while_it_is_needed(log: Path) -> None:
@@ -52,10 +55,11 @@ def test_the_inhibitor_runs_while_it_is_needed(log: Path) -> None:
     awake.hold(False)
     awake.hold(True)
     awake.hold(True)
-    assert len(lines(log, 1)) == 1 and "--what=idle:sleep --who=burnish" in lines(log, 1)[0]
+    (line,) = lines(log, "start")
+    assert "--what=idle:sleep --who=burnish" in line
     awake.hold(False)
     awake.hold(True)
-    assert len([line for line in lines(log, 2) if line.startswith("start")]) == 2
+    lines(log, "start", 2)
     awake.release()
     awake.release()
 
@@ -75,20 +79,20 @@ def test_an_inhibitor_that_fails_is_not_started_again_and_again(log: Path) -> No
     put(log.parent / "bin", "systemd-inhibit", f'#!/bin/sh\necho start >> "{log}"\nexit 1\n')
     awake = KeepAwake(is_enabled=True)
     awake.hold(True)
-    lines(log, 1)
+    lines(log, "start")
     time.sleep(0.2)
     for _ in range(3):
         awake.hold(True)
-    assert lines(log, 1) == ["start"]
+    assert lines(log, "start") == ["start"]
     awake.release()
 
 
 def test_the_inhibitor_ends_with_burnish_even_if_that_is_killed(log: Path) -> None:
     code = "import time; from burnish.proc.awake import KeepAwake; a = KeepAwake(is_enabled=True); a.hold(True)"
     with subprocess.Popen([sys.executable, "-c", f"{code}; time.sleep(60)"]) as process:
-        lines(log, 1)
+        lines(log, "start")
         process.send_signal(signal.SIGKILL)
-    assert lines(log, 2)[1] == "end"
+    lines(log, "end")
 
 
 @pytest.mark.slow
@@ -100,7 +104,7 @@ def test_a_run_keeps_the_machine_awake_only_while_a_task_runs(tmp_path: Path, lo
         assert not log.exists()
         lab.add()
         lab.until(lambda: lab.task()["status"] == "verified")
-        assert lines(log, 1)[0].startswith("start")
+        lines(log, "start")
         time.sleep(1)
         lab.burnish("stop")
         run.communicate(timeout=30)

@@ -146,6 +146,44 @@ def test_a_link_that_a_program_makes_below_a_writable_folder_opens_nothing(
         assert "SECRET" not in found
 
 
+@pytest.mark.attacks("redirect a listed path", 1)
+@pytest.mark.parametrize("key", ["read", "write"])
+@pytest.mark.parametrize(
+    ("replaced", "target"), [("deep/browsers", "../.."), ("deep/browsers", "../../.config"), ("deep", "..")]
+)
+def test_a_listed_path_that_becomes_a_link_while_a_sandbox_starts_opens_nothing(
+    tmp_path: Path, key: str, replaced: str, target: str
+) -> None:
+    needs_bubblewrap()
+    home = make_home(tmp_path)
+    write(home / ".config/token", "SECRET")
+    inner, shown = home / "cache/deep/browsers", home / ".config/a tool"
+    for folder in (inner, shown, tmp_path / "state"):
+        folder.mkdir(parents=True)
+    lists = {"read": (inner, shown), "write": (home / "cache",)}
+    if key == "write":
+        lists = {"read": (shown,), "write": (home / "cache", inner)}
+    box = Sandbox(home, home / "project", tmp_path / "state", **lists)
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
+    script = f"cat {home}/Documents/diary.txt {home}/.config/token {inner}/*; touch {inner}/planted"
+    argv = box.around(("sh", "-c", script), env=env, writable=())
+
+    def outcome() -> tuple[str, bool]:
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=False)
+        return done.stdout, any((folder / "planted").exists() for folder in (home, home / ".config", home / "cache"))
+
+    # what the path itself holds is shown
+    write(inner / "own", "own")
+    assert outcome() == ("own", False)
+    # another sandbox, which started before the path existed, replaces it
+    (home / "cache" / replaced).rename(home / "old")
+    (home / "cache" / replaced).symlink_to(target)
+    if replaced == "deep":
+        (home / "cache/browsers").mkdir()
+
+    assert outcome() == ("", False)
+
+
 @pytest.mark.attacks("redirect a listed path", 2)
 def test_the_burnish_home_below_a_writable_folder_cannot_be_moved(tmp_path: Path) -> None:
     needs_bubblewrap()
@@ -166,3 +204,16 @@ def test_a_redirected_path_is_named(tmp_path: Path) -> None:
     line = missing_paths(Config.model_validate({"sandbox": listed}))
     assert "does not exist" in line and f"{home}/gone (sandbox.read)" in line
     assert f"list the target of the link: {home}/cache/browsers (sandbox.read)" in line
+
+
+def test_a_tree_at_the_place_of_a_listed_checkout_is_not_taken_for_a_replacement(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    home = tmp_path / "home"
+    checkout, work = home / "dev" / "project", home / "burnish" / "work"
+    write(checkout / "x", "of the checkout")
+    write(work / "x", "of the task")
+    box = Sandbox(home, checkout, home / "burnish", read=(checkout,), write=(home / "dev",))
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
+    argv = box.around(("cat", str(checkout / "x")), env=env, writable=(), trees=[Mount(checkout, "write", work)])
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.stdout, done.returncode) == ("of the task", 0), done.stderr

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import count
 
 from burnish.core.commit import Commit
@@ -29,9 +31,14 @@ from burnish.git.project import Project
 from burnish.git.publishing import publish
 from burnish.git.refs import StaleRef, read_ref, update_ref
 from burnish.proc.birth import identity_of
+from burnish.proc.slots import try_lock
 
 Entries = dict[bytes, tuple[str, str]]
 _TRIES = 500
+# Writers of one ref take turns. Refs share a few lock files, so that no file is left behind for each task.
+_TURNS = 16
+# A holder that is stopped must not stop the others: compare-and-swap protects the ref without the lock, too.
+_LONGEST_WAIT = 10.0
 
 
 def remove_if_damaged(project: Project, ref: str) -> str:
@@ -97,21 +104,41 @@ def commit_on_top(project: Project, ref: str, make: Callable[[Commit | None], st
 
     Where `make` returns None the ref is not moved.
     """
-    for attempt in count(1):
-        tip = read_ref(project, ref)
-        new = make(read_commit(project, tip) if tip else None)
-        if new is None:
-            return tip
-        try:
-            update_ref(project, ref, new, tip or project.zero)
-        except StaleRef:
-            if attempt == _TRIES:
-                raise
-            # random: many tasks may write to one ref
-            time.sleep(random.uniform(0, 0.01 * min(attempt, 20)))
-            continue
-        return new
+    with _turn(project, ref):
+        for attempt in count(1):
+            tip = read_ref(project, ref)
+            new = make(read_commit(project, tip) if tip else None)
+            if new is None:
+                return tip
+            try:
+                update_ref(project, ref, new, tip or project.zero)
+            except StaleRef:
+                # by somebody who does not take turns, e.g. a git command of the user
+                if attempt == _TRIES:
+                    raise
+                time.sleep(random.uniform(0, 0.01 * min(attempt, 20)))
+                continue
+            return new
     raise AssertionError("unreachable")
+
+
+@contextmanager
+def _turn(project: Project, ref: str) -> Iterator[None]:
+    """Wait until no other thread or process makes a commit on the ref: without it, most of many commits at once are
+    made for a tip that has moved when they are done, and are made again.
+    """
+    lock, end = None, time.monotonic() + _LONGEST_WAIT
+    with suppress(OSError):  # locks do not work on this file system
+        folder = project.own / "turns"
+        folder.mkdir(exist_ok=True)
+        file = folder / str(zlib.crc32(os.fsencode(ref)) % _TURNS)
+        while (lock := try_lock(file)) is None and time.monotonic() < end:
+            time.sleep(random.uniform(0.001, 0.01))
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def read_artifact(project: Project, ref: str, path: str) -> bytes | None:

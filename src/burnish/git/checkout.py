@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from burnish.core.change import Change
 from burnish.errors import PhaseFailed
 from burnish.git import agent_gitdir
-from burnish.git.files import copy_index, disk_errors, is_real_dir, remove_tree, restore_owner_rights
+from burnish.git.files import copy_index, disk_errors, is_real_dir, remove_tree, reset_folders, restore_owner_rights
 from burnish.git.project import Project
 from burnish.proc.folders import private_folder
 
@@ -157,13 +157,33 @@ def _stays_inside(path: str) -> bool:
 # Checks out a commit into a directory: for workspaces, snapshots and temporary checkouts.
 
 LOCK_SECONDS = 5.0
+_GITLINK_MODE = b"\0\0\xe0\0"
 _GITLINK = re.compile(rb"160000 ([0-9a-f]+) \d\t(.*)", re.S)
 
 
-def check_out_files(project: Project, index: Path, root: Path, commit: str, *, everything: bool) -> None:
-    """Write tracked files as in the commit and remove others; ignored ones only with `everything`."""
+def check_out_files(
+    project: Project, index: Path, root: Path, commit: str, *, everything: bool, is_new: bool = False
+) -> None:
+    """Write tracked files as in the commit and remove others; ignored ones only with `everything`.
+
+    `is_new`: the directory is empty and has no index.
+    """
     _wait_for_lock(index)
     _read_tree(project, index, root, commit)
+    if not is_new:
+        _remove_untracked(project, index, root, commit, everything=everything)
+    links = gitlinks(project, index)
+    if links:
+        names = b"".join(path + b"\0" for path in links)
+        project.git("update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names)
+        _check_out_submodules(project, index, root, commit, links)
+    if everything and not is_new:
+        # another program had these files before
+        with disk_errors(f"cleaning {root}"):
+            reset_folders(root)
+
+
+def _remove_untracked(project: Project, index: Path, root: Path, commit: str, *, everything: bool) -> None:
     clean = ("clean", "-ffdx" if everything else "-ffd")
     try:
         clean_output = project.git(*clean, index=index, work_tree=root).stdout
@@ -175,11 +195,6 @@ def check_out_files(project: Project, index: Path, root: Path, commit: str, *, e
         # git obeyed an untracked .gitattributes while it wrote the files (encoding, line ends): write them again
         index.unlink(missing_ok=True)
         _read_tree(project, index, root, commit)
-    links = gitlinks(project, index)
-    if links:
-        names = b"".join(path + b"\0" for path in links)
-        project.git("update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names)
-        _check_out_submodules(project, index, root, commit, links)
 
 
 def _read_tree(project: Project, index: Path, root: Path, commit: str) -> None:
@@ -219,14 +234,25 @@ def _lock_of(index: Path) -> Path:
 
 def gitlinks(project: Project, index: Path) -> dict[bytes, str]:
     """Submodule paths and their commits. Searches for the bytes of the mode first: most trees have no submodule."""
-    try:
-        if b"\0\0\xe0\0" not in index.read_bytes():
-            return {}
-    except FileNotFoundError:
+    if not may_have_gitlinks(index):
         return {}
     records = project.git("ls-files", "-s", "-z", index=index).stdout.split(b"\0")
     found = [_GITLINK.fullmatch(record) for record in records if record.startswith(b"160000")]
     return {match[2]: match[1].decode() for match in found if match}
+
+
+def may_have_gitlinks(index: Path) -> bool:
+    """Whether the bytes of a submodule's mode are in the index, where an entry may have its mode."""
+    try:
+        data = index.read_bytes()
+    except FileNotFoundError:
+        return False
+    # Entries of these versions begin at a multiple of eight after the header. Inode numbers are at other places.
+    is_aligned = int.from_bytes(data[4:8]) in (2, 3)
+    at = data.find(_GITLINK_MODE)
+    while at >= 0 and is_aligned and at % 8 != 4:
+        at = data.find(_GITLINK_MODE, at + 1)
+    return at >= 0
 
 
 def _check_out_submodules(

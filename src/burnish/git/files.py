@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import math
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -208,3 +209,41 @@ def is_sound_index(path: Path) -> bool:
         return False
     hashes = ((hashlib.new(name, data[:-size], usedforsecurity=False).digest(), data[-size:]) for name, size in _HASHES)
     return data.startswith(_SIGNATURE) and any(digest == trailer for digest, trailer in hashes)
+
+
+def reset_folders(root: Path) -> None:
+    """Remove from a checkout what git does not see: a `.git` below the root, modes of folders, extended attributes.
+
+    git writes a file again if its ctime is not that of the index, but most builds of git compare whole seconds.
+    """
+    _remove_attributes(os.fspath(root))
+    new_folder = root / f".new-{secrets.token_hex(8)}"
+    new_folder.mkdir()
+    usual_mode = stat.S_IMODE(new_folder.lstat().st_mode)
+    new_folder.rmdir()
+    pending = [(os.fspath(root), 0o700)]
+    while pending:
+        folder, mode = pending.pop()
+        if stat.S_IMODE(os.lstat(folder).st_mode) != mode:
+            os.chmod(folder, mode)  # noqa: PTH101
+        _remove_attributes(folder)
+        is_root = folder == os.fspath(root)
+        with os.scandir(folder) as entries:
+            below = list(entries)
+        for entry in below:
+            if entry.name == ".git":
+                if not is_root:
+                    remove_tree(Path(entry.path))
+            elif entry.is_dir(follow_symlinks=False):
+                pending.append((entry.path, usual_mode))
+            else:
+                _remove_attributes(entry.path)
+
+
+def _remove_attributes(path: str) -> None:
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError):  # the file system has none
+        for name in os.listxattr(path, follow_symlinks=False):
+            if name.startswith(("user.", "system.posix_acl_")):
+                os.removexattr(path, name, follow_symlinks=False)

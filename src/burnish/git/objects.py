@@ -7,7 +7,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from burnish.regular_files import read_regular
 
 Author = tuple[str, str]
 BURNISH_AUTHOR: Author = ("burnish", "burnish@localhost")
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*): (.*)")
 
 
@@ -290,7 +291,18 @@ class Contents:
 
 
 def list_files(project: Project, commit: str) -> list[str]:
-    return [path for path, _sha in _tree(project, commit)]
+    """All paths. Those of the last commits are remembered: each phase of a task needs them."""
+    return list(_names_of_hash(project, commit) if _HASH.fullmatch(commit) else _names(project, commit))
+
+
+@lru_cache(maxsize=4)
+def _names_of_hash(project: Project, sha: str) -> tuple[str, ...]:
+    return _names(project, sha)
+
+
+def _names(project: Project, tree: str) -> tuple[str, ...]:
+    output = project.git("ls-tree", "-r", "-z", "--full-tree", "--name-only", tree).stdout
+    return tuple(output.decode("utf-8", "surrogateescape").split("\0")[:-1])
 
 
 def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
@@ -299,7 +311,8 @@ def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str,
     names = {path: f"{commit}:{path}" for path in dict.fromkeys(paths) if path and not path.startswith(("./", "../"))}
     if any("\n" in path for path in names):
         # cat-file reads one name per line, so such a path is read by its blob hash
-        blobs = dict(_tree(project, commit))
+        entries = list_entries(project, commit)
+        blobs = {path: entries[path].split(" ")[2] for path in names if path in entries}
         names = {path: blobs.get(path, project.zero) if "\n" in path else name for path, name in names.items()}
     found = dict(zip(names, read_objects(project, list(names.values())), strict=True))
     return {path: answer[1] if (answer := found.get(path)) and answer[0] == "blob" else None for path in paths}
@@ -315,26 +328,19 @@ def list_links(project: Project, tree: str) -> dict[str, str]:
 
 @lru_cache(maxsize=4)
 def _list_links(project: Project, tree: str) -> dict[str, str]:
-    entries = list(_entries(project, tree))
-    links = [sha for mode, sha, _path in entries if mode == "120000"]
-    contents = dict(zip(links, read_objects(project, links), strict=True)) if links else {}
-    found = {path: "/" if mode == "160000" else "" for mode, _sha, path in entries}
-    for mode, sha, path in entries:
-        if mode == "120000":
-            answer = contents[sha]
-            found[path] = os.fsdecode(answer[1]) if answer and answer[1] else "/"
+    entries = list_entries(project, tree)
+    # few of many: modes of regular files begin with 100
+    others = {path: entry for path, entry in entries.items() if not entry.startswith("100")}
+    links = {path: entry.split(" ")[2] for path, entry in others.items() if entry.startswith("120000")}
+    contents = dict(zip(links, read_objects(project, list(links.values())), strict=True)) if links else {}
+    found = dict.fromkeys(entries, "") | {path: "/" for path, entry in others.items() if entry.startswith("160000")}
+    for path, answer in contents.items():
+        found[path] = os.fsdecode(answer[1]) if answer and answer[1] else "/"
     return found
 
 
-def _tree(project: Project, commit: str) -> list[tuple[str, str]]:
-    return [(path, sha) for _mode, sha, path in _entries(project, commit)]
-
-
-def _entries(project: Project, tree: str) -> Iterator[tuple[str, str, str]]:
-    """(mode, object, path) of each file."""
-    records = project.git("ls-tree", "-r", "-z", "--full-tree", tree).stdout.split(b"\0")
-    for record in records:
-        head, _, path = record.partition(b"\t")
-        if record:
-            mode, _kind, sha = head.decode().split(" ")
-            yield mode, sha, path.decode("utf-8", "surrogateescape")
+def list_entries(project: Project, tree: str) -> dict[str, str]:
+    """Path → mode, type and object of each file, with a space between them; split by the caller, for few of many."""
+    output = project.git("ls-tree", "-r", "-z", "--full-tree", tree).stdout.decode("utf-8", "surrogateescape")
+    records = (record.partition("\t") for record in output.split("\0")[:-1])
+    return {path: entry for entry, _, path in records}

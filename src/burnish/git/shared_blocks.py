@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from burnish.errors import PhaseFailed
-from burnish.git.checkout import TaskTree, check_out_files
+from burnish.git.checkout import TaskTree, check_out_files, may_have_gitlinks
 from burnish.git.files import count_files, disk_errors, is_real_dir, remove_tree
 from burnish.git.project import Project
 from burnish.proc.capture import capture
@@ -29,7 +29,6 @@ _STAT = struct.Struct(">10I")
 _HEADER = 12
 # of the flags in an entry: two more bytes follow
 _EXTENDED = 0x4000
-_GITLINK = b"\0\0\xe0\0"
 _WORD = 0xFFFFFFFF
 
 
@@ -38,7 +37,7 @@ def copy_checkout(project: Project, tree: TaskTree, commit: str, files: Path, in
 
     Then `files` is empty, and `index` does not exist.
     """
-    if not is_real_dir(tree.path) or index.exists() or not _is_plain(tree.index) or any(files.iterdir()):
+    if not is_real_dir(tree.path) or index.exists() or not is_plain(tree.index) or any(files.iterdir()):
         return False
     if not _can_share(tree.index, files):
         return False
@@ -58,9 +57,9 @@ def copy_checkout(project: Project, tree: TaskTree, commit: str, files: Path, in
     return False
 
 
-def _is_plain(index: Path) -> bool:
+def is_plain(index: Path) -> bool:
     """Whether it has no submodule: those have indexes of their own."""
-    return count_files(index) > 0 and _GITLINK not in index.read_bytes()
+    return count_files(index) > 0 and not may_have_gitlinks(index)
 
 
 def _can_share(source: Path, folder: Path) -> bool:

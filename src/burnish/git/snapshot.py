@@ -14,13 +14,13 @@ from pathlib import Path
 
 from burnish.core.change import ChangedFile
 from burnish.core.commit import Base
-from burnish.core.path_patterns import is_named
+from burnish.core.path_patterns import is_named, named_paths
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git import agent_gitdir
 from burnish.git.checkout import TaskTree, check_out_files
 from burnish.git.files import disk_errors, is_real_dir, remove_tree
-from burnish.git.objects import read_commit, read_objects
+from burnish.git.objects import list_entries, read_commit, read_objects
 from burnish.git.owned_files import plain_tree
 from burnish.git.project import Project
 from burnish.git.staging import find_dirty_paths
@@ -216,21 +216,21 @@ class Imported:
 
 @dataclass(slots=True)
 class _Tree:
-    """The files of one commit: path → (mode, object)."""
+    """The files of one commit: path → mode, type and object."""
 
-    entries: dict[str, tuple[str, str]]
+    entries: dict[str, str]
     project: Project
     contents: dict[str, str] = field(default_factory=dict)
 
     def load(self, paths: Iterable[str]) -> None:
         """Read many files with one process."""
         missing = [path for path in dict.fromkeys(paths) if path in self.entries and path not in self.contents]
-        answers = read_objects(self.project, [self.entries[path][1] for path in missing]) if missing else []
+        answers = read_objects(self.project, [self.entries[path].split(" ")[2] for path in missing]) if missing else []
         for path, found in zip(missing, answers, strict=True):
             self.contents[path] = (found[1] if found else b"")[:_MAX_BYTES].decode("utf-8", "surrogateescape")
 
     def mode(self, path: str) -> str:
-        return self.entries[path][0] if path in self.entries else ""
+        return self.entries.get(path, "").partition(" ")[0]
 
     def text(self, path: str) -> str:
         self.load([path])
@@ -257,10 +257,10 @@ def imported_paths(project: Project, commit: str, names: Sequence[str]) -> Impor
 
 @lru_cache(maxsize=64)  # the base is the same in every cycle
 def _imported_paths(project: Project, commit: str, names: tuple[str, ...]) -> Imported:
-    tree = _Tree(_entries(project, commit), project)
+    tree = _Tree(list_entries(project, commit), project)
     files: set[str] = set()
     folders: set[str] = set()
-    level = [path for path in tree.entries if is_named(path, names)]
+    level = named_paths(tree.entries, names)
     for depth in range(_MAX_DEPTH):
         tree.load(level[:_MAX_FILES])
         following: list[str] = []
@@ -278,17 +278,6 @@ def _imported_paths(project: Project, commit: str, names: tuple[str, ...]) -> Im
         level = [path for path in dict.fromkeys(following) if path not in files]
         files.update(level)
     return Imported(frozenset(path for path in files if not is_named(path, names)), frozenset(folders))
-
-
-def _entries(project: Project, commit: str) -> dict[str, tuple[str, str]]:
-    output = project.git("ls-tree", "-r", "-z", commit).stdout
-    found: dict[str, tuple[str, str]] = {}
-    for entry in output.split(b"\0"):
-        head, _, raw = entry.partition(b"\t")
-        if raw:
-            mode, _, sha = head.decode().split()
-            found[os.fsdecode(raw)] = (mode, sha)
-    return found
 
 
 def _imports(path: str, text: str) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +63,7 @@ class GitWorkspace:
         secrets: Secrets = NO_SECRETS,
         max_file_bytes: int = large.MAX_BYTES,
         clean_tree: TaskTree | None = None,
+        take_files: Callable[[], TaskTree | None] | None = None,
     ) -> None:
         self.project = project
         self.path = path.absolute()
@@ -72,6 +73,8 @@ class GitWorkspace:
         self.max_file_bytes = max_file_bytes
         # a new workspace shares the blocks of its files
         self.clean_tree = clean_tree
+        # the files of an earlier task, which a new workspace begins with
+        self._take_files = take_files
         # two tasks may share a branch
         self.branch = branch or f"burnish/{name}"
         self.ref = f"refs/heads/{self.branch}"
@@ -152,11 +155,49 @@ class GitWorkspace:
         self._drop_old_scratch()
         self._take_agent_gitdir("put-right")
         plain = self.plain(commit)
-        is_copy = self.clean_tree and copy_checkout(self.project, self.clean_tree, plain, self.path, self.index)
-        if not is_copy:
-            check_out_files(self.project, self.index, self.path, plain, everything=False)
+        is_new = not self.index.exists() and not any(self.path.iterdir())
+        if not (is_new and (self._begin_with_files_of_another(plain) or self._begin_with_copy(plain))):
+            check_out_files(self.project, self.index, self.path, plain, everything=False, is_new=is_new)
         self._save_state(commit=commit, base=base.commit, target=base.target)
         self._write_gitdir()
+
+    def _begin_with_files_of_another(self, plain: str) -> bool:
+        """Take the directory of an earlier task: only files that differ are written, and ignored ones are removed."""
+        tree = self._take_files() if self._take_files else None
+        if tree is None:
+            return False
+        try:
+            check_out_files(self.project, tree.index, tree.path, plain, everything=True)
+            # first, so that a killed run leaves a directory that counts as its own
+            self._save_state(inode=tree.path.lstat().st_ino)
+            with disk_errors(f"moving {tree.path}"):
+                tree.path.replace(self.path)
+                tree.index.replace(self.index)
+        except PhaseFailed:
+            # the caller writes all files, or meets the same cause
+            tree.remove()
+            self._prepare_folder()
+            return False
+        return True
+
+    def _begin_with_copy(self, plain: str) -> bool:
+        tree = self.clean_tree
+        return tree is not None and copy_checkout(self.project, tree, plain, self.path, self.index)
+
+    def hand_over(self, tree: TaskTree) -> None:
+        """Leave the directory and its index as `tree`, which must not exist, and remove the rest.
+
+        All of its work must be in git.
+        """
+        self._check_folder()
+        with disk_errors(f"removing {self.path / '.git'}"):
+            remove_tree(self.path / ".git")
+        with disk_errors(f"moving {self.path}"):
+            private_folder(tree.path.parent)
+            self.path.rename(tree.path)
+            # renamed, so that it keeps its mtime
+            self.index.rename(tree.index)
+        self.remove()
 
     def remove(self) -> None:
         """Remove the directory and its index; the branch and other refs stay."""

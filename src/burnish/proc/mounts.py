@@ -141,11 +141,9 @@ def mounted_folders() -> list[MountedFolder]:
 
 def other_names(folder: Path, table: list[MountedFolder]) -> list[Path]:
     """Other paths that lead to this folder (a real path) through a mount."""
-    holders = [mount for mount in table if folder.is_relative_to(mount.target)]
-    if not holders:
+    holder = _holder(folder, table)
+    if holder is None:
         return []
-    # Of several mounts at the same target, the last one is visible.
-    holder = max(reversed(holders), key=lambda mount: len(mount.target.parts))
     path_on_device = holder.root / folder.relative_to(holder.target)
     same = [mount for mount in table if mount.device == holder.device and path_on_device.is_relative_to(mount.root)]
     names = [mount.target / path_on_device.relative_to(mount.root) for mount in same]
@@ -153,11 +151,59 @@ def other_names(folder: Path, table: list[MountedFolder]) -> list[Path]:
     return [name for name in names if name != folder and _is_same(name, folder)]
 
 
+def _holder(place: Path, table: list[MountedFolder]) -> MountedFolder | None:
+    """The mount on which this place (a real path) is."""
+    holders = [mount for mount in table if place.is_relative_to(mount.target)]
+    # Of several mounts at the same target, the last one is visible.
+    return max(reversed(holders), key=lambda mount: len(mount.target.parts)) if holders else None
+
+
+# Reads the mount table inside of a sandbox, and executes the program if each place shows what it should.
+_VERIFICATION = """
+number=$1
+shift
+while [ "$number" -gt 0 ]; do
+  shown=
+  while read -r _ _ _ root place _; do
+    if [ "$place" = "$1" ]; then shown=$root; fi
+  done </proc/self/mountinfo
+  if [ "$shown" != "$2" ]; then
+    echo "burnish: $1 was replaced while the sandbox started" >&2
+    exit 126
+  fi
+  shift 2
+  number=$((number - 1))
+done
+exec "$@"
+"""
+
+
+def verified(argv: Sequence[str], mounts: Sequence[Mount]) -> tuple[str, ...]:
+    """The command, started inside of a sandbox only if these mounts are at their targets and show their sources.
+
+    A program of another sandbox may replace a folder that it can write by a link, while bubblewrap looks for it.
+    """
+    if not mounts:
+        return tuple(argv)
+    table, words = mounted_folders(), []
+    for mount in mounts:
+        source = mount.source or mount.target
+        holder = _holder(source, table)
+        if holder:
+            words += [_escaped(mount.target), _escaped(holder.root / source.relative_to(holder.target))]
+    return ("/bin/sh", "-c", _VERIFICATION, "sh", str(len(words) // 2), *words, *argv)
+
+
 def _is_same(one: Path, other: Path) -> bool:
     try:
         return os.path.samestat(one.stat(), other.stat())
     except OSError:
         return False  # not readable for this user, nor for programs that the user starts
+
+
+def _escaped(path: Path) -> str:
+    """The path as the mount table has it."""
+    return re.sub(r"[ \t\n\\]", lambda found: f"\\{ord(found[0]):03o}", str(path))
 
 
 def _path(text: str) -> Path:

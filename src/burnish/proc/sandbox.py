@@ -13,7 +13,16 @@ from pathlib import Path
 from burnish.errors import BurnishError
 from burnish.proc.capture import capture
 from burnish.proc.environment import certificate_files
-from burnish.proc.mounts import Mount, covering, links_to, masked_links, mount_options, mounted_folders, other_names
+from burnish.proc.mounts import (
+    Mount,
+    covering,
+    links_to,
+    masked_links,
+    mount_options,
+    mounted_folders,
+    other_names,
+    verified,
+)
 from burnish.proc.own_programs import find_own_program
 from burnish.proc.private_places import (
     marker_mounts,
@@ -80,9 +89,11 @@ class Sandbox:
         all_mounts = (*base_mounts, *self.mounts, *mounts, *trees)
         masked_files = masked_token_files(self.burnish_home, all_mounts)
         masked_files += self._masked_sockets(all_mounts, readable, (*mounts, *trees))
-        options = mount_options((*self._pins(all_mounts), *all_mounts, *masked_files))
+        pins = self._pins(all_mounts)
+        options = mount_options((*pins, *all_mounts, *masked_files))
         network = () if self.network else ("--unshare-net",)
-        return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *argv)
+        words = verified(argv, [*pins, *self._replaceable(all_mounts)])
+        return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *words)
 
     def _mounts(
         self,
@@ -145,10 +156,31 @@ class Sandbox:
         found = []
         for mode, places in (("read", self.read), ("write", self.write)):
             visible = [place for place in places if place.exists() and not is_redirected(place, self.write)]
-            for place in (place.resolve() for place in visible):
+            for place in (self._real_path(place) for place in visible):
                 is_device = place.is_relative_to("/dev")
                 found.append(Mount(place, "device" if is_device else "read" if mode == "read" else "write"))
         return found
+
+    def _real_path(self, place: Path) -> Path:
+        """Below a folder of `write`, a program of another sandbox may be making links: none of them is followed."""
+        above = [folder for folder in self.write if folder != place and place.is_relative_to(folder)]
+        if not above:
+            return place.resolve()
+        folder = min(above, key=lambda one: len(one.parts))
+        return folder.resolve() / place.relative_to(folder)
+
+    def _replaceable(self, mounts: Sequence[Mount]) -> list[Mount]:
+        """The listed places that a program of another sandbox may replace by a link while bubblewrap mounts them."""
+        listed_mounts = self._listed()
+        folders = [mount.target for mount in listed_mounts if mount.mode == "write"]
+        inner = [
+            mount
+            for mount in listed_mounts
+            if any(mount.target != folder and mount.target.is_relative_to(folder) for folder in folders)
+        ]
+        # of two at the same target the later one counts
+        last = {mount.target: mount for mount in mounts}
+        return [mount for mount in inner if last.get(mount.target) == mount]
 
     def _pins(self, mounts: Sequence[Mount]) -> list[Mount]:
         """Mounts for the folders between a folder of `write` and what is mounted or hidden below it.

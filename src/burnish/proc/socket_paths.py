@@ -20,6 +20,9 @@ from pathlib import Path
 
 # How long a search is reused: a task starts several programs in a row.
 _CACHE_SECONDS = 2.0
+# A folder that changed this shortly before it was read is read again: the clock of a file system has steps.
+_CLOCK_STEP_NS = 2_000_000_000
+_MAX_READ_FOLDERS = 50_000
 # Large, and written by package managers or git alone.
 _SKIPPED_FOLDERS = frozenset({"node_modules", ".venv", "site-packages"})
 _SKIPPED_IN_GIT = frozenset({"objects", "refs", "logs"})
@@ -70,17 +73,70 @@ def _search(root: str, limits: SearchLimits, _period: int) -> tuple[Path, ...]:
     count = 0
     pending = deque([(root, 1)] if not _is_skipped(root) else [])
     while pending and count < limits.entries:
-        folder, level = pending.popleft()
-        for entry in _entries(folder):
-            count += 1
-            # the type comes with the name: there is no system call for files, folders and links
-            if entry.is_dir(follow_symlinks=False):
-                if level < limits.levels and not _is_skipped(entry.path):
-                    pending.append((entry.path, level + 1))
-            elif _may_be_endpoint(entry):
-                path = Path(entry.path)
-                found += [path] if is_endpoint(path) else []
+        path, level = pending.popleft()
+        folder = _read_folder(path)
+        count += folder.entries
+        found += [place for name in folder.endpoints if is_endpoint(place := Path(path, name))]
+        if level < limits.levels:
+            below = (os.path.join(path, name) for name in folder.folders)
+            pending += [(place, level + 1) for place in below if not _is_skipped(place)]
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The entries of a folder that matter: all others are files and links."""
+
+    # the folder itself, and when an entry was last added, removed or renamed; None if it could not be read to the end
+    state: tuple[int, int, int] | None = None
+    entries: int = 0
+    folders: tuple[str, ...] = ()
+    endpoints: tuple[str, ...] = ()
+
+
+_read_folders: dict[str, _Folder] = {}
+
+
+def _read_folder(path: str) -> _Folder:
+    """Read the folder, unless no entry was added, removed or renamed since it was read.
+
+    Each of these sets the folder's ctime. No program can set it to an earlier time, unlike its mtime.
+    """
+    began = time.time_ns()
+    try:
+        status = os.stat(path)
+    except OSError:
+        return _Folder()  # removed, or not accessible for this user
+    state = (status.st_dev, status.st_ino, status.st_ctime_ns)
+    known_folder = _read_folders.get(path)
+    if known_folder and known_folder.state == state:
+        return known_folder
+    folder = _scan(path, state)
+    if folder.state and status.st_ctime_ns < began - _CLOCK_STEP_NS:
+        if len(_read_folders) >= _MAX_READ_FOLDERS:
+            _read_folders.clear()
+        _read_folders[path] = folder
+    return folder
+
+
+def _scan(path: str, state: tuple[int, int, int]) -> _Folder:
+    count = 0
+    folders, endpoints = [], []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                count += 1
+                # the type comes with the name: there is no system call for files, folders and links
+                if entry.is_file(follow_symlinks=False):
+                    continue  # almost every entry
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif _may_be_endpoint(entry):
+                    endpoints.append(entry.name)
+    except OSError:
+        # a file, or not readable now: what was found counts once
+        return _Folder(None, count, tuple(folders), tuple(endpoints))
+    return _Folder(state, count, tuple(folders), tuple(endpoints))
 
 
 def _may_be_endpoint(entry: os.DirEntry[str]) -> bool:
