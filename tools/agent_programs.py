@@ -41,6 +41,8 @@ class Program:
     model: str = MODEL
     # files of a hostile repository; {mark} is a file that must not come to be
     hostile: dict[str, str] = field(default_factory=dict)
+    # files of the home of a user whose hooks and servers start `tools/start.sh` of the folder that they are in
+    own_starts: dict[str, str] = field(default_factory=dict)
     # what the user's trust in the folder {repo} adds to a file of the home: the program obeys them only then
     trust: tuple[str, str] = ("", "")
     # it has no option against them, so that burnish refuses to start it there
@@ -129,6 +131,16 @@ def _settings(*events: str) -> str:
     return json.dumps(told)
 
 
+_OWN_START = "sh tools/start.sh"
+# code of the user that starts a file of the folder
+_OWN_MODULE = f'import {{ execSync }} from "node:child_process"; execSync("{_OWN_START}");\n'
+
+
+def _own_hooks(*events: str, **more: Any) -> str:
+    hook = {"hooks": [{"type": "command", "command": _OWN_START}]}
+    return json.dumps({"hooks": {event: [hook] for event in events}, **more})
+
+
 def _login(kind: str, *, allow: bool = False) -> str:
     told: dict[str, Any] = {"security": {"auth": {"selectedType": kind}}}
     if allow:
@@ -195,6 +207,7 @@ PROGRAMS = {
             ".claude/settings.json": json.dumps({"permissions": {"allow": ["Bash", "Write", "Edit"]}})
         },
         schema=True,
+        own_starts={".claude/settings.json": _own_hooks("SessionStart", "UserPromptSubmit", "Stop")},
         hostile={
             ".claude/settings.json": _hooks("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"),
             ".mcp.json": json.dumps({"mcpServers": {"x": {"command": "touch", "args": ["{mark}"]}}}),
@@ -217,6 +230,7 @@ PROGRAMS = {
         },
         key="CODEX_API_KEY",
         schema=True,
+        own_starts={".codex/config.toml": '\n[mcp_servers.own]\ncommand = "sh"\nargs = ["tools/start.sh"]\n'},
         hostile={
             ".codex/hooks.json": _hooks("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"),
             ".codex/config.toml": 'notify = ["touch", "{mark}"]\n'
@@ -236,6 +250,13 @@ PROGRAMS = {
         acp=("--acp", "-m", "gemini-2.5-pro"),
         control_env={"GEMINI_CLI_TRUST_WORKSPACE": "true"},
         generous=lambda url: {".gemini/settings.json": _login("gemini-api-key", allow=True)},
+        own_starts={
+            ".gemini/settings.json": _own_hooks(
+                *("SessionStart", "BeforeAgent"),
+                security={"auth": {"selectedType": "gemini-api-key"}},
+                mcpServers={"own": {"command": "sh", "args": ["tools/start.sh"], "trust": True}},
+            )
+        },
         hostile={".gemini/settings.json": _settings("SessionStart", "BeforeAgent", "BeforeTool", "AfterAgent")},
     ),
     "qwen": Program(
@@ -249,6 +270,13 @@ PROGRAMS = {
         acp=("--acp",),
         generous=lambda url: {".qwen/settings.json": _login("openai", allow=True)},
         schema=True,
+        own_starts={
+            ".qwen/settings.json": _own_hooks(
+                *("SessionStart", "UserPromptSubmit"),
+                security={"auth": {"selectedType": "openai"}},
+                mcpServers={"own": {"command": "sh", "args": ["tools/start.sh"], "trust": True}},
+            )
+        },
         hostile={".qwen/settings.json": _settings("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop")},
     ),
     "copilot": Program(
@@ -261,6 +289,12 @@ PROGRAMS = {
         at_work=("copilot", "--output-format", "json", "--allow-all-tools", "--model", MODEL),
         acp=("--acp", "--model", MODEL),
         control_env={"COPILOT_ALLOW_ALL": "true"},
+        own_starts={
+            ".copilot/hooks/own.json": _copilot_hooks("sessionStart", "agentStop").replace("touch {mark}", _OWN_START),
+            ".copilot/mcp-config.json": json.dumps(
+                {"mcpServers": {"own": {"type": "local", "command": "sh", "args": ["tools/start.sh"], "tools": ["*"]}}}
+            ),
+        },
         hostile={
             ".github/hooks/x.json": _copilot_hooks("sessionStart", "userPromptSubmitted", "preToolUse", "agentStop"),
             ".mcp.json": json.dumps({"mcpServers": {"x": {"command": "touch", "args": ["{mark}"], "tools": ["*"]}}}),
@@ -279,6 +313,11 @@ PROGRAMS = {
         # else it would fetch plugins from the network
         control_env=dict.fromkeys(("OPENCODE_DISABLE_DEFAULT_PLUGINS", "OPENCODE_DISABLE_MODELS_FETCH"), "1"),
         generous=lambda url: _opencode_home(url, allow=True),
+        own_starts={
+            # beside opencode.json, which has the model; with comments and a comma at the end
+            ".config/opencode/opencode.jsonc": '// of the user\n{"mcp": {"own": {"type": "local", '
+            '"command": ["sh", "tools/start.sh"],}, /* all */},}\n',
+        },
         hostile={
             "opencode.json": json.dumps({"mcp": {"x": {"type": "local", "command": ["touch", "{mark}"]}}}),
             ".opencode/plugin/x.js": 'import fs from "fs"; export const X = async () => '
@@ -308,6 +347,7 @@ PROGRAMS = {
         home=_pi_home,
         model=f"scripted/{MODEL}",
         control=("pi", "-p", "--model", f"scripted/{MODEL}"),
+        own_starts={".pi/agent/extensions/own.ts": _OWN_MODULE + "export default () => {};\n"},
         hostile={
             ".pi/extensions/x.ts": 'import fs from "node:fs"; export default () => fs.writeFileSync("{mark}", "x");\n',
             ".pi/settings.json": json.dumps(

@@ -279,6 +279,24 @@ def ignores_repository(program: Program) -> str:
         return ", ".join(program.hostile)
 
 
+def ignores_own_starts(program: Program) -> str:
+    """Hooks and servers of the user that load a file of the folder are not started in a review."""
+    if not program.own_starts:
+        raise Lacks("it was not tried with any")
+    with bench(program, script(Say("Nothing to do."))) as it:
+        mark = it.home / "mark"
+        it.repo.commit({"tools/start.sh": f"touch {mark}\n"})
+        for path, text in program.own_starts.items():
+            (it.home / path).parent.mkdir(parents=True, exist_ok=True)
+            with (it.home / path).open("a" if path.endswith(".toml") else "w") as file:
+                file.write(text)
+        it.call(read_only=True)
+        assert not mark.exists(), "a file of the change was run"
+        it.by_hand()
+        assert mark.exists(), "started by hand it does not run it either: the trial shows nothing"
+        return ", ".join(program.own_starts)
+
+
 def starts(program: Program) -> str:
     """Seconds for one word, the median of three."""
     times = []
@@ -310,6 +328,7 @@ TRIALS: dict[str, Callable[[Program], str]] = {
     "hang": hangs,
     "stop": stops,
     "hostile settings": ignores_repository,
+    "user's hooks": ignores_own_starts,
     "stop hook": holds_up,
     "stop hook, AI reviewer": partial(holds_up, judge=judgement),
     "acp": speaks_acp,

@@ -74,6 +74,13 @@ def test_the_time_of_the_reset_is_read_with_zone_and_date(message: str, want: st
     assert found is not None and found.astimezone(BERLIN).strftime("%Y-%m-%d %H:%M") == want
 
 
+def test_the_number_that_stands_for_the_time_is_not_shown() -> None:
+    found = failure("claude", "Claude AI usage limit reached|1794970800", is_program_error=True)
+    assert found.what == "claude failed: Claude AI usage limit reached."
+    assert found.limit.endswith("|1794970800")
+    assert failure("claude", "no such file: a|1794970800").what == "claude failed: no such file: a|1794970800."
+
+
 @pytest.mark.parametrize(
     "message", ["Claude usage limit reached.", "You've hit your limit, resets soon", "quota exceeded"]
 )

@@ -139,6 +139,8 @@ class AgentFailure:
     output: str = ""
     # its plan is used up for a time: what it reported
     limit: str = ""
+    # the model had used a tool before: a command could have written that, and made the program fail
+    is_limit_unconfirmed: bool = False
     # of a call that may be retried: fewer attempts than usual, because another one is likely to end the same way
     max_attempts: int | None = None
 
@@ -298,6 +300,15 @@ class KnowsModel(Protocol):
 
 
 @runtime_checkable
+class StartsServers(Protocol):
+    """An agent whose program starts the MCP servers of the user's settings, unless it is told their names."""
+
+    def without_servers(self, call: Call, env: Mapping[str, str]) -> Call:
+        """The same call without them: in a reviewer, they could load files of the change."""
+        ...
+
+
+@runtime_checkable
 class RecordsSession(Protocol):
     """An agent whose program writes to the file of a session what it does not print."""
 
@@ -306,12 +317,16 @@ class RecordsSession(Protocol):
         ...
 
 
+# By path in the home: values that replace the user's in a JSON file. None: the file or folder is left out.
+HomeSettings = Mapping[str, Mapping[str, Any] | None]
+
+
 @runtime_checkable
 class SetsHomeSettings(Protocol):
     """An agent whose program may ignore the settings that burnish passes to it, unless they are the user's own."""
 
-    def home_settings(self, request: AgentRequest) -> Mapping[str, Mapping[str, Any]]:
-        """By path in the home: values that replace the user's in the copy of a JSON file that a sandbox shows."""
+    def home_settings(self, request: AgentRequest) -> HomeSettings:
+        """What the copy of the login, or a folder of links to it, has in place of the user's own."""
         ...
 
 

@@ -90,7 +90,7 @@ class CallCommands:
                 )
                 argv = with_overlays(argv, view.overlays)
             else:
-                env |= _own_home(question.agent, request, folder, env)
+                env |= own_home(question.agent, request, folder, env)
                 sessions = _own_sessions(question.agent, env)
             yield (
                 Command(
@@ -110,13 +110,17 @@ class CallCommands:
             )
 
 
-def _own_home(agent: Agent, request: AgentRequest, folder: Path, env: Mapping[str, str]) -> dict[str, str]:
+def own_home(agent: Agent, request: AgentRequest, folder: Path, env: Mapping[str, str]) -> dict[str, str]:
     """For a reviewer without a sandbox: a variable that names a home with our settings, if its program has one."""
-    if not isinstance(agent, SetsHomeSettings) or not request.quotes_change:
+    if not isinstance(agent, SetsHomeSettings) or not (request.read_only or request.quotes_change):
         return {}
-    variable = next(name for name, place in agent.login.folder_variables if not place)
-    home = Path(env.get(variable) or env.get("HOME") or Path.home())
-    return {variable: str(linked_home(folder, home, agent.home_settings(request)))}
+    settings = agent.home_settings(request)
+    if not settings or not agent.login.folder_variables:
+        return {}
+    variable, place = agent.login.folder_variables[0]
+    home = Path(env.get(variable) or Path(env.get("HOME") or Path.home()) / place)
+    below = {str(Path(path).relative_to(place)): values for path, values in settings.items()}
+    return {variable: str(linked_home(folder, home, below))}
 
 
 def _own_sessions(agent: Agent, env: Mapping[str, str]) -> Path | None:

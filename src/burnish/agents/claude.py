@@ -44,7 +44,11 @@ from burnish.agents.usage import (
 from burnish.core.agent import AgentReply, AgentRequest, PlanWindow, Use
 
 # Other tools do not exist then, not even in subagents. `Bash(git diff:*)` is not allowed: `--output` writes files.
-_READ_ONLY_TOOLS = ("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode", "dontAsk")
+# The user's hooks may run files of the change, beside a reviewer whose output they can write to.
+_READ_ONLY_TOOLS = (
+    *("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode", "dontAsk"),
+    *("--settings", '{"disableAllHooks": true}'),
+)
 # acceptEdits alone refuses most commands; skipping all permissions is refused to root.
 _AUTHOR_TOOLS = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
 _TOKEN_KEYS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")

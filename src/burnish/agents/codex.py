@@ -113,6 +113,9 @@ class CodexAgent:
         argv += ["-s", "read-only" if request.read_only else "workspace-write"]
         # else, with write access, it trusts the repository's .codex/config.toml and starts the programs named there
         argv += ["-c", f'projects={{{json.dumps(str(request.cwd))}={{trust_level="untrusted"}}}}']
+        if request.read_only:
+            # as the user's servers (`without_servers`), it may be a program that loads files of the change
+            argv += ["-c", "notify=[]"]
         files = {}
         if request.model:
             argv += ["-m", request.model]
@@ -123,6 +126,12 @@ class CodexAgent:
         if settings.resume and request.session:
             argv += ["resume", request.session]
         return Call(argv=(*argv, "-"), stdin=request.prompt, files=files)
+
+    def without_servers(self, call: Call, env: Mapping[str, str]) -> Call:
+        # an empty table would be merged with the user's, so that each one has to be named
+        servers = [f"{json.dumps(name)}={{enabled=false}}" for name in configured_servers(codex_home(env))]
+        options = ("-c", f"mcp_servers={{{','.join(servers)}}}") if servers else ()
+        return replace(call, argv=(*call.argv[:2], *options, *call.argv[2:]))
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, answer_at, turn = "", None, "", -1, _Turn()
@@ -281,6 +290,17 @@ def configured_model(home: Path) -> str | None:
     return next((model for path in (home / "config.toml", SYSTEM_CONFIG) if (model := _model_in(path))), None)
 
 
+def configured_servers(home: Path) -> list[str]:
+    """Names of the MCP servers in the settings of the user and of the machine, with the profile that is selected."""
+    names: dict[str, None] = {}
+    for path in (home / "config.toml", SYSTEM_CONFIG):
+        config = _toml(path)
+        for layer in (config, _profile_file(path, config)):
+            servers = layer.get("mcp_servers")
+            names |= dict.fromkeys(servers if isinstance(servers, dict) else ())
+    return list(names)
+
+
 def session_model(home: Path, session: str) -> str | None:
     """The one that codex recorded last in the file of this session."""
     payloads = _recorded(home / "sessions", session, "turn_context")
@@ -290,16 +310,24 @@ def session_model(home: Path, session: str) -> str | None:
 
 def _model_in(path: Path) -> str | None:
     config = _toml(path)
-    name = config.get("profile")
-    if isinstance(name, str) and re.fullmatch(r"[\w.-]+", name):
+    if name := _profile(config):
         profiles = config.get("profiles")
         table = profiles.get(name) if isinstance(profiles, dict) else None
-        beside = _toml(path.with_name(f"{name}.config.toml"))
-        for profile in (beside, table if isinstance(table, dict) else {}):
+        for profile in (_profile_file(path, config), table if isinstance(table, dict) else {}):
             if isinstance(profile.get("model"), str):
                 return str(profile["model"])
     model = config.get("model")
     return model if isinstance(model, str) and model else None
+
+
+def _profile(config: Mapping[str, Any]) -> str:
+    name = config.get("profile")
+    return name if isinstance(name, str) and re.fullmatch(r"[\w.-]+", name) else ""
+
+
+def _profile_file(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    name = _profile(config)
+    return _toml(path.with_name(f"{name}.config.toml")) if name else {}
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -10,13 +10,14 @@ import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from burnish.agents.base import NO_LOGIN, Agent, AgentSettings, Login, SetsHomeSettings
+from burnish.agents.base import NO_LOGIN, Agent, AgentSettings, HomeSettings, Login, SetsHomeSettings
 from burnish.agents.credentials import file_without_refresh_tokens, json_without_refresh_tokens
+from burnish.agents.jsonlines import commented_json
 from burnish.agents.login_refresh import LoginCheck, not_copied_warning
 from burnish.core.agent import AgentRequest
 from burnish.folder_walk import walk_folders
@@ -73,11 +74,15 @@ class ConfinedLogins:
         """A copy of the login, for as long as the call lasts."""
         owner = self._owner(entry)
         login = owner.login if owner else NO_LOGIN
-        plan = self._plan(login, request, entry, env)
+        # a program that is started as a `command` or `acp` agent keeps the user's settings, unless it reviews
+        settings: HomeSettings = {}
+        if isinstance(owner, SetsHomeSettings) and (owner.name == entry.kind or request.quotes_change):
+            settings = owner.home_settings(request)
+        left_out = tuple(path for path, values in settings.items() if values is None)
+        plan = self._plan(replace(login, skipped=(*login.skipped, *left_out)), request, entry, env)
         with login_copy(self.burnish_home / "logins", plan) as copy:
-            # a program that is started as a `command` or `acp` agent keeps the user's settings, unless it reviews
-            if isinstance(owner, SetsHomeSettings) and (owner.name == entry.kind or request.quotes_change):
-                for path, values in owner.home_settings(request).items():
+            for path, values in settings.items():
+                if values is not None:
                     replace_settings(copy, plan, self._real(login.located(path, self.home, env)), values)
             variables = {name: str(login.located(path, self.home, env)) for name, path in login.session_variables}
             warnings = tuple(not_copied_warning(entry.name, file, login.advice) for file in copy.left_out)
@@ -154,8 +159,6 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_FILES = 2000
 # How deep a large folder is taken apart, so that settings beside a large cache are still copied.
 _DEPTH = 3
-# Settings may have comments.
-_COMMENT_OR_STRING = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,7 @@ def replace_settings(copy: LoginCopy, plan: CopyPlan, place: Path, values: Mappi
         file.write_text(settings, "utf-8")
 
 
-def linked_home(folder: Path, home: Path, settings: Mapping[str, Mapping[str, Any]]) -> Path:
+def linked_home(folder: Path, home: Path, settings: HomeSettings) -> Path:
     """A home below `folder` for a program without a sandbox: links to the user's files, and own copies of settings."""
     private_home = folder / "home"
     files = {Path(path): values for path, values in settings.items()}
@@ -236,6 +239,8 @@ def linked_home(folder: Path, home: Path, settings: Mapping[str, Mapping[str, An
             if place / name not in files and place / name not in folders:
                 (private_home / place / name).symlink_to(home / place / name)
     for path, values in files.items():
+        if values is None:
+            continue
         text = _with_values(home / path, values)
         if text is None:
             (private_home / path).symlink_to(home / path)
@@ -248,8 +253,7 @@ def _with_values(file: Path, values: Mapping[str, Any]) -> str | None:
     """The JSON object of a file, perhaps with comments, with these values instead. None: it is not one."""
     data = read_regular(file) if os.path.lexists(file) else b"{}"
     with suppress(ValueError, RecursionError):
-        text = (data or b"").decode("utf-8")
-        settings = json.loads(_COMMENT_OR_STRING.sub(lambda part: part[1] or "", text))
+        settings = commented_json((data or b"").decode("utf-8"))
         return json.dumps(_merged(settings, values)) if isinstance(settings, dict) else None
     return None
 

@@ -7,7 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, Login, StopHook, TokenFile, UsageReport
+from burnish.agents.base import (
+    AgentFailure,
+    AgentSettings,
+    Call,
+    FinishedCall,
+    HomeSettings,
+    Login,
+    StopHook,
+    TokenFile,
+    UsageReport,
+)
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.jsonlines import Json, dig, json_lines, json_value, read_events, text_or_empty
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
@@ -19,6 +29,15 @@ _LOGIN = "Run `copilot login`, or set COPILOT_GITHUB_TOKEN."
 _USAGE = "usage.json"
 # The same limit three times: the available tools, the denied tools, and no one to ask for permission.
 _READ_ONLY_TOOLS = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
+# The user's hooks and servers may run files of the change, beside a reviewer whose output they can write to.
+_NOTHING_STARTED: HomeSettings = {
+    # it disables hooks of these settings, and not those of the folder
+    ".copilot/settings.json": {"disableAllHooks": True},
+    **dict.fromkeys(
+        f".copilot/{name}"
+        for name in ("hooks", "mcp-config.json", "lsp-config.json", "installed-plugins", "extensions")
+    ),
+}
 _MAX_TRIES = 2
 _SHELL_END = re.compile(r"\s*<shellId: \S+ completed with exit code -?\d+>\s*\Z")
 
@@ -97,6 +116,10 @@ class CopilotAgent:
         if settings.resume and request.session:
             argv += [f"--resume={request.session}"]
         return Call(tuple(argv), stdin=request.prompt, env={"COPILOT_AUTO_UPDATE": "false"})
+
+    def home_settings(self, request: AgentRequest) -> HomeSettings:
+        # it has no option for hooks, and one for servers that takes their names
+        return _NOTHING_STARTED if request.read_only else {}
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, problem, result, answer_at, result_at = "", None, None, -1, -1

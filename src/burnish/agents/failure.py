@@ -31,6 +31,10 @@ _SESSION_GONE = re.compile(
 )
 
 
+# "usage limit reached|1795019337": seconds since 1970
+_RESET_NUMBER = re.compile(r"\s*\|\s*1\d{9}(?:\d{3})?\b")
+
+
 def failure(
     who: str,
     message: str,
@@ -48,7 +52,8 @@ def failure(
     message = " ".join(message.split())
     # the time of the reset may come at the end
     limit = message[:MAX_MESSAGE_LENGTH] if is_program_error and is_usage_limit(message) else ""
-    message = message[:300]
+    # people read the time that it stands for in the line about the wait
+    message = (_RESET_NUMBER.sub("", message) if limit else message)[:300]
     code = status or _status_in(message)
     waits = code in _WAIT or code >= 500 if code else looks_transient(message)
     # an account without credit also gets 429

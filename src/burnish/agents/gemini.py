@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall, Login, StopHook, TokenFile, UsageReport
+from burnish.agents.base import (
+    AgentFailure,
+    AgentSettings,
+    Call,
+    FinishedCall,
+    HomeSettings,
+    Login,
+    StopHook,
+    TokenFile,
+    UsageReport,
+)
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, dig, read_events, text_or_empty
@@ -123,7 +133,7 @@ class GeminiAgent:
         prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
         return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(_own_settings(request))})
 
-    def home_settings(self, request: AgentRequest) -> Mapping[str, Mapping[str, Any]]:
+    def home_settings(self, request: AgentRequest) -> HomeSettings:
         # `gemini.json` is skipped unless root owns it and every folder above it, and only root may write there
         return {".gemini/settings.json": _own_settings(request)}
 

@@ -11,6 +11,9 @@ from typing import Any
 Json = Mapping[str, Any]
 
 
+# In settings: what no JSON may have.
+_STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_STRING_OR_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 # What the output cap and `read_text` put where they left something out.
 LEFT_OUT = re.compile(r"(?m:^)\[burnish: +\d+ bytes left out here\](?m:\r?$)")
 # A part of an object that was cut, or that another process wrote into: it begins or ends on this line.
@@ -153,6 +156,13 @@ def _decode(line: str, at: int) -> tuple[Any, int]:
 def json_lines(text: str) -> Iterator[Json]:
     """Every line that is an object."""
     return iter(read_events(text).events)
+
+
+def commented_json(text: str) -> Any:
+    """Settings of a program: JSON, perhaps with comments and commas at the end of lists. ValueError: it is not."""
+    for pattern in (_STRING_OR_COMMENT, _STRING_OR_LAST_COMMA):
+        text = pattern.sub(lambda part: part[1] or "", text)
+    return json.loads(text)
 
 
 def json_value(text: str) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from burnish.agents.base import (
@@ -15,20 +17,24 @@ from burnish.agents.base import (
     Call,
     CallUsage,
     FinishedCall,
+    HomeSettings,
     Login,
     StopHook,
     TokenFile,
     UsageReport,
 )
 from burnish.agents.failure import failure, missing_answer, no_answer, unreadable
-from burnish.agents.jsonlines import Json, dig, json_lines, number, read_events, text_or_empty
+from burnish.agents.jsonlines import Json, commented_json, dig, json_lines, number, read_events, text_or_empty
 from burnish.agents.steps import Problem, Said, Step, ToolEnded, ToolStarted, as_values, joined_text
 from burnish.agents.usage import billed, dollars, token_count
 from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.regular_files import read_regular
 
 _LOGIN = "Run `opencode auth login`, or name the variable with the key under `env:` of the agent."
 # Its `plan` agent may still run commands, and `git diff*` alone would write files by `--output`.
 _READ_ONLY_TOOLS = dict.fromkeys(("edit", "write", "bash", "task", "webfetch", "external_directory", "skill"), "deny")
+# Language servers and formatters may be files of the change, or load some.
+_NOTHING_STARTED = {"lsp": False, "formatter": False}
 _AUTHOR_TOOLS = {"*": "allow", "question": "deny"}
 _QUIET = (
     *("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD"),
@@ -36,7 +42,10 @@ _QUIET = (
     # opencode.json, .opencode and .claude of the repository, which may name programs
     *("OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_EXTERNAL_SKILLS"),
 )
+# Code of the user, which `--pure` loads nevertheless.
+_CODE = tuple(f".config/opencode/{name}" for name in ("plugin", "plugins", "tool", "tools"))
 _MAX_TRIES = 3
+_SYSTEM_CONFIG = Path("/etc/opencode")
 # not of the small model that finds a title
 _REFUSED = re.compile(r'^timestamp=(\S+) .*message="stream error".* small=false .*error\.error="(.*)"$', re.MULTILINE)
 
@@ -178,9 +187,18 @@ class OpencodeAgent:
             # an agent of our own: what the user allows to the usual ones would count more than a general rule
             argv += ["--agent", "burnish-review"]
             reviewer = {"mode": "primary", "description": "reviews", "permission": _READ_ONLY_TOOLS}
-            env["OPENCODE_CONFIG_CONTENT"] = json.dumps({"agent": {"burnish-review": reviewer}})
+            env["OPENCODE_CONFIG_CONTENT"] = json.dumps({"agent": {"burnish-review": reviewer}, **_NOTHING_STARTED})
         env["OPENCODE_PERMISSION"] = json.dumps(_READ_ONLY_TOOLS if request.read_only else _AUTHOR_TOOLS)
         return Call(tuple(argv), stdin=request.prompt, env=env)
+
+    def home_settings(self, request: AgentRequest) -> HomeSettings:
+        return dict.fromkeys(_CODE) if request.read_only else {}
+
+    def without_servers(self, call: Call, env: Mapping[str, str]) -> Call:
+        # an empty table would be merged with the user's, so that each one has to be named
+        settings = json.loads(call.env["OPENCODE_CONFIG_CONTENT"])
+        settings["mcp"] = {name: {"enabled": False} for name in configured_servers(env)}
+        return replace(call, env={**call.env, "OPENCODE_CONFIG_CONTENT": json.dumps(settings)})
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, reason, answer_at = "", None, None, "", -1
@@ -276,3 +294,18 @@ def _reply(text: str, session: str | None, steps: list[Any]) -> AgentReply:
     reply = AgentReply(text, provider="opencode", tokens=tokens, session=session)
     # A model whose price it does not know costs 0 there. It does not report the call that finds a title.
     return billed(reply, sum(amounts) or None, None, partial=True)
+
+
+def configured_servers(env: Mapping[str, str]) -> list[str]:
+    """Names of the MCP servers in the settings of the user and of the machine."""
+    home = Path(env.get("HOME") or Path.home())
+    folders = [Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "opencode", home / ".opencode", _SYSTEM_CONFIG]
+    folders += [Path(env["OPENCODE_CONFIG_DIR"])] if env.get("OPENCODE_CONFIG_DIR") else []
+    files = [folder / name for folder in folders for name in ("config.json", "opencode.json", "opencode.jsonc")]
+    files += [Path(env["OPENCODE_CONFIG"])] if env.get("OPENCODE_CONFIG") else []
+    names: dict[str, None] = {}
+    for file in files:
+        with suppress(ValueError, RecursionError):
+            servers = dig(commented_json((read_regular(file) or b"").decode("utf-8")), "mcp")
+            names |= dict.fromkeys(servers if isinstance(servers, dict) else ())
+    return list(names)

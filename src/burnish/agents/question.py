@@ -19,12 +19,14 @@ from burnish.agents.base import (
     KnowsModel,
     RecordsSession,
     ReportsUsage,
+    StartsServers,
 )
 from burnish.agents.failure import is_session_gone
 from burnish.agents.file_mentions import plain_answer
 from burnish.agents.jsonlines import LEFT_OUT, json_value, other_messages, read_events, recover_events, text_around
 from burnish.agents.monitor import Meter
 from burnish.agents.other_verdicts import conflicting_verdict, torn_output, unfinished_answer
+from burnish.agents.steps import ReportsSteps, ToolStarted
 from burnish.agents.usage import at_least, of_failed_attempt, uses_nothing
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.cost import CostSource
@@ -66,6 +68,8 @@ class AgentCall:
         # resolved: a program looks up whether it may trust a folder by its real path
         request = replace(self.request, call_dir=folder, cwd=self.request.cwd.resolve())
         call = self.agent.call(request, self.entry)
+        if request.read_only and isinstance(self.agent, StartsServers):
+            call = self.agent.without_servers(call, os.environ)
         # not in the folder of the call, which the agent may write
         write_private(self._model_file(folder), self.configured_model() or "")
         write_private(agent_file(folder), self.entry.name)
@@ -197,6 +201,8 @@ class AgentCall:
         if isinstance(answer, AgentFailure) and not call.exit_code:
             # It ended well, or a signal ended it: a process that it started may have written the message.
             answer = replace(answer, limit="")
+        if isinstance(answer, AgentFailure):
+            answer = self.with_doubt(answer, stdout)
         if isinstance(answer, AgentReply):
             answer = self._without_one_verdict(call, answer.text) or answer
         if isinstance(answer, AgentFailure):
@@ -227,6 +233,15 @@ class AgentCall:
             transcript=str(record.stdout),
             agent=self.entry.name,
         )
+
+    def with_doubt(self, answer: AgentFailure, stdout: str) -> AgentFailure:
+        """A usage limit is unconfirmed if the model used a tool before. The tool is in the output before it begins."""
+        if not answer.limit or not isinstance(self.agent, ReportsSteps):
+            return answer
+        stream = read_events(stdout)
+        steps = (step for event in stream.events for step in self.agent.steps(event))
+        used_tool = bool(stream.gaps) or any(isinstance(step, ToolStarted) for step in steps)
+        return replace(answer, is_limit_unconfirmed=used_tool)
 
     def _without_one_verdict(self, call: FinishedCall, answer: str) -> AgentFailure | None:
         name = self.entry.name

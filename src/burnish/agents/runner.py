@@ -31,6 +31,7 @@ from burnish.proc.run import (
     ShimLost,
     Stopped,
     StopToken,
+    read_text,
     run,
 )
 from burnish.proc.sandbox import Sandbox
@@ -178,7 +179,7 @@ class AgentRunner:
         if self._logins:
             for warning in self._logins.warnings(request, entry, lock_dir=self._lock_dir, stop=self._stop):
                 watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
-        attempt = 0
+        attempt = doubts = 0
         while True:
             attempt += 1
             self._wait_for_limit(entry, watch)
@@ -187,9 +188,12 @@ class AgentRunner:
             if isinstance(answer, AgentReply):
                 self._settle_limit(entry, answer, watch)
                 return answer
-            if answer.limit and self._limits and self._limits.begin(entry, answer):
-                # The attempt does not count: nothing was asked.
-                attempt -= 1
+            # If the limit is real, the next attempt is refused before its model can do anything.
+            ask_again = answer.is_limit_unconfirmed and self._limits is not None
+            doubts += ask_again
+            if answer.limit and not ask_again and self._limits and self._limits.begin(entry, answer):
+                # The attempt does not count: nothing was asked. Nor do those that it confirms.
+                attempt, doubts = attempt - 1 - doubts, 0
                 _insist_on_budget(watch, entry.name, failed)
                 continue
             if question.request.session and is_session_gone(answer.what):
@@ -202,7 +206,8 @@ class AgentRunner:
             if full := full_disk_failure(entry.name, (request.cwd, self._lock_dir), f"{answer.what}\n{answer.output}"):
                 raise full
             attempts = min(self._retry.attempts, answer.max_attempts or self._retry.attempts)
-            if not answer.retryable or answer.limit or attempt >= attempts:
+            is_final = not ask_again and (not answer.retryable or bool(answer.limit))
+            if is_final or attempt >= attempts:
                 raise PhaseFailed(
                     ErrorCode.AGENT_FAILED,
                     with_name(entry.name, answer.what),
@@ -281,7 +286,7 @@ class AgentRunner:
         if record.ended == "enough" and patience.why:
             if transcript:
                 transcript.add_failure(patience.why.what)
-            return patience.why
+            return question.with_doubt(patience.why, read_text(folder / "stdout"))
         question.refuse_cut(record, is_stopped=self._stop.requested)
         if record.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")
