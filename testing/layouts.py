@@ -56,6 +56,17 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         },
         {"checks.test": PYTEST, "workspace.setup": PIP + " -r deps/unit.txt -r tests/requirements.txt -e ."},
     ),
+    "packages that nox installs beside a requirements file": (
+        {
+            "calc.py": "",
+            "requirements-dev.txt": "pytest\n",
+            "noxfile.py": "import nox\n@nox.session\ndef tests(session):\n"
+            "    session.install('-r', 'requirements-dev.txt')\n"
+            "    session.install('toolz>=1', 'pytest-mock', 'codecov')\n    session.run('pytest')\n",
+            "tests/test_calc.py": "import pytest\ntoolz = pytest.importorskip('toolz')\n" + TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": PIP + " -r requirements-dev.txt 'toolz>=1' pytest-mock"},
+    ),
     "settings of pytest in the folder of the tests": (
         {"calc.py": "", "tests/pytest.ini": "[pytest]\n", "tests/test_calc.py": TEST},
         {"checks.test": ("python", "-m", "pytest", "-q", "tests")},

@@ -113,3 +113,29 @@ def test_tests_without_cases_that_fall_silent_may_have_run_nothing() -> None:
     # linters print problems alone, and a report with cases tells what ran
     assert not compare(replace(now, name="lint"), replace(before, name="lint")).uncountable
     assert not compare(replace(PASSED, tail=""), replace(PASSED, tail="3 passed")).uncountable
+
+
+SCRIPT = CheckReport("test", "make test", CheckStatus.PASSED, exit_code=0, tail="./t\nrunning\nall 4 tests passed")
+SCRIPT = replace(SCRIPT, last_line="all 4 tests passed")
+
+
+def test_a_new_printed_failure_of_a_command_that_succeeds_is_uncountable() -> None:
+    broken = replace(SCRIPT, failure_lines=("Assertion `add(1, 2) == 3' failed.",))
+    assert "prints a failure that it did not print before" in compare(broken, SCRIPT).uncountable
+    assert "prints a failure" in compare(broken, None).uncountable
+    assert not compare(broken, replace(broken, failure_lines=("Assertion `add(4, 5) == 6' failed.",))).uncountable
+    assert not compare(SCRIPT, broken).uncountable
+    # one more than before, and another number of failures
+    assert compare(replace(broken, failure_lines=broken.failure_lines * 2), broken).uncountable
+    two, one = (replace(SCRIPT, failure_lines=(text,)) for text in ("2 failures", "1 failures"))
+    assert compare(two, one).uncountable and not compare(two, two).uncountable
+
+
+def test_tests_without_cases_that_end_before_their_last_line_may_have_ended_early() -> None:
+    early = replace(SCRIPT, tail="./t\nrunning\nmake: Leaving directory '/x'")
+    assert "prints less than before the change" in compare(early, SCRIPT).uncountable
+    # a warning on standard error that is gone
+    noisy = replace(SCRIPT, tail=f"{SCRIPT.tail}\nwarning: unused variable")
+    assert not compare(SCRIPT, noisy).uncountable
+    assert not compare(replace(SCRIPT, tail="./t\nall 5 tests passed"), SCRIPT).uncountable
+    assert not compare(replace(SCRIPT, tail="./t\nrunning\nevery test passed"), SCRIPT).uncountable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.checks.discover import MAX_FOLDERS, decide, discover, find_checks
+from burnish.adapters.checkout_files import find_checks_at
+from burnish.checks.discover import MAX_FOLDERS, FoundChecks, decide, discover, find_checks
 from burnish.checks.tools import Surroundings
 from burnish.core.policy import CheckSpec
 from testing.layouts import MONO, NODE, OTHERS, PYTHON, in_folder, package
@@ -515,3 +517,25 @@ def test_plugins_that_the_settings_of_pytest_need_are_installed(modules: set[str
     (tools,) = discover(files, files.get, Surroundings(has_module=modules.__contains__))
     command = str(tools.setup.command) if tools.setup else ""
     assert [word for word in command.split() if word.startswith("pytest")] == packages
+
+
+def test_the_checks_of_a_large_commit_are_found_once_per_commit_and_state_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.adapters.checkout_files.STORED_OVER_FILES", 1)
+    files = {"Cargo.toml": '[package]\nname = "a"\n', "src/lib.rs": "#[test]\nfn a() {}\n"}
+    searched = []
+
+    def at(commit: str, *, clippy: bool = True) -> FoundChecks:
+        def listing(commit: str) -> list[str]:
+            searched.append(commit)
+            return list(files)
+
+        around = Surroundings(has_program=lambda name: clippy or name != "cargo-clippy")
+        return find_checks_at(commit, listing, files.get, around, tmp_path / "found.json")
+
+    assert at("a") == at("a") == find_checks(files, files.get) and searched == ["a"]
+    assert at("b") == at("a") and searched == ["a", "b", "a"]
+    assert at("a", clippy=False) != at("a", clippy=True) and searched == ["a", "b", "a", "a", "a"]
+    (tmp_path / "found.json").write_text("{")
+    assert at("a") == find_checks(files, files.get)

@@ -23,6 +23,8 @@ LEVELS = {"thinning": "error", "judge": "error", "tooling": "warning"}
 PY = "tests/test_app.py"
 TESTS = "def test_one():\n    assert f(1) == 2\n    assert f(2) == 3\n\n\ndef test_two():\n    assert g() == 4\n"
 JS = "it('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\nit('takes', () => {\n  expect(sub(2, 1)).toBe(1);\n});\n"
+C_TESTS = "static void test_add(void) { assert(add(1, 2) == 3); }\nint main(void) {\n  test_add();\n  test_sub();\n}\n"
+UNITY = "int main(void) {\n  UNITY_BEGIN();\n  RUN_TEST(test_add);\n  RUN_TEST(test_sub);\n  return UNITY_END();\n}\n"
 GO = 'func TestAdd(t *testing.T) {\n\tif add(1, 2) != 3 {\n\t\tt.Fatal("no")\n\t}\n}\n'
 RS = "fn add() {}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {\n        assert_eq!(1, 1 + 0);\n    }\n}\n"
 JAVA = "class AppTest {\n  @Test\n  void adds() {\n    assertEquals(3, add(1, 2));\n  }\n}\n"
@@ -34,6 +36,13 @@ PACKAGE = '{\n  "name": "x",\n  "scripts": {\n    "build": "tsc",\n    "test": "
 MAKE_WITH_VARIABLES = (
     "PYTEST = pytest $(FLAGS)\nFLAGS := -q\nVERSION = 1\n\ntest:\n\t$(PYTEST)\n\ndist:\n\ttar $(VERSION)\n"
 )
+MAKE_OBJECTS = (
+    "CFLAGS = -g\nOPT = -O1\n\ntest: t\n\t./t\nt: a.o b.o\n\tcc -o t a.o b.o\n%.o: %.c\n\tcc $(OPT) -c -o $@ $<\n"
+)
+CMAKE = "project(calc C)\nenable_testing()\nadd_executable(t t.c calc.c)\nadd_test(NAME t COMMAND t)\n"
+MESON = "project('calc', 'c')\nt = executable('t', 't.c')\ntest('t', t)\n"
+PERL = "use Test::More tests => 1;\nis(Calc::add(1, 2), 3, 'adds');\n"
+RS_DOC = "/// Adds.\n///\n/// ```\n/// assert_eq!(calc::add(1, 2), 3);\n/// ```\npub fn add() {}\n"
 MAKE = "build:\n\tcc a.c\n\ntest:\n\tpytest\n\nlint: build\n\truff check\n"
 
 
@@ -78,6 +87,8 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "an assertion commented out": ("thinning", {PY: TESTS}, {PY: TESTS.replace("assert g()", "pass  # assert g()")}),
     "a test commented out": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "# def test_two").replace("    assert g", "#    assert g")}),
     "a body made pass": ("thinning", {PY: TESTS}, {PY: TESTS.replace("assert g() == 4", "pass")}),
+    "a call of a test in C": ("thinning", {"test_calc.c": C_TESTS}, {"test_calc.c": C_TESTS.replace("  test_add();\n", "")}),
+    "a test of Unity": ("thinning", {"test/calc.c": UNITY}, {"test/calc.c": UNITY.replace("  RUN_TEST(test_add);\n", "")}),
     "a test renamed away": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "def _test_two")}),
     "a test file renamed away": ("thinning", {"test_app.py": TESTS}, {"app_old.py": TESTS}),
     "mark.skip": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "@pytest.mark.skip\ndef test_two")}),
@@ -105,6 +116,11 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "t.Skip": ("thinning", {"a_test.go": GO}, {"a_test.go": GO.replace("\tif add", '\tt.Skip("later")\n\tif add')}),
     "a go test deleted": ("thinning", {"a_test.go": GO}, {"a_test.go": "package a\n"}),
     "#[ignore]": ("thinning", {"src/lib.rs": RS}, {"src/lib.rs": RS.replace("#[test]", "#[test]\n    #[ignore]")}),
+    "#[should_panic]": ("thinning", {"src/lib.rs": RS}, {"src/lib.rs": RS.replace("#[test]", "#[test]\n    #[should_panic]")}),
+    "a rust example that is not run": ("thinning", {"src/lib.rs": RS_DOC}, {"src/lib.rs": RS_DOC.replace("```\n/// assert", "```no_run\n/// assert")}),
+    "a todo of perl": ("thinning", {"t/calc.t": PERL}, {"t/calc.t": PERL.replace("is(", "TODO: { local $TODO = 'x'; is(").replace("');", "'); }")}),
+    "a swallowed assertion": ("thinning", {"a.test.js": JS}, {"a.test.js": JS.replace("  expect(add(1, 2)).toBe(3);", "  go().then(() => expect(add(1, 2)).toBe(3)).catch(() => {});")}),
+    "a todo of node": ("thinning", {"a.test.js": JS}, {"a.test.js": JS.replace("it('adds', (", "it('adds', { todo: true }, (")}),
     "a rust test deleted": ("thinning", {"src/lib.rs": RS}, {"src/lib.rs": "fn add() {}\n"}),
     "@Disabled": ("thinning", {"AppTest.java": JAVA}, {"AppTest.java": JAVA.replace("@Test", "@Test @Disabled")}),
     "a java test loses its mark": ("thinning", {"AppTest.java": JAVA}, {"AppTest.java": JAVA.replace("  @Test\n", "")}),
@@ -151,6 +167,14 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "pre-commit": ("tooling", {".pre-commit-config.yaml": "a\n"}, {".pre-commit-config.yaml": "b\n"}),
     "make variable": ("tooling", {"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES.replace("PYTEST = pytest", "PYTEST = true")}),
     "make variable behind a variable": ("tooling", {"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES.replace("-q", "-k none")}),
+    "make variable of a pattern rule": ("tooling", {"Makefile": MAKE_OBJECTS}, {"Makefile": MAKE_OBJECTS.replace("-O1", "-O1 -DNDEBUG")}),
+    "make variable of a rule of make itself": ("tooling", {"Makefile": MAKE_OBJECTS}, {"Makefile": MAKE_OBJECTS.replace("-g", "-DNDEBUG")}),
+    "a build type without assertions": ("tooling", {"CMakeLists.txt": CMAKE}, {"CMakeLists.txt": CMAKE.replace("enable", "set(CMAKE_BUILD_TYPE Release)\nenable")}),
+    "flags without assertions in CMake": ("tooling", {"CMakeLists.txt": CMAKE}, {"CMakeLists.txt": CMAKE + "target_compile_definitions(t PRIVATE NDEBUG)\n"}),
+    "another program as a test of CMake": ("tooling", {"CMakeLists.txt": CMAKE}, {"CMakeLists.txt": CMAKE.replace("COMMAND t", "COMMAND ${CMAKE_COMMAND} -E true")}),
+    "a test of CMake that must fail": ("tooling", {"t/CMakeLists.txt": CMAKE}, {"t/CMakeLists.txt": CMAKE + "set_tests_properties(t PROPERTIES\n  WILL_FAIL TRUE)\n"}),
+    "a test of meson that must fail": ("tooling", {"meson.build": MESON}, {"meson.build": MESON.replace("'t', t)", "'t', t, should_fail: true)")}),
+    "meson without assertions": ("tooling", {"meson.build": MESON}, {"meson.build": MESON.replace("'c')", "'c', default_options: ['b_ndebug=true'])")}),
     "make variable set again": ("tooling", {"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES + "\noverride PYTEST := true\n"}),
     "make define": ("tooling", {"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES + "\ndefine PYTEST\ntrue\nendef\n"}),
     "make variable of one target": ("tooling", {"Makefile": MAKE}, {"Makefile": MAKE + "\ntest: SHELL = true\n"}),
@@ -253,6 +277,11 @@ CLEAN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "a script to build": ({"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"tsc"', '"tsc -b"')}),
     "make build": ({"Makefile": MAKE}, {"Makefile": MAKE.replace("cc a.c", "cc b.c")}),
     "make variable that no test uses": ({"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES.replace("VERSION = 1", "VERSION = 2")}),
+    "a new test of CMake": ({"CMakeLists.txt": CMAKE}, {"CMakeLists.txt": CMAKE + "add_executable(u u.c)\nadd_test(NAME u COMMAND u)\n"}),
+    "a new source in CMake": ({"CMakeLists.txt": CMAKE}, {"CMakeLists.txt": CMAKE.replace("calc.c", "calc.c more.c")}),
+    "a new test of meson": ({"meson.build": MESON}, {"meson.build": MESON + "u = executable('u', 'u.c')\ntest('u', u)\n"}),
+    "a new rust test that panics": ({"src/lib.rs": RS}, {"src/lib.rs": RS.replace("    #[test]\n", "    #[test]\n    #[should_panic]\n    fn refuses() {\n        assert!(f());\n    }\n\n    #[test]\n", 1)}),
+    "a new rust example that is not run": ({"src/lib.rs": RS_DOC}, {"src/lib.rs": RS_DOC + "/// ```no_run\n/// calc::start();\n/// ```\npub fn start() {}\n"}),
     "a comment in a makefile": ({"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": "# hello\n" + MAKE_WITH_VARIABLES}),
     "a script that no test runs": ({"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"build": "tsc"', '"build": "tsc",\n    "dev": "vite"')}),
     "go requirement": ({"go.mod": "module x\n\nrequire a v1\n"}, {"go.mod": "module x\n\nrequire a v2\n"}),
@@ -420,6 +449,7 @@ EACH_PATTERN = [
     "test.failing('x')", "describe.fixme('x')", "xit('x')", "xtest('x')", "xdescribe('x')", "xcontext('x')",
     "xspecify('x')", "xscenario('x')", "fit('x')", "fdescribe('x')", "fcontext('x')", "t.Skipf(1)", "//go:build ignore",
     "#[ignore]", "@Disabled", "@Ignore", "[Ignore]", '[Fact(Skip = "x")]', "markTestSkipped()", "markTestIncomplete()",
+    "it('x', { skip: true })", "test.fails('x')", "local $TODO = 'x';", "todo_skip 'x'", "plan skip_all => 'x'",
     "throw XCTSkip()", "GTEST_SKIP()", "@tag :skip", "  pending",
     # what multiplies
     "@pytest.mark.parametrize", "@parameterized.expand", "it.each([1])", "with self.subTest():", "t.Run(x)", "for x in y",

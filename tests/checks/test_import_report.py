@@ -101,6 +101,25 @@ def test_a_run_of_unittest_reports_what_it_imported_and_one_that_only_imports_un
     assert f"calc is imported from {tmp_path}/calc" in imported_elsewhere(tmp_path, other, "", other)
 
 
+@pytest.mark.parametrize("module", ["src/calc.py", "src/acme/calc.py"])
+def test_a_module_without_a_package_that_comes_from_the_checkout_is_reported(tmp_path: Path, module: str) -> None:
+    checkout, tree = tmp_path / "checkout", tmp_path / "tree"
+    for folder in (checkout, tree):
+        (folder / module).parent.mkdir(parents=True)
+        (folder / module).touch()
+        name = module.removeprefix("src/").removesuffix(".py").replace("/", ".")
+        text = f"import unittest, {name}\nclass T(unittest.TestCase):\n    def test_a(self): pass\n"
+        (folder / "test_calc.py").write_text(text)
+    for number, root in enumerate((tree, checkout)):
+        out = tmp_path / str(number)
+        env = with_import_report(
+            CheckSpec("test", "make test"), out, {"PYTHONPATH": f"{root}/src"}, Placement.plain(tree, checkout=checkout)
+        )
+        subprocess.run([sys.executable, "-m", "unittest", "-q"], cwd=tree, env=dict(env), check=True)
+        problem = imported_elsewhere(out, tree, "", tree, None, checkout)
+        assert problem == (f"{name} is imported from {root}/{module}, not from the tree under test" if number else "")
+
+
 # Tests that import the tree, and start the program of the project in another folder, where the tree is not found.
 STARTS_PROGRAM = """
 import subprocess, sys

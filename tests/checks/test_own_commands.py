@@ -155,6 +155,15 @@ def test_options_of_the_project_s_command_reach_its_runner(files: dict[str, str]
 
 
 FURTHER: dict[str, tuple[dict[str, str], list[Any]]] = {
+    "unittest with a pattern of its own": (
+        {
+            "tests/__init__.py": "",
+            "tests/test_a.py": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): ...\n",
+            "tests/check_b.py": "import unittest\nclass T(unittest.TestCase):\n    def test_b(self): ...\n",
+            "Makefile": "test:\n\tpython -m unittest discover -s tests -t . -p 'check_*.py'\n",
+        },
+        [("python", "-m", "unittest", "discover"), "python3 -m unittest discover -s tests -t . -p 'check_*.py'"],
+    ),
     "after the runner": (make("test:\n\tpytest\n\tpython smoke.py\n"), [PYTEST, "python3 smoke.py"]),
     "in one line": (make("test:\n\tpytest && python smoke.py --all\n"), [PYTEST, "python3 smoke.py --all"]),
     "of another target": (

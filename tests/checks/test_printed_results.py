@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.checks.cargo_test import CargoReader
-from burnish.checks.lines import read_pattern
+from burnish.checks.lines import failure_lines, read_pattern
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, read_printed
 from burnish.core.check import Counts
 from burnish.core.error_lines import pattern_problem
@@ -95,7 +95,7 @@ WRITTEN = {
 }
 # reports of analysers, not of tests: see test_readers.py and test_imported_reports.py
 # and single lines: see test_a_runner_without_tests_has_counts
-WITHOUT_SAMPLE = {"sarif", "rdjson", "rdjsonl", "nothing"}
+WITHOUT_SAMPLE = {"sarif", "rdjson", "rdjsonl", "nothing", "summary"}
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -145,8 +145,6 @@ def test_a_runner_without_tests_has_counts(tmp_path: Path, printed: str) -> None
 @pytest.mark.parametrize(
     "printed",
     [
-        "0 examples, 0 failures, 1 error occurred outside of examples\n",
-        "10 examples, 0 failures\n",
         "ok | 10 passed | 0 failed (1ms)\n",
     ],
 )
@@ -332,3 +330,79 @@ def test_a_harness_of_its_own_leaves_the_number_of_tests_of_cargo_unknown() -> N
     assert (found := reader.reading()) and found.counts and found.counts.total == 0
     reader.line(own, is_error=True)
     assert (found := reader.reading()) and found.counts is None and not found.failures
+
+
+SUMMARIES = {
+    "2 runs, 2 assertions, 1 failures, 0 errors, 1 skips": Counts(2, 0, 1, 1),
+    "2 tests, 2 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications": Counts(2, 2, 0, 0),
+    "3 examples, 1 failure, 1 pending": Counts(3, 1, 1, 1),
+    "0 examples, 0 failures, 1 error occurred outside of examples": Counts(1, 0, 1, 0),
+    "OK (2 tests, 2 assertions)": Counts(2, 2, 0, 0),
+    "Tests: 3, Assertions: 2, Errors: 1, Failures: 1.": Counts(3, 1, 2, 0),
+    "Tests: 2, Assertions: 1, Skipped: 1.": Counts(2, 1, 0, 1),
+    "2 specs, 1 failure, 1 pending spec": Counts(2, 0, 1, 1),
+    "50% tests passed, 1 tests failed out of 2": Counts(2, 1, 1, 0),
+    "2 successes / 0 failures / 1 error / 0 pending : 0.1 seconds": Counts(3, 2, 1, 0),
+    "[  PASSED  ] 3 tests.\n[  FAILED  ] 1 test, listed below:": Counts(4, 3, 1, 0),
+    "Ok:                 1   \nFail:               1   \nSkipped:            2   ": Counts(4, 1, 1, 2),
+    "  Total:     2\n  Passed:    1\n  Skipped:   0": Counts(2, 1, 1, 0),
+    "100% tests passed, 0 tests failed out of 2\n\nThe following tests did not run:\n\t  1 - t (Skipped)": Counts(
+        2, 1, 0, 1
+    ),
+    "t/calc.t .. skipped: not ready\nt/o.t ..... ok\nFiles=2, Tests=1,  0 wallclock secs": Counts(2, 1, 0, 1),
+    "# TOTAL: 3\n# PASS:  1\n# SKIP:  1\n# XFAIL: 0\n# FAIL:  1\n# XPASS: 0\n# ERROR: 0": Counts(3, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("text", SUMMARIES)
+def test_the_summary_of_a_runner_whose_cases_are_not_read_is_counted(tmp_path: Path, text: str) -> None:
+    (tmp_path / "out").write_text(f"Running\n\n{text}\n")
+    reading = read_printed(tmp_path / "out", tmp_path / "err", root=ROOT)
+    assert reading and reading.counts == SUMMARIES[text]
+
+
+FAILURE_LINES = {
+    'Traceback (most recent call last):\n  File "a.py", line 1\nAssertionError': True,
+    "Traceback (most recent call last):": True,
+    "Expected values to be strictly equal:": False,
+    "AssertionError [ERR_ASSERTION]: -1 == 3": True,
+    "t: test_calc.c:4: main: Assertion `add(1, 2) == 3' failed.": True,
+    "Assertion failed: add is wrong": True,
+    "Segmentation fault (core dumped)": True,
+    "src/calc.ts(2,3): error TS2322: Type 'string' is not assignable": True,
+    "calc.c:3:5: error: expected ';'": True,
+    "add small            [FAIL]": False,
+    "test_add FAILED": False,
+    "add: FAIL": False,
+    "✗ adds two numbers": False,
+    "TypeError: add is not a function": False,
+    "./run.sh: line 3: calc: command not found": False,
+    "some tests failed": False,
+    "3 tests, 1 failures": False,
+}
+
+
+@pytest.mark.parametrize("line", FAILURE_LINES)
+def test_a_printed_failure_is_recognized(line: str) -> None:
+    assert len(failure_lines(f"start\n{line}\nend", with_words=True)) == 1
+    # beside the cases of a known runner, words alone may be names of tests
+    assert bool(failure_lines(line, with_words=False)) is FAILURE_LINES[line]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12 tests, 0 failures",
+        "# FAIL:  0",
+        "failed: 0",
+        "no failures",
+        "✓ reports a failed login",
+        "ok 3 - failed requests are sent again",
+        "test rejects_failed_input ... ok",
+        "failure of the disk is logged: PASS",
+        "XFAIL tests/a.py",
+        "all tests passed",
+    ],
+)
+def test_a_line_about_failures_that_did_not_happen_is_no_failure(line: str) -> None:
+    assert failure_lines(line, with_words=True) == ()

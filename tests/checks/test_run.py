@@ -402,3 +402,17 @@ def test_the_options_of_gradle_reach_a_project_that_sets_its_own(tmp_path: Path,
     java, _, gradle = (tmp_path / "options").read_text().strip().partition("|")
     assert "-Dorg.gradle.caching=false" in (java if makefile else gradle)
     assert bool(java) is bool(makefile)
+
+
+def test_a_test_command_that_only_reads_the_sources_ran_no_tests(cwd: Path) -> None:
+    spec = CheckSpec("test", "python3 -m compileall -q .")
+    assert run_one(spec, cwd).ran_no_tests
+    assert not run_one(CheckSpec("test", "python3 -m compileall -q . && ./t || true"), cwd).ran_no_tests
+    assert run_one(CheckSpec("test", "true --if-present"), cwd).ran_no_tests
+
+
+def test_failures_below_a_script_that_ignores_them_are_lines_of_the_report(cwd: Path) -> None:
+    lay(cwd, {"a.py": "assert 1 + 1 == 3, 'sums'\n", "b.py": "print('b passed')\n"})
+    report = run_one(CheckSpec("test", "for f in a.py b.py; do python3 $f; done"), cwd)
+    assert (report.status, report.failure_lines) == (CheckStatus.PASSED, ("AssertionError: sums",))
+    assert report.last_line == "b passed"

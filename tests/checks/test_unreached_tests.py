@@ -19,6 +19,11 @@ RUST = {"Cargo.toml": '[package]\nname = "x"\n', "src/lib.rs": ""}
 WORKFLOW = (
     "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: checkout@v4\n      - run: %s\n"
 )
+HOOKS = (
+    "repos:\n- repo: https://example.org/mirrors-mypy\n  rev: v1\n  hooks:\n  - {id: mypy, args: [--strict]}\n"
+    "  - {id: end-of-file-fixer}\n"
+)
+LOCAL_HOOK = "repos:\n- repo: local\n  hooks:\n  - {id: mine, entry: python smoke.py, language: system}\n"
 MESON = "project('x', 'c')\ntest('a', executable('a', 'a.c'))\n"
 CMAKE = "project(x C)\nenable_testing()\n"
 
@@ -126,6 +131,11 @@ TYPED_JOB = WORKFLOW % "pytest" + "  types:\n    runs-on: ubuntu-latest\n    ste
 
 NAMED: dict[str, tuple[dict[str, str], str]] = {
     **{f"a script in {name}": ({**CALC, name: text}, "python3 smoke.py") for name, text in CI_FILES.items()},
+    "a type checker of pre-commit": ({**CALC, ".pre-commit-config.yaml": HOOKS}, "mypy --strict"),
+    "a hook of the repository itself": (
+        {**CALC, ".pre-commit-config.yaml": LOCAL_HOOK},
+        "python3 smoke.py",
+    ),
     "a type checker in a workflow": ({**CALC, ".github/workflows/ci.yml": TYPED_JOB}, "mypy calc.py"),
     "a script in a workflow that checks types": (
         {
@@ -458,7 +468,7 @@ PARTS = {
 }
 UNIT, ALL, WEB = (
     CheckSpec("test", "python3 -m pytest -q tests/unit"),
-    CheckSpec("test", "pytest -q -k sub"),
+    CheckSpec("test", "pytest -q"),
     CheckSpec("web-test", "npm test", cwd="web"),
 )
 INTEGRATION_UNRUN = "`pytest tests/integration`: no check names these tests"
@@ -472,6 +482,8 @@ WEB_UNRUN = "`npm test` in web: no check runs the tests of this part"
         ((UNIT, WEB, CheckSpec("slow", "pytest tests/integration/test_b.py::test_add")), []),
         ((ALL,), [WEB_UNRUN]),
         ((ALL, WEB), []),
+        ((CheckSpec("test", "pytest -q -k sub"), WEB), ["`pytest`: `-k sub` of the check may leave tests out"]),
+        ((CheckSpec("test", "pytest -m slow"), CheckSpec("fast", "pytest -m 'not slow'"), WEB), []),
         ((CheckSpec("test", "pytest -q && cd web && npm test"),), []),
         ((WEB,), ["`python -m pytest -q`: no check runs the tests of this part"]),
         ((CheckSpec("test", "pytest", cwd="tests"), WEB), []),
@@ -483,6 +495,8 @@ WEB_UNRUN = "`npm test` in web: no check runs the tests of this part"
         "each",
         "one part",
         "both parts",
+        "deselected",
+        "all marks",
         "one line",
         "other part",
         "folder of all tests",
@@ -494,3 +508,31 @@ def test_tests_that_checks_written_by_hand_leave_out_are_named(specs: tuple[Chec
     found = find_checks(PARTS, PARTS.get)
     assert found.unrun_by(found.specs) == []
     assert sorted(unrun.words(folder) for folder, unrun in found.unrun_by(specs)) == sorted(words)
+
+
+RUST = {
+    "Cargo.toml": '[package]\nname = "calc"\n',
+    "src/lib.rs": "#[test]\nfn a() {}\n",
+    "tests/it.rs": "#[test]\nfn b() {}\n",
+}
+CASE = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertTrue(1)\n"
+CASES = {"a.py": "", "tests/__init__.py": "", "tests/test_a.py": CASE, "tests/test_b.py": CASE}
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "words"),
+    [
+        (RUST, "cargo test --lib", ["`cargo`: `--lib` of the check may leave tests out"]),
+        (RUST, "cargo test", []),
+        (RUST, "cargo test --workspace --all-features", []),
+        (CASES, "python -m unittest tests.test_a", ["`unittest tests`: no check names these tests"]),
+        (CASES, "python -m unittest tests.test_a.T tests.test_b", []),
+        (CASES, "python -m unittest tests.test_a tests/test_b.py", []),
+        (CASES, "python -m unittest discover", []),
+        (CASES, "python -m unittest", []),
+        (CASES, "python -m unittest -k one", ["`unittest`: `-k one` of the check may leave tests out"]),
+    ],
+)
+def test_a_selection_of_other_runners_is_named(files: dict[str, str], command: str, words: list[str]) -> None:
+    found = find_checks(files, files.get)
+    assert [unrun.words(folder) for folder, unrun in found.unrun_by((CheckSpec("test", command),))] == words

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from testing.extras import require_program
-from testing.lab import REJECT, Lab
+from testing.lab import APPROVE, REJECT, Lab
 
 pytestmark = [
     pytest.mark.slow,
@@ -156,7 +156,29 @@ def test_an_override_is_part_of_it_and_needs_to_be_accepted(lab: Lab) -> None:
     commit = lab.task(2)["commit"]
     assert "overridden by a person" in verify(lab, commit, code=1).err
     found = verify(lab, commit, "--allow-override", "--json").json
-    assert found["predicate"]["overrides"][0]["explanation"] == "known"
+    override = found["predicate"]["overrides"][0]
+    assert override["explanation"] == "known"
+    words = verify(lab, commit, "--allow-override").out
+    assert (
+        f"was approved by user:{override['by'].removeprefix('user:')} against the review of judge, signed by" in words
+    )
+
+
+def test_a_person_who_approved_at_the_gate_is_part_of_it(lab: Lab) -> None:
+    lab.agent("judge", APPROVE)
+    lab.add("Second", "--skip-tests")
+    lab.burnish("run", "2", code=1)
+    lab.burnish("decide", "2", "approve")
+    lab.burnish("attest", "2")
+    commit = lab.task(2)["commit"]
+    (decision,) = verify(lab, commit, "--json").json["predicate"]["decisions"]
+    assert decision["choice"] == "approve" and decision["by"] not in ("", "burnish")
+    name = decision["by"].removeprefix("user:")
+    assert f"was approved by judge, user:{name}, signed by ada@example.org" in verify(lab, commit).out
+    # nobody but the reviewer approved the first task
+    lab.burnish("attest", "1")
+    alone = verify(lab, lab.task()["commit"], "--json").json
+    assert alone["predicate"]["decisions"] == [] and "approved by judge, signed" in verify(lab, alone["commit"]).out
 
 
 def test_without_a_key_or_a_list_of_signers_it_says_what_to_set(lab: Lab) -> None:

@@ -162,6 +162,14 @@ def large_lab(root: Path, monkeypatch: pytest.MonkeyPatch, *, confined: bool) ->
     return lab
 
 
+def kept_trees(lab: Lab) -> tuple[Path, Path]:
+    """The clean tree and the files of a workspace that stay for the next run."""
+    folder = Path(lab.env["BURNISH_HOME"])
+    (files,) = folder.glob("snapshots/*/.kept-files-*")
+    (tree,) = set(folder.glob("snapshots/*/.kept-*")) - {files}
+    return tree, files
+
+
 def test_a_verified_task_of_a_large_repository_keeps_no_copy_and_path_writes_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,8 +213,8 @@ def test_a_run_begins_from_the_clean_tree_of_the_one_before_and_repairs_it(
     lab.agent("judge", look + APPROVE)
     lab.add()
     lab.burnish("run")
-    (tree,) = Path(lab.env["BURNISH_HOME"]).glob("snapshots/*/.kept-*")
-    assert copies(lab) == [f"snapshots/{tree.name}"]
+    tree, files = kept_trees(lab)
+    assert copies(lab) == [f"snapshots/{tree.name}", f"snapshots/{files.name}"]
     (tree / "keep.txt").write_text("wrong\n")
     (tree / "conftest.py").write_text("")
     lab.add("Second")
@@ -224,8 +232,40 @@ def test_a_clean_tree_from_before_a_restart_of_the_machine_is_not_used(
     lab = large_lab(tmp_path, monkeypatch, confined=True)
     lab.add()
     lab.burnish("run")
-    (tree,) = Path(lab.env["BURNISH_HOME"]).glob("snapshots/*/.kept-*")
+    tree, files = kept_trees(lab)
     tree.rename(tree.with_name(".kept-another-start"))
+    files.rename(files.with_name(".kept-files-another-start"))
     lab.add("Second")
     lab.burnish("run")
-    assert copies(lab) == [f"snapshots/{tree.name}"]
+    assert copies(lab) == [f"snapshots/{tree.name}", f"snapshots/{files.name}"]
+
+
+@pytest.mark.slow
+def test_a_workspace_begins_with_the_files_of_a_verified_task_and_nothing_that_its_author_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = large_lab(tmp_path, monkeypatch, confined=True)
+    lab.repo.commit({"keep.txt": "sound\n", "folder/other.txt": "sound\n", ".gitignore": "left*\n"})
+    look = """
+folders = [pathlib.Path(), pathlib.Path("folder")]
+here["inode"] = os.stat("keep.txt").st_ino
+here["seen"] = [sorted(os.listdir(one)) for one in folders] + [pathlib.Path("keep.txt").read_text()]
+here["functions"] = [line for line in app.read_text().splitlines() if line.startswith("def div_")]
+pathlib.Path("left").write_text("x")
+pathlib.Path("folder/left.pyc").write_text("x")
+pathlib.Path("empty").mkdir()
+"""
+    lab.agent("robot", look + AUTHOR)
+    lab.add()
+    lab.burnish("run")
+    _tree, files = kept_trees(lab)
+    (files / "folder/other.txt").unlink()
+    (files / "folder").chmod(0o500)
+    lab.add("Second")
+    lab.burnish("run")
+    first, second = (call for call in lab.calls("end") if call["agent"] == "robot")
+    assert [lab.task(number)["status"] for number in (1, 2)] == ["verified"] * 2
+    assert first["seen"] == second["seen"] and second["seen"][1] == ["other.txt"]
+    assert first["inode"] == second["inode"], "the same file on the disk"
+    assert second["functions"] == [], "the change of the first task is not in the base"
+    assert lab.burnish("clean", "--rescues", "--json").json["rescues"] == []

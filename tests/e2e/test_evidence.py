@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from burnish.checks.evidence import MAX_FILES, evidence_kind
+from burnish.checks.evidence import MAX_FILES, MAX_NAMED, evidence_kind
 from testing.at_hand import at_hand
 from testing.bubblewrap import needs_bubblewrap
 from testing.lab import APPROVE, Lab
@@ -75,12 +75,15 @@ def test_what_a_check_leaves_is_stored_by_its_content(tmp_path: Path, confined: 
         "shots/home.png": "png",
         "index.html": "html",
         "clip.webm": "webm",
-        # the text and the link
-        "2 more": "",
+        "shots/notes.txt": "",
+        "shots/secret.png": "",
     }
     (stored,) = (tmp_path / "home").rglob(files["shots/home.png"]["name"])
     assert stored.read_bytes() == png()
-    assert f"evidence shots/home.png: {stored}" in lab.burnish("show", "1").out
+    shown = lab.burnish("show", "1").out
+    assert f"evidence shots/home.png: {stored}" in shown
+    assert "evidence shots/notes.txt: not stored (not an image, a video or HTML)" in shown
+    assert "evidence shots/secret.png: not stored (a link, or not a file)" in shown
 
 
 @pytest.mark.slow
@@ -127,7 +130,7 @@ def test_the_html_report_holds_the_screenshots(tmp_path: Path) -> None:
 
     assert f"data:image/png;base64,{base64.b64encode(png()).decode()}" in html
     assert "index.html (not in this file)" in html and "<script" not in html
-    assert "Evidence: clip.webm, index.html, shots/home.png, 2 more" in markdown
+    assert "Evidence: clip.webm, index.html, shots/home.png, shots/notes.txt (not stored)" in markdown
 
 
 @pytest.mark.slow
@@ -136,7 +139,7 @@ def test_a_check_that_fails_keeps_its_evidence_and_a_flood_is_limited(tmp_path: 
     flood = (
         SHOOT
         + f"""
-for number in range({MAX_FILES + 5}):
+for number in range({MAX_FILES + MAX_NAMED + 5}):
     (shots / f"z{{number}}.png").write_bytes(bytes.fromhex("{png().hex()}")[:-12] + bytes([number]) + b"x" * 40)
 sys.exit(1)
 """
@@ -147,7 +150,9 @@ sys.exit(1)
 
     checks = lab.burnish("show", "2", "--json").json["cycles"][-1]["checks"]
     (files,) = [check["evidence"] for check in checks]
-    assert len(files) == MAX_FILES + 1 and files[-1]["name"] == "" and files[-1]["path"].endswith(" more")
+    not_stored = [one for one in files if not one["name"]]
+    assert len(files) - len(not_stored) == MAX_FILES and len(not_stored) == MAX_NAMED + 1
+    assert not_stored[-1]["path"].endswith(" more") and not_stored[-1]["reason"] == "a check keeps 20 files at most"
 
 
 @pytest.mark.parametrize(

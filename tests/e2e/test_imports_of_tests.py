@@ -206,3 +206,60 @@ def test_tests_that_import_the_tree_and_start_a_pytest_of_their_own_pass(lab: La
     lab.agent("robot", GOOD)
     lab.agent("judge", JUDGE)
     assert run(lab) == "verified"
+
+
+# Each makes the tests import something else in the place of calc, as a conftest.py may do for code that needs hardware.
+REPLACEMENTS = {
+    "an object in sys.modules": {
+        "tests/conftest.py": "import sys, types\nstub = types.ModuleType('calc')\nstub.add = lambda a, b: a + b\n"
+        "sys.modules['calc'] = stub\n"
+    },
+    "a mock": {
+        "tests/conftest.py": "import sys\nfrom unittest.mock import MagicMock\nstub = MagicMock()\n"
+        "stub.add = lambda a, b: a + b\nsys.modules['calc'] = stub\n"
+    },
+    "a folder of stubs": {
+        "tests/conftest.py": "import pathlib, sys\nsys.path.insert(0, str(pathlib.Path(__file__).parent / 'stubs'))\n",
+        "tests/stubs/calc/__init__.py": "def add(a, b):\n    return a + b\n",
+    },
+    "an old build": {
+        "tests/conftest.py": "import sys\nsys.path.insert(0, 'build/lib')\n",
+        "build/lib/calc/__init__.py": "def add(a, b):\n    return a + b\n",
+    },
+}
+OTHER_FILE = 'pathlib.Path("src/other.py").write_text("a = 1\\n")\n'
+
+
+@pytest.mark.representatives(2)
+@pytest.mark.parametrize("way", REPLACEMENTS)
+def test_a_change_of_a_module_that_the_tests_replace_waits_for_a_person(tmp_path: Path, way: str) -> None:
+    path = "[tool.pytest.ini_options]\npythonpath = 'src'\n"
+    files = {"pyproject.toml": path, **REPLACEMENTS[way]}
+    lab = make_lab(tmp_path, confined=False, extra=CHECKS.replace("pytest -q", PYTEST), files=files)
+    assert run(lab) == "waiting_approval"
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert check["status"] == "passed"
+    assert check["uncountable"] == "test imports a replacement of src/calc/__init__.py instead of the file itself"
+    branch = lab.task()["branch"]
+    review = lab.burnish("review", f"main..{branch}", "--tests", "--json", code=None).json
+    (state,) = [one["state"] for one in review["checks"] if one["name"] == "test"]
+    assert state == "uncountable"
+
+
+@pytest.mark.parametrize("way", ["an object in sys.modules", "a folder of stubs"])
+def test_a_change_beside_a_module_that_the_tests_replace_is_verified(tmp_path: Path, way: str) -> None:
+    path = "[tool.pytest.ini_options]\npythonpath = 'src'\n"
+    files = {"pyproject.toml": path, **REPLACEMENTS[way]}
+    lab = make_lab(tmp_path, confined=False, extra=CHECKS.replace("pytest -q", PYTEST), files=files)
+    lab.agent("robot", OTHER_FILE)
+    lab.agent("judge", JUDGE.replace("src/calc/__init__.py", "src/other.py"))
+    assert run(lab) == "verified"
+
+
+def test_a_module_that_puts_an_object_of_its_own_into_its_place_is_tested(tmp_path: Path) -> None:
+    own_class = "class Lazy:\n    def add(self, a, b):\n        return a + b\n"
+    source = f"import sys\n\n\n{own_class}\n\nsys.modules[__name__] = Lazy()\n"
+    files = {"pyproject.toml": "[tool.pytest.ini_options]\npythonpath = 'src'\n", "src/calc/__init__.py": source}
+    lab = make_lab(tmp_path, confined=False, extra=CHECKS.replace("pytest -q", PYTEST), files=files)
+    lab.agent("robot", GOOD)
+    assert run(lab) == "verified"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from testing.both_stores import POSTGRESQL_NAME
 from testing.lab import AUTHOR
 from testing.machines import LEASE, Machines
 from testing.moved_clock import moved_clock
@@ -38,7 +39,7 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
 @pytest.mark.parametrize(
     ("here", "there"),
     [
-        pytest.param(*pair, marks=pytest.mark.attacks("clocks of two machines disagree", 1))
+        pytest.param(*pair, marks=pytest.mark.attacks("clocks of two machines disagree", 1, store=POSTGRESQL_NAME))
         for pair in [(DAY, -DAY), (-DAY, DAY), (HOUR, -HOUR), (-HOUR, HOUR), (0, DAY), (-DAY, 0)]
     ],
 )

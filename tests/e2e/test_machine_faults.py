@@ -18,6 +18,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from testing.both_stores import POSTGRESQL_NAME
 from testing.lab import AUTHOR, CRITIC
 from testing.machines import Machine, Machines, WorkerProcess
 from testing.network import HOST, Host, git_server, hosts, require_namespaces
@@ -144,9 +145,15 @@ def at_place(machines: Machines, place: str) -> tuple[dict[str, str], Callable[[
     return {}, lambda machine, worker: any(call["phase"] == place for call in machines.lab.calls())
 
 
+def counted(kind: str) -> pytest.MarkDecorator:
+    return pytest.mark.attacks(kind, 1, store=POSTGRESQL_NAME)
+
+
 def cases(faults: tuple[str, ...], places: tuple[str, ...]) -> list[object]:
     return [
-        pytest.param(fault, place, marks=pytest.mark.attacks(f"one of several machines is {fault}", 1))
+        pytest.param(
+            fault, place, marks=pytest.mark.attacks(f"one of several machines is {fault}", 1, store=POSTGRESQL_NAME)
+        )
         for place in places
         for fault in faults
     ]
@@ -253,7 +260,10 @@ PAIRS = [(first, second) for first in FAULTS for second in FAULTS]
 @pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("first_fault", "second_fault"),
-    [pytest.param(*pair, marks=pytest.mark.attacks("two of three machines fail together", 1)) for pair in PAIRS],
+    [
+        pytest.param(*pair, marks=pytest.mark.attacks("two of three machines fail together", 1, store=POSTGRESQL_NAME))
+        for pair in PAIRS
+    ],
 )
 def test_the_third_machine_ends_the_task_when_two_fail_and_the_database_restarts(
     network: Network, tmp_path: Path, first_fault: str, second_fault: str

@@ -214,6 +214,15 @@ def test_an_unknown_cost_is_shown_as_unknown_on_every_screen_and_announced_once(
     assert "cannot be counted: claude reported no cost" in said.err
 
 
+def test_a_budget_that_cannot_be_counted_is_noted_once_for_all_agents_of_a_task(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, extra="budget: {task_usd: 5}\n")
+    lab.add()
+    lab.burnish("run", "1", code=None)
+    assert {call["agent"] for call in lab.calls()} == {"robot", "judge"}
+    (warned,) = lab.events("budget.warned")
+    assert warned["data"]["why"].startswith("budget.task_usd cannot be counted: robot reported no cost")
+
+
 @pytest.mark.long
 def test_a_call_without_a_cost_ends_a_task_whose_budget_must_be_counted(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)

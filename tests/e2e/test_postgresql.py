@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testing.both_stores import POSTGRESQL_NAME
 from testing.lab import AUTHOR, Lab
 from testing.postgresql import postgresql_server
 from testing.serving import serving
@@ -77,7 +78,7 @@ def test_a_run_that_was_killed_is_continued_and_nothing_is_paid_twice(lab: Lab) 
     assert sum(lab.paid().values()) - len(lab.paid()) <= 1
 
 
-@pytest.mark.attacks("restart of the database server in a phase", 1)
+@pytest.mark.attacks("restart of the database server in a phase", 1, store=POSTGRESQL_NAME)
 def test_a_restart_of_the_server_in_the_middle_of_a_phase_is_not_noticed(lab: Lab) -> None:
     gate = waiting_author(lab)
     lab.add()

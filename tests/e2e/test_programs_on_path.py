@@ -211,3 +211,16 @@ def test_a_build_file_that_names_the_checkout_does_not_hide_a_broken_change(tmp_
     assert run(lab) == "failed"
     assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
     assert f"Makefile names {lab.repo.path}/calc.c, which is in your checkout" in lab.show()["note"]
+
+
+@pytest.mark.parametrize("variable", ["PYTHONPATH", "SOURCES"])
+def test_a_variable_of_the_settings_that_names_the_checkout_stops_the_task(tmp_path: Path, variable: str) -> None:
+    lab = make_lab(tmp_path, confined=False)
+    test = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+    lab.repo.commit({"src/calc.py": "def add(a, b):\n    return a + b\n", "tests/test_calc.py": test}, "Python")
+    lab.settle(f"{SETTINGS}isolation: {{env: {{{variable}: '{lab.repo.path}/src'}}}}\n")
+    lab.agent("robot", 'pathlib.Path("src/calc.py").write_text("def add(a, b):\\n    return a - b\\n")\n')
+    lab.agent("judge", JUDGE.replace('["calc.py", "cli.sh"]', '["src/calc.py"]'))
+    assert run(lab) == "failed"
+    assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
+    assert f"isolation.env.{variable} names {lab.repo.path}/src, which is in your checkout" in lab.show()["note"]

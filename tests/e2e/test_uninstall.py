@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testing.attack_counts import CountAttacks
 from testing.lab import Lab
 
 pytestmark = pytest.mark.slow
@@ -181,6 +182,29 @@ def test_folders_of_the_user_with_names_of_burnish_stay(tmp_path: Path, place: s
     assert [name for name in FOLDERS if not (folder / name / "mine.txt").exists()] == []
     for text in (listed.out, done.out):
         assert f"Kept: {folder}, because" in text
+
+
+OWN_FILES = (
+    "projects/website", "workspaces/x.code-workspace", "images/cat.png", "hooks/pre-commit", "reviews/paper.md",
+    "environments/production", "trees/oak.txt", "snapshots/2026.tar", "answers/letter.txt", "trust/deed.pdf",
+)  # fmt: skip
+
+
+def test_files_of_the_user_in_folders_of_burnish_stay(tmp_path: Path, count_attacks: CountAttacks) -> None:
+    lost = []
+    lab, _, _ = used(tmp_path)
+    home = tmp_path / "home" / "burnish"
+    for name in OWN_FILES:
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text("mine\n")
+        listed = lab.burnish("uninstall")
+        assert f"Kept: {home}, because it has files that burnish did not create: {name}" in listed.out
+        if name == OWN_FILES[-1]:
+            lab.burnish("uninstall", "--yes")
+            lost += [] if (home / name).exists() else [name]
+        (home / name).unlink(missing_ok=True)
+    count_attacks("uninstall removes what is the user's", len(OWN_FILES), len(lost))
+    assert lost == []
 
 
 def test_other_files_in_the_folder_of_settings_stay(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_task_waits_for_the_reset_and_goes_on(tmp_path: Path) -> None:
     # the story tells it afterwards, too, and no screen shows the events of the program
     assert "  note: claude's limit resets at" in lab.burnish("show", "1").out
     log = lab.burnish("log", "1").out
-    assert "! claude failed: Claude AI usage limit reached|" in log and "{" not in log, log
+    assert "! claude failed: Claude AI usage limit reached.\n" in log and "{" not in log, log
     assert "Verdict approved: s\n" in log
 
 
@@ -183,6 +183,8 @@ def with_window(tmp_path: Path, seconds: int, percent: int) -> Lab:
 async def sees_the_limit(screen: Screen) -> None:
     await screen.until("because of its usage limit. Then it continues.")
     assert re.search(r"T1 .* claude until \d\d:\d\d ", screen.text), screen.text
+    await screen.press("3")
+    await screen.until("waits for claude until")
 
 
 def test_a_login_that_has_used_its_share_of_the_plan_starts_no_further_phase(tmp_path: Path) -> None:

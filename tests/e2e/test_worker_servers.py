@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from testing.both_stores import POSTGRESQL_NAME
 from testing.lab import AUTHOR
 from testing.machines import Machines
 from testing.postgresql import PostgresqlServer, postgresql_programs, postgresql_server
@@ -33,7 +34,7 @@ def events_in(server: PostgresqlServer) -> list[tuple[int, str]]:
     return [(int(row[0]), str(row[1])) for row in rows]
 
 
-@pytest.mark.attacks("the database fails over to a standby in a phase", 1)
+@pytest.mark.attacks("the database fails over to a standby in a phase", 1, store=POSTGRESQL_NAME)
 def test_a_standby_takes_over_in_the_middle_of_a_phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # what is confirmed must be on the standby
     monkeypatch.delenv("BURNISH_NO_SYNC")
@@ -62,7 +63,7 @@ def test_a_standby_takes_over_in_the_middle_of_a_phase(tmp_path: Path, monkeypat
     standby.remove()
 
 
-@pytest.mark.attacks("a remote that answers slower than a lease lasts", 1)
+@pytest.mark.attacks("a remote that answers slower than a lease lasts", 1, store=POSTGRESQL_NAME)
 def test_a_push_that_takes_longer_than_a_lease_loses_no_task(tmp_path: Path) -> None:
     with postgresql_server().database() as url:
         machines = Machines.make(tmp_path, url, "a", "b")

@@ -94,8 +94,10 @@ def test_what_lint_fix_does_is_part_of_the_commit(tmp_path: Path) -> None:
     assert lab.text(lab.task()["branch"]).endswith("tidy")
 
 
-def test_a_lint_fix_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, judge=APPROVE, extra="checks: {test: null, lint: null, lint_fix: no-such-formatter .}\n")
+@pytest.mark.parametrize("command", ["no-such-formatter .", "[no-such-formatter, .]"])
+def test_a_lint_fix_that_cannot_be_started_is_reported(tmp_path: Path, command: str) -> None:
+    checks = f"checks: {{test: null, lint: null, lint_fix: {command}}}\n"
+    lab = Lab.make(tmp_path, judge=APPROVE, extra=checks)
     lab.add()
     ended = lab.burnish("run")
     assert ended.code == 0 and "checks.lint_fix could not be started" in ended.err, ended.err

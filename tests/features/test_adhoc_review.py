@@ -19,7 +19,7 @@ from testing.userrepo import UserRepo
 
 pytestmark = pytest.mark.usefixtures("lean_pytest")
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -165,13 +165,13 @@ def test_ctrl_c_ends_the_agents_and_is_130(
     user_repo.commit({"burnish.yaml": f"agents:\n{entries}review: {{agents: [{', '.join(panel)}]}}\n"})
     user_repo.trust()
     command = [sys.executable, "-m", "burnish.cli", "-C", str(user_repo.path), "review"]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        pids = _wait_for(lambda: [int(p.name[4:]) for p in tmp_path.glob("pid-*")], len(panel))
-        running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=PATIENCE)
-    finally:
-        running.kill()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        try:
+            pids = _wait_for(lambda: [int(p.name[4:]) for p in tmp_path.glob("pid-*")], len(panel))
+            running.send_signal(signal.SIGINT)
+            _, err = running.communicate(timeout=PATIENCE)
+        finally:
+            running.kill()
     assert running.returncode == 130, err
     assert b"Interrupted" in err
     assert not any(_alive(pid) for pid in pids)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from burnish.core.finding import COMMENT_RULE, Category, Finding, Remark, Severity
-from burnish.core.suggestion import as_block, find_lines, proposal, replaced, split_comment
+from burnish.core.suggestion import SplitComment, as_block, find_lines, proposal, replaced, split_comment
 from testing.at_hand import AtHand, at_hand
 from testing.lab import APPROVE, Lab
 
@@ -213,3 +214,11 @@ def test_line_ends_and_a_missing_last_one_stay() -> None:
     assert wanted is not None
     assert replaced("a\r\nb\r\nc", [(1, wanted)]) == "a\r\nx\r\ny\r\nc"
     assert replaced("a\nb", [(1, wanted)]) == "a\nx\ny"
+
+
+def test_a_comment_of_many_open_suggestions_is_read_at_once() -> None:
+    start = time.process_time()
+    text = "```suggestion\n" * 40_000
+    assert split_comment(text) == SplitComment(text, ())
+    assert split_comment("````suggestion\n```suggestion\nx\n```").blocks == (("x",),)
+    assert time.process_time() - start < 10

@@ -39,6 +39,7 @@ from burnish.core.error_lines import last_lines
 from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.secrets import Secrets
+from burnish.core.text_encoding import escape_hidden_text
 from burnish.engine.ports import Beyond, CheckedCommit, CheckPlace, Reads
 from burnish.errors import PhaseFailed
 from burnish.git.objects import list_links
@@ -103,9 +104,12 @@ class TaskAgents:
         beyond: Beyond | None = None,
         on_setback: OnSetback = lambda setback: None,
     ) -> AgentReply:
-        """Call the agent. Redacts secrets in the prompt, in progress output, in the reply and in the call's files."""
+        """Call the agent. Redacts secrets in the prompt, in progress output, in the reply and in the call's files.
+
+        The prompt has no text that a person cannot see on a screen.
+        """
         self.confinement.require()
-        clean_request = replace(request, prompt=self.secrets.redact(request.prompt))
+        clean_request = replace(request, prompt=escape_hidden_text(self.secrets.redact(request.prompt)))
         tell = discretion.redacting_listener(self.secrets, on_output) if on_output else None
         try:
             reply = self.runner.call(
@@ -181,7 +185,7 @@ class TaskChecks:
     ) -> Iterator[CheckContext]:
         with self._workspace(folder, tree.commit) as workspace:
             if workspace.sandbox is None:
-                refuse_absolute_paths(self.trees.project, tree.commit, specs)
+                refuse_absolute_paths(self.trees.project, tree.commit, specs, self.trees.isolation_env)
             origins = workspace.origins(specs, tree.commit, env, self.stop)
             raise_if_stopped(self.stop)
             if origins.problem:
@@ -363,7 +367,9 @@ def refuse_on_full_disk(reports: Sequence[CheckReport], folders: Sequence[Path])
 
 
 def _exit_and_tail(report: CheckReport) -> tuple[int, str]:
-    code = report.exit_code if report.exit_code is not None else 1
+    # a command in list form whose program is missing has no output, and the code that a shell would give
+    missing = report.exit_code is None and not report.output_path
+    code = 127 if missing else report.exit_code if report.exit_code is not None else 1
     return code, report.tail or report.error
 
 

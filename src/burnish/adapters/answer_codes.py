@@ -9,13 +9,13 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from burnish.core.gate import GateChoice
-from burnish.errors import Refused
+from burnish.errors import BurnishError, Refused
 from burnish.git.files import write_whole
 from burnish.proc.folders import private_folder
 from burnish.regular_files import read_regular
@@ -51,8 +51,12 @@ def issue_codes(home: Path, answer: OpenAnswer, choices: tuple[GateChoice, ...])
     return codes
 
 
-def redeem_code(home: Path, code: str) -> tuple[OpenAnswer, GateChoice]:
-    """The decision of a code, which cannot be used again; raises `Refused` for any other text."""
+@contextmanager
+def redeemed_code(home: Path, code: str) -> Iterator[tuple[OpenAnswer, GateChoice]]:
+    """The decision of a code, which cannot be used again; raises `Refused` for any other text.
+
+    If the decision is refused, the answer is open again: its other button may be what the person needs.
+    """
     match = _CODE.fullmatch(code)
     path = home / FOLDER / f"{match[1]}.json" if match else None
     answer = _read(path) if path else None
@@ -67,7 +71,11 @@ def redeem_code(home: Path, code: str) -> tuple[OpenAnswer, GateChoice]:
         path.unlink()
     except FileNotFoundError:
         raise _gone() from None
-    return answer, GateChoice(choice)
+    try:
+        yield answer, GateChoice(choice)
+    except BurnishError:
+        write_whole(path, json.dumps(asdict(answer)).encode())
+        raise
 
 
 def _gone() -> Refused:

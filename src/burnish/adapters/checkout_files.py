@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from burnish.checks.tools import Surroundings
+from burnish import __version__, checks
+from burnish.checks.discover import FoundChecks, find_checks
+from burnish.checks.tools import Read, Surroundings
 from burnish.config.repository import read_inside
+from burnish.core import codec
 from burnish.errors import BurnishError
 from burnish.git.discovery import FoundRepository
 from burnish.git.ignored_paths import find_uncommittable, find_untracked, is_ignored
 from burnish.proc.capture import capture
 from burnish.proc.environment import path_outside
+from burnish.proc.folders import private_folder
 
 # Third-party or generated files, often very large.
 PASSED_OVER = frozenset(
@@ -143,3 +150,81 @@ def _has_module(name: str, path: str) -> bool:
     except BurnishError:
         return False
     return result.exit_code == 0
+
+
+# -- checks of a large commit -----------------------------------------------------------------------
+# Searching 100,000 paths takes most of a second, and each run would search those of the same base.
+
+# A commit with fewer files is searched each time.
+STORED_OVER_FILES = 10_000
+FOUND_CHECKS = "found-checks.json"
+_MAX_FACTS = 1_000
+_FACTS = ("ignored", "has_program", "has_module", "link_target")
+
+
+def find_checks_at(
+    commit: str, files: Callable[[str], Sequence[str]], read: Read, around: Surroundings, store: Path
+) -> FoundChecks:
+    """The checks of a commit, with the last result for a large one in the file `store`.
+
+    The result depends on the commit, on burnish and on facts about the machine. A stored one is used if each fact that
+    it was made from is still the same.
+    """
+    state = [commit, __version__, _state_of_code()]
+    stored_checks = _stored_checks(store, state, around)
+    if stored_checks is not None:
+        return stored_checks
+    facts: dict[tuple[str, str], bool | str | None] = {}
+    paths = files(commit)
+    found = find_checks(paths, read, _recording(around, facts))
+    if len(paths) > STORED_OVER_FILES and len(facts) <= _MAX_FACTS:
+        rows = [[*question, answer] for question, answer in facts.items()]
+        _write(store, json.dumps({"state": state, "facts": rows, "found": codec.encode(found)}))
+    return found
+
+
+def _recording(around: Surroundings, facts: dict[tuple[str, str], bool | str | None]) -> Surroundings:
+    def ask(kind: str, name: str) -> bool | str | None:
+        if (kind, name) not in facts:
+            facts[kind, name] = getattr(around, kind)(name)
+        return facts[kind, name]
+
+    return Surroundings(
+        ignored=lambda name: bool(ask("ignored", name)),
+        has_program=lambda name: bool(ask("has_program", name)),
+        has_module=lambda name: bool(ask("has_module", name)),
+        link_target=lambda name: target if isinstance(target := ask("link_target", name), str) else None,
+    )
+
+
+def _stored_checks(store: Path, state: list[str], around: Surroundings) -> FoundChecks | None:
+    try:
+        data = json.loads(store.read_bytes())
+        if data["state"] != state:
+            return None
+        for kind, name, answer in data["facts"]:
+            if kind not in _FACTS or getattr(around, kind)(name) != answer:
+                return None
+        found = codec.decode(FoundChecks, data["found"])
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None  # not there yet, or damaged
+    specs = [
+        replace(spec, command=spec.command if isinstance(spec.command, str) else tuple(spec.command))
+        for spec in found.specs
+    ]
+    return replace(found, specs=tuple(specs))
+
+
+def _state_of_code() -> str:
+    """A value that differs after an update, also one of a development checkout, which keeps its version."""
+    files = Path(str(checks.__file__)).parent.rglob("*.py")
+    return str(max(file.stat().st_mtime_ns for file in files))
+
+
+def _write(file: Path, text: str) -> None:
+    draft = file.with_name(f".{file.name}-{os.getpid()}")
+    # the next run searches again
+    with suppress(OSError):
+        private_folder(file.parent)
+        draft.write_text(text)
+        draft.replace(file)

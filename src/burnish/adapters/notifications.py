@@ -18,7 +18,7 @@ from burnish.core.gate import GateChoice
 from burnish.core.journal import read
 from burnish.core.journal_events import NotifyFailed, TaskStatus, new_event
 from burnish.core.status import Status
-from burnish.core.task import Task
+from burnish.core.task import Task, TaskType
 from burnish.engine.ports import Progress
 from burnish.errors import BurnishError
 from burnish.notify.notifier import Channel, MessageButton, Notifier, bell, desktop, url
@@ -70,7 +70,7 @@ def notifying(
         quiet_hours=settings.quiet_hours,
         on_failure=failed,
         now=clock.now,
-        buttons=lambda task, event: answer_buttons(home, project, settings, task, event),
+        buttons=lambda task, event: answer_buttons(home, event_log, project, settings, task, event),
     )
     try:
         yield NotifyingProgress(progress, notifier)
@@ -85,7 +85,7 @@ def channels(settings: Notify) -> list[Channel]:
 
 
 def answer_buttons(
-    home: Path, project: str, settings: Notify, task: Task, event: RecordedEvent
+    home: Path, event_log: EventLog, project: str, settings: Notify, task: Task, event: RecordedEvent
 ) -> tuple[MessageButton, ...]:
     """Buttons that approve or send back a task that waits for approval; none unless the user set an address."""
     url = (settings.answer_url or "").rstrip("/")
@@ -95,9 +95,15 @@ def answer_buttons(
     expires = time.time() + settings.answer_hours * 3600
     answer = OpenAnswer(project, task.id, task.run, task.commit, host_of(url), expires)
     try:
-        codes = issue_codes(home, answer, (GateChoice.APPROVE, GateChoice.FIX))
+        codes = issue_codes(home, answer, _choices(event_log, task))
     except OSError:
         return ()  # a full disk: the message without buttons is still worth sending
     labels = {GateChoice.APPROVE: f"Approve {task.commit[:7]}", GateChoice.FIX: "Send back"}
     address = f"{url}/answer"
     return tuple(MessageButton(labels[choice], address, json.dumps({"code": code})) for choice, code in codes.items())
+
+
+def _choices(event_log: EventLog, task: Task) -> tuple[GateChoice, ...]:
+    """Without a finding, and for a plan, an author needs a note, which no button can send."""
+    can_be_sent_back = task.spec.type is not TaskType.PLAN and event_log.history(task.id).has_something_to_fix()
+    return (GateChoice.APPROVE, GateChoice.FIX) if can_be_sent_back else (GateChoice.APPROVE,)

@@ -42,6 +42,7 @@ from burnish.git.repair import restore_objects, write_again
 from burnish.git.repository_id import restore_id
 from burnish.git.rescue import keep, kept_refs
 from burnish.git.secret_scan import left_out_by_name
+from burnish.git.shared_blocks import is_plain
 from burnish.git.snapshot import SnapshotFolder, snapshot
 from burnish.git.staging import MAX_BYTES
 from burnish.git.workspace import GitWorkspace
@@ -55,6 +56,7 @@ RUN_LABELS = ("baseline", "check", "lint-fix", "setup")
 # A clean tree with more files than this stays when a run ends: writing it again takes longer than all else.
 LARGE = 10_000
 KEPT_TREE = ".kept-"
+KEPT_FILES = f"{KEPT_TREE}files-"
 SPARE_TREE = "spare"
 
 
@@ -82,6 +84,8 @@ class GitRepository:
     release_over_files: int = 0
     # clean trees of tasks that ended in this run, for its next tasks
     _spare_trees: list[TaskTree] = field(default_factory=list)
+    # the same of workspaces
+    _spare_files: list[TaskTree] = field(default_factory=list)
     _files: dict[str, list[str]] = field(default_factory=dict)
     _context: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
@@ -102,6 +106,7 @@ class GitRepository:
             secrets=self.secrets,
             max_file_bytes=self.max_file_bytes,
             clean_tree=self._review_tree(task),
+            take_files=lambda: self._take_files(task),
         )
 
     def path(self, task: Task) -> Path:
@@ -178,12 +183,20 @@ class GitRepository:
         if not os.path.lexists(tree.path):
             self._kept_tree.hand_over(tree)
 
-    def remove_spare_trees(self, *, keep_one: bool = False) -> None:
+    def _take_files(self, task: Task) -> TaskTree | None:
+        """The directory of an earlier task, at a place that only this run knows."""
         with suppress(IndexError):
-            while True:
-                tree = self._spare_trees.pop()
-                if not (keep_one and count_files(tree.index) > LARGE and tree.hand_over(self._kept_tree)):
-                    tree.remove()
+            return self._spare_files.pop()
+        tree = self._spare_tree(task)
+        return tree if self._kept_files.hand_over(tree) else None
+
+    def remove_spare_trees(self, *, keep_one: bool = False) -> None:
+        for spare_trees, kept_tree in ((self._spare_trees, self._kept_tree), (self._spare_files, self._kept_files)):
+            with suppress(IndexError):
+                while True:
+                    tree = spare_trees.pop()
+                    if not (keep_one and count_files(tree.index) > LARGE and tree.hand_over(kept_tree)):
+                        tree.remove()
 
     @property
     def _kept_tree(self) -> TaskTree:
@@ -192,23 +205,45 @@ class GitRepository:
         path = self.home / "snapshots" / self.key / f"{KEPT_TREE}{boot_id()}"
         return TaskTree.of(self.project, SPARE_TREE, path)
 
+    @property
+    def _kept_files(self) -> TaskTree:
+        """The directory of a workspace that was released, for the next task. Checks and reviewers never use it."""
+        path = self.home / "snapshots" / self.key / f"{KEPT_FILES}{boot_id()}"
+        return TaskTree.of(self.project, SPARE_TREE, path)
+
     def remove_kept_trees(self, *, of_this_boot: bool = True) -> None:
         for path in (self.home / "snapshots" / self.key).glob(f"{KEPT_TREE}*"):
             tree = TaskTree.of(self.project, SPARE_TREE, path)
-            if of_this_boot or tree != self._kept_tree:
+            if of_this_boot or tree not in (self._kept_tree, self._kept_files):
                 # renamed first: a run may take it meanwhile
                 aside = TaskTree.of(self.project, SPARE_TREE, path.with_name(f".gone-{random_numbers.token_hex(4)}"))
                 if tree.hand_over(aside):
                     aside.remove()
+        self._remove_spare_indexes()
 
-    def release_workspace(self, task: Task) -> bool:
+    def _remove_spare_indexes(self) -> None:
+        """Remove indexes whose tree is gone: a run was killed between moving the one and the other.
+
+        Another run may be between them now. Without the index, it writes its files again.
+        """
+        indexes = set((self.project.own / "index").glob(f"{SPARE_TREE}.snapshot-*"))
+        places = (self.home / "snapshots" / self.key).glob(".*") if indexes else ()
+        for index in indexes - {TaskTree.of(self.project, SPARE_TREE, place).index for place in places}:
+            index.unlink(missing_ok=True)
+
+    def release_workspace(self, task: Task, *, leave_files: bool = False) -> bool:
         workspace = self.workspace(task)
         is_large = self.release_over_files and count_files(workspace.index) > self.release_over_files
         if not is_large or not workspace.exists() or {workspace.tip(), workspace.checked_out_commit()} != {task.commit}:
             return False
         if workspace.collect_agent_git("release") or workspace.is_dirty() or self.left_out(workspace):
             return False  # not all of it is in git
-        workspace.remove()
+        if leave_files and is_plain(workspace.index):
+            spare = self._spare_tree(task)
+            workspace.hand_over(spare)
+            self._spare_files.append(spare)
+        else:
+            workspace.remove()
         return True
 
     def make_workspace(self, task: Task) -> bool:
@@ -229,7 +264,7 @@ class GitRepository:
 
     def _remove_spare_trees_of_others(self, task: Task) -> None:
         """Trees of this task that a killed run left. A run that still goes on writes the files again."""
-        own_trees = {spare.path for spare in self._spare_trees}
+        own_trees = {spare.path for spare in (*self._spare_trees, *self._spare_files)}
         for path in (self.home / "snapshots" / self.key).glob(f".{task.name}.spare-*"):
             place_to_remove = self._spare_tree(task)
             if path not in own_trees and TaskTree.of(self.project, SPARE_TREE, path).hand_over(place_to_remove):

@@ -30,6 +30,7 @@ _REQUIREMENTS = re.compile(
 )
 # Changes to packages that are made when these are installed (patch-package, pnpm, yarn).
 _PATCH = re.compile(r"(?:^|/)(?:patches|\.yarn/patches)/.+\.(?:patch|diff)$")
+_ENDINGS = (".txt", ".in", ".patch", ".diff")
 # Programs of a set-up command that read a file of this name.
 _READ_BY = {
     "make": ("Makefile", "makefile", "GNUmakefile"),
@@ -98,6 +99,8 @@ def _decides(path: str) -> bool:
     name = path.rpartition("/")[2]
     if name in _WHOLE or name in ("pyproject.toml", "package.json"):
         return True
+    if not path.endswith(_ENDINGS):
+        return False  # almost every file of a large tree
     return any(pattern.search(path) for pattern in (_REQUIREMENTS, _PATCH))
 
 

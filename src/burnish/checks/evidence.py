@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from burnish.checks.placement import Placement
@@ -20,6 +20,8 @@ TYPES = {**IMAGE_TYPES, "mp4": "video/mp4", "webm": "video/webm", "html": "text/
 NAME = re.compile(rf"[0-9a-f]{{64}}\.(?:{'|'.join(TYPES)})")
 # of one check on one commit
 MAX_FILES, MAX_FILE_BYTES, MAX_TOTAL_BYTES = 20, 20_000_000, 60_000_000
+# files that are not stored and are named with the reason; the others are counted
+MAX_NAMED = 10
 # files of a tree that are looked at; a check with more has a wrong pattern
 _MAX_ENTRIES = 200_000
 _REPORT_DIR = "{report_dir}/"
@@ -53,7 +55,7 @@ def files_before(spec: CheckSpec, place: Placement) -> FileStates:
 def collect_evidence(
     spec: CheckSpec, place: Placement, report_dir: Path, before: FileStates, into: Path
 ) -> tuple[Evidence, ...]:
-    """Copy what the check left; whatever is too much, too large or of another type is counted in the last entry."""
+    """Copy what the check left. What is too much, too large or of another type is named behind it, with the reason."""
     if not spec.evidence:
         return ()
     tree = place.written_by(spec.name)
@@ -63,12 +65,14 @@ def collect_evidence(
     candidates = [(tree, path) for path in new_paths]
     candidates += [(report_dir, path) for path in _matching(report_dir, _patterns(spec, in_report=True))]
     files: dict[str, Evidence] = {}
-    left_out, total = 0, 0
+    not_stored: list[Evidence] = []
+    total = 0
     for folder, path in sorted(candidates, key=lambda one: one[1]):
-        data = read_below(folder, PurePosixPath(path), longest=MAX_FILE_BYTES + 1) if len(files) < MAX_FILES else None
+        is_full = len(files) >= MAX_FILES
+        data = None if is_full else read_below(folder, PurePosixPath(path), longest=MAX_FILE_BYTES + 1)
         kind = evidence_kind(data) if data and len(data) <= MAX_FILE_BYTES else None
-        if data is None or kind is None or total + len(data) > MAX_TOTAL_BYTES:
-            left_out += 1
+        if is_full or data is None or kind is None or total + len(data) > MAX_TOTAL_BYTES:
+            not_stored.append(Evidence(path, "", "", 0, _why_not_stored(data, kind, is_full)))
             continue
         name = f"{hashlib.sha256(data).hexdigest()}.{kind}"
         if name not in files:
@@ -76,8 +80,22 @@ def collect_evidence(
             (into / name).write_bytes(data)
             total += len(data)
             files[name] = Evidence(path, name, kind, len(data))
-    rest = (Evidence(f"{left_out} more", "", "", 0),) if left_out else ()
-    return (*files.values(), *rest)
+    return (*files.values(), *not_stored[:MAX_NAMED], *_rest(not_stored[MAX_NAMED:]))
+
+
+def _why_not_stored(data: bytes | None, kind: str | None, is_full: bool) -> str:
+    if is_full:
+        return f"a check keeps {MAX_FILES} files at most"
+    if data is None:
+        return "a link, or not a file"
+    if len(data) > MAX_FILE_BYTES:
+        return f"over {MAX_FILE_BYTES // 1_000_000} MB"
+    return f"over {MAX_TOTAL_BYTES // 1_000_000} MB in all" if kind else "not an image, a video or HTML"
+
+
+def _rest(files: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    reasons = ", ".join(dict.fromkeys(one.reason for one in files))
+    return (Evidence(f"{len(files)} more", "", "", 0, reasons),) if files else ()
 
 
 def _patterns(spec: CheckSpec, *, in_report: bool) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def top_level_packages(paths: Iterable[str]) -> tuple[str, ...]:
     Packages elsewhere, and single modules, are found by the project's name if it is installed.
     """
     found: dict[str, None] = {}
-    for path in sorted(paths):
+    for path in sorted(path for path in paths if path.endswith("/__init__.py")):
         parts = PurePosixPath(path).parts
         if parts[:1] == ("src",):
             parts = parts[1:]

@@ -6,8 +6,12 @@ PYTHONPATH, through the entry point `pytest11`. If PYTHONPATH is not passed on, 
 unittest has no plugins, and pytest's can be disabled. So a `sitecustomize` in the same folder detects test runs. It
 imports the `sitecustomize` that it shadows.
 
+A `conftest.py` may also put something else in the place of a module of the tree, in `sys.modules` or on the import
+path. Tests of such a module test the replacement: `replaced_files` lists its files.
+
 Programs that the tests start in another folder may import other packages of the same name for good reason. They report
 a package of the tree only if it is a copy installed from a folder (`pip install .`) or comes from the user's checkout.
+Modules without a package, and those of namespace packages, are reported only if they come from the checkout.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 import filecmp
 import json
 import os
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -39,10 +44,15 @@ _SESSION_COPY = re.compile(r"/\.(?:nox|tox)/[^/]+/lib/python[^/]+/site-packages/
 _VERSION_FILE = re.compile(r"_?version\.pyi?")
 # Lists the paths of the tree and of the checkout, then the packages of the tree.
 _NAMES = "packages.txt"
+# Lists the path of the tree, then the names at the top level of its folders of sources.
+_SOURCES = "sources.txt"
+_NO_SOURCE = re.compile(r"tests?|testing|docs?|examples?|conftest|setup|noxfile|tasks|test_\w+|\w+_test")
+_MAX_REPLACED, _MAX_PATH = 100, 1000
 # These run inside the tests, on Python 3.8 and later. Test runs started by tests do not report.
 _PLUGIN_TEXT = """
 import json, os, sys
 
+STAND_INS = {"test", "tests", "testing", "stub", "stubs", "fake", "fakes", "mock", "mocks", "build", "dist"}
 _OUTER = os.environ.setdefault("BURNISH_IMPORT_REPORT", str(os.getpid()))
 os.environ.setdefault("BURNISH_IMPORT_PREFIX", sys.prefix)
 
@@ -53,35 +63,73 @@ def pytest_unconfigure(config):
 
 
 def modules():
+    tree, checkout = places()[:2]
     found = {}
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None) if "." not in name else None
-        if isinstance(file, str):
-            found[name] = os.path.realpath(file)
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str):
+            continue
+        path = os.path.realpath(file)
+        # below the top level: modules of namespace packages, if they come from the checkout
+        if "." not in name or (is_below(path, checkout) and not is_below(path, tree)):
+            found[name] = path
+    return found
+
+
+def replaced():
+    # modules of the tree in whose place is an object without a file, or a file of tests or of a build
+    try:
+        with open(os.path.join(os.path.dirname(__file__), "sources.txt")) as file:
+            tree, *names = file.read().split("\\n")
+    except OSError:
+        return {}
+    found = {}
+    for name, module in list(sys.modules.items()):
+        top = name.split(".")[0]
+        # a module may put an object of its own into its place
+        if top not in names or module is None or type(module).__module__.split(".")[0] == top:
+            continue
+        spec = getattr(module, "__spec__", None)
+        file = getattr(module, "__file__", None) or getattr(spec, "origin", None)
+        if not isinstance(file, str):
+            if not getattr(module, "__path__", None) and not getattr(spec, "loader", None):
+                found[name] = ""
+        elif is_below(os.path.realpath(file), tree):
+            path = os.path.realpath(file)[len(tree) + 1:]
+            if not STAND_INS.isdisjoint(path.split(os.sep)[:-1]):
+                found[name] = path
     return found
 
 
 def write_report(found=None):
-    found = modules() if found is None else found
+    write_table("json", modules() if found is None else found)
+    other = replaced() if found is None else {}
+    if other:
+        write_table("replaced", other)
+
+
+def write_table(ending, table):
     try:
-        with open(os.path.join(os.path.dirname(__file__), "%d.json" % os.getpid()), "w") as report:
-            json.dump(found, report)
+        with open(os.path.join(os.path.dirname(__file__), "%d.%s" % (os.getpid(), ending)), "w") as report:
+            json.dump(table, report)
     except OSError:
         pass
 
 
-def write_child_report():
+def places():
     try:
         with open(os.path.join(os.path.dirname(__file__), "packages.txt")) as file:
-            tree, checkout, *names = file.read().split("\\n")
+            return file.read().split("\\n")
     except OSError:
-        return
-    found = modules()
+        return ["", ""]
+
+
+def write_child_report():
+    tree, checkout, *names = places()
     elsewhere = {
-        name: found[name]
-        for name in names
-        if name in found
-        and (is_below(found[name], checkout) and not is_below(found[name], tree) or is_copy(name, found[name]))
+        name: path
+        for name, path in modules().items()
+        if (is_below(path, checkout) and not is_below(path, tree)) or (name in names and is_copy(name, path))
     }
     if elsewhere:
         write_report(elsewhere)
@@ -196,16 +244,26 @@ def with_import_report(
         names = sorted({*_packages(place.files), *_packages(place.files / spec.cwd)})
         checkout = str(place.checkout.resolve()) if place.checkout else ""
         (folder / _NAMES).write_text("\n".join((str(place.path.resolve()), checkout, *names)))
+        sources = sorted({name for root in _source_roots(spec.cwd) for name in _source_names(place.files / root)})
+        (folder / _SOURCES).write_text("\n".join((str(place.path.resolve()), *sources)))
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {_PLUGIN}\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(f"[pytest11]\n{_PLUGIN} = {_PLUGIN}\n")
     places = [*filter(None, [env.get("PYTHONPATH")]), str(folder)]
     return {**env, "PYTHONPATH": os.pathsep.join(places)}
 
 
-def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, mounted_at: Path, new_files: Path | None = None) -> str:
+def imported_elsewhere(
+    report_dir: Path,
+    tree: Path,
+    cwd: str,
+    mounted_at: Path,
+    new_files: Path | None = None,
+    checkout: Path | None = None,
+) -> str:
     """A message about a package of the tree that the tests imported from elsewhere; "" if there is none.
 
-    `tree` is the path on disk; the tests see the tree at `mounted_at`. `new_files` has what they wrote into it.
+    `tree` is the path on disk; the tests see the tree at `mounted_at`. `new_files` has what they wrote into it. Any
+    module that they imported from `checkout` counts, if the tree has a file at the same place.
     """
     packages = {*_packages(tree), *_packages(tree / cwd)}
     roots = {str(root) for path in (tree, mounted_at) for root in (path, path.resolve())}
@@ -217,7 +275,66 @@ def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, mounted_at: Path,
             copies = (Path(new_files or tree, imports[name][len(root) + 1 :]) for root in inside)
             if not any(_SESSION_COPY.search(str(copy)) and _is_copy_of(copy.parent, tree, cwd) for copy in copies):
                 return f"{name} is imported from {imports[name]}, not from the tree under test"
+        if checkout and (found := _from_checkout(imports, tree, roots, checkout.resolve())):
+            return f"{found[0]} is imported from {found[1]}, not from the tree under test"
     return ""
+
+
+def _from_checkout(
+    imports: Mapping[str, str], tree: Path, roots: Iterable[str], checkout: Path
+) -> tuple[str, str] | None:
+    """The first module, with its file, that comes from the checkout although the tree has a file at its place."""
+    for name, path in sorted(imports.items()):
+        if not comes_from_tree(path, str(checkout)) or any(path.startswith(f"{root}/") for root in roots):
+            continue
+        below = path[len(str(checkout)) + 1 :]
+        if len(below) < _MAX_PATH and (tree / below).is_file():
+            return name, path
+    return None
+
+
+def replaced_files(report_dir: Path, tree: Path, cwd: str) -> tuple[str, ...]:
+    """Files of the tree in whose place the tests imported something else; a package is a folder, with `/` at its end.
+
+    Something else is an object without a file, or a file of tests or of a build.
+    """
+    found: dict[str, None] = {}
+    for replacements in _reports(report_dir / _FOLDER, "*.replaced"):
+        for name, place in replacements.items():
+            paths = (posixpath.join(root, name.replace(".", "/")) for root in _source_roots(cwd))
+            names = [file for path in paths for file in (f"{path}.py", f"{path}/__init__.py")]
+            files = [file for file in names if len(file) < _MAX_PATH and (tree / file).is_file()]
+            if place not in files:
+                found |= {file.removesuffix("__init__.py"): None for file in files}
+    return tuple(found)[:_MAX_REPLACED]
+
+
+def _source_roots(cwd: str) -> list[str]:
+    return [posixpath.join(folder, below) for folder in dict.fromkeys(("", cwd)) for below in ("", "src", "lib")]
+
+
+def _source_names(folder: Path) -> Iterator[str]:
+    """Names of modules and packages in a folder of sources, without those of tests."""
+    for entry in _entries(folder):
+        name = entry.name.removesuffix(".py")
+        if name.isidentifier() and not _NO_SOURCE.fullmatch(name) and (name != entry.name or _has_source(entry.path)):
+            yield name
+
+
+def _has_source(folder: str) -> bool:
+    """Whether the folder has a module, or a folder in it is a package. One look for most: it may have many files."""
+    entries = _entries(folder)
+    return any(entry.name.endswith(".py") for entry in entries) or any(
+        Path(entry.path, "__init__.py").exists() for entry in entries
+    )
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []  # a file, or missing
 
 
 def _is_copy_of(package: Path, tree: Path, cwd: str) -> bool:
@@ -253,9 +370,9 @@ def _packages(folder: Path) -> tuple[str, ...]:
     return top_level_packages(path.relative_to(folder).as_posix() for path in found)
 
 
-def _reports(folder: Path) -> Iterator[dict[str, str]]:
+def _reports(folder: Path, pattern: str = "*.json") -> Iterator[dict[str, str]]:
     """One report per process. Tests can write there, so the content is not trusted."""
-    for file in sorted(folder.glob("*.json")):
+    for file in sorted(folder.glob(pattern)):
         try:
             if file.is_symlink() or not file.is_file() or file.stat().st_size > _MAX_BYTES:
                 continue

@@ -46,7 +46,7 @@ def environment_folders(root: Path, paths: Iterable[str]) -> tuple[EnvironmentFo
     """Environment folders beside files that declare dependencies, except folders that git tracks."""
     tracked_paths = list(paths)
     python = {"", *(_folder(path) for path in tracked_paths if _is_python(path))}
-    node = {_folder(path) for path in tracked_paths if path.rpartition("/")[2] == "package.json"}
+    node = {_folder(path) for path in tracked_paths if f"/{path}".endswith("/package.json")}
     found = [
         EnvironmentFolder(_join(folder, name), _PYTHON)
         for folder in sorted(python)
@@ -68,6 +68,8 @@ def _is_environment(place: Path) -> bool:
 
 
 def _is_python(path: str) -> bool:
+    if "requirements" not in path and not path.endswith((".toml", "setup.py", ".cfg")):
+        return False  # almost every file of a large tree
     name = path.rpartition("/")[2]
     return name in ("pyproject.toml", "setup.py", "setup.cfg") or name.startswith("requirements")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
@@ -55,6 +55,10 @@ def read_junit(data: bytes, *, root: Path | None = None, mounted_at: Path | None
     return collector.reading()
 
 
+# Suites whose skipped tests are counted; names with more parts are not paths.
+MAX_SUITES, MAX_DEPTH, MAX_PATH = 10_000, 30, 1000
+
+
 class _Collector:
     """Handles parser events; holds the current case and all failures."""
 
@@ -65,6 +69,8 @@ class _Collector:
         self.case: _Case | None = None
         self.passed = self.skipped = self.failed = 0
         self.failures: list[TestFailure] = []
+        # module or class of tests → whether one of them was run
+        self.suites: dict[str, bool] = {}
 
     def doctype(self, *_: object) -> None:
         raise _Unusable("it has a document type declaration")
@@ -97,6 +103,9 @@ class _Collector:
     def _count(self, case: _Case) -> None:
         if self.passed + self.skipped + self.failed >= MAX_CASES:
             raise _Unusable(f"it has more than {MAX_CASES} cases")
+        suite = case.attributes.get("classname") or case.attributes.get("name", "")
+        if len(self.suites) < MAX_SUITES or suite in self.suites:
+            self.suites[suite] = self.suites.get(suite, False) or not case.skipped
         if not case.failures:
             self.passed += not case.skipped
             self.skipped += case.skipped
@@ -120,7 +129,26 @@ class _Collector:
 
     def reading(self) -> Reading:
         total = self.passed + self.skipped + self.failed
-        return Reading(Counts(total, self.passed, self.failed, self.skipped), tuple(self.failures))
+        counts = Counts(total, self.passed, self.failed, self.skipped)
+        return Reading(counts, tuple(self.failures), skipped_files=tuple(self._skipped_files()))
+
+    def _skipped_files(self) -> Iterator[str]:
+        """Files of pytest in which no test was run."""
+        if not self.from_pytest or self.root is None or not self.skipped:
+            return
+        files = {suite: _module_file(suite, self.root) for suite in self.suites}
+        run_files = {files[suite] for suite, was_run in self.suites.items() if was_run}
+        yield from dict.fromkeys(file for file in files.values() if file and file not in run_files)
+
+
+def _module_file(suite: str, root: Path) -> str:
+    """The file of `tests.test_a.TestB`, "" if the tree has none."""
+    parts = suite.split(".")[:MAX_DEPTH]
+    for count in range(len(parts), 0, -1):
+        path = "/".join(parts[:count]) + ".py"
+        if len(path) < MAX_PATH and "\0" not in path and not path.startswith("/") and (root / path).is_file():
+            return path
+    return ""
 
 
 def _name(attributes: Mapping[str, str], file: str | None) -> str:

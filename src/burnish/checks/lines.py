@@ -10,7 +10,7 @@ from pathlib import Path
 
 from burnish.checks import line_pattern_main
 from burnish.checks.reading import Reading, path_in_repository, shortened
-from burnish.core.check import TestFailure
+from burnish.core.check import FAILURE_COUNT, TestFailure
 from burnish.core.error_lines import pattern_problem
 from burnish.core.finding import Category, Remark, Severity, outside_rule
 from burnish.errors import BurnishError
@@ -174,7 +174,58 @@ def _ignored_errors(text: str, folder: Path) -> list[str]:
     return found
 
 
-def did_nothing(text: str) -> bool:
-    """True if the output says that nothing was started, and has no result: `make test` beside a folder `test`."""
+def did_nothing(text: str, *, optional: bool = False) -> bool:
+    """True if the output says that nothing was started, and has no result: `make test` beside a folder `test`.
+
+    `optional`: npm was told to succeed if the script is missing. It prints the script that it starts.
+    """
+    if optional and not text.strip():
+        return True
     lines = [line for line in text.splitlines() if line.strip() and not _LAUNCHER_LINE.match(line)]
     return bool(lines) and any(map(_DID_NOTHING.search, lines)) and all(map(_NO_RESULT.search, lines))
+
+
+# What a program prints when it breaks.
+_BREAKDOWN = re.compile(
+    r"^\s*(?:Uncaught )?(?:[\w.$]{1,200}\.)?Assertion(?:Failed)?Error\b"
+    r"|\bassertion\b.{0,300}\bfailed\b|\bassert failed\b"
+    r"|\bSegmentation fault\b|\bAborted\b|\(core dumped\)|^panic: |^thread '.{1,200}' panicked at"
+    r"|^(?:PHP )?Fatal error:"
+    r"|^\S{1,300}\(\d{1,8},\d{1,8}\): error TS\d|^\S{1,300}:\d{1,8}:(?:\d{1,8}:?)? (?:- |fatal )?error\b",
+    re.I,
+)
+# Words and signs of test programs without a known form.
+_FAILURE_WORD = re.compile(
+    r"\bfail(?:ed|ures?|ing)?\b|^\s*expected\b.{1,200}\b(?:got|received|actual|but|to be|to equal)\b"
+    r"|^\s*[✗✘✖×❌]|^\s*\w{0,100}(?:Error|Exception)(?::|$)|: (?:command )?not found$",
+    re.I,
+)
+_NO_FAILURE = re.compile(
+    r"\b(?:0|no|without|expected|any) (?:\w+ ){0,2}fail|\bfail\w*\s?[:=(]\s*0\b|^\s*(?:✓|✔|√|(?:ok|pass(?:ed)?)\b)"
+    r"|\b(?:ok|pass(?:ed)?)\b\W*$",
+    re.I,
+)
+_MOST_LINES = 50
+
+
+def failure_lines(text: str, *, with_words: bool) -> tuple[str, ...]:
+    """Lines that look like failures. `with_words`: also those that only have a word such as FAILED."""
+    found: list[str] = []
+    in_traceback = False
+    for whole_line in text.splitlines():
+        line = whole_line[:1000]
+        if line.startswith("Traceback ("):
+            in_traceback = True
+        elif in_traceback and not line[:1].isspace():
+            # the exception, or what another process printed meanwhile
+            in_traceback = False
+            found.append(line.strip()[:300] or "an exception")
+        elif with_words and (count := FAILURE_COUNT.search(line)):
+            found.append(count[0])
+        elif _BREAKDOWN.search(line) or (with_words and _FAILURE_WORD.search(line) and not _NO_FAILURE.search(line)):
+            found.append(line.strip()[:300])
+        if len(found) == _MOST_LINES:
+            break
+    else:
+        found += ["an exception"] if in_traceback else []
+    return tuple(found)

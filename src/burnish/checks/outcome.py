@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.checks.import_origins import runs_tests
-from burnish.checks.lines import did_nothing, printed_failures, read_lines, read_pattern
+from burnish.checks.lines import did_nothing, failure_lines, printed_failures, read_lines, read_pattern
 from burnish.checks.placement import Placement
 from burnish.checks.reading import Case, Reading, failures_of, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileStats, read_new_reports, read_printed
 from burnish.checks.runners import PreparedCheck
-from burnish.core.check import CheckReport, CheckStatus, Counts
+from burnish.core.check import SCRIPT_RESULT, CheckReport, CheckStatus, Counts, output_lines
 from burnish.core.error_lines import first_error, without_usage
 from burnish.core.finding import Severity
-from burnish.core.policy import CheckSpec, setting_of
+from burnish.core.policy import CheckSpec, is_test, setting_of
 from burnish.proc.run import ExitRecord
 from burnish.proc.text import clean_text, read_text
 
@@ -38,6 +38,11 @@ _PROCESS_ENDED = {
     "vitest": re.compile(r"Worker (?:exited unexpectedly|terminated)|Vitest caught \d+ unhandled error"),
 }
 TIMED_OUT = "It timed out after"
+# Commands that build or read the sources, and run no test.
+_BUILDS_ONLY = re.compile(
+    r"(?:cargo (?:build|check|clippy|fmt)|go (?:build|vet|fmt)|(?:\S*/)?python[\d.]* -m (?:compileall|py_compile)"
+    r"|(?:npx )?tsc|cargo test(?= .*--no-run))(?: [^;&|]*)?"
+)
 
 
 def error_report(spec: CheckSpec, why: str, hint: str = "") -> CheckReport:
@@ -87,7 +92,26 @@ def report_of(
         or reading.error
         or _not_started(spec, check, exit_record, reading, place),
         partial=_partial(check, exit_record, reading),
+        skipped_files=reading.skipped_files,
+        failure_lines=_failure_lines(spec, check, exit_record, reading),
+        last_line=_last_line(spec, exit_record),
     )
+
+
+def _failure_lines(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, reading: Reading) -> tuple[str, ...]:
+    """Printed lines that look like failures, of a command whose exit code may not tell of all of them."""
+    is_loop = SCRIPT_RESULT in spec.words
+    reports_itself = (check.promised and not is_loop) or (check.known and reading.counts)
+    if not runs_tests(spec) or reports_itself:
+        return ()
+    return failure_lines(_output(exit_record, READ), with_words=is_loop or not (reading.counts or reading.failures))
+
+
+def _last_line(spec: CheckSpec, exit_record: ExitRecord) -> str:
+    # Warnings on standard error may go with a sound change. The output of test scripts is sent there.
+    streams = (exit_record.stderr,) if SCRIPT_RESULT in spec.words else (exit_record.stdout, exit_record.stderr)
+    ends = (output_lines(clean_text(read_text(path, limit=TAIL))) for path in streams)
+    return next((lines[-1] for lines in ends if lines), "")
 
 
 def _not_started(
@@ -259,12 +283,18 @@ def _from_text(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, p
         return _from_lines(spec, exit_record, place)
     formats = check.known.runner.text_formats if check.known else tuple(TEXT_FORMATS)
     reading = read_printed(exit_record.stdout, exit_record.stderr, root=place.path, formats=formats)
-    return reading or _ignored_failures(spec, exit_record, place) or _from_lines(spec, exit_record, place)
+    from_launcher = None if reading and reading.failures else _ignored_failures(spec, exit_record, place)
+    if reading and from_launcher and reading.counts and reading.counts.failed:
+        return replace(reading, failures=from_launcher.failures)
+    return reading or from_launcher or _from_lines(spec, exit_record, place)
 
 
 def _did_nothing(spec: CheckSpec, exit_record: ExitRecord) -> bool:
     """True if a test command succeeded and says that it did nothing."""
-    return exit_record.exit_code == 0 and runs_tests(spec) and did_nothing(_output(exit_record, 4 * TAIL))
+    if exit_record.exit_code != 0 or not is_test(spec.name):
+        return False
+    output = _output(exit_record, 4 * TAIL)
+    return _BUILDS_ONLY.fullmatch(spec.words) is not None or did_nothing(output, optional="--if-present" in spec.words)
 
 
 def _ignored_failures(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> Reading | None:

@@ -91,6 +91,8 @@ class PythonDependencies:
     # requirements as written, for hatch's environments, tox and nox
     hatch: tuple[str, ...]
     runners: tuple[str, ...]
+    # those of tox and nox that tests import, and plugins of pytest
+    used_by_tests: frozenset[str]
     # a requirements file installs the project
     installs_itself: bool
     # plugins that the settings of pytest need
@@ -112,11 +114,24 @@ class PythonDependencies:
         return [name for name in self.extras if not _words(name) & _OTHER_WORDS]
 
 
-def _skipped_without(place: ProjectFolder) -> frozenset[str]:
+def _test_texts(place: ProjectFolder) -> list[str]:
     files = [path for path in place.paths if re.search(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$", path)]
-    texts = [place.read(path) for path in files[: 2 * MAX_OPENED]]
+    return [place.read(path) for path in files[: 2 * MAX_OPENED]]
+
+
+def _skipped_without(place: ProjectFolder) -> frozenset[str]:
+    texts = _test_texts(place)
     names = [name for text in texts for name in re.findall(r"\bimportorskip\(\s*[\"']([A-Za-z][\w-]*)", text)]
     return requirement_names(names)
+
+
+def _used_by_tests(place: ProjectFolder, packages: Iterable[str]) -> frozenset[str]:
+    """Those of the packages that tests import, and plugins of pytest, whose fixtures tests name."""
+    names = requirement_names(packages)
+    text = "\n".join(_test_texts(place)) if names else ""
+    imports = r"^\s*(?:import|from)\s+([A-Za-z]\w*)|\bimportorskip\(\s*[\"']([A-Za-z]\w*)"
+    modules = requirement_names(name for found in re.findall(imports, text, re.M) for name in found)
+    return frozenset(name for name in names if name in modules or name.startswith("pytest-"))
 
 
 def read_dependencies(place: ProjectFolder, table: Mapping[str, Any]) -> PythonDependencies:
@@ -138,6 +153,7 @@ def read_dependencies(place: ProjectFolder, table: Mapping[str, Any]) -> PythonD
         files={path: requirement_names(_lines_of(place, path)) for path in files},
         hatch=_of_hatch(_dict(_dict(tool.get("hatch")).get("envs")) or _dict(_toml(place, "hatch.toml").get("envs"))),
         runners=runners,
+        used_by_tests=_used_by_tests(place, runners),
         installs_itself=bool(_INSTALLS_ITSELF.search(text)),
         plugins=_plugins(place, tool),
     )

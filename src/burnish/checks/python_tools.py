@@ -13,6 +13,7 @@ from burnish.checks.python_dependencies import (
     editable_siblings,
     has_pytest,
     read_dependencies,
+    requirement_name,
     requirement_names,
     sets_for_tests,
 )
@@ -308,7 +309,11 @@ class _Project:
             return []
         dependencies = self.dependencies
         installed_names = self._installed()
-        found = [] if has_pytest(installed_names) else list(dependencies.runners)
+        runners = [word for word in dependencies.runners if requirement_name(word) not in installed_names]
+        if has_pytest(installed_names):
+            # others may not be needed, or not be installable here
+            runners = [word for word in runners if requirement_name(word) in dependencies.used_by_tests]
+        found = runners
         installed_names |= requirement_names(found)
         found += [] if has_pytest(installed_names) else ["pytest"]
         return found + [plugin for plugin in dependencies.plugins if plugin not in installed_names]

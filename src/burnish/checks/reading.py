@@ -35,6 +35,8 @@ class Reading:
     partial: str = ""
     # the program that made the report, e.g. "semgrep"; "" if unknown
     tool: str = ""
+    # test files of which all tests were skipped, where the report names files
+    skipped_files: tuple[str, ...] = ()
 
 
 def merge_readings(readings: Sequence[Reading]) -> Reading:
@@ -47,6 +49,7 @@ def merge_readings(readings: Sequence[Reading]) -> Reading:
         error=next((reading.error for reading in readings if reading.error), ""),
         partial=next((reading.partial for reading in readings if reading.partial), ""),
         tool=tool_names(reading.tool for reading in readings if reading.tool),
+        skipped_files=tuple(file for reading in readings for file in reading.skipped_files),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -70,6 +71,80 @@ class NothingRanReader:
         return Reading(make_counts(passes=0, failures=0, skips=0))
 
 
+# Summaries of runners that are known by their last lines alone.
+_SUMMARIES = (
+    # minitest, test-unit
+    r"(?P<all>\d+) (?:runs|tests), \d+ assertions, (?P<bad>\d+) failures, (?P<worse>\d+) errors"
+    r"(?:, (?P<skip>\d+) (?:skips|pendings))?.{0,200}",
+    # rspec
+    r"(?P<all>\d+) examples?, (?P<bad>\d+) failures?(?:, (?P<skip>\d+) pending)?"
+    r"(?:, (?P<worse>\d+) errors? occurred outside of examples)?",
+    # phpunit
+    r"OK \((?P<all>\d+) tests?, \d+ assertions?\)",
+    r"Tests: (?P<all>\d+), Assertions: \d+(?:, Errors: (?P<worse>\d+))?(?:, Failures: (?P<bad>\d+))?"
+    r"(?:, (?!Skipped)[A-Z][\w ]{1,40}: \d+)*(?:, Skipped: (?P<skip>\d+))?(?:, [A-Z][\w ]{1,40}: \d+)*\.",
+    # jasmine, bats, and programs of projects
+    r"(?P<all>\d+) (?:specs?|tests?), (?P<bad>\d+) failures?(?:, (?P<skip>\d+) (?:pending specs?|skipped))?",
+    # ctest
+    r"\d+% tests passed, (?P<bad>\d+) tests? failed out of (?P<all>\d+)",
+    # busted
+    r"(?P<ok>\d+) success(?:es)? / (?P<bad>\d+) failures? / (?P<worse>\d+) errors? / (?P<skip>\d+) pending.{0,200}",
+    # GoogleTest
+    r"\[  PASSED  \] (?P<ok>\d+) tests?\.",
+    r"\[  FAILED  \] (?P<bad>\d+) tests?, listed below:",
+    r"\[  SKIPPED \] (?P<skip>\d+) tests?, listed below:",
+    # prove; a file that skips all of its tests has none
+    r"Files=\d+, Tests=(?P<all>\d+),.{0,200}",
+    r"\s*Failed (?P<bad>\d+)/\d+ subtests.{0,200}",
+    # Automake
+    r"# PASS: +(?P<ok>\d+)",
+    r"# (?:FAIL|XPASS|ERROR): +(?P<bad>\d+)",
+    r"# (?:SKIP|XFAIL): +(?P<skip>\d+)",
+    # meson and uvu: one number on each line
+    r"Ok: +(?P<ok>\d+)",
+    r"(?:Fail|Timeout|Unexpected Pass): +(?P<bad>\d+)",
+    r"Skipped: +(?P<skip>\d+)",
+    r"  Total: +(?P<all>\d+)",
+    r"  Passed: +(?P<ok>\d+)",
+    r"  Skipped: +(?P<skip>\d+)",
+)
+
+
+# A skipped test of ctest, which counts it as passed, and a skipped file of prove.
+_SKIPPED_TEST = re.compile(r"\s+\d+ - .{1,500} \((?P<counted>Skipped|Disabled)\)|\S{1,500} \.+ skipped\b.{0,300}")
+
+
+class SummaryReader:
+    """Numbers from the summaries of other runners. It does not know which tests failed."""
+
+    signature: ClassVar[re.Pattern[str]] = re.compile(
+        rf"^(?:{'|'.join(re.sub(r'[?]P<[a-z]+>', '', one) for one in _SUMMARIES if not re.search(': [+]|subt', one))}"
+        r"|Ok: +\d+|  Passed: +\d+|# TOTAL: +\d+) *$",
+        re.M,
+    )
+    _LINES: ClassVar[tuple[re.Pattern[str], ...]] = tuple(map(re.compile, _SUMMARIES))
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.numbers: Counter[str] = Counter()
+
+    def line(self, text: str, *, is_error: bool) -> None:
+        if match := _SKIPPED_TEST.fullmatch(text[:1000]):
+            self.numbers.update({"skip": 1, "all": 0 if match["counted"] else 1})
+        if not any(map(str.isdigit, text[:200])):
+            return
+        for pattern in self._LINES:
+            if match := pattern.fullmatch(text[:1000].rstrip()):
+                self.numbers.update({name: int(number[:9]) for name, number in match.groupdict("0").items()})
+                return
+
+    def reading(self) -> Reading | None:
+        failures, skips, total = self.numbers["bad"] + self.numbers["worse"], self.numbers["skip"], self.numbers["all"]
+        if "ok" in self.numbers and not failures:
+            failures = max(0, total - self.numbers["ok"] - skips)
+        passes = self.numbers["ok"] if "ok" in self.numbers else max(0, total - failures - skips)
+        return Reading(make_counts(passes=passes, failures=failures, skips=skips)) if self.numbers else None
+
+
 TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
     "pytest": PytestReader,
     "unittest": UnittestReader,
@@ -82,6 +157,7 @@ TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
     "mocha": MochaReader,
     "node": NodeSpecReader,
     "tap": TapTextReader,
+    "summary": SummaryReader,
     "nothing": NothingRanReader,
 }
 

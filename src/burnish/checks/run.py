@@ -22,7 +22,13 @@ from burnish.checks.environment import with_gradle_options
 from burnish.checks.evidence import FOLDER, collect_evidence, files_before
 from burnish.checks.go_test import plain_output
 from burnish.checks.import_origins import runs_tests
-from burnish.checks.import_report import import_hint, imported_elsewhere, unreported_imports, with_import_report
+from burnish.checks.import_report import (
+    import_hint,
+    imported_elsewhere,
+    replaced_files,
+    unreported_imports,
+    with_import_report,
+)
 from burnish.checks.outcome import error_report, report_of, tail_of
 from burnish.checks.placement import Placement
 from burnish.checks.reading import iterate_lines
@@ -116,7 +122,8 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
         evidence = collect_evidence(spec, context.place, report_dir, shown_before, call_dir / FOLDER)
         context.clean_output(call_dir)
     report = report_of(spec, check, exit_record, place=context.place, report_dir=report_dir, before=before)
-    report = replace(report, evidence=evidence)
+    stubs = replaced_files(report_dir, context.place.files, spec.cwd)
+    report = replace(report, evidence=evidence, replaced=stubs)
     if check.report == "go" and not check.promised:
         _make_readable(exit_record.stdout)
         # A secret may be split over two events.
@@ -170,7 +177,7 @@ def _untested_problem(
 ) -> tuple[str, str] | None:
     """What the tests imported or started instead of the tree, and a hint; None if nothing."""
     new_files = place.written_by(spec.name)
-    if elsewhere := imported_elsewhere(report_dir, place.files, spec.cwd, place.path, new_files):
+    if elsewhere := imported_elsewhere(report_dir, place.files, spec.cwd, place.path, new_files, place.checkout):
         return elsewhere, import_hint(is_confined=place.wrap is not None)
     if copy := _installed_copy(spec, place, maven):
         return copy, _COPY_HINT

@@ -27,6 +27,8 @@ _SEVERITY = {
     "note": Severity.INFO,
     "none": Severity.INFO,
 }
+# kinds of results that report no problem
+_NO_PROBLEM = ("pass", "notApplicable", "informational")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def read_sarif(data: bytes, *, source: str, root: Path | None = None, mounted_at
                 return Reading(remarks=tuple(remarks), tool=tool, error=error)
             remarks.append(remark)
     failures = sum(_failed(run) for run in runs)
-    error = f"{failures} of {len(runs)} runs of the analyser failed" if failures else ""
+    error = f"{failures} of {len(runs)} runs of the analyser failed" if failures else _unreadable(log, runs)
     return Reading(remarks=tuple(remarks), tool=tool, error=error)
 
 
@@ -67,27 +69,83 @@ def _runs_of(log: Any) -> list[Any] | None:
 
 
 def _failed(run: Any) -> bool:
-    return any(value_at(one, "executionSuccessful") is False for one in items(run, "invocations"))
+    return any(value_at(one, "executionSuccessful") not in (None, True) for one in items(run, "invocations"))
+
+
+def _unreadable(log: Any, runs: list[Any]) -> str:
+    """Why results may be missing: an error among them must not be lost. "": all of them were read."""
+    external = [value_at(run, "externalPropertyFileReferences", "results") for run in runs]
+    inline = [value_at(one, "results") for one in items(log, "inlineExternalProperties")]
+    if any(value is not None for value in (*external, *inline)):
+        return "its results are in another place than its runs"
+    for run in runs:
+        results = run.get("results", []) if isinstance(run, dict) else None
+        if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+            return "a run has results that cannot be read"
+    return ""
 
 
 def _remarks_of(run: Any, origin: _Origin) -> Iterator[Remark]:
-    rules = items(run, "tool", "driver", "rules")
-    by_id = {name: rule for rule in rules if isinstance(name := value_at(rule, "id"), str)}
+    levels = _RuleLevels(run)
     for result in items(run, "results"):
-        if not isinstance(result, dict) or result.get("kind", "fail") not in ("fail", "open", "review"):
+        if not isinstance(result, dict) or result.get("kind") in _NO_PROBLEM:
             continue
-        if any(value_at(one, "status") not in ("underReview", "rejected") for one in items(result, "suppressions")):
+        suppressions = items(result, "suppressions")
+        if suppressions and all(_is_accepted(one) for one in suppressions):
             continue
-        yield _remark(result, _rule(result, rules, by_id), origin)
+        yield _remark(result, levels, origin)
 
 
-def _rule(result: Any, rules: list[Any], by_id: dict[str, Any]) -> Any:
-    index = result.get("ruleIndex", value_at(result, "rule", "index"))
-    if isinstance(index, int) and 0 <= index < len(rules):
-        return rules[index]
-    name = _id(result)
-    # `rule/sub` refers to the rule `rule`
-    return by_id.get(name) or by_id.get(name.rsplit("/", 1)[0])
+def _is_accepted(suppression: Any) -> bool:
+    return isinstance(suppression, dict) and suppression.get("status") in (None, "accepted")
+
+
+class _RuleLevels:
+    """The rules of a run: of its driver and of its extensions."""
+
+    def __init__(self, run: Any) -> None:
+        tool = value_at(run, "tool")
+        self._components = [items(one, "rules") for one in (value_at(tool, "driver"), *items(tool, "extensions"))]
+        self._by_id: dict[str, list[Any]] = {}
+        for rule in (rule for rules in self._components for rule in rules):
+            self._by_id.setdefault(str(value_at(rule, "id")), []).append(rule)
+        # "": of any rule, because the override does not name one
+        self._overrides: dict[str, list[Any]] = {}
+        for call in items(run, "invocations"):
+            for one in items(call, "ruleConfigurationOverrides"):
+                level = value_at(one, "configuration", "level")
+                self._overrides.setdefault(str(value_at(one, "descriptor", "id") or ""), []).append(level)
+
+    def rules(self, result: Any) -> list[Any]:
+        """Those that a result may refer to: by number and by name, which need not agree."""
+        index = result.get("ruleIndex", value_at(result, "rule", "index"))
+        component = value_at(result, "rule", "toolComponent", "index")
+        at = component + 1 if _is_index(component) else 0
+        component_rules = self._components[at] if at < len(self._components) else []
+        found = [component_rules[index]] if _is_index(index) and index < len(component_rules) else []
+        name = _id(result)
+        # `rule/sub` refers to the rule `rule`
+        return [*found, *(self._by_id.get(name) or self._by_id.get(name.rsplit("/", 1)[0], []))]
+
+    def severity(self, result: Any) -> Severity:
+        """The own level of the result, else the worst that its rules have."""
+        if result.get("level") is not None:
+            return _severity(result["level"])
+        rules = self.rules(result)
+        levels = [value_at(rule, "defaultConfiguration", "level") for rule in rules]
+        for name in {"", _id(result), *(str(value_at(rule, "id")) for rule in rules)}:
+            levels += self._overrides.get(name, [])
+        severities = [_severity(level) for level in levels if level is not None]
+        return min(severities, key=lambda severity: severity.rank, default=Severity.WARNING)
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _severity(level: Any) -> Severity:
+    """A level that SARIF does not have ("critical") counts as an error."""
+    return _SEVERITY.get(level.strip().lower(), Severity.ERROR) if isinstance(level, str) else Severity.ERROR
 
 
 def _id(result: Any) -> str:
@@ -95,15 +153,14 @@ def _id(result: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _remark(result: Any, rule: Any, origin: _Origin) -> Remark:
-    level = result.get("level") or value_at(rule, "defaultConfiguration", "level") or "warning"
+def _remark(result: Any, levels: _RuleLevels, origin: _Origin) -> Remark:
     text = value_at(result, "message", "text") or value_at(result, "message", "markdown")
     place = value_at((items(result, "locations") or [None])[0], "physicalLocation")
     own = value_at(result, "properties", "burnish")
     words = first_part(text, 2000) if isinstance(text, str) and text.strip() else _id(result) or "(no message)"
     remark = Remark(
-        category=Category.SECURITY if _about_security(rule) else Category.CODE,
-        severity=_SEVERITY.get(level, Severity.WARNING) if isinstance(level, str) else Severity.WARNING,
+        category=Category.SECURITY if any(map(_about_security, levels.rules(result))) else Category.CODE,
+        severity=levels.severity(result),
         title=first_part(words.split("\n")[0], 200),
         description=words,
         file=_file(value_at(place, "artifactLocation", "uri"), origin),

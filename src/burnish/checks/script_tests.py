@@ -12,6 +12,7 @@ from burnish.checks.own_commands.entry import command_words
 from burnish.checks.own_commands.step_kinds import service_in
 from burnish.checks.own_commands.steps import ENTRY_NAMES, OwnCommands, needs_arguments
 from burnish.checks.tools import MAX_OPENED, ProjectFolder, ToolChoice, Tools, UnrunTests
+from burnish.core.check import SCRIPT_RESULT
 
 _MAX_SCRIPTS = 100
 # Files that are opened to find out what starts a script.
@@ -115,11 +116,11 @@ def _tools_of(place: ProjectFolder, paths: Sequence[str], tools: Sequence[Tools]
             # such files may be tools beside the tests
             problem = "no test command starts it, and pytest and unittest find no test in it"
         if problem:
-            unrun.append(UnrunTests(f"{_program(path, text)} {path}", path, problem))
+            unrun.append(UnrunTests(f"{_program(path, text)} {path}", path, problem, (path,)))
         elif not _TEST_NAME.fullmatch(name.rpartition(".")[0] or name) and not _TEST_NAME.fullmatch(name):
             if _SHELL_FILE.search(name):
                 why = "no test command starts it, and it is not known whether it is a test"
-                unrun.append(UnrunTests(f"{_program(path, text)} {path}", path, why))
+                unrun.append(UnrunTests(f"{_program(path, text)} {path}", path, why, (path,)))
         else:
             scripts.append(_Script(path, _program(path, text), _is_for_own_folder(place, path, text)))
     if any(one.program == "bash" for one in scripts):
@@ -263,7 +264,7 @@ def _choice(place: ProjectFolder, scripts: Sequence[_Script]) -> ToolChoice | No
             start = f'PYTHONPATH="{folders}:$PYTHONPATH" {start}'
         loops.append(
             f"for t in {' '.join(_patterns(place, paths))}; do n=$((n+1)); "
-            f'{start} >&2 && echo "ok $n - $t" || {{ echo "not ok $n - $t"; r=1; }}; done'
+            f'{start} {SCRIPT_RESULT} || {{ echo "not ok $n - $t"; r=1; }}; done'
         )
     first = scripts[0].path + (f" and {len(scripts) - 1} more" if scripts[1:] else "")
     return ToolChoice(

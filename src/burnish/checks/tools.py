@@ -34,6 +34,8 @@ class UnrunTests:
     # a word that is in each command that runs them
     mark: str
     why: str
+    # the files of these tests, where they are known
+    files: tuple[str, ...] = ()
 
     def words(self, folder: str) -> str:
         return f"`{self.what}`{f' in {folder}' if folder else ''}: {self.why}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ def unrun_python_tests(place: ProjectFolder, table: Mapping[str, Any], tests: Se
     settings = _pytest_settings(place, table)
     return (
         *_outside_of_testpaths(place, settings.get("testpaths", ""), tests),
-        *_deselected(settings.get("addopts", ""), tests),
+        *_deselected(place, settings.get("addopts", ""), tests),
         *_not_collected(place, settings.get("norecursedirs", ""), tests),
         *_threshold(place, settings.get("addopts", "")),
         *_behave(place),
@@ -94,27 +94,39 @@ def _outside_of_testpaths(place: ProjectFolder, testpaths: str, tests: Sequence[
         return
     outside = [path for path in tests if not path.startswith(tuple(starts)) and not SAMPLES.search(path)]
     for folder in dict.fromkeys(posixpath.dirname(path) for path in outside[:_MAX_OPENED]):
-        paths = (path for path in outside[:_MAX_OPENED] if posixpath.dirname(path) == folder)
+        paths = [path for path in outside[:_MAX_OPENED] if posixpath.dirname(path) == folder]
         if any(re.search(r"^\s*(?:async )?def test", place.read(path), re.M) for path in paths):
             name = folder or "the root"
-            yield UnrunTests(f"pytest {folder or '.'}", folder or "pytest .", f"`testpaths` does not name {name}")
+            why = f"`testpaths` does not name {name}"
+            yield UnrunTests(f"pytest {folder or '.'}", folder or "pytest .", why, tuple(paths))
 
 
-def _deselected(addopts: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
+def _deselected(place: ProjectFolder, addopts: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
     for expression in _DESELECTED_MARK.findall(addopts):
         marks = re.findall(r"\bnot\s+\(?(\w+)", expression)
-        yield UnrunTests(
-            f"pytest -m {marks[0]}", marks[0], f"`addopts` deselects these tests (-m '{expression.strip()}')"
-        )
+        why = f"`addopts` deselects these tests (-m '{expression.strip()}')"
+        is_marked = re.compile(rf"\bmark\.(?:{'|'.join(marks)})\b")
+        files = tuple(path for path in tests[:_MAX_OPENED] if _is_all_marked(place.read(path), is_marked))
+        yield UnrunTests(f"pytest -m {marks[0]}", marks[0], why, files)
     for expression in _DESELECTED_WORD.findall(addopts):
         words = re.findall(r"\bnot\s+\(?(\w+)", expression)
         why = f"`addopts` deselects these tests (-k '{expression.strip()}')"
         yield UnrunTests(f"pytest -k {words[0]}", words[0], why)
     for test in _DESELECTED_TEST.findall(addopts):
-        yield UnrunTests(f"pytest {test}", test, "`addopts` deselects it")
+        files = (test,) if test in tests else ()
+        yield UnrunTests(f"pytest {test}", test, "`addopts` deselects it", files)
     for path in map(posixpath.normpath, _IGNORED_PATH.findall(addopts)):
-        if any(test == path or test.startswith(f"{path}/") for test in tests) and not SAMPLES.search(f"{path}/"):
-            yield UnrunTests(f"pytest {path}", path, "`addopts` ignores this folder")
+        files = tuple(test for test in tests if _is_below(test, path))
+        if files and not SAMPLES.search(f"{path}/"):
+            yield UnrunTests(f"pytest {path}", path, "`addopts` ignores this folder", files)
+
+
+def _is_all_marked(text: str, mark: re.Pattern[str]) -> bool:
+    """True if the marks may concern all tests of a file: one for the module or a class, or as many as tests."""
+    tests = re.findall(r"^\s*(?:async )?def test", text, re.M)
+    if re.search(r"^pytestmark\b", text, re.M):
+        return mark.search(text) is not None
+    return bool(tests) and len(mark.findall(text)) >= len(tests)
 
 
 def _not_collected(place: ProjectFolder, folders: str, tests: Sequence[str]) -> Iterator[UnrunTests]:
@@ -124,13 +136,14 @@ def _not_collected(place: ProjectFolder, folders: str, tests: Sequence[str]) -> 
         paths = [path for path in own_tests if re.search(rf"(?:^|/){re.escape(name.strip('*/'))}/", path)]
         if name.strip("*/.") and paths:
             folder = posixpath.dirname(paths[0])
-            yield UnrunTests(f"pytest {folder}", folder, f"`norecursedirs` leaves {name} out")
+            yield UnrunTests(f"pytest {folder}", folder, f"`norecursedirs` leaves {name} out", tuple(paths))
     for path in [path for path in place.paths if posixpath.basename(path) == "conftest.py"][:_MAX_OPENED]:
         for names in re.findall(r"^collect_ignore(?:_glob)?\s*=\s*\[([^\]]*)\]", place.read(path), re.M):
             for name in re.findall(r"[\"']([^\"']+)[\"']", names):
                 one = posixpath.join(posixpath.dirname(path), name)
-                if any(fnmatch.fnmatchcase(test, one) or test.startswith(f"{one}/") for test in own_tests):
-                    yield UnrunTests(f"pytest {one}", one, f"{path} leaves it out")
+                files = [test for test in own_tests if fnmatch.fnmatchcase(test, one) or test.startswith(f"{one}/")]
+                if files:
+                    yield UnrunTests(f"pytest {one}", one, f"{path} leaves it out", tuple(files))
 
 
 def _threshold(place: ProjectFolder, addopts: str) -> Iterator[UnrunTests]:
@@ -155,15 +168,17 @@ def _loaded_by_unittest(place: ProjectFolder, tests: Sequence[str]) -> Iterator[
     for path, text in texts.items():
         if re.search(r"^def load_tests\(", text, re.M) and "DocTestSuite" in text:
             module = path.removesuffix(".py").replace("/", ".")
-            yield UnrunTests(f"python -m unittest {module}", "unittest", "pytest does not call its load_tests")
+            why = "pytest does not call its load_tests"
+            yield UnrunTests(f"python -m unittest {module}", "unittest", why, (path,))
 
 
 def _behave(place: ProjectFolder) -> Iterator[UnrunTests]:
     if robot := [path for path in place.paths if path.endswith(".robot") and not SAMPLES.search(path)]:
         folder = posixpath.dirname(robot[0]) or "."
-        yield UnrunTests(f"robot {folder}", "robot", "tests of Robot Framework may need a browser or services")
-    if any(re.match(r"(?:.*/)?features/steps/[^/]+\.py$", path) for path in place.paths):
-        yield UnrunTests("behave", "behave", "features may need a browser or services")
+        why = "tests of Robot Framework may need a browser or services"
+        yield UnrunTests(f"robot {folder}", "robot", why, tuple(robot))
+    if steps := [path for path in place.paths if re.match(r"(?:.*/)?features/steps/[^/]+\.py$", path)]:
+        yield UnrunTests("behave", "behave", "features may need a browser or services", tuple(steps))
 
 
 def _at(table: object, *keys: str) -> object:
@@ -184,15 +199,17 @@ def unrun_go_tests(place: ProjectFolder, command: str) -> tuple[UnrunTests, ...]
     files = sorted(
         (path for path in place.paths if path.endswith("_test.go")), key=lambda path: not _INTEGRATION.search(path)
     )
-    tags: dict[str, None] = {}
+    tags: dict[str, list[str]] = {}
     for path in files[:_MAX_OPENED]:
         match = re.search(r"^//\s*(?:go:build|\+build)\s+(.+)$", place.read(path)[:4000], re.M)
         words = re.findall(r"(?<![!\w.])\w+", match[1]) if match else []
-        tags |= {word: None for word in words if not _NO_TEST_TAG.fullmatch(word) and not word.isdigit()}
+        for word in words:
+            if not _NO_TEST_TAG.fullmatch(word) and not word.isdigit():
+                tags.setdefault(word, []).append(path)
     why = "tests with this build tag may need services"
     return tuple(
-        UnrunTests(f"go test -tags {tag} ./...", tag, why)
-        for tag in tags
+        UnrunTests(f"go test -tags {tag} ./...", tag, why, tuple(paths))
+        for tag, paths in tags.items()
         if not re.search(rf"-tags \S*\b{re.escape(tag)}\b", command)
     )
 
@@ -290,7 +307,23 @@ _PYTHON_TEST = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 _LANGUAGE_RUNNERS = frozenset(
     ("pytest", "py.test", "unittest", "go", "cargo", "jest", "vitest", "mocha", "node", "mvn", "gradle")
 )
+# Options by which a runner selects or deselects tests; in most of them the value may follow as a word of its own.
+_WITHOUT_VALUE = frozenset(("--lib", "--bins", "--doc", "--tests", "--examples"))
+_DESELECTING = {
+    "pytest": r"-[km]|--deselect",
+    "unittest": r"-k",
+    "go": r"--?(?:run|skip)\b",
+    "cargo": r"--(?:lib|bins?|doc|tests?|examples?|package|exclude)\b|-p\b",
+    "jest": r"-t\b|--(?:testNamePattern|testPathPatterns?|selectProjects)\b",
+    "vitest": r"-t\b|--(?:testNamePattern|project|exclude)\b",
+    "mocha": r"-[gf]\b|--f?grep\b",
+    "node": r"--test-(?:name|skip)-pattern\b",
+    "mvn": r"-Dtest=|-pl\b",
+    "gradle": r"--tests\b",
+}
+_PYTHON_RUNNERS = ("pytest", "unittest")
 _MAX_NAMED = 5
+_MAX_FILES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +350,13 @@ class _TestCall:
         return is_above and self.runner in ("", other.runner)
 
 
+def files_of(unrun: Iterable[tuple[str, UnrunTests]]) -> tuple[tuple[str, str], ...]:
+    """The files of tests that no check runs, from the root, each with what would run it and why nothing does."""
+    return tuple(
+        (posixpath.join(folder, file), one.words(folder)) for folder, one in unrun for file in one.files[:_MAX_FILES]
+    )
+
+
 def python_test_files(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if _PYTHON_TEST.fullmatch(path) and not SAMPLES.search(path))
 
@@ -336,27 +376,66 @@ def unselected_tests(
         if not is_same and not any(place.reaches(own) for place in places):
             command = spec.words.removeprefix(f"cd {spec.cwd} && ")
             yield spec.cwd, UnrunTests(command, "\0", "no check runs the tests of this part")
-    if any(_TestCall.of(spec).runner == "pytest" for spec in tests):
+    if any(_TestCall.of(spec).runner in _PYTHON_RUNNERS for spec in tests):
         yield from (("", one) for one in _outside(places, python_tests))
+    yield from (("", one) for one in _left_out(places, {spec.words for spec in tests}))
+
+
+def _left_out(places: Sequence[_TestCall], found: Collection[str]) -> Iterator[UnrunTests]:
+    """The tests that the only command of a runner leaves out by an option such as `-k`; several may share them."""
+    for runner in sorted({place.runner for place in places}):
+        own = [place for place in places if place.runner == runner]
+        if len(own) == 1 and own[0].words not in found and (option := _deselection(own[0])):
+            yield UnrunTests(runner, "\0", f"`{option}` of the check may leave tests out")
+
+
+def _deselection(place: _TestCall) -> str:
+    """The option by which a command selects or deselects tests; "" if it has none."""
+    pattern = _DESELECTING.get(place.runner)
+    words = iter(place.arguments)
+    for word in words if pattern else ():
+        if found := re.match(pattern or "", word):
+            has_value = found[0] == word and word.startswith("-") and word not in _WITHOUT_VALUE
+            return f"{word} {next(words, '')}".strip() if has_value else word
+    return ""
 
 
 def _outside(places: Sequence[_TestCall], python_tests: Sequence[str]) -> list[UnrunTests]:
-    """Folders of tests beside those that the commands of pytest name."""
-    if any(place.runner in ("", "unittest") for place in places):
+    """Folders of tests beside those that the commands of pytest and unittest name."""
+    runners = [place.runner for place in places if place.runner in _PYTHON_RUNNERS]
+    if not runners or "" in (place.runner for place in places):
         return []
-    starts = [start for place in places if place.runner == "pytest" for start in _selected(place, python_tests)]
+    python_calls = [place for place in places if place.runner in _PYTHON_RUNNERS]
+    starts = [start for place in python_calls for start in _selected(place, python_tests)]
     outside = [path for path in python_tests if not any(_is_below(path, start) for start in starts)]
     folders = dict.fromkeys(posixpath.dirname(path) for path in outside) if starts else {}
     why = "no check names these tests"
-    return [UnrunTests(f"pytest {folder or '.'}", "\0", why) for folder in list(folders)[:_MAX_NAMED]]
+    return [
+        UnrunTests(f"{runners[0]} {folder or '.'}", "\0", why, _in_folder(outside, folder))
+        for folder in list(folders)[:_MAX_NAMED]
+    ]
+
+
+def _in_folder(paths: Iterable[str], folder: str) -> tuple[str, ...]:
+    return tuple(path for path in paths if posixpath.dirname(path) == folder)
 
 
 def _selected(place: _TestCall, python_tests: Sequence[str]) -> list[str]:
-    """The folders and files that a command of pytest names; its own folder if there are none."""
+    """The folders and files that a command of pytest or unittest names; its own folder if there are none."""
     words = [word.partition("::")[0] for word in place.arguments if not word.startswith("-")]
+    if place.runner == "unittest":
+        words = [] if "discover" in words else [file for word in words for file in _files_of_module(word)]
     paths = [posixpath.normpath(posixpath.join(place.folder, word)) for word in words]
     # values of options name no tests
     return [path for path in paths if any(_is_below(test, path) for test in python_tests)] or [place.folder]
+
+
+def _files_of_module(name: str) -> list[str]:
+    """Paths that `tests.test_a.Case.test_one` may mean: a module, or a package, with names in it."""
+    if name.endswith(".py") or "/" in name:
+        return [name]
+    parts = name.split(".")
+    return [f"{'/'.join(parts[:end])}.py" for end in range(1, len(parts) + 1)] + ["/".join(parts)]
 
 
 def _is_below(path: str, start: str) -> bool:

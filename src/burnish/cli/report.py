@@ -230,10 +230,11 @@ def verdict_lines(result: AdhocResult, page: ReportText) -> Iterator[str]:
 
 def verdict_words(result: AdhocResult) -> str:
     """The verdict; `APPROVED` only where it passes and tests ran, or for documentation that an AI approved."""
+    nothing = "nothing that blocks was found" if result.findings else "nothing found"
     if result.verdict is Verdict.APPROVED and result.nothing_judged:
-        return "nothing found (no AI reviewed it and no tests ran)"
+        return f"{nothing} (no AI reviewed it and no tests ran)"
     if result.verdict is Verdict.APPROVED and not result.passed:
-        reviewers = "nothing found" if result.panel and result.panel.mechanical else "approved by the reviewer"
+        reviewers = nothing if result.panel and result.panel.mechanical else "approved by the reviewer"
         return f"NOT PASSED ({reviewers})"
     if result.verdict is Verdict.APPROVED and result.needs_tests:
         return "NOT TESTED (approved by the reviewer)"

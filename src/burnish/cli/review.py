@@ -38,6 +38,9 @@ def review(
     ] = None,
     dirty: Annotated[bool, Option("--dirty", help="Review uncommitted changes, including new files.")] = False,
     staged: Annotated[bool, Option("--staged", help="Review staged changes.")] = False,
+    pushed: Annotated[
+        bool, Option("--pushed", help="In a pre-push hook of pre-commit: review the commits that are pushed.")
+    ] = False,
     pull: Annotated[
         int | None,
         Option("--pr", min=1, metavar="N", help="Review pull request N of GitHub; its tests run only with --tests."),
@@ -91,7 +94,7 @@ def review(
     if findings_output.is_used and (edit or source):
         raise BadInput("--format and -o belong to a review without a task.", hint="Use: burnish export TASK")
     if edit:
-        if what is None or not _TASK.fullmatch(what) or source or rev or dirty or staged:
+        if what is None or not _TASK.fullmatch(what) or source or rev or dirty or staged or pushed:
             raise BadInput("--edit reviews a task.", hint="Usage: burnish review TASK --edit")
         from burnish.cli.edit_review import edit_review
 
@@ -102,7 +105,7 @@ def review(
         word
         for word, on in (
             *(("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)),
-            *(("--pr", pull), ("--pr and --base", pull and base)),
+            *(("--pushed", pushed), ("--pr", pull), ("--pr and --base", pull and base)),
         )
         if on
     ]
@@ -117,7 +120,7 @@ def review(
             raise BadInput("--format and -o belong to a review without a task.", hint=f"Use: burnish export {number}")
         return _review_task(number, flags, exit_zero=exit_zero, as_json=as_json)
     return _review_change(
-        _review_target(what or rev, dirty, staged, base),
+        _pushed_target(base) if pushed else _review_target(what or rev, dirty, staged, base),
         flags,
         tests,
         findings_output,
@@ -208,6 +211,14 @@ def _review_target(rev: str | None, dirty: bool, staged: bool, base: str | None)
 
     kind = "dirty" if dirty else "staged" if staged else "rev" if rev else "auto"
     return ReviewTarget(kind, rev or "", base)
+
+
+def _pushed_target(base: str | None) -> ReviewTarget:
+    """What pre-commit says is pushed, which need not be checked out. It names no range for a first commit."""
+    before, after = (os.environ.get(f"PRE_COMMIT_{name}_REF", "") for name in ("FROM", "TO"))
+    branch = os.environ.get("PRE_COMMIT_LOCAL_BRANCH", "")
+    rev = f"{before}...{after}" if before and after and base is None else after or branch
+    return _review_target(rev or None, dirty=False, staged=False, base=base)
 
 
 def _review_change(

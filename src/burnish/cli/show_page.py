@@ -220,7 +220,8 @@ def _evidence(check: Mapping[str, Any]) -> Iterator[str]:
     """The files that the check left, as paths that can be opened: not cut."""
     folder = str(check.get("output_path") or "").rpartition("/")[0]
     for file in check.get("evidence") or ():
-        where = f"{folder}/evidence/{file['name']}" if file.get("name") else "not stored (type, size or number)"
+        reason = file.get("reason") or "type, size or number"
+        where = f"{folder}/evidence/{file['name']}" if file.get("name") else f"not stored ({reason})"
         yield one_line(f"    evidence {file.get('path', '')}: {where}")
 
 

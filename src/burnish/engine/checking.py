@@ -16,6 +16,7 @@ from burnish.core.check import (
     CheckStatus,
     Comparison,
     TestFailure,
+    about_change,
     is_blamed,
     without_flaky,
 )
@@ -30,6 +31,7 @@ from burnish.core.journal_events import PhaseStarted, new_event
 from burnish.core.ledger.ledger import absorb_checks
 from burnish.core.policy import CheckSpec, is_test, setting_of
 from burnish.core.recorded_reviews import no_test_was_run
+from burnish.core.review_checks import is_test_file, skipped_by_ci, tested_only_by
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.guard_phase import absorb_guard, absorb_touched
@@ -41,6 +43,8 @@ from burnish.errors import PhaseFailed
 NOT_RUN = "not_run"
 # of one check, in an event
 MOST_NAMES, MAX_MESSAGE_LENGTH = 50, 1000
+# test files that are searched for the names of changed files; notes about changed files without tests
+MAX_TEST_FILES, MAX_TEST_BYTES, MOST_UNTESTED = 1000, 200_000, 5
 NO_TESTS = "No tests are configured or found, so nothing was tested."
 
 
@@ -126,6 +130,8 @@ def _run_at(deps: Deps, setup: TaskSetup, task: Task, specs: list[CheckSpec], at
 def _compare(deps: Deps, setup: TaskSetup, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:
     baseline = deps.event_log.baseline(setup.base.tree, spec.words, environment)
     comparison = deps.checks(setup.task_id).compare(report, baseline)
+    if report.replaced:
+        comparison = about_change(comparison, setup.workspace.changes(setup.base.tree, setup.head().tree))
     if not (report.status is CheckStatus.ERROR and baseline and baseline.status is CheckStatus.ERROR):
         return comparison
     # It could not be run before the change either: no author can fix that.
@@ -161,12 +167,20 @@ def _finished(
     touched_paths = work.result.touched if work else ()
     update = absorb_touched(history.findings, update, touched_paths, cycle, setup.policy.block_on)
     checks = (*map(check_record, comparisons), *map(check_not_run, skipped_specs))
+    files_without_tests = _untested_files(setup, comparisons)
     result = CheckResult(
         "check",
         attempt,
         commit=setup.head().sha,
         checks=checks,
-        warnings=(*warnings(setup, comparisons), *_tests_not_run(comparisons, skipped_specs), *notes, *update.notes),
+        warnings=(
+            *warnings(setup, comparisons),
+            *_tests_not_run(comparisons, skipped_specs),
+            *files_without_tests,
+            *notes,
+            *update.notes,
+        ),
+        untested=files_without_tests,
         flaky=tuple(name for c in comparisons for name in c.report.flaky)[:MOST_NAMES],
     )
     events = [new_event("check.finished", one, run=task.run, cycle=cycle) for one in checks]
@@ -284,6 +298,30 @@ def _tests_not_run(comparisons: tuple[Comparison, ...], skipped_specs: list[Chec
     if not names or any(is_test(one.report.name) for one in comparisons):
         return []
     return [no_test_was_run(names)]
+
+
+def _untested_files(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> tuple[str, ...]:
+    """Notes about changed files whose only tests were not run or were all skipped."""
+    unrun = dict(setup.policy.unrun_files)
+    unrun |= {file: "all of its tests were skipped" for c in comparisons for file in c.report.skipped_files}
+    has_skips = any(c.report.counts and c.report.counts.skipped for c in comparisons)
+    if not unrun and not has_skips:
+        return ()
+    change = setup.workspace.changes(setup.base.tree, setup.head().tree)
+    paths = [path for path in setup.workspace.files(setup.head().sha) if path in unrun or is_test_file(path)]
+    if len(paths) > MAX_TEST_FILES:
+        return ()
+    contents = setup.workspace.read(setup.head().sha, paths)
+    texts = {path: (data or b"")[:MAX_TEST_BYTES].decode("utf-8", "replace") for path, data in contents.items()}
+    found = tested_only_by(change, texts, unrun)
+    notes = [f"The tests of {path} were not run: {tests[0]} ({unrun[tests[0]]})." for path, tests in found]
+    with_ci = skipped_by_ci(change, texts) if has_skips else ()
+    notes += [
+        f"Tests of {path} may have been skipped: {test} asks for the variable CI, which checks set. "
+        "`env -u CI` before the command of a check removes it."
+        for path, test in with_ci
+    ]
+    return tuple(notes[:MOST_UNTESTED])
 
 
 def warnings(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]:

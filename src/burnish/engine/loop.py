@@ -75,7 +75,9 @@ def _remove_trees(deps: Deps, task_id: int, *, shares_trees: bool) -> None:
         if shares_trees and task.status not in (*RUNNING, Status.BACKLOG, Status.FAILED):
             deps.repository.leave_review_tree(task)
         deps.repository.remove_trees(task)
-        if task.status is Status.VERIFIED and deps.repository.release_workspace(task):
+        # without a sandbox, programs could still write to a directory that becomes another task's
+        leave_files = shares_trees and deps.sandbox != "none"
+        if task.status is Status.VERIFIED and deps.repository.release_workspace(task, leave_files=leave_files):
             # what set-up installed is gone, too
             deps.task_files.stamp(task, "setup", "")
 

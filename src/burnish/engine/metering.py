@@ -95,8 +95,10 @@ def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest
     if policy.uncounted == "refuse":
         raise OverBudget(why, hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
     events = [event for event in deps.event_log.events(task.id) if event.type == "budget.warned"]
-    if why not in {read(BudgetNotice, event.data).why for event in events}:
-        name = next(limit.name for limit in limits if not limit.tokens)
+    notices = [read(BudgetNotice, event.data) for event in events]
+    name = next(limit.name for limit in limits if not limit.tokens)
+    # it is the same news when a second agent reports no cost, either
+    if not any(notice.uncounted and notice.budget == name for notice in notices):
         notice = BudgetNotice(why, name, uncounted=True)
         deps.record(task, new_event("budget.warned", notice, run=task.run, cycle=request.cycle))
 

@@ -158,10 +158,13 @@ class Repository(Protocol):
         """Give the task a clean tree that was left, so that only files that differ have to be written."""
 
     def remove_spare_trees(self, *, keep_one: bool = False) -> None:
-        """The clean trees that were left and not taken. `keep_one`: one of a large repository stays for later runs."""
+        """The trees that were left and not taken. `keep_one`: one of a large repository stays for later runs."""
 
-    def release_workspace(self, task: Task) -> bool:
-        """Remove the files of the task, if the repository is large and git has all of them; True if it did."""
+    def release_workspace(self, task: Task, *, leave_files: bool = False) -> bool:
+        """Remove the files of the task, if the repository is large and git has all of them; True if it did.
+
+        `leave_files`: the next workspace begins with them.
+        """
 
     def remove_trees(self, task: Task) -> None:
         """All copies of the task's files beside the workspace, also those that a killed run left."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish import config as settings
-from burnish.adapters.checkout_files import detection_context
+from burnish.adapters.checkout_files import FOUND_CHECKS, detection_context, find_checks_at
 from burnish.adapters.checks.environments import Command
 from burnish.adapters.checks.tree_checks import found_commands, tests_are_automatic
 from burnish.adapters.configured_agents import agent_settings, can_start
@@ -21,7 +21,8 @@ from burnish.adapters.task_files import IMAGES
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.adapters.telemetry import observers
 from burnish.agents.base import AgentSettings
-from burnish.checks.discover import BUILD, SETUP, FoundChecks, find_checks
+from burnish.checks.discover import BUILD, SETUP, FoundChecks
+from burnish.checks.unrun_tests import files_of
 from burnish.cluster.shared_refs import SharedRefs, has_remote
 from burnish.cluster.task_share import drop_copies, refresh, send_images
 from burnish.config.policy import policy_for
@@ -173,28 +174,28 @@ class App:
         self.trust.require()
         if self.config.commit.message:
             check_commit_message(self.config.commit.message)
-        found = self._detected(task)
+        found, is_automatic = self._detected(task)
         policy = policy_for(
             self.config,
             task.spec,
             installed=self.installed,
-            detected=found.specs,
+            detected=found.specs if is_automatic else (),
             prompts=self.prompts,
         )
         # The values at the start of the run count, unless a person edited the task since.
-        unrun_notes = (unrun.note(folder) for folder, unrun in found.unrun_by(policy.checks))
-        notes = (*policy.notes, *found.notes, *unrun_notes)
+        unrun = found.unrun_by(policy.checks)
+        notes = (*policy.notes, *(found.notes if is_automatic else ()), *(one.note(folder) for folder, one in unrun))
         setup = self.setup_at(self._base_commit(task)) if policy.checks else policy.setup
-        return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles, notes=notes, setup=setup)
+        max_cycles = task.spec.max_cycles or policy.max_cycles
+        return replace(policy, max_cycles=max_cycles, notes=notes, setup=setup, unrun_files=files_of(unrun))
 
-    def _detected(self, task: Task) -> FoundChecks:
+    def _detected(self, task: Task) -> tuple[FoundChecks, bool]:
+        """What `auto` stands for, and whether a setting is `auto`; else it only tells which tests no check runs."""
         entries = (self.config.checks.test, self.config.checks.lint)
         is_automatic = any(entry is not None and entry.command == "auto" for entry in entries)
         if self.config.checks.test is None and not is_automatic:
-            return FoundChecks()
-        found = self.detected_at(self._base_commit(task))
-        # beside configured checks, only the tests that none of them runs
-        return found if is_automatic else FoundChecks(unrun_tests=found.unrun_tests)
+            return FoundChecks(), False
+        return self.detected_at(self._base_commit(task)), is_automatic
 
     def _base_commit(self, task: Task) -> str:
         if task.base:
@@ -223,9 +224,13 @@ class App:
     def detected_at(self, commit: str) -> FoundChecks:
         """The checks that `auto` stands for in that commit."""
         if commit not in self._automatic:
-            around = detection_context(self.repo.root)
-            found = find_checks(self.repository.files(commit), lambda path: self.repository.text(commit, path), around)
-            self._automatic[commit] = found
+            self._automatic[commit] = find_checks_at(
+                commit,
+                self.repository.files,
+                lambda path: self.repository.text(commit, path),
+                detection_context(self.repo.root),
+                self.home / "projects" / self.key / FOUND_CHECKS,
+            )
         return self._automatic[commit]
 
 

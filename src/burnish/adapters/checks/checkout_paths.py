@@ -13,14 +13,17 @@ from burnish.git.objects import list_files, read_files
 from burnish.git.project import Project
 
 
-def refuse_absolute_paths(project: Project, commit: str, specs: Sequence[CheckSpec]) -> None:
-    """Without a sandbox: raises CHECK_ERROR if a build file or a test command names the checkout by its path."""
+def refuse_absolute_paths(
+    project: Project, commit: str, specs: Sequence[CheckSpec], isolation_env: Mapping[str, str]
+) -> None:
+    """Without a sandbox: raises CHECK_ERROR if a build file, a test command or a variable names the checkout."""
     tests = [spec for spec in specs if runs_tests(spec)]
     if not tests:
         return
     contents = read_files(project, commit, build_files(list_files(project, commit)))
     texts = {path: (data or b"").decode(errors="replace") for path, data in contents.items()}
     texts |= {setting_of(spec.name): spec.words for spec in tests}
+    texts |= {f"isolation.env.{name}": value for name, value in isolation_env.items()}
     if problem := names_checkout(texts, sorted({str(project.root), str(project.root.resolve())})):
         raise PhaseFailed(
             ErrorCode.CHECK_ERROR,

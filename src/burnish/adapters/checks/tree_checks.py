@@ -51,7 +51,7 @@ from burnish.errors import PhaseFailed
 from burnish.git.checkout import TaskTree
 from burnish.git.discovery import FoundRepository
 from burnish.git.files import write_whole
-from burnish.git.objects import Contents, list_files, list_links, read_files
+from burnish.git.objects import Contents, list_files, list_links, read_commit, read_files
 from burnish.git.project import Project
 from burnish.proc.run import StopToken
 from burnish.proc.sandbox import Sandbox
@@ -149,7 +149,7 @@ class TreeChecks:
         stop: StopToken | None,
     ) -> tuple[CheckEnvironment, Origins]:
         if self.sandbox is None:
-            refuse_absolute_paths(self.project, commit, specs)
+            refuse_absolute_paths(self.project, commit, specs, self.isolation_env)
         environment = environments.prepare(commit, base)
         origins = self._prove(environment, commit, specs, stop)
         if origins.problem and not environment.layer and (own := environments.prepare(commit, base, own=True)).layer:
@@ -386,7 +386,9 @@ class TreeChecks:
             for path, data in read_files(self.project, commit, settings).items()
         }
         packages = sorted(path for path in paths if path.rpartition("/")[2] == "__init__.py")
-        links = sorted((path, target) for path, target in list_links(self.project, commit).items() if target)
+        # the tree, as for the guard: it is listed once
+        files = list_links(self.project, read_commit(self.project, commit).tree)
+        links = sorted((path, target) for path, target in files.items() if target)
         facts = [environment.fingerprint, test.words, packages, projects, sorted(texts.items()), links, QUESTION_FORM]
         words = json.dumps([*facts, sorted(self._shared_variables().items())])
         return hashlib.sha256(words.encode()).hexdigest()[:32]

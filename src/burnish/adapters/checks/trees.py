@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -213,6 +214,7 @@ def check_tree(
         # Not usable: its files are older than the layer, or programs may have written to it.
         task_tree.remove()
     with throwaway(project, commit, place, clean_tree=reusable_tree) as files:
+        _age_build_results(project, files)
         try:
             with disk_errors(f"making {scratch}"):
                 remove_tree(scratch)
@@ -232,6 +234,34 @@ def check_tree(
                 task_tree.take(files, temporary_index(files))
         finally:
             remove_tree(scratch)
+
+
+# The oldest time that a zip file can hold, with a day for time zones.
+_OLD = 315_619_200
+_BUILD_RESULT = re.compile(rb"\.(?:o|obj|lo|la|a|so|dylib|dll|exe|class|gch|pch)$")
+_MACHINE_CODE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+
+
+def _age_build_results(project: Project, files: Path) -> None:
+    """Make committed build results older than all sources, so that make and the like build them again.
+
+    A checkout writes all files at the same time, and a changed source would seem to be built.
+    """
+    entries = project.git("ls-files", "-s", "-z", index=temporary_index(files)).stdout
+    for entry in entries.split(b"\0"):
+        info, _, name = entry.partition(b"\t")
+        is_program = info.startswith(b"100755") and b"." not in name.rpartition(b"/")[2]
+        if not (is_program or (info.startswith(b"100") and _BUILD_RESULT.search(name))):
+            continue
+        path = files / os.fsdecode(name)
+        with suppress(OSError):
+            if not is_program or _starts_with_machine_code(path):
+                os.utime(path, (_OLD, _OLD), follow_symlinks=False)
+
+
+def _starts_with_machine_code(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) in _MACHINE_CODE
 
 
 def author_view(project: Project, folders: Sequence[EnvironmentFolder], workspace: Path, scratch: Path) -> TreeView:

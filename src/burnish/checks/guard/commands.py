@@ -27,6 +27,8 @@ _GLOBAL = frozenset(
     "SHELL .SHELLFLAGS MAKEFLAGS GNUMAKEFLAGS PATH PYTHONPATH PYTEST_ADDOPTS PYTEST_PLUGINS NODE_OPTIONS NODE_PATH "
     "GOFLAGS RUSTFLAGS CARGO JAVA_TOOL_OPTIONS BASH_ENV ENV".split()
 )
+# Variables of make's own rules for compilers.
+_COMPILING = frozenset("CC CXX CPP CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LDLIBS".split())
 # The first word of a command, or the first one after a program that runs scripts.
 _STARTED = re.compile(
     r"(?:^|[;&|(])\s*(?:[A-Za-z_]\w*=\S*\s+)*"
@@ -34,6 +36,7 @@ _STARTED = re.compile(
     r"|deno|ruby|perl|php|tsx|ts-node|source|\.|g?make))\s+(?:-\S+\s+|run\s+|[A-Za-z_]\w*=\S*\s+)*)*"
     r"([^\s;&|()'\"<>]+)"
 )
+_SUFFIX_RULE = re.compile(r"\.\w+(?:\.\w+)?")
 _SPECIAL_TARGETS = frozenset((".DEFAULT", ".IGNORE", ".ONESHELL", ".POSIX", ".DEFAULT_GOAL", "%"))
 
 
@@ -62,11 +65,16 @@ def makefile_parts(text: str, commands: Iterable[str] = ()) -> Parts:
     }
     targets -= {".PHONY"}
     _add_dependencies(targets, makefile.needs, makefile.rules)
+    outputs = {need for name in targets for need in makefile.needs.get(name, ()) if need not in makefile.rules}
+    if outputs and targets:
+        targets |= {name for name in makefile.rules if "%" in name or _SUFFIX_RULE.fullmatch(name)}
     parts = {name: "\n".join(makefile.rules[name]) for name in makefile.rules if name in targets}
     phony = makefile.phony
     # make skips a target that is not phony if a file has its name
     parts = {name: body + "\n(phony)" * (name in phony) for name, body in parts.items()}
     variables = {name for name in makefile.variables if name in _GLOBAL or name in makefile.exported}
+    if any(need.endswith(".o") for need in outputs):
+        variables |= _COMPILING & makefile.variables.keys()
     pending = [*parts.values(), *("\n".join(makefile.variables[name]) for name in variables)]
     while pending:
         names = {next(filter(None, found)) for found in _USED.findall(pending.pop()) if any(found)}

@@ -38,6 +38,12 @@ _INI_TOOLS = re.compile(
 _TASKS = (("hatch", ("envs",)), ("pdm", ("scripts",)), ("rye", ("scripts",)), ("pixi", ("tasks", "feature")))
 _CARGO_TARGET = ("test", "harness", "doctest", "path")
 _PACKAGE_JSON = "jest vitest eslintConfig eslintIgnore prettier nyc c8 mocha ava lint-staged husky xo".split()
+# Commands of CMake and functions of meson, with their arguments up to one level of brackets.
+_CALL = re.compile(r"^[ \t]*(?:\w+[ \t]*=[ \t]*)?(\w+)[ \t]*\(((?:[^()]|\([^()]*\))*)\)", re.MULTILINE)
+_TEST_CALL = re.compile(r"(?:add_)?test|set_tests_properties|\w+_discover_tests|add_test_setup|enable_testing", re.I)
+_OF_TEST = re.compile(r"\s*(?:NAME\s+|PROPERTIES\s+)?['\"]?([^\s'\",()]+)")
+# Flags decide whether assertions are compiled: `-DNDEBUG`, the build type Release, `b_ndebug`.
+_FLAGS = re.compile(r"NDEBUG|CMAKE_BUILD_TYPE|CMAKE_\w*FLAGS|buildtype|\bBUILD_TESTING\b|^\s*TEST\b", re.I)
 # Which file an import of the package loads, also in its own tests.
 _ENTRY_POINTS = "main module browser exports imports packageManager".split()
 # Diffs have a sign before each line. `pytest_plugins` loads modules with hooks.
@@ -64,7 +70,8 @@ def is_tooling(path: str) -> bool:
 
 def is_shared(path: str) -> bool:
     """True for files of which only some sections are protected."""
-    return path.endswith(".mk") or path.rpartition("/")[2] in (*_READERS, "pyproject.toml")
+    name = path.rpartition("/")[2]
+    return name.endswith(".mk") or _is_build_file(name) or name in (*_READERS, "pyproject.toml")
 
 
 def judge_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
@@ -86,6 +93,10 @@ def tooling_parts(path: str, old: str, new: str, commands: Collection[str] = ())
         return _only(before, _is_tool), _only(after, _is_tool)
     if name.endswith(".py"):
         return _hooks(old), _hooks(new)
+    if _is_build_file(name):
+        calls, new_calls = _build_calls(old), _build_calls(new)
+        # a test that is added takes nothing away
+        return calls, _only(new_calls, lambda call: call in calls or not call.startswith("test "))
     reader = _included_makefile if name.endswith(".mk") else _READERS.get(name)
     return (reader(old, commands), reader(new, commands)) if reader else ({}, {})
 
@@ -186,6 +197,23 @@ def _cargo(text: str, commands: Collection[str]) -> Parts:
         if any(key in entry for entry in entries for key in _CARGO_TARGET):
             parts[name] = _as_text(switches)
     return parts | ({"workspace.lints": _as_text(lints)} if lints else {})
+
+
+def _is_build_file(name: str) -> bool:
+    return name in ("CMakeLists.txt", "meson.build") or name.endswith(".cmake")
+
+
+def _build_calls(text: str) -> Parts:
+    """What CMake or meson run as tests, by name, and the calls that set flags of the compiler."""
+    parts: dict[str, list[str]] = {}
+    for call in _CALL.finditer("\n".join(line for line in text.splitlines() if not _is_comment(line))):
+        words = " ".join(call[2].split())
+        if _TEST_CALL.fullmatch(call[1]):
+            test = _OF_TEST.match(call[2])
+            parts.setdefault(f"test {test[1]}" if test else call[1], []).append(f"{call[1]} {words}")
+        elif _FLAGS.search(call[2]):
+            parts.setdefault("flags", []).append(f"{call[1]} {words}")
+    return {name: "\n".join(calls) for name, calls in parts.items()}
 
 
 def _go_mod(text: str, commands: Collection[str]) -> Parts:

@@ -201,6 +201,8 @@ def _importable(paths: Iterable[str], roots: Collection[str]) -> Mapping[tuple[s
     """Top-level modules: (folder, name) → the file that Python imports."""
     found: dict[tuple[str, str], tuple[int, str]] = {}
     for path in paths:
+        if path[: path.rfind("/") + 1] not in roots and "/__init__." not in path:
+            continue  # almost every file of a large tree
         module = module_of(path)
         if module and module[0] in roots:
             found[module[:2]] = min(found.get(module[:2], (9, "")), (module[2], path))

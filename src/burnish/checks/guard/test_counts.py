@@ -14,11 +14,11 @@ _CODE = (
 _TEST_PATH = re.compile(
     rf"""(?:^|/)(?:tests?|__tests__|specs?|e2e|testing|integration[-_]tests?|src/test)/.*\.(?:{_CODE})$
     | (?:^|/)tests?\.(?:py|rs)$
-    | (?:^|/)test_[^/]*\.py$
+    | (?:^|/)test_[^/]*\.(?:py|c|cc|cpp|cxx|rb|sh|lua|pl)$
     | _tests?\.(?:{_CODE})$ | _spec\.(?:rb|lua|cr)$
     | \.(?:test|spec|cy|e2e)\.[cm]?[jt]sx?$
     | (?:Tests?|Specs?|IT)\.(?:java|kt|scala|groovy|cs|fs|swift|php)$
-    | \.bats$""",
+    | \.bats$ | (?:^|/)x?t/.*\.t$""",
     re.X,
 )
 
@@ -41,7 +41,13 @@ _TESTS: dict[str, re.Pattern[str]] = {
     "php": re.compile(r"\bfunction\s+(test\w+)\s*\(|(?<!\w)(?:it|test)\(\s*(['\"])(.+?)\2"),
     "swift": re.compile(r"\bfunc\s+(test\w+)\s*\(|@Test\b[^{;]*?\bfunc\s+(\w+)"),
     "ex": re.compile(r"^[ \t]*(?:test|property)[ \t]+\"(.+?)\"", re.M),
-    "c": re.compile(r"^[ \t]*(?:TYPED_)?TEST(?:_F|_P|_CASE)?\s*\(\s*(\"[^\"]*\"|\w+(?:\s*,\s*\w+)?)", re.M),
+    # also the calls that make a function a test: Unity, cmocka, check, CUnit, and `test_add();` in `main`
+    "c": re.compile(
+        r"^[ \t]*(?:TYPED_)?TEST(?:_F|_P|_CASE)?\s*\(\s*(\"[^\"]*\"|\w+(?:\s*,\s*\w+)?)"
+        r"|\b(?:RUN_TEST|run_test|mu_run_test|cmocka_unit_test)\s*\(\s*(\w+)"
+        r"|\b(?:tcase_add_test|CU_add_test)\s*\([^;()]*,\s*(\w+)\s*\)|^[ \t]*(test_\w+)\s*\(\s*\)\s*;",
+        re.M,
+    ),
     "bats": re.compile(r"^[ \t]*@test[ \t]+(['\"])(.+?)\1", re.M),
 }
 _LIKE = {
@@ -68,13 +74,15 @@ _EMPTY = re.compile(
     r"|\bassert\b.*\bor (?:True|1)\b"
     r"|\bexpect\((true|1|false)\)\.(?:toBe|toEqual|toStrictEqual|to\.(?:be|equal|eql|eq))\(\1\)"
     r"|\bexpect\(true\)\.(?:toBeTruthy\(\)|to\.be\.(?:true|ok)\b)"
+    r"|\.catch\(\s*\(?\w*\)?\s*=>\s*\{\s*\}\s*\)"
     r"|\bassert!\(true\b|\bassert[\w.]*\((?:True|true)\)|\bassert[\w.]*\((\w+), ?\2\)"
 )
 _SKIP = re.compile(
     r"\bpytest\.mark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\("
     r"|@(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b"
     r"|\bself\.skipTest\(|\braise (?:unittest\.)?SkipTest\b|\b__test__\s*=\s*False"
-    r"|\b(?:it|test|describe|context|suite|specify)(?:\.\w+)*\.(?:skip|skipIf|runIf|only|todo|failing|fixme)\b"
+    r"|\b(?:it|test|describe|context|suite|specify)(?:\.\w+)*\.(?:skip|skipIf|runIf|only|todo|fails|failing|fixme)\b"
+    r"|[{,]\s*(?:skip|todo):\s*(?:true\b|['\"`])|\blocal\s+\$TODO\b|\btodo_skip\b|\bskip_all\s*=>"
     r"|(?<![\w.])(?:x(?:it|test|describe|context|specify|scenario)|f(?:it|describe|context))[ \t(]+['\"`(]"
     r"|\b[tb]\.Skip(?:f|Now)?\(|//go:build ignore"
     r"|#\[ignore\b|@(?:Disabled|Ignore)\b|\[Ignore\b|\[(?:Fact|Theory)\([^)]*\bSkip\s*="
@@ -93,7 +101,8 @@ _ASSERTION_HINTS = (
     "require.", "is.", "pytest.", "self.fail", ".Error", ".Fa",
 )  # fmt: skip
 _SKIP_HINTS = (
-    "skip", "Skip", "SKIP", "xfail", "expectedFailure", "__test__", ".only", ".todo", ".failing", ".fixme", "xit",
+    "skip", "Skip", "SKIP", "xfail", "expectedFailure", "__test__", ".only", "todo:", "TODO", "todo_skip", ".todo",
+    ".fails", ".failing", ".fixme", "xit",
     "xtest", "xdescribe", "xcontext", "xspecify", "xscenario", "fit", "fdescribe", "fcontext", "//go:build", "gnore",
     "@Disabled", "markTest", "pending", ".runIf",
 )  # fmt: skip

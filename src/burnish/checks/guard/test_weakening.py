@@ -24,6 +24,10 @@ from burnish.core.check import CheckStatus, Comparison, Counts
 Text = Callable[[str], str | None]
 # `ignore` is reported as a skip.
 _CONSTRAINT = re.compile(r"^//(?:go:build[ \t]+(?!ignore\b)|[ \t]*\+build[ \t]+)[^\n]*", re.MULTILINE)
+# Attributes of a test in Rust, and the tests of its documentation.
+_PANIC_WANTED = re.compile(r"#\[should_panic\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:async\s+)?fn\s+(\w+)|fn\s+(\w+)")
+_DOC_TEST = re.compile(r"\s*//[/!]\s*```\s*(?:rust)?\s*$")
+_UNTESTED_DOC = re.compile(r"\s*//[/!]\s*```\s*(?:rust,)?\s*(?:no_run|ignore|text|compile_fail|should_panic)\b")
 _CONDITION = re.compile(r"skip_?if|skip_?unless|importorskip|\bif\b|\bunless\b", re.IGNORECASE)
 
 
@@ -246,6 +250,40 @@ def _hollow_tests(test_files: list[_FileTests]) -> Iterator[Loss]:
         else:
             yield from _replaced_assertions(file_tests)
             yield from _new_constraints(file_tests) if path.endswith("_test.go") else ()
+            yield from _inverted_tests(file_tests) if path.endswith(".rs") else ()
+
+
+def _inverted_tests(file_tests: _FileTests) -> Iterator[Loss]:
+    """Rust tests that must panic now and did not before, and examples of documentation that are not run any more."""
+    old, new = file_tests.old_text or "", file_tests.new_text or ""
+    before = _expected_panics(old)
+    for name, number in _expected_panics(new).items():
+        if number and before.get(name) == 0:
+            yield Loss(
+                f"{name} passes now if it fails: #[should_panic]",
+                "It ran without this attribute before, so that a failure of it was a failure.",
+                file_tests.file.path,
+                number,
+                "#[should_panic]",
+            )
+    for line, old_lines, new_lines in _edits(file_tests.file):
+        fences = [text for text in new_lines if _UNTESTED_DOC.match(text)]
+        if fences and any(map(_DOC_TEST.match, old_lines)):
+            yield Loss(
+                f"An example of the documentation is not run any more: {squeeze(fences[0])}",
+                "It was a test that ran.",
+                file_tests.file.path,
+                line,
+                squeeze(fences[0]),
+            )
+
+
+def _expected_panics(text: str) -> dict[str, int]:
+    """Functions with the line of their `#[should_panic]`; 0 without one. Names that occur twice are left out."""
+    found = list(_PANIC_WANTED.finditer(text))
+    names = Counter(match[1] or match[2] for match in found)
+    numbers = ((match[1] or match[2], text.count("\n", 0, match.start()) + 1 if match[1] else 0) for match in found)
+    return {name: number for name, number in numbers if names[name] == 1}
 
 
 def _new_constraints(file_tests: _FileTests) -> Iterator[Loss]:

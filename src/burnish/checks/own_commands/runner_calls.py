@@ -63,6 +63,8 @@ _UNITTEST = _options(
     r"-[stpk]|--(?:start-directory|pattern|top-level-directory)(?:=.*)?",
     r"-[stpk]",
 )
+# Files that the bare runner does not find: `discover -p 'check_*.py'`.
+_FOREIGN_PATTERN = re.compile(r"(?:^|\s)(?:-p\s*|--pattern[= ])(?!test|\*_test)")
 _DJANGO = _options(
     r"test|-v\d?|--(?:verbosity|parallel|keepdb|failfast|noinput|no-input|timing|debug-mode|buffer|reverse|shuffle)(?:=.*)?|[0-3]",
     r"--(?:tag|exclude-tag|pattern)(?:=.*)?|-[kp]",
@@ -208,7 +210,7 @@ def _runner(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     match line.name:
         case "pytest" | "py.test":
             return "pytest", arguments
-        case "unittest":
+        case "unittest" if not _FOREIGN_PATTERN.search(" ".join(arguments)):
             return "unittest", arguments
         case "manage.py" | "django-admin" if first == "test":
             return "django", arguments

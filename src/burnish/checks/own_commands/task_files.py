@@ -121,6 +121,6 @@ def read_yaml(text: str) -> dict[str, Any]:
 
     try:
         table = load_yaml(text, most=_MAX_ENTRIES)
-    except (ValueError, YAMLError, RecursionError):
+    except (ValueError, YAMLError):
         return {}
     return table if isinstance(table, dict) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ _OTHER_SERVICES = re.compile(
 _SHELL_KEYS = frozenset(
     ("script", "run", "command", "commands", "bash", "test_script", "before_script", "after_success")
 )
+# Hooks of pre-commit that are known by their name; those of the repository itself have their command.
+_KNOWN_HOOKS = frozenset(("mypy", "pyright", "basedpyright", "pytype", "pyre-check", "pytest"))
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.S)
 
 
@@ -70,6 +73,8 @@ def workflow_jobs(own: OwnCommands) -> Iterator[list[CommandStep]]:
     """The steps of each job in the workflows of the repository; without those that depend on the runner's values."""
     if own.place.folder:
         return
+    for text, path in _hook_commands(own):
+        yield [step for step in own.script_steps(text, path, "", {}) if "\0" not in step.text]
     for path in sorted(path for path in own.place.paths if _OTHER_SERVICES.fullmatch(path)):
         texts = list(_shell_texts(read_yaml(own.place.read(path)), 0))
         yield [step for text in texts for step in own.script_steps(text, path, "", {}) if "\0" not in step.text]
@@ -80,6 +85,22 @@ def workflow_jobs(own: OwnCommands) -> Iterator[list[CommandStep]]:
         for job in jobs.values() if isinstance(jobs, dict) else ():
             if isinstance(job, dict):
                 yield list(_job_steps(own, path, job, _texts(table.get("env"))))
+
+
+def _hook_commands(own: OwnCommands) -> Iterator[tuple[str, str]]:
+    """The commands of pre-commit hooks, each with its file. A hook gets the changed files, which are left out."""
+    for path in (".pre-commit-config.yaml", ".pre-commit-config.yml"):
+        repos = read_yaml(own.place.read(path)).get("repos")
+        for repo in repos if isinstance(repos, list) else ():
+            hooks = repo.get("hooks") if isinstance(repo, dict) else None
+            for hook in hooks if isinstance(hooks, list) else ():
+                if not isinstance(hook, dict):
+                    continue
+                name, args = str(hook.get("id")), hook.get("args")
+                command = hook.get("entry") if repo.get("repo") == "local" else name if name in _KNOWN_HOOKS else None
+                words = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
+                if isinstance(command, str):
+                    yield " ".join([command, *map(shlex.quote, words)]), path
 
 
 def _shell_texts(value: object, depth: int) -> Iterator[str]:

@@ -203,13 +203,10 @@ def send_back(
 ) -> list[Event]:
     """One more improve, with the findings and the person's own words; the maximum does not count here."""
     task = history.task
-    summaries = [review.result.summary for review in history.reviews(history.cycle)]
-    decision = history.decision(history.cycle)
-    is_rejected = decision is not None and decision.action in ("ask", "escalate", "revise")
-    if not (note.strip() or history.open_finding_ids() or (is_rejected and any(summaries))):
+    if not note.strip() and not history.has_something_to_fix():
         raise BadInput(
             f"There is nothing to fix in task {task.id}: no finding is open.",
-            hint='Say what to change: -m "…"',
+            hint='Write a note that says what to change (-m "…").',
         )
     why = note.strip() or "a person asked to fix the findings"
     blockers = tuple(history.open_finding_ids())

@@ -32,7 +32,16 @@ from burnish.checks.scanners.base import ScanContext
 from burnish.config.policy import checks_for
 from burnish.config.settings import Config
 from burnish.core.change import Change
-from burnish.core.check import MAX_RERUN, CheckReport, CheckStatus, Comparison, compare, is_blamed, without_flaky
+from burnish.core.check import (
+    MAX_RERUN,
+    CheckReport,
+    CheckStatus,
+    Comparison,
+    about_change,
+    compare,
+    is_blamed,
+    without_flaky,
+)
 from burnish.core.policy import CheckSpec, Policy, fill_isolation_env, is_test
 from burnish.core.review import Review
 from burnish.core.review_checks import (
@@ -131,7 +140,7 @@ def _run_test(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
     if not spec.concerns(_changed_paths(change)):
         return TestOutcome(checks=(_not_run(spec.name, spec, f"no changed file under {', '.join(spec.paths)}"),))
     ground.say(f"Running the tests ({spec.words}); --no-tests leaves them out")
-    comparison = _compared(ground, pair, change, spec)
+    comparison = about_change(_compared(ground, pair, change, spec), change)
     if not ground.tests and _took_too_long(comparison.report):
         if slower := _only_slow_now(ground, pair, spec, comparison.report):
             return slower
@@ -204,7 +213,7 @@ def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
         with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "now") as place:
             report = _run(ground, place, spec, "tests-now")
         if report.status is not CheckStatus.FAILED:
-            return compare(report, _before_skips(ground, pair, change, spec, report))
+            return compare(report, _before_passing(ground, pair, change, spec, report))
         with _on(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
             before = _run(ground, place, spec, "tests-before")
         suspects = [one for one in compare(report, before).new if not is_blamed(one, change)]
@@ -219,15 +228,16 @@ def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
     return compare(report, before)
 
 
-def _before_skips(
+def _before_passing(
     ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec, report: CheckReport
 ) -> CheckReport | None:
-    """The same tests on the tree before, where some did not run now: broken code may be the reason.
+    """The same tests on the tree before, if some did not run now, or if the exit code may not tell of all failures.
 
     A skip that the change itself writes is there for all to see, and the static reviewer names it.
     """
     skips = report.status is CheckStatus.PASSED and report.counts and (report.counts.skipped or report.ran_no_tests)
-    if not skips or _adds_skips(change):
+    is_unsure = report.status is CheckStatus.PASSED and (report.counts is None or bool(report.failure_lines))
+    if not is_unsure and (not skips or _adds_skips(change)):
         return None
     try:
         with _on(_trees(ground, pair), ground, spec, pair.old.sha, pair.old.sha, "before") as place:

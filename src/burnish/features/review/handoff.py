@@ -11,6 +11,7 @@ from burnish.adapters.agents import StopTokens
 from burnish.adapters.task_files import HomeTaskFiles
 from burnish.core.policy import ReviewerSpec
 from burnish.core.task import Task
+from burnish.core.text_encoding import escape_hidden_text
 from burnish.engine import external_review as outside
 from burnish.engine.ports import Deps
 from burnish.engine.review_input import review_input
@@ -156,7 +157,7 @@ def _handed(app: App, deps: Deps, site: TaskSetup, dirt: tuple[tuple[str, ...], 
         f"The files under review are in {site.workspace.path}; change nothing there.\n"
         f"Write your review to {file}, then have it taken: burnish review {task.id} --from {file}\n"
     )
-    prompt = deps.task_files.secrets.redact(f"{asked(deps, site, call.number()).text}\n{where}")
+    prompt = escape_hidden_text(deps.task_files.secrets.redact(f"{asked(deps, site, call.number()).text}\n{where}"))
     (call.path / "prompt.md").write_text(prompt, "utf-8", "surrogateescape")
     return HandoffReport(
         task, cycle, site.head().sha, call.number(), prompt, site.workspace.path, file, blocking=dirt[0], benign=dirt[1]
