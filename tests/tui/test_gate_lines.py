@@ -31,15 +31,16 @@ def test_an_approved_task_in_conflict_has_the_mark_of_a_blocked_one() -> None:
     state = BoardState(cards, (entry,))
     lines = [line.text.plain for line in task_rows(state, "")(80) if line.key]
     assert [line.split()[:2] for line in lines] == [["!", "T1"], ["✓", "T2"]]
-    assert inbox_rows(state, "")(80)[0].text.plain.split()[:2] == ["!", "T1"]
+    heading, first, *_ = (line.text.plain for line in inbox_rows(state, "")(80))
+    assert heading.split() == ["Stopped", "1"] and first.split()[:2] == ["!", "T1"]
 
 
 def test_a_question_in_the_inbox_is_shown_as_one() -> None:
     note = "Do old entries stay valid?"
     task = Task(id=1, project="p", spec=Spec("Add"), status=Status.WAITING_APPROVAL, note=note)
     entry = InboxEntry(task, "waiting_approval", f"{note} approve, reject or fix", "", "burnish decide 1 approve")
-    first, second = (line.text.plain for line in inbox_rows(BoardState(entries=(entry,)), "")(80))
-    assert first.split()[-1] == "question"
+    heading, first, second = (line.text.plain for line in inbox_rows(BoardState(entries=(entry,)), "")(80))
+    assert heading.split() == ["Answer", "1"] and first.split()[-1] == "question"
     assert second.strip() == note
 
 

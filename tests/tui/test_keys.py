@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from burnish.core.status import Status
 from burnish.errors import BurnishError
 from burnish.tui.lines import ShownLine
 from burnish.tui.screen import ProjectScreen
+from burnish.views.diff import Diff
 from testing import boards
 from testing.byhand import ADDS_A_LINE, commit_by_hand, facts
 from testing.lab import APPROVE, REJECT, Lab
@@ -19,9 +21,17 @@ from testing.screens import Screen, on_screen
 WIDE = (140, 40)
 
 
-def waiting(tmp_path: Path, judge: str = APPROVE, extra: str = "approval: required\n") -> Lab:
+# works only when a test lets it, so that the screen does not show the end of the run before the test looked
+WAITS_FOR_GO = """while not pathlib.Path(LOG).with_name("go").exists():
+    time.sleep(0.02)
+"""
+
+
+def waiting(
+    tmp_path: Path, judge: str = APPROVE, extra: str = "approval: required\n", author: str = ADDS_A_LINE
+) -> Lab:
     """Task 1 waits for a person."""
-    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=judge, extra=extra)
+    lab = Lab.make(tmp_path, author=author, judge=judge, extra=extra)
     lab.add("Add division", "--max-cycles", "1")
     lab.burnish("run", code=1)
     return lab
@@ -150,7 +160,10 @@ def test_r_rejects_with_a_note(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_f_sends_back_with_a_note_and_starts_the_run(tmp_path: Path) -> None:
-    lab = waiting(tmp_path)
+    go = tmp_path / "go"
+    go.touch()
+    lab = waiting(tmp_path, author=WAITS_FOR_GO + ADDS_A_LINE)
+    go.unlink()
 
     async def act(screen: Screen) -> None:
         await screen.until("Verdict")
@@ -159,6 +172,7 @@ def test_f_sends_back_with_a_note_and_starts_the_run(tmp_path: Path) -> None:
         await screen.type("guard it")
         await screen.press("enter")
         await screen.until("It runs in the background.")
+        go.touch()
         await screen.until("cycle 2")
 
     on_screen(lab, act, size=WIDE)
@@ -455,14 +469,43 @@ def test_next_in_a_list_opens_the_selected_task_that_waits(tmp_path: Path) -> No
     on_screen(lab, act)
 
 
+def test_files_of_the_diff_are_marked_as_viewed_and_folded(tmp_path: Path) -> None:
+    author = (
+        'pathlib.Path("one.py").write_text("a = 1\\n"); pathlib.Path("two.py").write_text("b = 2\\n"); print("Done.")'
+    )
+    lab = Lab.make(tmp_path, author=author, extra="approval: required\n")
+    lab.add("Add two files", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+
+    async def act(screen: Screen) -> None:
+        await screen.until("Verdict")
+        await screen.press("V")
+        await screen.until("V marks a file as viewed in the diff.")
+        await screen.press("d")
+        await screen.until("a = 1")
+        await screen.press("V")
+        await screen.until("Viewed one.py. 1 of 2.")
+        await screen.until(lambda: "a = 1" not in screen.text and "b = 2" in screen.text)
+        await screen.press("V")
+        await screen.until("Viewed two.py. 2 of 2.")
+        await screen.until("2 viewed")
+        await screen.press("V")
+        await screen.until("All files are viewed.")
+        await screen.press("z")
+        await screen.until("b = 2")
+        assert "1 viewed" in screen.text and "a = 1" not in screen.text
+
+    on_screen(lab, act, size=WIDE)
+
+
 def test_the_diff_is_announced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab = several_waiting(tmp_path, 1)
     may_go_on = threading.Event()
     read = ProjectScreen._read_diff
 
-    def slow(self: ProjectScreen, number: int) -> list[ShownLine]:
+    def slow(self: ProjectScreen, number: int, blobs: Mapping[str, str]) -> tuple[Diff, list[ShownLine]]:
         assert may_go_on.wait(30)
-        return read(self, number)
+        return read(self, number, blobs)
 
     monkeypatch.setattr(ProjectScreen, "_read_diff", slow)
 
@@ -500,7 +543,7 @@ def test_the_letters_of_a_note_do_nothing_where_no_note_can_be_given(tmp_path: P
     assert facts(lab) == before
 
 
-def test_a_comment_at_the_gate_names_the_key_that_goes_on(tmp_path: Path) -> None:
+def test_a_comment_at_the_gate_leaves_the_decision_open(tmp_path: Path) -> None:
     lab = waiting(tmp_path)
 
     async def act(screen: Screen) -> None:
@@ -508,10 +551,12 @@ def test_a_comment_at_the_gate_names_the_key_that_goes_on(tmp_path: Path) -> Non
         await screen.press("c")
         await screen.type("rename it")
         await screen.press("enter")
-        await screen.until("It was waiting approval and is open again: g lets the agent settle it.")
-        await screen.until("g Continue")
+        await screen.until("It still waits for your decision.")
+        await screen.until("a Approve")
 
     on_screen(lab, act, size=WIDE)
+    (finding,) = [one for one in lab.show()["findings"] if "rename it" in one["title"]]
+    assert (finding["severity"], lab.task()["status"]) == ("info", "waiting_approval")
 
 
 def test_a_key_that_is_pressed_while_an_act_is_under_way_waits_for_it(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
+
 from burnish.tui.lines import prose
 from burnish.tui.markdown import inline
 
@@ -24,3 +28,11 @@ def test_code_blocks_and_output_stay_as_they_are() -> None:
     source = "# Plan\n```\n# a **b** `c`\n```\n**b**"
     assert [line.text.plain for line in prose(source)] == ["Plan", "```", "# a **b** `c`", "```", "b"]
     assert [line.text.plain for line in prose(source, is_verbatim=True)] == source.split("\n")
+
+
+@pytest.mark.attacks("a terminal screen that hangs", 6)
+@pytest.mark.parametrize("part", ["**a ", "**a*", "`a ", "* ", "``", "**`"])
+def test_a_text_of_many_open_signs_is_drawn_at_once(part: str) -> None:
+    start = time.process_time()
+    assert inline(part * 50_000).plain
+    assert time.process_time() - start < 10

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
@@ -138,8 +140,9 @@ def test_the_mouse_selects_opens_and_acts(lab: Lab) -> None:
     on_screen(lab, act, size=(140, 40))
 
 
-def test_agents_at_work_are_shown_side_by_side(lab: Lab) -> None:
-    """Two transcripts grow, and each has a window."""
+@contextmanager
+def at_work(lab: Lab) -> Iterator[Callable[[int, str], None]]:
+    """Two agents are at work; what is given is called with which of them says what."""
     store = Store.open(Path(lab.env["BURNISH_HOME"]))
     key = store.projects()[0].key
     tasks = [store.task(key, number) for number in (10, 11)]
@@ -157,6 +160,14 @@ def test_agents_at_work_are_shown_side_by_side(lab: Lab) -> None:
             with (call / "try-1-transcript.jsonl").open("a") as file:
                 file.write(json.dumps({"kind": "said", "text": text}) + "\n")
 
+        yield say
+    store.close()
+
+
+def test_agents_at_work_are_shown_side_by_side(lab: Lab) -> None:
+    """Two transcripts grow, and each has a window."""
+    with at_work(lab) as say:
+
         async def act(screen: Screen) -> None:
             await screen.until("3 Live 2")
             await screen.press("3")
@@ -169,7 +180,21 @@ def test_agents_at_work_are_shown_side_by_side(lab: Lab) -> None:
             await screen.matches("live-200")
 
         on_screen(lab, act, size=(200, 50))
-    store.close()
+
+
+def test_a_window_of_an_agent_at_work_shows_the_end_of_what_it_said(lab: Lab) -> None:
+    with at_work(lab) as say:
+        for number in range(60):
+            say(0, f"Step {number} is done.")
+
+        async def act(screen: Screen) -> None:
+            await screen.until("3 Live 2")
+            await screen.press("3")
+            await screen.until("Step 59 is done.")
+            say(0, "Step 60 is done.")
+            await screen.until("Step 60 is done.")
+
+        on_screen(lab, act, size=(80, 24))
 
 
 @pytest.mark.parametrize("size", [(60, 16), (80, 24)])

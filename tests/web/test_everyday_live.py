@@ -13,7 +13,7 @@ from burnish.core.status import Status
 from testing import boards
 from testing.boards import open_store
 from testing.browser import browser, logged_in, until
-from testing.lab import CRITIC, Lab
+from testing.lab import AUTHOR, CRITIC, Lab
 from testing.serving import Served, serving
 
 if TYPE_CHECKING:
@@ -195,6 +195,15 @@ def test_what_the_server_can_take_back_is_offered_to_be_undone_by_a_key(tmp_path
         assert store.task(key, 3).status is Status.CANCELLED
         page.keyboard.press("z")
         until(page, "document.getElementById('part-head').dataset.status === 'backlog'")
+        # nor does the list of projects
+        page.goto(f"{served.url}/projects")
+        page.wait_for_selector("body[data-loaded]")
+        page.click(".forget")
+        page.wait_for_selector(".toast [data-undo]")
+        assert served.api("GET", "/projects").json()["projects"] == []
+        page.keyboard.press("z")
+        until(page, "document.querySelector('.projects li:not([hidden])') !== null")
+        assert [one["key"] for one in served.api("GET", "/projects").json()["projects"]] == [key]
     store.close()
 
 
@@ -288,6 +297,22 @@ def test_a_decision_with_a_comment_needs_no_mouse(tmp_path: Path, opened: Browse
         page.keyboard.press("g")
         page.keyboard.press("n")
         page.wait_for_url(lambda url: "/t/2" in url)
+        page.wait_for_selector(".task-page[data-ready]")
+        # the key of the main button is shown while the note has the focus; nothing is sent without words
+        assert not page.locator(".key-hint").is_visible()
+        page.keyboard.press("a")
+        assert page.locator(".key-hint").inner_text().split() == [
+            "Ctrl",
+            "Enter",
+            "Approve",
+            "Esc",
+            "Leave",
+            "the",
+            "note",
+        ]
+        page.locator("#gate").get_by_role("button", name="Request changes").click()
+        page.wait_for_selector("#gate .error:has-text('Write what the agent should change.')")
+        until(page, "document.activeElement.id === 'gate-note'")
 
 
 def test_a_failed_task_is_opened_and_retried_by_keys(tmp_path: Path, opened: Browser) -> None:
@@ -352,3 +377,87 @@ def test_a_note_that_was_deleted_again_does_not_keep_the_decision_from_following
         page.keyboard.press("Backspace")
         page.keyboard.press("Escape")
         until(page, f"({count}) === ''")
+
+
+def test_a_task_that_was_taken_out_of_the_queue_is_put_back_by_a_key(tmp_path: Path, opened: Browser) -> None:
+    go = tmp_path / "go"
+    lab = Lab.make(
+        tmp_path / "lab",
+        author=f"while not pathlib.Path({str(go)!r}).exists():\n    time.sleep(0.05)\n{AUTHOR}",
+    )
+    for title in ("Add division", "Add a root"):
+        lab.add(title)
+    with serving(lab) as served, logged_in(opened, served) as page:
+        assert served.of_project("POST", "/run", {"all": True}).status_code == 202
+        lab.until(lambda: bool(lab.calls()))
+        page.goto(f"{served.url}/p/{served.project}/t/2")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.get_by_role("button", name="Take out of the queue").click()
+        page.wait_for_selector("#outcome:has-text('T2 was taken out of the queue.') [data-undo]")
+        until(page, "document.querySelector('#part-head .sentence').textContent.includes('ready to be started')")
+        page.keyboard.press("z")
+        # this time in a run of its own, which may begin at once
+        until(page, "!document.querySelector('#part-head .sentence').textContent.includes('ready to be started')")
+        go.touch()
+        lab.until(lambda: served.api("GET", "/server").json()["runs"] == [])
+
+
+def test_keys_before_a_page_is_ready_are_for_that_page(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", extra="hitl_review: every\n")
+    for title in ("Add division", "Add another division"):
+        lab.add(title)
+    lab.burnish("run", "--all", code=None)
+    with serving(lab) as served, logged_in(opened, served) as page:
+        held: list[Route] = []
+        page.route("**/task-keys.js", lambda route: held.append(route))
+        page.goto(f"{served.url}/p/{served.project}/t/1", wait_until="commit")
+        until(page, "document.querySelector('.decision') !== null")
+        # the scripts of the page have not come
+        page.keyboard.type("aYes, do")
+        until_held(page, held)
+        held.pop().continue_()
+        page.unroute("**/task-keys.js")
+        until(page, "document.getElementById('gate-note').value === 'Yes, do'")
+        assert page.evaluate("document.activeElement.id") == "gate-note"
+        # a key on the page before, while the next one is fetched
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(1)
+        page.route("**/inbox/next?*", lambda route: held.append(route))
+        page.keyboard.press("g")
+        page.keyboard.press("n")
+        until_held(page, held)
+        page.keyboard.press("R")
+        held.pop().continue_()
+        page.unroute("**/inbox/next?*")
+        page.wait_for_url(lambda url: "/t/2" in url)
+        until(page, "document.activeElement.value === 'reject'")
+        # the other buttons of the decision have keys, too
+        for key, value in (("F", "request_changes"), ("C", "comment"), ("A", "approve")):
+            page.keyboard.press(key)
+            until(page, f"document.activeElement.value === '{value}'")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#outcome:has-text('Approved T2')")
+
+
+def until_held(page: Page, held: list[Route]) -> None:
+    """Until the browser has sent the request that is held back."""
+    while not held:
+        page.wait_for_timeout(20)
+
+
+def test_the_board_of_all_projects_is_searched_by_keys(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served) as page:
+        page.goto(f"{served.url}/all")
+        live(page)
+        page.keyboard.press("/")
+        page.keyboard.type("passkey")
+        until(page, "document.querySelectorAll('.card').length === 1")
+        assert "q=passkey" in page.url
+        page.keyboard.press("Enter")
+        assert "passkey" in page.evaluate("document.activeElement.textContent")
+        page.reload()
+        live(page)
+        assert page.locator(".card").count() == 1 and page.input_value("#search") == "passkey"
+        page.fill("#search", "nothing like this")
+        page.click("text=Clear the search")
+        until(page, "document.querySelectorAll('.card').length > 10")

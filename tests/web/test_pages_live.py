@@ -54,7 +54,7 @@ def test_the_inbox_answers_and_follows_without_a_reload(served: Served, opened: 
         page.wait_for_selector('.connection[data-state="live"]')
         assert page.locator(".entry").first.inner_text().startswith("blocked: max cycles")
         until(page, "document.getElementById('waiting').textContent === '2'")
-        page.locator("[id^=do-][id$='-1']", has_text="One more cycle").click()
+        page.locator("[id^=do-][id$='-1']", has_text="Improve once more").click()
         lab.until(lambda: lab.task(1)["status"] == "verified")
         # whoever looks at the list sees it come, and the bar counts with it
         until(page, "document.querySelectorAll('.entry.good').length >= 2")

@@ -103,3 +103,13 @@ def test_a_reviewer_decides_and_a_maintainer_sees_it_in_the_audit(lab: Lab, serv
         page.wait_for_selector("[data-revoke=nina]", state="detached")
     for name in ("rita", "max"):
         lab.apart("people", "revoke", name)
+
+
+def test_a_link_has_the_address_of_the_settings_and_without_one_says_what_is_missing(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.burnish("people", "add", "rita")
+    link = lab.burnish("people", "link", "rita")
+    assert link.out.startswith("/login?link=") and "burnish config set serve.url" in link.err
+    lab.user_settings("serve: {url: 'https://burnish.example.org/'}\n")
+    link = lab.burnish("people", "link", "rita")
+    assert link.out.startswith("https://burnish.example.org/login?link=") and not link.err

@@ -117,6 +117,14 @@ def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, open
         page.wait_for_timeout(300)
         assert [one["id"] for one in served.of_project("GET", "/tasks/1/draft").json()["comments"]] == [1, 2]
 
+        # what was dropped by mistake comes back
+        page.locator("[data-draft='2']").get_by_role("button", name="Delete").click()
+        page.wait_for_selector("#outcome:has-text('Your comment was deleted.') [data-undo]")
+        until(page, "document.querySelectorAll('[data-draft]').length === 1")
+        page.keyboard.press("z")
+        until(page, "document.querySelectorAll('[data-draft]').length === 2")
+        assert "Call it divide." in served.of_project("GET", "/tasks/1/draft").json()["comments"][-1]["text"]
+
         # the reasons are asked for beside the button
         assert not page.locator("#gate-why").is_visible()
         page.evaluate("scrollTo(0, 0)")
@@ -136,7 +144,7 @@ def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, open
         page.wait_for_timeout(300)
         assert not page.locator("[data-stale]").is_visible(), "the person's own act has changed the task"
         held[0].fulfill(response=answer)
-        page.wait_for_selector("#outcome:not([hidden]) #next-entry")
+        page.wait_for_selector("#outcome:has-text('Requested changes') #next-entry")
         outcome = page.locator("#outcome").inner_text()
         assert "Requested changes of T1 (F2, F3)" in outcome and "Next that needs you: T2 Add modules" in outcome
         until(page, "document.querySelectorAll('[data-draft]').length === 0")

@@ -14,7 +14,7 @@ import pytest
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.features.hooks.news import commits_folder
-from burnish.views.inbox import ANSWERS, InboxEntry
+from burnish.views.inbox import ANSWERS, InboxEntry, inbox
 from burnish.web.pages.inbox import answer_of
 from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
@@ -97,6 +97,7 @@ def test_the_inbox_lists_what_the_command_line_lists_with_an_answer_for_each(pas
     # the board has no count of its own
     assert f">{counted['waiting']} need you<" in page(past, f"/p/{past.project}")
     latest = counted.pop("latest")
+    assert counted.pop("order") == [f"{past.project}-{number}" for number in ids]
     assert counted == {"waiting": kinds.count("blocked"), "ready": kinds.count("ready")}
     assert latest["link"] in shown and latest["title"].startswith("T")
     assert page(past, "/inbox/part?of=nothing").count("entry-") == 0
@@ -196,6 +197,33 @@ def test_a_task_that_its_agent_left_unchanged_is_described_again_before_it_is_re
         assert "not reviewed" in shown and "review failed" not in shown
 
 
+def test_next_goes_on_below_a_task_that_was_decided_or_commented(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    teller = Teller.at(Path(lab.env["BURNISH_HOME"]), lab.repo.path)
+    tales = []
+    for _ in range(4):
+        tales.append(teller.add())
+        tales[-1].begin()
+        tales[-1].to("code_review")
+        tales[-1].to("waiting_approval", note="the review approved it; a person decides next")
+    # an event that does not end the wait: the task keeps its place
+    teller.clock.passes(60)
+    tales[1].finding("judge")
+    store, key = teller.store, tales[0].project
+    assert [entry.task.id for entry in inbox(store, [key], today="2026-04-01")] == [1, 2, 3, 4]
+    tales[2].to("verified")
+    store.close()
+    with at_hand(lab) as server:
+        _, headers = server.browser()
+        after, below = f"{server.project}-3", f"{server.project}-4"
+        (first,) = server.client.get(f"/inbox/next?peek=true&after={after}", headers=headers).json()
+        path = f"/inbox/next?peek=true&after={after}&then={below}"
+        (one,) = server.client.get(path, headers=headers).json()
+        last = f"/inbox/next?peek=true&after={below}&then={server.project}-9"
+        (around,) = server.client.get(last, headers=headers).json()
+    assert (first["id"], one["id"], around["id"]) == (1, 4, 1)
+
+
 def test_a_question_is_to_be_answered_and_next_names_what_it_leads_to(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path / "lab")
     teller = Teller.at(Path(lab.env["BURNISH_HOME"]), lab.repo.path)
@@ -208,7 +236,8 @@ def test_a_question_is_to_be_answered_and_next_names_what_it_leads_to(tmp_path: 
     with at_hand(lab) as server:
         _, headers = server.browser()
         shown = server.client.get("/inbox", headers=headers).text
-        assert shown.index("T2") < shown.index("T1"), "decisions come before questions"
+        order = [shown.index(f"entry-{server.project}-{number}") for number in (2, 1)]
+        assert order == sorted(order), "decisions come before questions"
         assert "Answer…" in shown and "question" in shown and "approve, reject or fix" not in shown
         for after, number in (("", 2), (f"{server.project}-2", 1)):
             (one,) = server.client.get(f"/inbox/next?peek=true&after={after}", headers=headers).json()

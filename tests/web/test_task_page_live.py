@@ -121,7 +121,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
         second.locator("#tab-log").click()
         second.wait_for_selector("#output-choice")
         page.locator("[data-answer=note] textarea").fill("None is fine for zero.")
-        page.get_by_role("button", name="Try again").click()
+        page.get_by_role("button", name="Send to the agent").click()
         is_now(page, "waiting_approval")
         assert "None is fine for zero." in [c["prompt"] for c in lab.calls() if c["phase"] == "improve"][-1]
         until(page, "document.querySelector('#gate .badge').textContent.includes('approved')")
@@ -348,6 +348,27 @@ def test_words_typed_without_a_field_do_nothing_and_the_reasons_open_without_an_
         page.keyboard.press("Escape")
         until(page, "document.activeElement === document.body")
         assert page.input_value("#gate-note") == "keep"
+
+
+@pytest.mark.slow
+def test_a_word_typed_without_a_field_leaves_the_page_where_it_was(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served) as page:
+        page.goto(f"{served.url}/p/{served.project}/t/2#changes")
+        page.wait_for_selector(".task-page[data-ready]")
+        page.wait_for_selector(".file[open]")
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.type("joy", delay=20)
+        page.wait_for_selector(".toast:has-text('No field has the focus.')")
+        assert page.evaluate("document.activeElement === document.body")
+        page.wait_for_timeout(900)
+        # no word: the key is pressed again and again, and then another one by mistake
+        page.keyboard.type("jjo", delay=20)
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.activeElement.matches('.lines tr')")
+        page.wait_for_timeout(900)
+        page.keyboard.type("ex", delay=20)
+        page.wait_for_timeout(300)
+        assert page.is_visible(".file[open]")
 
 
 @pytest.mark.slow

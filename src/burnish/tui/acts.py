@@ -128,7 +128,15 @@ def keys_of(details: TaskDetails) -> list[tuple[str, str]]:
 
 
 def label_of(act: str, details: TaskDetails) -> str:
-    return "Answer" if act in ("fix", "improve") and question_of(details) else LABELS[act]
+    if act in ("fix", "improve") and question_of(details):
+        return "Answer"
+    # what a retry does here
+    if act == "retry" and details.task.reason in _RETRIES:
+        return _RETRIES[details.task.reason]
+    return LABELS[act]
+
+
+_RETRIES = {Reason.SECRET: "Remove secret", Reason.CONFLICT: "Resolve"}
 
 
 def question_of(details: TaskDetails) -> str:
@@ -208,6 +216,8 @@ def _comment(app: App, order: Order) -> str:
     if not order.text.strip():
         raise BadInput("The comment is empty.", hint="Type what the agent should settle.")
     before = app.store.task(app.key, order.task)
+    if before.status is Status.WAITING_APPROVAL:
+        return _remark(app, order)
     finding = comment_on(app, order.task, order.text, via=VIA)
     after = app.store.task(app.key, order.task)
     is_open_again = before.status is not after.status
@@ -215,12 +225,21 @@ def _comment(app: App, order: Order) -> str:
     return f"Commented on task {order.task} ({finding.id}).{effect}"
 
 
+def _remark(app: App, order: Order) -> str:
+    """Comment at the gate: as on the board, the task stays there, and drafts of comments are sent with it."""
+    from burnish.features.review.person_review import ReviewVerdict, send_review
+
+    outcome = send_review(app, order.task, ReviewVerdict.COMMENT, note=order.text, commit=order.commit, via=VIA)
+    ids = ", ".join(one.id for one in outcome.findings)
+    return f"Commented on task {order.task} ({ids}). It still waits for your decision."
+
+
 def _retry(app: App, order: Order) -> str:
     from burnish.features.tasks.edit import retry_task
 
     app.trust.require()
     task = retry_task(app, order.task, restart=order.act == "restart")
-    return f"Retry of task {task.id}: {_start(app, task)}"
+    return f"Continued task {task.id}. {_start(app, task)}"
 
 
 def _raise(app: App, order: Order) -> str:
@@ -367,6 +386,14 @@ def _status(task: Task) -> str:
     return task.status.value.replace("_", " ")
 
 
+def _mark_viewed(app: App, order: Order) -> str:
+    from burnish.features.review.person_review import mark_viewed
+
+    path, _, blob = order.text.rpartition("\n")
+    mark_viewed(app, order.task, path, blob, is_viewed=order.act == "viewed")
+    return f"{'Viewed' if order.act == 'viewed' else 'Not viewed:'} {path}."
+
+
 _ACTS: dict[str, Callable[[App, Order], str]] = {
     **dict.fromkeys(_DONE, _decide),
     "override": _override,
@@ -392,4 +419,6 @@ _ACTS: dict[str, Callable[[App, Order], str]] = {
     "merge": _merge,
     "rebase": _rebase,
     "waive": _waive,
+    "viewed": _mark_viewed,
+    "unviewed": _mark_viewed,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,7 +26,7 @@ from burnish.tui.acts import (
 from burnish.tui.lines import LineView, PickList
 from burnish.tui.panes import TABS, LivePane
 from burnish.tui.project import START_SECONDS
-from burnish.tui.screen import ProjectScreen
+from burnish.tui.screen import ProjectScreen, viewed_files
 
 if TYPE_CHECKING:
     from burnish.tui.project import TaskDetails
@@ -52,6 +53,7 @@ class BurnishTui(ProjectScreen):
         Binding("i", "tab('findings')", show=False),
         Binding("d", "tab('diff')", show=False),
         Binding("u", "since_review", show=False),
+        Binding("V", "mark_viewed", show=False),
         Binding("left", "turn(-1)", show=False),
         Binding("right", "turn(1)", show=False),
         Binding("right_square_bracket", "jump(1, 'file:')", show=False),
@@ -139,6 +141,30 @@ class BurnishTui(ProjectScreen):
         """The diff from the last review on, or all of it again."""
         self.since_review = not self.since_review
         self.action_tab("diff")
+
+    def action_mark_viewed(self) -> None:
+        """Mark the file at the top of the diff, or the next one that is not marked, and go to the file after it."""
+        if not self.details or self.pane.tab != "diff" or not self.diff or self.view == "live":
+            self.say("V marks a file as viewed in the diff.", "d shows the diff.")
+            return
+        task = self.details.task
+        numbers = viewed_files(self.diff, self.data.viewed(task)) | self.marked
+        first = self.pane.file_number if self.next_file is None else self.next_file
+        file = next((one for one in self.diff.files[first:] if one.number not in numbers), None)
+        if file is None:
+            words = f"{len(numbers)} of {len(self.diff.files)} files are viewed."
+            self.say(words if len(numbers) < len(self.diff.files) else "All files are viewed.", self.next_hint)
+            return
+        order = Order("viewed", task.id, text=f"{file.path}\n{file.file.new_blob}")
+        self.marked.add(file.number)
+        self.next_file = min(file.number + 1, len(self.diff.files) - 1)
+        about = f"{len(numbers) + 1} of {len(self.diff.files)}."
+        self._in_background(lambda: carry_out(self.data.start, order), partial(self._take_viewed, order, about), "act")
+
+    def _take_viewed(self, order: Order, about: str, words: str) -> None:
+        self.undo_order = replace(order, act="unviewed")
+        self.say(f"{words} {about}", "z: undo", "green")
+        self._draw_page()
 
     def action_turn(self, step: int) -> None:
         names = list(TABS)

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
+from burnish.core.status import Status
 from burnish.errors import BadInput
 from burnish.tui.acts import Order, label_of, opposite, question_of
 from burnish.tui.lines import LineView, PickList, ShownLine, plain, prose, styled
@@ -301,6 +302,8 @@ def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], N
         words, is_required = _NOTES[act]
         if act == "fix" and gate and not (gate.findings or gate.against):
             words, is_required = "No finding is open: describe what to fix.", True
+        if act == "comment" and task.status is Status.WAITING_APPROVAL:
+            words = "Recorded with the task, which still waits for your decision. To send it back with a note: f."
         question = question_of(details)
         if act == "fix" and question:
             words, is_required = f"{question}\n\nThe agent gets your answer, beside the findings.", True

@@ -169,7 +169,8 @@ class LineView(ScrollView, can_focus=True):
 
     def _keep_end(self) -> None:
         if self._follows:
-            self.scroll_end(animate=False, immediate=True)
+            # by force: the scrollbar, which it asks for otherwise, comes with the next layout
+            self.scroll_end(animate=False, immediate=True, force=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

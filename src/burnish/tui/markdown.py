@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-_INLINE = re.compile(r"(?<![\w*])\*\*(?=[^\s*])(.+?)(?<=[^\s*])\*\*(?![\w*])|(?<!`)`([^`]+)`(?!`)")
+# with a limit: a text of many openings without an end would take minutes to draw
+_INLINE = re.compile(r"(?<![\w*])\*\*(?=[^\s*])(.{1,300}?)(?<=[^\s*])\*\*(?![\w*])|(?<!`)`([^`]+)`(?!`)")
 _HEADING = re.compile(r"#{1,6}\s+(?=\S)")
 _FENCES = ("```", "~~~")
 

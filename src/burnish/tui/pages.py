@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -215,18 +215,30 @@ def _events_of(view: FindingView) -> Iterator[ShownLine]:
 # -- diff -----------------------------------------------------------------------------------------
 
 
-def diff_page(diff: Diff, read: Callable[[Sequence[str]], Mapping[str, str]], about: str = "") -> list[ShownLine]:
-    """Files with their findings in place. `read` returns the texts of blobs, for the colours."""
-    lines = [_totals(diff, about)]
+def diff_page(
+    diff: Diff,
+    read: Callable[[Sequence[str]], Mapping[str, str]],
+    about: str = "",
+    viewed_numbers: Collection[int] = (),
+) -> list[ShownLine]:
+    """Files with their findings in place; of those that were viewed, the heading and open findings.
+
+    `read` returns the texts of blobs, for the colours.
+    """
+    lines = [_totals(diff, about, len(viewed_numbers))]
     if not diff.files:
         lines.append(ShownLine(styled("Nothing was changed.", "dim")))
     if len(diff.files) > 1:
-        lines += [_file_heading(file, key="index") for file in diff.files]
+        lines += [_file_heading(file, key="index", is_viewed=file.number in viewed_numbers) for file in diff.files]
     for finding in diff.apart:
         lines += finding_lines(finding)
     colours = MAX_COLOURED_IN_ALL
     for file in diff.files:
-        lines += [_BLANK, _file_heading(file)]
+        lines += [_BLANK, _file_heading(file, is_viewed=file.number in viewed_numbers)]
+        if file.number in viewed_numbers:
+            alive = [finding for finding in file.findings if finding.alive]
+            lines += [line for finding in alive for line in finding_lines(finding, indent=2)]
+            continue
         lines += [ShownLine(styled(plain(note), "dim"), styled("  ")) for note in file.notes]
         for finding in file.elsewhere():
             lines += finding_lines(finding, indent=2)
@@ -236,17 +248,19 @@ def diff_page(diff: Diff, read: Callable[[Sequence[str]], Mapping[str, str]], ab
     return lines
 
 
-def _totals(diff: Diff, about: str) -> ShownLine:
+def _totals(diff: Diff, about: str, viewed_count: int) -> ShownLine:
     files = f"{len(diff.files)} file{'s' * (len(diff.files) != 1)}"
     text = styled(f"{files}  ") + styled(f"+{diff.added}", "green") + styled(" ") + styled(f"-{diff.removed}", "red")
+    text += styled(f"  {viewed_count} viewed" if viewed_count else "", "dim")
     return ShownLine(text + styled(f"  {about}" if about else "", "yellow"))
 
 
-def _file_heading(file: FileDiff, key: str = "file") -> ShownLine:
+def _file_heading(file: FileDiff, key: str = "file", *, is_viewed: bool = False) -> ShownLine:
     text = styled(verbatim(file.path), "bold")
     text += styled(f"  {file.word}", "dim") + styled(f"  +{file.added}", "green") + styled(f" -{file.removed}", "red")
     if file.alive:
         text += styled(f"  {file.alive} open", "yellow")
+    text += styled("  viewed" if is_viewed else "", "dim")
     lead = styled("── " if key == "file" else "   ", "cyan")
     return ShownLine(text, lead, key=f"{key}:{file.number}")
 
@@ -311,6 +325,7 @@ _HELP = (
     ("Task", (("o t i d", "overview, transcript, findings, diff"), ("← →", "the page before, the next one"),
               ("[ ]", "file before, next file"), (", .", "finding before, next finding"),
               ("u", "diff: only what changed since the last review, or all"),
+              ("V", "diff: mark the file as viewed, and go to the next"),
               ("j k Space", "scroll, or move in a list"))),
     ("Decide", (("a", "approve the commit that is shown; against the review it asks for reasons"),
                 ("r", "reject"), ("f", "send back with a note, answer a question, give one more cycle"),

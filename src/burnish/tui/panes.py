@@ -78,16 +78,24 @@ class TaskPane(Vertical):
         if number is not None:
             self.page.jump(number)
 
-    def _place(self) -> str:
-        """The file of a diff that is at the top of the page."""
-        if self.tab != "diff":
-            return ""
+    def _heading_above(self) -> ShownLine | None:
+        """The heading of the file of a diff that is at the top of the page."""
         top, lines = self.page.top_line(), self.page.lines
-        number = next((n for n in range(top, -1, -1) if n < len(lines) and lines[n].key.startswith("file:")), None)
-        if number is None:
+        lines_above = reversed(lines[: top + 1]) if self.tab == "diff" else ()
+        return next((line for line in lines_above if line.key.startswith("file:")), None)
+
+    @property
+    def file_number(self) -> int:
+        """The number of that file; 0 above the first one."""
+        line = self._heading_above()
+        return int(line.key.partition(":")[2]) if line else 0
+
+    def _place(self) -> str:
+        line = self._heading_above()
+        if line is None:
             return ""
-        total = sum(line.key.startswith("file:") for line in lines)
-        return f"{int(lines[number].key.partition(':')[2]) + 1}/{total} {lines[number].text.plain.partition('  ')[0]} "
+        total = sum(one.key.startswith("file:") for one in self.page.lines)
+        return f"{self.file_number + 1}/{total} {line.text.plain.partition('  ')[0]} "
 
     def clear(self, words: str) -> None:
         self.details, self._drawn = None, None
@@ -198,7 +206,8 @@ class LivePane(Container):
             if place < len(ids):
                 card, title = cards[place], self.query_one(f"#tile-title-{place}", Bar)
                 words = f"T{card.id} {plain(card.title)}"
-                title.show([BarItem(words, "bold", f"app.open_task({card.id})")], f"{card.doing} {card.cycle}".strip())
+                state = f"{card.limit or card.doing} {card.cycle}".strip()
+                title.show([BarItem(words, "bold", f"app.open_task({card.id})")], state)
         if len(cards) > len(ids):
             self.query_one(f"#tile-title-{len(ids) - 1}", Bar).right = f"and {len(cards) - len(ids)} more"
 

@@ -60,6 +60,11 @@ class BoardState:
         return needed if self.has_inbox else sum(card.group == NEEDS_YOU for card in self.cards)
 
     @property
+    def ready(self) -> int:
+        """How many only have to be merged."""
+        return sum(entry.kind == "ready" for entry in self.entries)
+
+    @property
     def running(self) -> list[TaskCard]:
         return [card for card in self.cards if card.standing == "here"]
 
@@ -122,12 +127,14 @@ class ProjectData:
         return BoardState(tuple(cards_of(tasks, self._holders())), (), summary(tasks))
 
     def state(self) -> BoardState:
-        from burnish.views.inbox import inbox
+        from burnish.views.inbox import in_sections, inbox
 
         self._look_at_branches()
         today = date.today().isoformat()
         entries = inbox(self.store, [self.key], today=today, alive=self.reader.alive, conflicts=self._conflicts)
-        entries = [entry for entry in entries if entry.kind != "interrupted" or not self._is_starting(entry.task)]
+        entries = in_sections(
+            entry for entry in entries if entry.kind != "interrupted" or not self._is_starting(entry.task)
+        )
         waiting = {(entry.task.project, entry.task.id) for entry in entries if entry.kind != "ready"}
         tasks = self.store.tasks(self.key, brief=True)
         cards = cards_of(tasks, self._holders(), waiting=waiting)
@@ -216,6 +223,12 @@ class ProjectData:
             self._diffs.clear()
             self._diffs[trees] = bare(without_secrets(change_between(app, number, *trees)))
         return app, pinned(self._diffs[trees], self.store.findings(self.key, number))
+
+    def viewed(self, task: Task) -> dict[str, str]:
+        """The files of its change that the person has viewed, each with its content then."""
+        from burnish.features.review.drafts import own_draft
+
+        return dict(own_draft(self.reader.home, task).viewed)
 
     @property
     def tasks_folder(self) -> Path:

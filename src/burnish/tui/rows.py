@@ -52,7 +52,7 @@ def task_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None) 
     def build(width: int) -> list[ShownLine]:
         lines: list[ShownLine] = []
         for name, cards in state.grouped(matches_filter):
-            lines.append(ShownLine(styled(f"{name} ", "bold") + styled(str(len(cards)), "dim")))
+            lines.append(_heading(name, len(cards)))
             lines += [
                 _task_row(card, "conflict", width, Status.BLOCKED)
                 if card.id in conflicting_ids
@@ -65,6 +65,10 @@ def task_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None) 
         return lines
 
     return build
+
+
+def _heading(name: str, count: int) -> ShownLine:
+    return ShownLine(styled(f"{name} ", "bold") + styled(str(count), "dim"))
 
 
 def _task_row(card: TaskCard, words: str, width: int, shown_as: Status) -> ShownLine:
@@ -112,6 +116,9 @@ def inbox_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None)
     def build(width: int) -> list[ShownLine]:
         entries = [e for e in state.entries if e.task.id not in cards or matches_filter(cards[e.task.id])]
         found = [list(_entry_rows(entry, width)) for entry in entries]
+        sections = [entry.section for entry in entries]
+        for title in dict.fromkeys(sections):
+            found[sections.index(title)].insert(0, _heading(title, sections.count(title)))
         if kept and kept.id in cards and kept.id not in [entry.task.id for entry in entries]:
             card = cards[kept.id]
             below = ShownLine(styled("        does not wait for you any more", "dim"))
@@ -127,9 +134,7 @@ def inbox_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None)
 
 def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     task = entry.task
-    # at a gate, the note holds the words of the reviewer
-    is_question = entry.kind == "waiting_approval" and task.note.rstrip().endswith("?")
-    right = f"{'question' if is_question else entry.kind.replace('_', ' ')}  {since(entry.since)}"
+    right = f"{'question' if entry.is_question else entry.kind.replace('_', ' ')}  {since(entry.since)}"
     number = f"{f'T{task.id}':<4} "
     title = styled(plain(task.spec.title))
     title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)
@@ -137,7 +142,7 @@ def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     mark = styled(f" {MARKS[shown_as]} ", COLOURS[shown_as])
     yield ShownLine(mark + styled(number, "dim") + title + styled(f"  {right}", "dim"), key=f"task:{task.id}")
     # the right side names the failure already
-    why = plain(task.note if is_question else entry.why).removeprefix(f"{task.error}: ")
+    why = plain(task.note if entry.is_question else entry.why).removeprefix(f"{task.error}: ")
     yield ShownLine(styled(" " * 8) + inline(why, "dim"))
 
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +28,7 @@ from burnish.tui.project import BoardState, ProjectData, TaskDetails
 
 if TYPE_CHECKING:
     from burnish.features.run.detach import RunProcess
+    from burnish.views.diff import Diff
 
 T = TypeVar("T")
 
@@ -46,6 +47,11 @@ _ENDS = {
 }
 # until windows on agents are made
 _WINDOW_SECONDS = 0.05
+
+
+def viewed_files(diff: Diff, blobs: Mapping[str, str]) -> set[int]:
+    """The numbers of the files whose content of now was viewed."""
+    return {file.number for file in diff.files if blobs.get(file.path) == file.file.new_blob}
 
 
 class ProjectScreen(App[str]):
@@ -84,6 +90,10 @@ class ProjectScreen(App[str]):
         self._is_loading = self._is_following = False
         self._wanted = self._loaded = 0
         self._follower: Follower | None = None
+        # the change on the page, the files of it that are being marked as viewed, and the one to go to then
+        self.diff: Diff | None = None
+        self.marked: set[int] = set()
+        self.next_file: int | None = None
         self._redrawn_at = 0.0
         self._has_ended = False
         self._first_key = ""
@@ -159,7 +169,8 @@ class ProjectScreen(App[str]):
             return
         board = self.board
         waiting = board.waiting
-        numbers = {"tasks": len(board.cards), "inbox": waiting, "live": len(board.running)}
+        in_inbox = f"{board.ready} to merge" if board.ready and not waiting else str(waiting)
+        numbers = {"tasks": str(len(board.cards)), "inbox": in_inbox, "live": str(len(board.running))}
         items = [BarItem(f" {plain(self.data.name)} ", "bold")]
         for name, label in (("tasks", "1 Tasks"), ("inbox", "2 Inbox"), ("live", "3 Live")):
             style = "reverse bold" if name == self.view else "yellow" if name == "inbox" and waiting else ""
@@ -338,29 +349,37 @@ class ProjectScreen(App[str]):
         elif tab == "findings":
             self.pane.draw(pages.findings_page(details.findings), (tab, number, details.findings))
         elif tab == "diff":
-            token = (tab, number, details.head.commit, details.findings, self.since_review)
+            blobs = self.data.viewed(details.task)
+            token = (tab, number, details.head.commit, details.findings, self.since_review, blobs)
             if not self.pane.is_drawn(token):
                 if not self.pane.shows_diff_of(number):
                     self.pane.draw(prose("Reading the diff…", "dim"), ("reading", number))
                 self._in_background(
-                    lambda: self._read_diff(number), lambda lines: self._take_diff(lines, token), "page"
+                    lambda: self._read_diff(number, blobs), lambda read: self._take_diff(*read, token), "page"
                 )
         else:
             self._begin_transcript(details)
 
-    def _read_diff(self, number: int) -> list[ShownLine]:
+    def _read_diff(self, number: int, viewed_blobs: Mapping[str, str]) -> tuple[Diff, list[ShownLine]]:
         from burnish.features.tasks.inspect import file_texts
 
         about = "only what changed since the last review; u shows all" if self.since_review else ""
         app, diff = self.data.diff(number, since_review=self.since_review)
         try:
-            return pages.diff_page(diff, lambda blobs: file_texts(app, blobs), about)
+            return diff, pages.diff_page(
+                diff, lambda blobs: file_texts(app, blobs), about, viewed_files(diff, viewed_blobs)
+            )
         finally:
             app.store.close()
 
-    def _take_diff(self, lines: list[ShownLine], token: tuple[Any, ...]) -> None:
+    def _take_diff(self, diff: Diff, lines: list[ShownLine], token: tuple[Any, ...]) -> None:
         if self.pane.tab == "diff" and self._wanted == token[1]:
+            self.diff = diff
+            self.marked.clear()
             self.pane.draw(lines, token)
+            if self.next_file is not None:
+                self.pane.jump_to(f"file:{self.next_file}")
+                self.next_file = None
             self._draw_bars()
 
     def _begin_transcript(self, details: TaskDetails) -> None:

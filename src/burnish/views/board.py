@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from burnish.core.cost import CostSource, joint_source, short_cost
-from burnish.core.status import FinalVerdict, ReviewStatus, Status
+from burnish.core.status import FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.board_moves import IDLE, RUNNING, moves, others
@@ -102,11 +102,15 @@ class TaskCard:
     # blocked, or waiting for another task
     stuck: bool
     needs_me: bool
+    # a person has decided that it ends here
+    is_rejected: bool = False
 
     @property
     def group(self) -> str:
         """The column of five that it stands in: what waits for a person is in one place, whatever its status."""
-        return NEEDS_YOU if self.needs_me else _GROUP_OF[self.status]
+        if self.needs_me:
+            return NEEDS_YOU
+        return "done" if self.is_rejected else _GROUP_OF[self.status]
 
     def column(self, by_status: bool) -> str:
         return self.status.value if by_status else self.group
@@ -304,6 +308,7 @@ def _card(
         ready=ready,
         stuck=bool(unmet) or task.status is Status.BLOCKED,
         needs_me=needs_me,
+        is_rejected=is_rejected(task),
     )
 
 
@@ -319,8 +324,11 @@ _CONFLICT = "conflict"
 _CHIP_TONES = {
     Status.BLOCKED: "warn",
     Status.FAILED: "bad",
-    Status.WAITING_APPROVAL: "busy",
+    # as on the task's page: blue is for what runs
+    Status.WAITING_APPROVAL: "warn",
     Status.CODE_REVIEW: "busy",
+    Status.VERIFIED: "good",
+    Status.COMPLETED: "good",
 }
 
 
@@ -358,10 +366,15 @@ def _why(task: Task) -> str:
     return word.value.replace("_", " ").lower() if word else ""
 
 
+def is_rejected(task: Task) -> bool:
+    """Whether a person has decided that it ends here."""
+    return task.status is Status.BLOCKED and task.reason is Reason.HUMAN_REJECTED
+
+
 def _rank(task: Task) -> int:
     if task.status is Status.BACKLOG:
         return task.id - task.spec.priority * 10**9
-    if task.status in _OVER and task.updated_at:
+    if (task.status in _OVER or is_rejected(task)) and task.updated_at:
         return -int(datetime.fromisoformat(task.updated_at).timestamp() * 1000)
     return task.id
 

@@ -40,6 +40,9 @@ ACTS: Mapping[str, Act] = {
         words="Starts a new run from the current base, and pays for all of it again; the commits so far stay under a "
         "rescue ref.",
     ),
+    "raise": Act(
+        "Raise and retry…", ask="page#answer", words="The task's page asks for the new limit, and the run continues."
+    ),
     "stop": Act("Stop", path="/stop", words="Stops the agents and keeps the work; you can continue later."),
     "unqueue": Act("Take out of the queue", path="/stop", words="The task keeps its status until you start it."),
     "pause": Act("Pause", path="/pause", words="Ends after the phase that is under way; no run continues it."),
@@ -129,7 +132,15 @@ def moves(task: Task, *, unmet: Sequence[int], standing: str, is_conflict: bool 
     """
     by_hand = {**_RESOLVE, **{to: act for to, act in BY_HAND[task.status].items() if to not in _RESOLVE}}
     legal = by_hand if is_conflict else BY_HAND[task.status]
-    return {to: act for to, act in legal.items() if not why_not(task, act, unmet, standing)}
+    possible = {to: act for to, act in legal.items() if not why_not(task, act, unmet, standing)}
+    # a retry alone would be blocked again at once
+    is_spent = is_budget_spent(task)
+    return {to: "raise" if act == "retry" and is_spent else act for to, act in possible.items()}
+
+
+def is_budget_spent(task: Task) -> bool:
+    """Whether the limit of this one task was reached; a limit of the run is another one in the next run."""
+    return task.status is Status.BLOCKED and task.reason is Reason.BUDGET and "(budget.task_" in task.note
 
 
 def others(task: Task, *, standing: str) -> tuple[str, ...]:
@@ -190,6 +201,8 @@ def why_not(task: Task, act: str, unmet: Sequence[int], standing: str) -> str:
         return f"Task {task.id} has not been worked on: there is nothing to judge."
     if act in _NEEDS_WORK and task.reason is Reason.BRANCH_GONE:
         return f"The branch of task {task.id} is gone: there is nothing to judge."
+    if act in ("improve", "review") and is_budget_spent(task):
+        return f"The budget of task {task.id} is used up: one more call would be blocked at once."
     if act in _NEEDS_WORK and task.status is Status.BLOCKED and task.commit in (None, task.base):
         return f"Task {task.id} has no change yet: there is nothing to judge."
     return ""
@@ -202,6 +215,8 @@ def _hint(task: Task, unmet: Sequence[int], standing: str) -> str:
         return "It can start when they are verified or completed."
     if task.reason is Reason.BRANCH_GONE:
         return "Retry brings back what can be read."
+    if is_budget_spent(task):
+        return "Raise its limit on its page."
     return "Stop it first, or wait until it comes to rest." if task.base else "Retry it, or put it back."
 
 

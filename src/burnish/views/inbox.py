@@ -49,6 +49,14 @@ NO_TASKS: Mapping[str, Sequence[Task]] = {}
 TASK_BUDGETS = {"budget.task_usd": " --budget …", "budget.task_tokens": " --tokens …"}
 DESCRIBE = 'burnish edit {} -d "…"'
 
+# the parts of the inbox, in their order
+SECTIONS = TO_DECIDE, TO_ANSWER, STANDS_STILL = ("Decide", "Answer", "Stopped")
+TO_MERGE = "Ready to merge"
+# reasons for which a person has to say what to do
+_ASKING = frozenset(
+    {Reason.NEEDS_DISCUSSION, Reason.REJECTED, Reason.HUMAN_REJECTED, Reason.STALLED, Reason.MAX_CYCLES}
+)
+
 
 def answer_to(reason: Reason | None, note: str) -> str:
     """The command that answers a blocked task, with `{}` for its number."""
@@ -78,6 +86,19 @@ class InboxEntry:
     unseen_files: tuple[tuple[str, str], ...] = ()
     # paths in which an approved task conflicts with its target
     conflicts: tuple[str, ...] = ()
+
+    @property
+    def is_question(self) -> bool:
+        """At a gate, the note holds the reviewer's words."""
+        return self.kind == "waiting_approval" and self.task.note.rstrip().endswith("?")
+
+    @property
+    def section(self) -> str:
+        if self.kind == "ready":
+            return TO_MERGE
+        if self.is_question or (self.kind == "blocked" and self.task.reason in _ASKING):
+            return TO_ANSWER
+        return TO_DECIDE if self.kind in ("waiting_approval", "review", "waiver", "voided") else STANDS_STILL
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -116,6 +137,11 @@ def inbox(
     return sorted(found, key=lambda e: (e.kind == "ready", e.since, e.task.project, e.task.id))
 
 
+def in_sections(entries: Iterable[InboxEntry]) -> list[InboxEntry]:
+    """Section by section, and last those that only have to be merged."""
+    return sorted(entries, key=lambda entry: (*SECTIONS, TO_MERGE).index(entry.section))
+
+
 def waiting_ids(
     store: Store,
     project: str,
@@ -151,7 +177,10 @@ def _of_project(
     store: Store, project: str, today: str, alive: Callable[[str], bool], all_tasks: Sequence[Task] | None
 ) -> Iterator[InboxEntry]:
     incomplete = set(store.left_out(project))
-    for task, state, over in _states(store, project, today, alive, all_tasks):
+    found = list(_states(store, project, today, alive, all_tasks))
+    # a comment or a waiver changes a task without ending its wait, so its last change does not count
+    since = store.statuses_since(project, [task.id for task, state, _ in found if state in (_READY, _STOPPED)])
+    for task, state, over in found:
         if state == _PAUSED:
             yield InboxEntry(task, "paused", _why_paused(task), *_when(task, f"burnish unpause {task.id}"))
         elif state == _WAIVER:
@@ -160,7 +189,7 @@ def _of_project(
         elif state == _UNDER_WAY:
             yield _under_way(store, task)
         else:
-            entry = _at_rest(store, task)
+            entry = replace(_at_rest(store, task), since=since.get(task.id, task.updated_at))
             yield _with_left_out(store, entry) if task.id in incomplete else entry
 
 

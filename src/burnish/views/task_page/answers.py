@@ -35,8 +35,8 @@ _NOTES: Mapping[Reason, tuple[str, str]] = {
     Reason.NEEDS_DISCUSSION: ("Answer", "Your answer to the reviewer's question"),
     Reason.MAX_CYCLES: ("Improve once more", "A word of advice, if you have one"),
     Reason.STALLED: ("Improve once more", "What the agent should do differently"),
-    Reason.REJECTED: ("Try again", "What to do instead"),
-    Reason.HUMAN_REJECTED: ("Try again", "What to do instead"),
+    Reason.REJECTED: ("Send to the agent", "What to do instead"),
+    Reason.HUMAN_REJECTED: ("Send to the agent", "What to do instead"),
 }
 
 

@@ -10,7 +10,7 @@ from burnish.core.decision import is_repeated_failure, needs_description
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding, worst_first
 from burnish.core.journal import read
-from burnish.core.journal_events import FindingChanged
+from burnish.core.journal_events import FindingChanged, TaskMerged
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -132,7 +132,7 @@ def head_of(store: Store, project: str, id: int, holders: Holders, conflict: Tar
         task=task,
         tone="warn" if conflict else TONES[task.status],
         standing=standing,
-        next=what_next(task, standing, unmet, conflict, limit),
+        next=_merged_words(store, task) or what_next(task, standing, unmet, conflict, limit),
         buttons=_without_answered(buttons, answer),
         needs=needs,
         needed_by=tuple(sorted(other.id for other in tasks.values() if id in other.spec.depends_on)),
@@ -143,6 +143,15 @@ def head_of(store: Store, project: str, id: int, holders: Holders, conflict: Tar
         may_hand_off=may_hand_off(task, at_rest=standing in ("", "interrupted")),
         limit=limit,
     )
+
+
+def _merged_words(store: Store, task: Task) -> str:
+    """`It is merged into main.`; "" if it is not merged."""
+    if task.status is not Status.COMPLETED:
+        return ""
+    events = store.events(task.project, task=task.id, types=["task.merged"])
+    into = read(TaskMerged, events[-1].data).into if events else ""
+    return f"It is merged into {into}." if into else ""
 
 
 # the button that each form stands for
@@ -172,6 +181,9 @@ def _buttons(
 ) -> tuple[Button, ...]:
     possible = set(moves(task, unmet=unmet, standing=standing).values())
     possible.update(others(task, standing=standing))
+    if "raise" in possible:
+        # here the form asks for the limit
+        possible.add("retry")
     if task.status is Status.BLOCKED and not why_not(task, "improve", unmet, standing):
         possible.add("improve")
     if conflict and not conflict.needs_person and "merge" in possible:

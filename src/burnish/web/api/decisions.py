@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi import Body as FromBody
 from pydantic import Field
 
-from burnish.adapters.answer_codes import redeem_code
+from burnish.adapters.answer_codes import redeemed_code
 from burnish.core.gate import GateChoice, GateDecision
 from burnish.core.status import Status
 from burnish.errors import Refused
@@ -69,14 +69,18 @@ class AnswerBody(Body):
 @answers.post(ANSWER, include_in_schema=False)
 def answer(request: Request, registry: RegistryDep, body: AnswerBody) -> dict[str, Any]:
     """The button of a notification: one decision, once, about the commit that the notification named."""
-    found, choice = redeem_code(registry.home, body.code)
-    app = registry.open(found.project)
-    if app.store.task(app.key, found.task).run != found.run:
-        raise Refused(f"Task {found.task} was started again since.", hint="Open the board, or run `burnish inbox`.")
     # behind a tunnel: the tunnel's; a header that names another address could come from anyone
     where = request.client.host if request.client else "unknown address"
-    decision = GateDecision(choice, "", found.commit, None, among=(Status.WAITING_APPROVAL,))
-    task = people.decide(app, found.task, decision, via=f"phone, {where}")
+    with redeemed_code(registry.home, body.code) as (found, choice):
+        app = registry.open(found.project)
+        if app.store.task(app.key, found.task).run != found.run:
+            raise Refused(f"Task {found.task} was started again since.", hint="Open the board, or run `burnish inbox`.")
+        if choice in people.ACCEPTING and people.unseen_files(app, found.task):
+            # the notification does not describe them, and an approval accepts them
+            what = f"Task {found.task} has files that no reviewer could be shown."
+            raise Refused(what, hint="Open the board, or run `burnish inbox`.")
+        decision = GateDecision(choice, "", found.commit, None, among=(Status.WAITING_APPROVAL,))
+        task = people.decide(app, found.task, decision, via=f"phone, {where}")
     return {"id": str(task.id), "status": task.status.value}
 
 

@@ -267,9 +267,11 @@ def doctor(
 
 
 @router.get("/clean", response_model=CleanOut)
-def weights(app: AppDep) -> dict[str, Any]:
-    """Like `burnish clean`: disk usage of the workspaces."""
-    return cleaning.clean_json(cleaning.weigh(app), [], [], cleaning.environments(app))
+def weights(app: AppDep, all_completed: bool = False) -> dict[str, Any]:
+    """Like `burnish clean`: disk usage of the workspaces. `all_completed` also names what POST would remove."""
+    found = cleaning.weigh(app)
+    selection = cleaning.chosen(app, found, (), all_completed=all_completed)
+    return cleaning.clean_json(found, selection, [], cleaning.environments(app))
 
 
 @router.post("/clean", response_model=CleanOut)

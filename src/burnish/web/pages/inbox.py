@@ -15,12 +15,15 @@ from burnish.core.status import Reason
 from burnish.features.hooks.news import hook_news
 from burnish.features.server.registry import ProjectRegistry
 from burnish.store.rows import ProjectRow
-from burnish.views.inbox import InboxEntry, from_elsewhere
+from burnish.views.board_moves import is_budget_spent
+from burnish.views.inbox import SECTIONS, InboxEntry, from_elsewhere, in_sections
 from burnish.web.deps import RegistryDep
 from burnish.web.pages.rendering import fragment, page
 
 router = APIRouter(prefix="/inbox", include_in_schema=False)
 
+# entries whose order the header names, so that a page knows its neighbours
+MAX_ORDER = 300
 # seconds that a count is cached; there is no event when a runner dies
 FRESH = 30.0
 
@@ -44,7 +47,7 @@ DECIDE = InboxAnswer("Decide…", part="gate")
 ANSWER = InboxAnswer("Answer…", part="gate")
 RETRY = InboxAnswer("Retry", "/retry")
 REVIEW = InboxAnswer("Review again", "/review")
-MORE = InboxAnswer("One more cycle", "/improve", {"review": True})
+MORE = InboxAnswer("Improve once more", "/improve", {"review": True})
 SAY = InboxAnswer("Request changes…", "/improve", {"review": True}, note="What should the agent do differently?")
 RAISE = InboxAnswer("Raise and retry…", part="answer")
 FINDINGS = InboxAnswer("View findings…", part="findings")
@@ -63,13 +66,8 @@ BLOCKED = {
     Reason.INCOMPLETE_REVIEW: REVIEW,
     Reason.GUARD: FINDINGS,
 }
-GO_ON = InboxAnswer("Resume", "/run")
+GO_ON = InboxAnswer("Continue", "/run")
 DESCRIBE = InboxAnswer("Edit the description…", part="edit")
-
-
-DECISIONS, ANSWERS, STOPPED = "Decide", "Answer", "Stopped"
-# reasons for which a person has to say what to do
-ASKING = frozenset({Reason.NEEDS_DISCUSSION, Reason.REJECTED, Reason.HUMAN_REJECTED, Reason.STALLED, Reason.MAX_CYCLES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +104,6 @@ class InboxLine:
         return word.value.replace("_", " ").lower() if word else ""
 
     @property
-    def is_question(self) -> bool:
-        return _is_question(self.entry)
-
-    @property
-    def section(self) -> str:
-        if self.is_question:
-            return ANSWERS
-        if self.entry.kind in ("waiting_approval", "review", "waiver", "voided"):
-            return DECISIONS
-        return ANSWERS if self.entry.task.reason in ASKING and self.entry.kind == "blocked" else STOPPED
-
-    @property
     def why(self) -> str:
         is_named = self.cause or self.entry.kind == "waiting_approval"
         return (self.entry.task.note if is_named else "") or self.entry.why
@@ -148,21 +134,29 @@ def count(request: Request, registry: RegistryDep) -> dict[str, Any]:
     if events != newest or time.monotonic() - at > FRESH:
         found = registry.inbox(rows)
         ready = sum(entry.kind == "ready" for entry in found)
-        counts = {"waiting": len(found) - ready, "ready": ready, "latest": _latest(found, rows)}
+        counts = {
+            "waiting": len(found) - ready,
+            "ready": ready,
+            "latest": _latest(found, rows),
+            "order": [line.id for line in _lines(in_sections(found), rows)][:MAX_ORDER],
+        }
         state.waiting = (newest, time.monotonic(), counts)
     return dict(counts)
 
 
 @router.get("/next")
-def next_item(registry: RegistryDep, after: str = "", peek: bool = False) -> Response:
+def next_item(registry: RegistryDep, after: str = "", then: str = "", peek: bool = False) -> Response:
     """Go to the task that needs a person next: the one below `after` (project and number), else the first.
 
-    `peek` names it instead, so that a page shows what the key leads to.
+    `then` are those that were below it when its page was opened, separated by commas: a task that was decided is not
+    in the inbox any more, or is back at another place. `peek` names the next one instead, so that a page shows what
+    the key leads to.
     """
-    view = _view(registry, registry.projects(), "")
+    rows = registry.projects()
+    lines = [line for line in _lines(in_sections(registry.inbox(rows)), rows) if line.id != after or not then]
     # what is only ready to be merged comes when nothing else is left
-    groups = ([line for _, found in view["sections"] for line in found], view["ready"])
-    others = [line for lines in groups for line in _beginning_after(lines, after)]
+    groups = ([one for one in lines if one.entry.kind != "ready"], [one for one in lines if one.entry.kind == "ready"])
+    others = [line for group in groups for line in _beginning_after(group, after, then.split(","))]
     if peek:
         return JSONResponse(
             [
@@ -173,9 +167,13 @@ def next_item(registry: RegistryDep, after: str = "", peek: bool = False) -> Res
     return RedirectResponse(others[0].page if others else "/inbox", 303)
 
 
-def _beginning_after(lines: Sequence[InboxLine], id: str) -> list[InboxLine]:
-    """The lines below that one, then those above it; all of them if it is not there."""
-    at = next((number for number, line in enumerate(lines) if line.id == id), None)
+def _beginning_after(lines: Sequence[InboxLine], id: str, below: Sequence[str]) -> list[InboxLine]:
+    """Begin with the first of `below` that is there, else after the line of `id`, else with the first line."""
+    places = {line.id: number for number, line in enumerate(lines)}
+    first = next((places[other] for other in below if other in places), None)
+    if first is not None:
+        return [*lines[first:], *lines[:first]]
+    at = places.get(id)
     return list(lines) if at is None else [*lines[at + 1 :], *lines[:at]]
 
 
@@ -193,14 +191,13 @@ def _latest(found: Sequence[InboxEntry], rows: Sequence[ProjectRow]) -> dict[str
 
 def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[str, Any]:
     selection = [row for row in rows if not of or row.key == of]
-    by_key = {row.key: row for row in rows}
-    lines = [_line(entry, by_key[entry.task.project]) for entry in registry.inbox(selection)]
+    lines = _lines(registry.inbox(selection), rows)
     waiting = [line for line in lines if line.entry.kind != "ready"]
     ready = [line for line in lines if line.entry.kind == "ready"]
     mergeable = list(dict.fromkeys(line.project.key for line in ready))
     news = [(row, one) for row in selection for one in hook_news(registry.home, row.key, row.common_dir)]
     commits = [(row, one, from_elsewhere(one.command, str(row.root))) for row, one in news]
-    sections = [(title, [line for line in waiting if line.section == title]) for title in (DECISIONS, ANSWERS, STOPPED)]
+    sections = [(title, [line for line in waiting if line.entry.section == title]) for title in SECTIONS]
     return {
         "waiting": waiting,
         "sections": [(title, found) for title, found in sections if found],
@@ -212,13 +209,13 @@ def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[st
     }
 
 
+def _lines(entries: Sequence[InboxEntry], rows: Sequence[ProjectRow]) -> list[InboxLine]:
+    by_key = {row.key: row for row in rows}
+    return [_line(entry, by_key[entry.task.project]) for entry in entries]
+
+
 def _line(entry: InboxEntry, project: ProjectRow) -> InboxLine:
     return InboxLine(entry, project, answer_of(entry), from_elsewhere(entry.command, str(project.root)))
-
-
-def _is_question(entry: InboxEntry) -> bool:
-    """At a gate, the note holds the reviewer's words."""
-    return entry.kind == "waiting_approval" and entry.task.note.rstrip().endswith("?")
 
 
 def answer_of(entry: InboxEntry) -> InboxAnswer:
@@ -229,9 +226,9 @@ def answer_of(entry: InboxEntry) -> InboxAnswer:
             return InboxAnswer("Merge", "/merge", {"commit": task.commit or ""}, sure=words)
         case "conflict":
             words = f"Merges {task.target} into the task's branch. The agent resolves the conflicts; a review follows."
-            return InboxAnswer("Resolve conflicts", "/rebase", sure=words)
+            return InboxAnswer("Let the agent resolve", "/rebase", sure=words)
         case "waiting_approval":
-            return ANSWER if _is_question(entry) else DECIDE
+            return ANSWER if entry.is_question else DECIDE
         case "failed":
             return RETRY
         case "waiver":
@@ -250,5 +247,5 @@ def answer_of(entry: InboxEntry) -> InboxAnswer:
         return DESCRIBE
     if task.reason is Reason.BUDGET:
         # a limit of the run is another one in the next run
-        return RAISE if "(budget.task_" in task.note else RETRY
+        return RAISE if is_budget_spent(task) else RETRY
     return BLOCKED.get(task.reason, SAY) if task.reason else RETRY

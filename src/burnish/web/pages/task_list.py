@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from burnish.features.server.registry import ProjectRegistry
 from burnish.store.rows import ProjectRow
 from burnish.views.board import GROUPS, ORDER, TaskCard, cards_of
 from burnish.views.board_moves import ACTS, acts_json
+from burnish.views.filters import mentioning
 from burnish.web.deps import ProjectDep, RegistryDep
 from burnish.web.pages.rendering import fragment, page
 
 router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Query(max_length=500)]
 
 # acts on several tasks: those that ask for no text and open no page
 _BULK = ("run", "goon", "retry", "back", "stop", "pause", "unpause", "cancel", "archive", "remove")
@@ -29,6 +33,12 @@ class TableRow:
     def acts(self) -> list[str]:
         possible = {*self.card.moves.values(), *self.card.others}
         return [name for name in _BULK if name in possible]
+
+    def mentions(self, words: Sequence[str]) -> bool:
+        """Whether what the card shows has all of the words."""
+        card = self.card
+        text = f"{self.project.name} t{card.id} {card.title} {' '.join(card.tags)} {card.agent}".lower()
+        return all(word in text for word in words)
 
 
 @router.get("/p/{project}/list")
@@ -52,7 +62,7 @@ def part_of_all(registry: RegistryDep) -> Response:
 
 
 @router.get("/all")
-def board_of_all(request: Request, registry: RegistryDep) -> Response:
+def board_of_all(request: Request, registry: RegistryDep, q: Text = "") -> Response:
     projects = registry.projects()
     since = {row.key: registry.store.last_event(row.key) for row in projects}
     return page(
@@ -62,13 +72,14 @@ def board_of_all(request: Request, registry: RegistryDep) -> Response:
         here="all",
         since=since,
         acts=acts_json(),
-        **_columns(registry, projects),
+        q=q,
+        **_columns(registry, projects, q),
     )
 
 
 @router.get("/all/part")
-def part_of_board(registry: RegistryDep) -> Response:
-    return fragment("all_part.html.j2", **_columns(registry, registry.projects()))
+def part_of_board(registry: RegistryDep, q: Text = "") -> Response:
+    return fragment("all_part.html.j2", q=q, **_columns(registry, registry.projects(), q))
 
 
 def _page(
@@ -110,8 +121,15 @@ def _rows(registry: ProjectRegistry, projects: list[ProjectRow]) -> list[TableRo
     ]
 
 
-def _columns(registry: ProjectRegistry, projects: list[ProjectRow]) -> dict[str, Any]:
+def _columns(registry: ProjectRegistry, projects: list[ProjectRow], query: str) -> dict[str, Any]:
     rows = _rows(registry, projects)
+    if words := query.lower().split():
+        in_text = {
+            (project.key, task.id)
+            for project in projects
+            for task in mentioning(registry.store.tasks(project.key), query)
+        }
+        rows = [row for row in rows if (row.project.key, row.card.id) in in_text or row.mentions(words)]
     # newest first: ranks of different projects cannot be compared
     rows.sort(key=lambda row: row.card.updated_at, reverse=True)
     columns = [

@@ -4,6 +4,7 @@ import { startMoves, startTabs } from "./board-moves.js";
 import { addKeys } from "./keys.js";
 
 const all = document.getElementById("all");
+const search = document.getElementById("search");
 // cards are not replaced while one is dragged
 let dragged = null;
 
@@ -13,7 +14,7 @@ const renew = gathered(async () => {
     const scrolls = [...document.querySelectorAll(".cards")].map((list) => list.scrollTop);
     const left = all.querySelector(".board").scrollLeft;
     const focus = document.activeElement?.closest(".card")?.id;
-    swap(document.getElementById("all-board"), await fragment("/all/part"));
+    swap(document.getElementById("all-board"), await fragment(`/all/part${location.search}`));
     [...document.querySelectorAll(".cards")].forEach((list, at) => (list.scrollTop = scrolls[at]));
     all.querySelector(".board").scrollLeft = left;
     markTab();
@@ -38,6 +39,32 @@ startMoves({
     if (!id) renew("all");
   },
 });
+// the search is part of the URL, so a reload and Back keep it
+const searchLater = gathered(() => {
+  const here = new URL(location.href);
+  const words = search.value.trim();
+  words ? here.searchParams.set("q", words) : here.searchParams.delete("q");
+  history.replaceState(null, "", here);
+  renew("all");
+}, { first: 150 });
+search.addEventListener("input", () => searchLater("search"));
+search.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    clearSearch();
+    search.blur();
+  }
+  if (event.key === "Enter" || event.key === "ArrowDown") {
+    event.preventDefault();
+    columns()[0]?.firstElementChild.focus();
+  }
+});
+all.addEventListener("click", (event) => event.target.closest("[data-clear]") && clearSearch());
+
+function clearSearch() {
+  search.value = "";
+  searchLater("search");
+}
+
 // the form is on the board of the project
 document.addEventListener("edit-task", ({ detail: id }) => {
   const { project } = card()?.dataset ?? lastCard.dataset;
@@ -74,4 +101,5 @@ addKeys("All projects", [
     run: () => (location.href = card().querySelector(".title").href) },
   { keys: ["m"], words: "show the actions for the task, with its moves", when: card, needs: "maintainer",
     run: () => document.dispatchEvent(new CustomEvent("card-menu", { detail: card() })) },
+  { keys: ["/"], words: "search in all projects", run: () => search.focus() },
 ]);

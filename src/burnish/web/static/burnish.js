@@ -331,24 +331,27 @@ export function gathered(work, { first = 4, storm = 400, rest = 1 } = {}) {
   };
 }
 
-/** Asks for confirmation; returns null if cancelled, else the text of the note (`note` is its label). */
-export function sure(title, words = "", { yes = "Yes", note = null, danger = false } = {}) {
+/** Asks for confirmation; returns null if cancelled, else the text of the note (`note` is its label; `isLine`: one line). */
+export function sure(title, words = "", { yes = "Yes", note = null, isLine = false, danger = false } = {}) {
   const box = document.createElement("dialog");
   const form = make("form", { className: "form", method: "dialog" });
-  const field = note === null ? null : make("textarea", { name: "note", rows: 4 });
+  const text = isLine ? make("input", { name: "note", maxLength: 100 }) : make("textarea", { name: "note", rows: 4 });
+  const field = note === null ? null : text;
   // two buttons named Cancel would be ambiguous
   const [confirm, no] = yes === "Cancel" ? ["Cancel task", "Keep task"] : [yes, "Cancel"];
   const buttons = make("div", { className: "row" });
   buttons.append(
-    make("button", { className: "right", value: "", textContent: no, formNoValidate: true }),
+    // Enter in a line presses the first button of a form that submits
+    make("button", { type: "button", className: "right", textContent: no }),
     make("button", { className: danger ? "danger" : "primary", value: "yes", textContent: confirm }),
   );
   form.append(make("h2", { textContent: title }), make("p", { className: "muted", textContent: words }));
   if (field) {
-    form.append(withPreview(note, field));
+    form.append(isLine ? labelled(note, field) : withPreview(note, field));
     keepTexts(form, `${location.pathname} ${title}`);
   }
   form.append(buttons);
+  buttons.firstElementChild.addEventListener("click", () => box.close(""));
   box.append(form);
   document.body.append(box);
   box.showModal();
@@ -362,15 +365,19 @@ export function sure(title, words = "", { yes = "Yes", note = null, danger = fal
   });
 }
 
+function labelled(label, field) {
+  const outer = make("label");
+  outer.append(make("span", { textContent: label }), field);
+  return outer;
+}
+
 /** A labelled text field with a button that shows its Markdown. */
 function withPreview(label, field) {
   const box = make("div", { className: "with-preview" });
-  const outer = make("label");
-  outer.append(make("span", { textContent: label }), field);
   const button = make("button", { type: "button", className: "plain preview-button", textContent: "Preview" });
   button.dataset.preview = "";
   button.setAttribute("aria-pressed", "false");
-  box.append(outer, button);
+  box.append(labelled(label, field), button);
   return box;
 }
 

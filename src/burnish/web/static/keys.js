@@ -3,6 +3,8 @@ import { make } from "./burnish.js";
 
 const groups = new Map();
 const ROLES = ["viewer", "reviewer", "maintainer"];
+// the group of the shortcuts that every page has
+export const COMMON = "All pages";
 const NAMES = { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→" };
 // the first key of a sequence, such as g of `g i`
 let prefix = "";
@@ -13,6 +15,8 @@ const TYPING_MS = 700;
 // a careful key that waits: it runs unless another letter follows at once, which makes it part of a word
 let pending = null;
 const CAREFUL_MS = 150;
+// letters that follow each other at once, and where the page was before the first of them
+let burst = { last: "", at: -Infinity };
 
 /**
  * Adds shortcuts. An entry has `keys` (each a key, or two with a space), `words`, `run`, and `when`, which says
@@ -38,6 +42,7 @@ document.addEventListener("keydown", (event) => {
   const all = [...groups.values()].flat();
   const entry = all.find((one) => one.keys.includes(sequence) && (!one.when || one.when(event)));
   const isLetter = /^\p{L}$/u.test(event.key);
+  if (isLetter) noteBurst(event);
   if (!settlePending(event.key, isLetter)) typedAt = performance.now();
   const isTyping = isLetter && performance.now() - typedAt < TYPING_MS;
   setPrefix("");
@@ -47,10 +52,28 @@ document.addEventListener("keydown", (event) => {
     else entry.run(event);
   } else if (!isTyping && all.some((one) => one.keys.some((key) => key.startsWith(`${event.key} `)))) setPrefix(event.key);
   else if (isLetter) {
-    if (!isTyping) document.dispatchEvent(new CustomEvent("stray-letter"));
+    if (!isTyping) strayLetter();
     typedAt = performance.now();
   }
 });
+
+function noteBurst({ key, repeat }) {
+  const now = performance.now();
+  const isNew = now - burst.at > TYPING_MS;
+  // nobody means a word by the same key again and again
+  if (isNew || repeat || key === burst.last) burst = { scroll: scrollY, focus: document.activeElement };
+  Object.assign(burst, { last: key, at: now });
+}
+
+/** A letter without a shortcut: it was a word, so the page goes back to where it was before it. */
+function strayLetter() {
+  if (burst.scroll !== scrollY || burst.focus !== document.activeElement) {
+    if (burst.focus === document.body) document.activeElement.blur();
+    else burst.focus.focus({ preventScroll: true });
+    scrollTo({ top: burst.scroll, behavior: "instant" });
+  }
+  document.dispatchEvent(new CustomEvent("stray-letter"));
+}
 
 /** Runs the careful key that waits, or drops it because another letter follows; returns whether it was not dropped. */
 function settlePending(key = "", isLetter = false) {
@@ -59,7 +82,7 @@ function settlePending(key = "", isLetter = false) {
   clearTimeout(waiting);
   pending = null;
   if (isLetter && key !== earlier) {
-    document.dispatchEvent(new CustomEvent("stray-letter"));
+    strayLetter();
     return false;
   }
   run();
@@ -78,18 +101,26 @@ export function showKeys() {
   const box = make("dialog", { id: "keys" });
   box.setAttribute("aria-labelledby", "keys-title");
   box.append(make("h2", { id: "keys-title", textContent: "Keyboard shortcuts" }));
-  for (const [title, entries] of groups) {
+  const parts = make("div", { className: "key-groups" });
+  // what only this page has comes first
+  for (const [title, entries] of [...groups].sort(([one], [other]) => (one === COMMON) - (other === COMMON))) {
     const list = make("dl", { className: "keys" });
     for (const one of entries) {
       const names = make("dt");
-      one.keys.forEach((key, at) => {
-        if (at) names.append(" or ");
+      // `1 … 6` for a row of digits
+      const isRow = one.keys.length > 3;
+      const shown = isRow ? [one.keys[0], one.keys.at(-1)] : one.keys;
+      shown.forEach((key, at) => {
+        if (at) names.append(isRow ? " … " : " or ");
         key.split(" ").forEach((part) => names.append(make("kbd", { textContent: NAMES[part] ?? part }), " "));
       });
       list.append(names, make("dd", { textContent: one.words }));
     }
-    box.append(make("h3", { textContent: title }), list);
+    const part = make("section");
+    part.append(make("h3", { textContent: title }), list);
+    parts.append(part);
   }
+  box.append(parts);
   const form = make("form", { method: "dialog", className: "row" });
   form.append(make("button", { className: "right", textContent: "Close", autofocus: true }));
   box.append(form);

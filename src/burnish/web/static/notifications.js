@@ -1,11 +1,28 @@
+// What needs the user: where `g n` leads.
 // Opt-in: a notification of the browser when another task needs the user, and their number in the title of the page.
 import { toast } from "./burnish.js";
 
 const KEY = "burnish-notify";
 const title = document.title;
 let before = null;
+// the entries of the inbox below this task when its page was opened: once decided, it is there no more
+let below = null;
+const MAX_BELOW = 50;
 
 export const isOn = () => localStorage.getItem(KEY) === "on";
+
+/** The address of the next task that needs the user; with `peek`, of its name. */
+export function nextPath(peek = false) {
+  const { project, task } = document.body.dataset;
+  const words = { ...(task && { after: `${project}-${task}` }), ...(below?.length && { then: below.join(",") }) };
+  return `/inbox/next?${new URLSearchParams({ ...words, ...(peek && { peek: "true" }) })}`;
+}
+
+function noteNeighbours(order) {
+  const { project, task } = document.body.dataset;
+  const at = order.indexOf(`${project}-${task}`);
+  if (at >= 0) below ??= order.slice(at + 1, at + 1 + MAX_BELOW);
+}
 
 /** Switches it on or off; the browser asks for permission the first time. */
 export async function toggle() {
@@ -27,6 +44,7 @@ function draw() {
 document.addEventListener("waiting", ({ detail }) => {
   const more = before !== null && detail.waiting > before.waiting;
   before = detail;
+  noteNeighbours(detail.order);
   draw();
   if (!more || !isOn() || !document.hidden || window.Notification?.permission !== "granted") return;
   const { latest, waiting } = detail;

@@ -1,18 +1,18 @@
 // The palette (Ctrl-K): pages, everything that the buttons of this page do, and tasks. Also the keys of every page.
 import { api, attempt, logOut, make } from "./burnish.js";
-import { addKeys, showKeys } from "./keys.js";
-import "./notifications.js";
+import { addKeys, COMMON, showKeys } from "./keys.js";
+import { nextPath } from "./notifications.js";
 import { canUndo, undoLast } from "./undo.js";
 
-const { project, task } = document.body.dataset;
+const { project } = document.body.dataset;
 const MAX_SHOWN = 50;
 let tasks = [];
 let timer = null;
 
-const go = (path) => () => (location.href = path);
+const go = (path) => () => (location.href = typeof path === "function" ? path() : path);
 const PAGES = [
   ["Inbox", "/inbox", "g i"],
-  ["Next task that needs me", `/inbox/next${task ? `?after=${project}-${task}` : ""}`, "g n"],
+  ["Next task that needs me", () => nextPath(), "g n"],
   ["Projects", "/projects", "g p"],
   ["Board of all projects", "/all", "g a"],
   ...(document.body.dataset.role === "maintainer" ? [["People and audit", "/audit", ""]] : []),
@@ -30,7 +30,7 @@ function nextLink() {
   return link?.checkVisibility() ? link : null;
 }
 
-addKeys("All pages", [
+addKeys(COMMON, [
   { keys: ["?"], words: "show the keyboard shortcuts", run: showKeys },
   { keys: ["Ctrl-K"], words: "find a command, a page or a task", run: () => {} },
   { keys: ["z"], words: "undo, while a message offers it", when: canUndo, run: undoLast, careful: true },

@@ -1,5 +1,5 @@
 // The list of projects: updated every few seconds while the page is visible.
-import { api, attempt, fragment, grow, make, sure, swap } from "./burnish.js";
+import { api, attempt, fragment, grow, make, swap, toast } from "./burnish.js";
 
 setInterval(async () => {
   if (document.getElementById("no-projects") && !document.hidden) return reloadIfAny();
@@ -60,8 +60,15 @@ function showAdded({ key, name, is_new: isNew, trusted, trust_command: command }
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-forget]");
   if (!button) return;
-  const words = "It is taken off the lists; its events, branches and files are kept. Add it again to bring it back.";
-  if ((await sure(`Forget ${button.dataset.name}?`, words, { yes: "Forget", danger: true })) === null) return;
-  // the message of a refusal must stay
-  if (await attempt(() => api("DELETE", `/projects/${encodeURIComponent(button.dataset.forget)}`))) location.reload();
+  const { forget: key, name, root } = button.dataset;
+  button.disabled = true;
+  const isForgotten = await attempt(() => api("DELETE", `/projects/${encodeURIComponent(key)}`));
+  button.disabled = false;
+  if (!isForgotten) return;
+  button.closest("li").hidden = true;
+  const undo = async () => {
+    await api("POST", "/projects", { path: root });
+    location.reload();
+  };
+  toast(`${name} is off the lists.`, { hint: "Its events, branches and files are kept.", undo });
 });

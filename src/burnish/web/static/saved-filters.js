@@ -23,7 +23,7 @@ function draw() {
 
 async function save() {
   if (!query()) return toast("Nothing is filtered.", { hint: "Search, or choose a status, an agent or a tag first." });
-  const name = (await sure("Save this filter", "Give it a name.", { yes: "Save", note: "e.g. Mine this week" }))?.trim();
+  const name = (await sure("Save this filter", "It stays in this browser.", { yes: "Save", note: "Name", isLine: true }))?.trim();
   if (!name) return;
   localStorage.setItem(KEY, JSON.stringify({ ...read(), [name.slice(0, 60)]: query() }));
   draw();

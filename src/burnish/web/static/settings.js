@@ -76,7 +76,7 @@ async function loadDoctor() {
 const withCode = (text) => text.split("`").map((part, at) => (at % 2 ? make("code", { textContent: part }) : part));
 
 async function loadCleaning() {
-  const { chosen } = await api("POST", `${path}/clean`, { dry_run: true });
+  const { chosen } = await api("GET", `${path}/clean?all_completed=true`);
   place("clean").hidden = !chosen.length;
   const count = chosen.length === 1 ? "1 finished task has" : `${chosen.length} finished tasks have`;
   const words = `${count} a workspace that can be removed. Unsaved work is saved first; branches are kept.`;

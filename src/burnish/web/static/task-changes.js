@@ -22,6 +22,21 @@ export function startChanges() {
   setView();
   document.addEventListener("show-line", (event) => showLine(event.detail));
   document.addEventListener("toggle", readArtifact, true);
+  document.addEventListener("focusin", markFile);
+}
+
+/** Marks the file that has the focus in the list of files. */
+function markFile({ target }) {
+  const file = target.closest?.(".file");
+  if (!file) return;
+  document.querySelector(".leaf[aria-current]")?.removeAttribute("aria-current");
+  const leaf = document.querySelector(`.leaf[href="#${file.id}"]`);
+  if (!leaf) return;
+  leaf.setAttribute("aria-current", "true");
+  // only the list is scrolled, not the page
+  const list = leaf.closest(".tree");
+  const [box, own] = [list.getBoundingClientRect(), leaf.getBoundingClientRect()];
+  if (own.top < box.top || own.bottom > box.bottom) list.scrollTop += own.top - box.top - box.height / 2;
 }
 
 function arrived(part) {

@@ -20,6 +20,7 @@ export function startForms() {
     event.target.closest("[data-gate], [data-answer], dialog > form")?.querySelector("button.primary:enabled")?.click();
   });
   document.addEventListener("keydown", leave);
+  document.addEventListener("focusin", ({ target }) => target.id === "gate-note" && nameMainButton(target.form));
   document.addEventListener("input", (event) => {
     const box = event.target.closest(".override-reasons");
     if (box) categorise(box);
@@ -43,6 +44,12 @@ function keepOnPage(within) {
   for (const form of within.querySelectorAll("[data-gate], [data-answer]")) keepTexts(form, `${path} ${form.dataset.answer ?? "gate"}`);
 }
 
+/** Says beside the note which button Ctrl-Enter presses. */
+function nameMainButton(form) {
+  const place = form.querySelector("[data-main]");
+  if (place) place.textContent = form.querySelector("button.primary")?.textContent.trim() ?? "";
+}
+
 /** Escape closes the reasons of an approval, then leaves the note: keys are for the page again, and no text is lost. */
 function leave(event) {
   const form = event.key === "Escape" && event.target.closest?.("[data-gate], [data-answer]");
@@ -61,7 +68,7 @@ function openDialog(name) {
   reset(box);
   keepTexts(box.querySelector("form"), `${path} ${name}`);
   box.dataset.commit = head().commit;
-  box.querySelector("[data-result]")?.setAttribute("hidden", "");
+  if (name === "handoff") markHandedOver(box, false);
   for (const one of box.querySelectorAll("[data-seen]")) one.textContent = head().commit.slice(0, 10);
   const grounds = box.querySelector("[data-unapproved]");
   if (grounds) {
@@ -111,7 +118,8 @@ function categorise(box) {
   const yes = [...box.querySelectorAll("[data-ground]")].find((one) => one.checked);
   box.querySelector("[data-category]").textContent = yes ? yes.dataset.ground.replace("_", " ") : "custom";
   box.querySelector("[data-must]").hidden = Boolean(yes);
-  box.querySelector("[data-explain]").required = !yes;
+  const own = box.querySelector("[data-explain]");
+  if (own) own.required = !yes;
 }
 
 function groundsOf(form) {
@@ -119,7 +127,8 @@ function groundsOf(form) {
   if (!box || box.disabled) return undefined;
   const reasons = {};
   for (const one of box.querySelectorAll("input[type=checkbox]")) reasons[one.name] = one.checked;
-  reasons.explain = box.querySelector("[data-explain]").value;
+  // at the gate, the note explains it
+  reasons.explain = (box.querySelector("[data-explain]") ?? form.elements.note).value;
   return reasons;
 }
 
@@ -144,7 +153,8 @@ async function submit(event) {
     dropTexts(form);
     document.activeElement?.blur?.();
     box?.close();
-    tellOutcome(outcome, UNDONE[box?.id]?.() ?? null, RUNS.has(box?.id ?? form.dataset.answer) || isFixStarted);
+    const words = `${outcome}${stillWaits(box?.id ?? event.submitter?.value)}`;
+    tellOutcome(words, UNDONE[box?.id]?.() ?? null, RUNS.has(box?.id ?? form.dataset.answer) || isFixStarted);
   } catch (error) {
     if (!message) throw error;
     message.textContent = `${error.message} ${error.hint ?? ""}`;
@@ -160,16 +170,27 @@ async function submit(event) {
   for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
 }
 
+// what leaves the decision about the task open
+const STAYS = new Set(["waive", "resolve", "reopen", "reply", "comment"]);
+const stillWaits = (name) => (STAYS.has(name) && head().status === "waiting_approval" ? ` T${task} still waits for your decision.` : "");
+
 async function act(form, box) {
   const reply = await REQUESTS[box.id](form, box.dataset.commit);
   return box.id === "handoff" ? showHandoff(box, reply) : OUTCOMES[box.id](reply);
+}
+
+/** Afterwards there is nothing left to send: the dialog shows what the reviewer needs, and can be closed. */
+function markHandedOver(box, isDone) {
+  box.querySelector("[data-result]").hidden = !isDone;
+  for (const one of box.querySelectorAll(".check, button.primary")) one.hidden = isDone;
+  box.querySelector("[data-close]").textContent = isDone ? "Close" : "Cancel";
 }
 
 function showHandoff(box, { checkout, file, prompt }) {
   box.querySelector("[data-checkout]").textContent = checkout;
   box.querySelector("[data-file]").textContent = file;
   box.querySelector("[data-prompt]").value = prompt;
-  box.querySelector("[data-result]").hidden = false;
+  markHandedOver(box, true);
   box.querySelector("[data-prompt]").select();
   for (const name of ["head", "story"]) refresh(name);
   return "";
@@ -209,7 +230,12 @@ async function decide(form, choice) {
     throw new Problem({ title: "Choose a reason, or explain it.", detail: "Then approve again." });
   }
   const { commit, status } = form.dataset;
-  const note = form.elements.note.value;
+  const note = grounds ? "" : form.elements.note.value;
+  const hasFindings = form.dataset.against || document.querySelector("[data-draft]") || Number(head().open);
+  if (choice === "request_changes" && !note.trim() && !hasFindings) {
+    form.elements.note.focus();
+    throw new Problem({ title: "No finding is open.", detail: "Write what the agent should change." });
+  }
   const isReview = ["approve", "request_changes", "comment"].includes(choice) && !form.dataset.plan;
   const answer = isReview
     ? await api("POST", `${path}/draft/send`, { verdict: choice, note, commit, ...(grounds ? { grounds } : {}) })

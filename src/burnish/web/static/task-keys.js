@@ -16,12 +16,29 @@ const currentRow = () => (document.activeElement?.matches?.(".lines tr") ? docum
 // what a task waits for: a decision, an answer, or its main button
 const DECISIONS = ["#gate-note", "[data-answer] :is(textarea, input, button)", "#part-head .primary"];
 
+// the buttons of a decision; capitals, because small letters are for reading
+const CHOICES = {
+  A: ["approve", "Approve"],
+  F: ["request_changes", "Request changes"],
+  C: ["comment", "Comment"],
+  R: ["reject", "Reject"],
+  S: ["skip", "Skip the review"],
+};
+
+/** The button of the decision, if it can be pressed; a plan that is written again is a request for changes, too. */
+function button(choice) {
+  const values = choice === "request_changes" ? [choice, "fix"] : [choice];
+  const found = values.map((value) => document.querySelector(`[data-gate] [name=choice][value=${value}]:enabled`)).find(Boolean);
+  return found && visible(found) ? found : null;
+}
+
 export function startKeys() {
   document.addEventListener("stray-letter", () => {
     const field = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
     if (field?.matches("textarea, input")) toast("No field has the focus.", { hint: "Press a to write your note." });
   });
-  const onChanges = () => !document.getElementById("changes").hidden;
+  // a task that was removed has no tabs
+  const onChanges = () => document.getElementById("changes")?.hidden === false;
   addKeys("Review", [
     { keys: ["j", "k"], words: "next or previous line", run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
     { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
@@ -29,9 +46,13 @@ export function startKeys() {
     { keys: ["]", "["], words: "next or previous file", run: (event) => toFile(event.key === "]" ? 1 : -1), when: onChanges },
     { keys: ["c"], words: "comment on the line, or on the chosen lines", run: comment, when: onChanges, needs: "reviewer" },
     { keys: ["v"], words: "mark the file as viewed, and go to the next", run: view, when: onChanges, careful: true },
-    { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges },
+    { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges, careful: true },
     { keys: ["d", "a"], words: "go to your decision, to the answer, or to the main button", run: toDecision,
       needs: "reviewer" },
+    ...Object.entries(CHOICES).map(([key, [choice, words]]) => ({
+      keys: [key], words: `go to ${words}; Enter presses it`, run: () => button(choice).focus(), when: () => button(choice),
+      needs: "reviewer",
+    })),
     { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {}, needs: "reviewer" },
     { keys: ["1", "2", "3", "4", "5", "6"], words: "open a tab", run: (event) => all("[role=tab]")[event.key - 1]?.click() },
   ]);
@@ -81,7 +102,7 @@ function toDecision() {
 }
 
 function toFinding(by) {
-  const isList = !document.getElementById("findings").hidden;
+  const isList = document.getElementById("findings")?.hidden === false;
   const found = all(isList ? ".finding-item" : "#changes .finding:not(.draft)");
   if (!found.length) return;
   const { at, isOn } = nearest(found);

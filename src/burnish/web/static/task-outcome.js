@@ -1,6 +1,7 @@
 // After an act: what happened, and a link to the next task that needs the user.
 import { fragment, make, undoButton } from "./burnish.js";
-import { project, task } from "./task-context.js";
+import { nextPath } from "./notifications.js";
+import { task } from "./task-context.js";
 
 const box = document.getElementById("outcome");
 
@@ -39,7 +40,7 @@ export function tellEnd(status) {
 async function nextEntry() {
   try {
     // where `g n` leads, in the order of the inbox
-    const [entry] = JSON.parse(await fragment(`/inbox/next?peek=true&after=${project}-${task}`));
+    const [entry] = JSON.parse(await fragment(nextPath(true)));
     if (!entry) return make("span", { className: "muted", textContent: "Nothing else needs you." });
     const label = `${entry.ready ? "Ready to merge" : "Next that needs you"}: T${entry.id} ${entry.title}`;
     const link = make("a", { className: "button", href: entry.link, textContent: `${label} `, id: "next-entry" });

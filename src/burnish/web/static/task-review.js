@@ -1,6 +1,7 @@
 // The user's own review: comments on lines of the diff, saved as drafts on the server, and files that were viewed.
 import { api, attempt } from "./burnish.js";
 import { path, refresh } from "./task-context.js";
+import { tellOutcome } from "./task-outcome.js";
 
 // rows of the range that is being chosen
 let anchor = null;
@@ -122,9 +123,28 @@ async function clicked(event) {
   if (button.dataset.draftEdit) editDraft(button.closest("[data-draft]"));
   if (button.dataset.draftDelete) {
     button.disabled = true;
-    await attempt(() => api("DELETE", `${path}/draft/comments/${button.dataset.draftDelete}`));
+    await dropDraft(button.dataset.draftDelete);
     update();
   }
+}
+
+/** Deletes a draft; the message that tells it can bring it back. */
+async function dropDraft(id) {
+  await attempt(async () => {
+    const { comments } = await api("GET", `${path}/draft`);
+    await api("DELETE", `${path}/draft/comments/${id}`);
+    const old = comments.find((one) => String(one.id) === id);
+    if (old) offerDraft({ path: old.path, blob: old.blob, side: old.side, line: old.line, end_line: old.end_line, text: old.text });
+  });
+}
+
+function offerDraft(comment) {
+  if (!comment.text.trim()) return;
+  const undo = async () => {
+    await api("POST", `${path}/draft/comments`, comment);
+    update();
+  };
+  tellOutcome("Your comment was deleted.", undo);
 }
 
 function suggest(form) {
@@ -202,7 +222,8 @@ async function cancel(form) {
   await saves.get(form)?.request?.catch(() => {});
   const { draft, before } = form.dataset;
   if (draft && before) await attempt(() => api("PATCH", `${path}/draft/comments/${draft}`, { text: before }));
-  else if (draft) await attempt(() => api("DELETE", `${path}/draft/comments/${draft}`));
+  else if (draft) await dropDraft(draft);
+  else offerDraft({ ...JSON.parse(form.dataset.place), text: form.elements.text.value });
   close(form);
 }
 

@@ -208,6 +208,7 @@ startKeys();
 startLog();
 announceParts();
 // links to the gate, to the answer and to the override are not tabs
-if (["", "#gate", "#answer", "#override"].includes(location.hash)) open(page.dataset.opens);
-if (location.hash && (await follow(location.hash)) === false) open(page.dataset.opens);
+if (["", "#gate", "#answer", "#override"].includes(location.hash)) await open(page.dataset.opens);
+if (location.hash && (await follow(location.hash)) === false) await open(page.dataset.opens);
 page.dataset.ready = "yes";
+document.dispatchEvent(new Event("task-ready"));

@@ -1,0 +1,64 @@
+// Not a module, so that it runs before the page is parsed: keeps keys that are pressed before the shortcuts of the page
+// exist, or on the page before while this one is fetched, and presses them again when the page is ready.
+(() => {
+  const STORED = "burnish-early-keys";
+  // a key for the next page is of no use if that page comes much later
+  const LEAVING_MS = 2000;
+  const MAX_KEYS = 40;
+  let kept = read();
+  let state = "loading";
+
+  function read() {
+    try {
+      const { at, keys } = JSON.parse(sessionStorage.getItem(STORED)) ?? {};
+      sessionStorage.removeItem(STORED);
+      return Date.now() - at < LEAVING_MS * 2 ? keys : [];
+    } catch {
+      return [];
+    }
+  }
+
+  addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    if (state === "ready" || !event.isTrusted || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target.closest?.("input, textarea, select, [contenteditable], dialog[open]")) return;
+    // one letter or sign, and spaces between them: Tab, Enter and arrows do what they do everywhere
+    if (key.length > 1 || (key === " " && !kept.length) || kept.length >= MAX_KEYS) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    kept.push(key);
+    if (state === "leaving") sessionStorage.setItem(STORED, JSON.stringify({ at: Date.now(), keys: kept }));
+  }, true);
+
+  function ready() {
+    state = "ready";
+    const keys = kept;
+    kept = [];
+    for (const key of keys) press(key);
+  }
+
+  /** A key in a field writes, as it would have done. */
+  function press(key) {
+    const target = document.activeElement ?? document.body;
+    if (target.matches("input, textarea")) document.execCommand("insertText", false, key);
+    else target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  }
+
+  // modules run before DOMContentLoaded; the page of a task fetches the tab that it shows
+  addEventListener("DOMContentLoaded", () => {
+    if (document.querySelector(".task-page:not([data-ready])")) document.addEventListener("task-ready", ready, { once: true });
+    else ready();
+  });
+  addEventListener("beforeunload", () => {
+    if (state !== "ready") return;
+    state = "leaving";
+    // a download, or a page that does not come
+    setTimeout(() => {
+      if (state !== "leaving") return;
+      sessionStorage.removeItem(STORED);
+      ready();
+    }, LEAVING_MS);
+  });
+  // back from the cache of the browser
+  addEventListener("pageshow", (event) => event.persisted && ready());
+})();
