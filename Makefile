@@ -62,8 +62,10 @@ docs: $(READY) ## the documentation as a site with search, in build/site
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 	@echo "The site is in build/site: open build/site/index.html."
 
+# Only tests that count are run. TESTS=tests/e2e/test_kill.py: of these files; ARGS="--part 1/4", ARGS=--go-on: in parts.
+TESTS = $$(grep -rlE --include='test_*.py' 'mark\.attacks|count_attacks' tests)
 torture: $(READY) ## the promises, counted: kills, races, forgeries; ends with a table of attacks
-	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 --dist worksteal -n $(JOBS) $(ARGS) $$(grep -rlE --include='test_*.py' 'BURNISH_TORTURE|mark\.attacks|count_attacks|mark\.long|mark\.representatives|@given' tests)
+	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 --dist worksteal -n $(JOBS) $(ARGS) $(TESTS)
 
 agents: $(READY) ## real agent programs against a model server on loopback
 	$(PY) -m tools.agents $(ARGS)

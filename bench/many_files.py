@@ -3,84 +3,83 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
+from tempfile import gettempdir
 
 from bench.ground import Ground, ground
 from bench.pages import write_block
 from burnish.git.files import disk_usage
 
 FILES = 100_000
-ROUNDS = 3
+# without a sandbox, each phase writes and removes all files: a minute and more per task with FILES
+FILES_WITHOUT = 20_000
+ROUNDS = 2
 GOAL = 1.3
 APPROVER = r"""#!/bin/sh
 number=$(sed -n 's/.*burnish-verdict \([0-9a-f]\{6,\}\).*/\1/p' | head -n 1)
 body='"verdict": "approved", "prior": [], "findings": []'
 printf '```burnish-verdict %s\n{"summary": "s", "inspected": ["app.py"], "compliance": [], %s}\n```\n' "$number" "$body"
 """
-# (seconds, seconds of CPU)
-Cost = tuple[float, float]
 
 
 def main() -> None:
     files = next((int(word) for word in sys.argv[1:] if word.isdecimal()), FILES)
-    modes = ["auto", "off"] if shutil.which("bwrap") else ["off"]
+    rows = [("off", min(files, FILES_WITHOUT))]
+    if shutil.which("bwrap"):
+        rows.insert(0, ("auto", files))
     lines = [
-        f"| a task with one check, one cycle, {files:,} files | first task of a base | further task | "
-        "ratio to `git worktree add`, processor time | the same, time | home after it, MB |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| a task with one check, one cycle | files | first task | further task | `git worktree add` | ratio | "
+        "without what a task costs with one file | home before and after a further task, MB | one copy, MB |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for mode in modes:
-        lines.append(_row(mode, files))
+    for mode, count in rows:
+        lines.append(_row(mode, count))
         print(lines[-1], flush=True)
-    text = "\n".join(lines)
-    write_block("docs/performance.md", "python -m bench many_files", text)
+    lines += ["", f"Seconds of processor time, on {_file_system()}. The goal is a ratio of {GOAL}."]
+    write_block("docs/performance.md", "python -m bench many_files", "\n".join(lines))
 
 
 def _row(mode: str, files: int) -> str:
     with ground(1) as place:
-        small = _tasks(place, mode)[1:]
+        fixed = min(_tasks(place, mode, 2)[0][1:])
     with ground(files) as place:
-        place.git("repack", "-adq")
-        worktree = min((_worktree(place, number) for number in range(ROUNDS)), key=lambda cost: cost[1])
-        first, *others = _tasks(place, mode)
-        home = disk_usage(Path(place.env["BURNISH_HOME"])) / 1e6
-    least, fixed = (min(costs, key=lambda cost: cost[1]) for costs in (others, small))
-    ratios = [(one - without) / alone for one, without, alone in zip(least, fixed, worktree, strict=True)]
+        worktree = min(_worktree(place, number) for number in range(ROUNDS))
+        one_copy = disk_usage(place.root / "tree-0") / 1e6
+        (first, *others), homes = _tasks(place, mode, ROUNDS + 1)
+    least = min(others)
     name = "with a sandbox" if mode == "auto" else "without a sandbox"
     return (
-        f"| {name} | {first[1]:.1f} s CPU | {least[1]:.1f} s CPU, of which {fixed[1]:.1f} with one file | "
-        f"{ratios[1]:.2f} x {worktree[1]:.1f} s (goal {GOAL}) | {ratios[0]:.2f} x {worktree[0]:.1f} s | {home:.0f} |"
+        f"| {name} | {files:,} | {first:.1f} | {least:.1f} | {worktree:.1f} | {least / worktree:.2f} | "
+        f"{(least - fixed) / worktree:.2f} | {homes[-2]:.0f}, {homes[-1]:.0f} | {one_copy:.0f} |"
     )
 
 
-def _tasks(place: Ground, mode: str) -> list[Cost]:
-    """Each is a run of its own."""
+def _tasks(place: Ground, mode: str, count: int) -> tuple[list[float], list[float]]:
+    """Processor time of each, and megabytes of the home after it. Each is a run of its own."""
     (place.root / "judge").write_text(APPROVER)
     settings = (place.repo / "burnish.yaml").read_text().replace("test: null", 'test: "test -f app.py"')
     (place.repo / "burnish.yaml").write_text(f"{settings}sandbox: {{mode: {mode}}}\n")
     place.git("commit", "-qam", "settings")
     place.burnish("trust")
-    costs = []
-    for number in range(ROUNDS + 1):
+    costs, homes = [], []
+    for number in range(count):
         place.burnish("add", f"Task {number}")
-        costs.append(_cost(lambda: place.cpu_seconds("burnish", "run")))
-    return costs
+        costs.append(place.cpu_seconds("burnish", "run"))
+        homes.append(disk_usage(Path(place.env["BURNISH_HOME"])) / 1e6)
+    return costs, homes
 
 
-def _worktree(place: Ground, number: int) -> Cost:
+def _worktree(place: Ground, number: int) -> float:
+    """It stays until all is removed: removing it may take minutes on a busy disk."""
     folder = place.root / f"tree-{number}"
-    cost = _cost(lambda: place.cpu_seconds("git", "worktree", "add", "-q", "--detach", folder, "HEAD"))
-    place.git("worktree", "remove", "--force", str(folder))
-    return cost
+    return place.cpu_seconds("git", "worktree", "add", "-q", "--detach", folder, "HEAD")
 
 
-def _cost(run: Callable[[], float]) -> Cost:
-    start = time.perf_counter()
-    cpu = run()
-    return time.perf_counter() - start, cpu
+def _file_system() -> str:
+    argv = ["df", "--output=fstype", gettempdir()]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()[-1]
 
 
 if __name__ == "__main__":

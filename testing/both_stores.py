@@ -1,4 +1,4 @@
-"""Runs the tests of a module with the state in SQLite and in PostgreSQL, counted in rows of their own.
+"""Runs the tests of a module with the state in SQLite and in PostgreSQL, counted in lines of their own.
 
 `pytestmark = BOTH_STORES` (or as marks of one test). The variable that names the database reaches every process that a
 test starts. With PostgreSQL, a test belongs to the long form, which `make torture` and `make test-all` run.
@@ -14,6 +14,8 @@ from testing.postgresql import postgresql_server
 
 FIXTURE = "database"
 POSTGRESQL = "postgresql"
+# as tables name them
+SQLITE_NAME, POSTGRESQL_NAME, NO_STORE = "SQLite", "PostgreSQL", "—"
 
 BOTH_STORES = [
     pytest.mark.usefixtures(FIXTURE),
@@ -34,8 +36,8 @@ def database(request: pytest.FixtureRequest, hermetic: object, monkeypatch: pyte
         yield url
 
 
-def with_store(kind: str, item: pytest.Item) -> str:
-    """The kind of attack, with the database if it is not SQLite."""
+def store_of(item: pytest.Item) -> str:
+    """The name of the database that the test is tried with; NO_STORE if that is not part of the test."""
     callspec = getattr(item, "callspec", None)
-    is_postgresql = callspec is not None and callspec.params.get(FIXTURE) == POSTGRESQL
-    return f"{kind} (PostgreSQL)" if is_postgresql else kind
+    parameter = callspec.params.get(FIXTURE) if callspec else None
+    return {None: NO_STORE, POSTGRESQL: POSTGRESQL_NAME}.get(parameter, SQLITE_NAME)

@@ -81,6 +81,18 @@ def logged_in(
 def until(page: Page, expression: str, seconds: float = 60) -> None:
     """Until it is true in the page. Playwright's own way needs `eval`, which our pages forbid."""
     end = time.monotonic() + seconds
-    while not page.evaluate(expression):
+    while not _evaluated(page, expression):
         assert time.monotonic() < end, f"it did not come about: {expression}"
         time.sleep(0.03)
+
+
+def _evaluated(page: Page, expression: str) -> object:
+    """The value in the page; None while the page is left for another one."""
+    from playwright.sync_api import Error
+
+    try:
+        return page.evaluate(expression)
+    except Error as error:
+        if "Execution context was destroyed" not in str(error):
+            raise
+        return None

@@ -51,6 +51,10 @@ if words[:2] == ["pr", "edit"]:
 if words[:2] == ["pr", "view"]:
     pull = pull_of(words[2])
     end({{key: pull[key] for key in flags["json"].split(",")}})
+if words[:2] == ["issue", "list"]:
+    states = {{"open": ("OPEN",), "closed": ("CLOSED",), "all": ("OPEN", "CLOSED")}}[flags.get("state", "open")]
+    chosen = [issue for issue in reversed(state["issues"]) if issue["state"] in states][:int(flags.get("limit", "30"))]
+    end([{{key: issue[key] for key in flags["json"].split(",")}} for issue in chosen])
 if words[:2] == ["run", "view"]:
     log = state["logs"].get(flags["job"])
     end(log) if log else end(error="log not found")
@@ -79,7 +83,7 @@ if re.fullmatch("commits/[0-9a-f]+/check-runs", path):
 end(error="unknown call " + " ".join(argv))
 """
 _EMPTY: dict[str, Any] = {
-    **{name: [] for name in ("calls", "pulls", "review_comments", "issue_comments", "reviews", "resolved")},
+    **{name: [] for name in ("calls", "pulls", "issues", "review_comments", "issue_comments", "reviews", "resolved")},
     "check_runs": {},
     "logs": {},
     "me": {"login": "me", "type": "User"},

@@ -1,8 +1,9 @@
 """What `make test` leaves out: the whole is `make test-all`.
 
 `@pytest.mark.slow` leaves a test of about a second and more to CI, and to a command line that names its file or folder.
-`@pytest.mark.long` leaves a test to `make test-all` and `make torture`. `@pytest.mark.representatives(n)` does that
-with all but n cases of a table. A test that is named on the command line always runs.
+`@pytest.mark.long` leaves a test to `make test-all`, and to `make torture` if it counts attacks.
+`@pytest.mark.representatives(n)` does that with all but n cases of a table. A test that is named on the command line
+always runs.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Any
 
 import pytest
 
-IS_LONG = bool(os.environ.get("BURNISH_LONG") or os.environ.get("BURNISH_TORTURE"))
+IS_TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
+IS_LONG = bool(os.environ.get("BURNISH_LONG")) or IS_TORTURE
 MARKERS = (
     "slow: not in `make test`, unless CI is set or its file or folder is named",
-    "long: only in `make test-all` and `make torture`",
+    "long: only in `make test-all`, and in `make torture` if it counts attacks",
     "representatives(n): n cases, spread over the table, are in `make test`; the others are long",
 )
 # of the examples that a property is tried with in the long form

@@ -45,7 +45,7 @@ def user_objects(lab: Lab) -> set[str]:
 def own_files(lab: Lab, theirs: set[str]) -> list[Path]:
     """Every file that burnish wrote: in its home, and objects and refs in the user's repository."""
     home = Path(lab.env["BURNISH_HOME"])
-    found = [p for p in _files(home) if not str(p.relative_to(home)).startswith(_LEFT_OUT)]
+    found = [p for p in _files(home) if not str(p.relative_to(home)).startswith(_LEFT_OUT) and p.parent.name != "turns"]
     git = lab.repo.path / ".git"
     for folder in (git / "refs" / "burnish", git / "refs" / "heads" / "burnish"):
         found += _files(folder)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
-from datetime import date
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from testing.attack_counts import PROPERTY, CountAttacks, counts_of, counts_of_marker, table
-from testing.both_stores import database, with_store
+from testing import torture
+from testing.attack_counts import PROPERTY, AttackCount, CountAttacks, counts_of_marker
+from testing.both_stores import database, store_of
 from testing.children import ending_children, make_children_interruptible, record_children
 from testing.lean_pytest import LEAN_PYTEST
 from testing.long_forms import MARKERS, deselect_long, examples
-from testing.reliability_table import write_table
 from testing.userrepo import UserRepo
 
 __all__ = ["database"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    torture.add_options(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    torture.register(config)
     config.addinivalue_line("markers", "attacks(kind, attempts): counted for `make torture`; one success if it fails")
     for line in MARKERS:
         config.addinivalue_line("markers", line)
@@ -48,7 +52,8 @@ def no_child_left() -> Iterator[None]:
 def count_attacks(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> CountAttacks:
     """Record how often an attack was tried and how often it succeeded, for the table of `make torture`."""
     item: pytest.Item = request.node
-    return lambda kind, attempts, successes: record_property(PROPERTY, (with_store(kind, item), attempts, successes))
+    store = store_of(item)
+    return lambda kind, tries, successes: record_property(PROPERTY, tuple(AttackCount(kind, store, tries, successes)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,21 +63,8 @@ def pytest_runtest_makereport(
     report = yield
     if call.when == "call" and not report.skipped:
         counts = counts_of_marker(item, failed=report.failed)
-        report.user_properties += [(PROPERTY, count) for count in counts]
+        report.user_properties += [(PROPERTY, tuple(count)) for count in counts]
     return report
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Under `make torture`: the table of attacks."""
-    if not os.environ.get("BURNISH_TORTURE"):
-        return
-    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
-    if counts := counts_of(reports):
-        terminalreporter.section(f"attacks, as user {os.getuid()}")
-        for line in table(counts):
-            terminalreporter.write_line(line)
-        write_table(terminalreporter.config.rootpath / "docs" / "reliability.md", counts, date.today())
 
 
 @pytest.fixture(autouse=True)

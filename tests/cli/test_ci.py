@@ -75,7 +75,8 @@ class Runner:
         self.output.write_text("")
         inputs = {name: one.get("default", "") for name, one in action()["inputs"].items()}
         env = {"RANGE": inputs["range"], "ARGS": inputs["args"], "SARIF": inputs["sarif"]}
-        env |= {"FAIL_ON_FINDINGS": inputs["fail-on-findings"], "BASE": "", "HEAD": ""}
+        env |= {"FAIL_ON_FINDINGS": inputs["fail-on-findings"], "BASE": "", "HEAD": "HEAD"}
+        env |= {"PULL": "", "TRUNK": "main"}
         assert env.keys() | {"BURNISH_HOME"} == step("Review")["env"].keys()
         places = {
             "RUNNER_TEMP": str(self.temp),
@@ -128,6 +129,39 @@ def test_the_action_fetches_what_a_shallow_checkout_lacks(runner: Runner, tmp_pa
     runner.repo = UserRepo(clone)
     done = runner.review(BASE=base, HEAD=head)
     assert done.returncode == 0 and runner.outputs["exit-code"] == "0", done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", ["0" * 40, "1234567890" * 4], ids=["new branch", "forced push"])
+def test_the_action_reviews_a_branch_since_the_default_branch_if_the_commit_before_is_missing(
+    runner: Runner, tmp_path: Path, before: str
+) -> None:
+    repo = runner.repo
+    repo.git("branch", "-M", "main")
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.commit({"app.py": BAD}, "an error")
+    head = repo.commit({"notes.txt": "x\n"}, "notes")
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "--depth=1", "--branch=topic", f"file://{repo.path}", str(clone)], check=True)
+    runner.repo = UserRepo(clone)
+    done = runner.review(BASE=before, HEAD=head)
+    assert done.returncode == 1 and "Undefined name `c`" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_the_action_reviews_the_last_commit_of_a_shallow_checkout(runner: Runner, tmp_path: Path) -> None:
+    head = runner.repo.commit({"app.py": BAD}, "an error")
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{runner.repo.path}", str(clone)], check=True)
+    runner.repo = UserRepo(clone)
+    done = runner.review(HEAD=head)
+    assert done.returncode == 1 and "Undefined name `c`" in done.stdout, done.stderr
+
+
+def test_a_pull_request_whose_commit_cannot_be_fetched_fails_the_step_with_an_exit_code(runner: Runner) -> None:
+    done = runner.review(BASE=runner.repo.git("rev-parse", "HEAD").strip(), HEAD="1234567890" * 4, PULL="7")
+    assert done.returncode == 3 and "Check out with fetch-depth: 0." in done.stdout, done.stderr
+    assert runner.outputs["exit-code"] == "3"
 
 
 @pytest.mark.slow
@@ -203,6 +237,26 @@ def test_the_hook_stops_a_commit_with_an_error_and_lets_a_good_one_pass(user_rep
     user_repo.git("add", "app.py")
     done = pre_commit(user_repo, "run", "burnish-review", home=tmp_path / "pc")
     assert done.returncode == 0 and "Passed" in done.stdout, done.stdout + done.stderr
+
+
+@needs_pre_commit
+@pytest.mark.slow
+def test_the_hook_before_a_push_reviews_the_pushed_commits_and_not_the_checkout(
+    user_repo: UserRepo, tmp_path: Path
+) -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    local = [{**hook, "language": "system", "args": ["--no-tests"]} for hook in hooks]
+    start = user_repo.commit(
+        {".pre-commit-config.yaml": yaml.safe_dump({"repos": [{"repo": "local", "hooks": local}]})}, "hooks"
+    )
+    user_repo.commit({"app.py": BAD}, "an error")
+    end = user_repo.commit({"notes.txt": "x\n"}, "notes")
+    user_repo.git("checkout", "-q", "--detach", start)
+    user_repo.write({"work.txt": "not committed\n"})
+    argv = ["run", "burnish-review-branch", "--hook-stage", "pre-push"]
+    done = pre_commit(user_repo, *argv, "--from-ref", start, "--to-ref", end, home=tmp_path / "pc")
+    assert done.returncode == 1 and "Undefined name `c`" in done.stdout, done.stdout + done.stderr
+    assert "work.txt" not in done.stdout
 
 
 @needs_pre_commit

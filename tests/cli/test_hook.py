@@ -17,6 +17,7 @@ import pytest
 from burnish.agents.registry import STOP_HOOKS
 from burnish.features.hooks.commits import CommitReview, CommitReviews
 from burnish.proc.slots import slot
+from testing.attack_counts import CountAttacks
 from testing.userrepo import UserRepo
 from tests.cli.conftest import Person
 from tests.cli.test_review import APPROVES, FLAW, READS, REJECTS
@@ -276,6 +277,82 @@ def test_what_an_agent_committed_before_its_first_stop_is_reviewed(agent: Agent,
     run = subprocess.run(words, cwd=agent.person.repo.path, capture_output=True, text=True, check=True)
     assert "Zero is not handled" in json.loads(run.stdout)["reason"], run
     assert "+x = 1 / 0" in seen.read_text() and "y = 1" not in seen.read_text()
+
+
+# ways to bring a commit to HEAD: what git notes about them in the log of HEAD does not say "commit"
+UNLOGGED_COMMITS = {
+    "a commit without the log": ("git -c core.logAllRefUpdates=false commit -qam done",),
+    "another word in the log": ("GIT_REFLOG_ACTION=checkout git commit -qam done",),
+    "a commit of another work tree, by reset": (
+        "git worktree add -q ../other -b side && cp app.py ../other/ && git checkout -q app.py",
+        "git -C ../other commit -qam done && git reset -q --hard side",
+    ),
+    "a commit of another work tree, checked out": (
+        "git worktree add -q ../other --detach && cp app.py ../other/ && git checkout -q app.py",
+        "git -C ../other commit -qam done && git checkout -q $(git -C ../other rev-parse HEAD)",
+    ),
+    "a commit of another work tree, pulled": (
+        "git worktree add -q ../other -b side && cp app.py ../other/ && git checkout -q app.py",
+        "git -C ../other commit -qam done && git pull -q --ff-only . side",
+    ),
+    "a branch that HEAD is switched to": (
+        "git add -A && git update-ref refs/heads/side $(git commit-tree $(git write-tree) -p HEAD -m done)",
+        "git symbolic-ref HEAD refs/heads/side",
+    ),
+    "a ref that is written": (
+        "git add -A && git update-ref -m pull HEAD $(git commit-tree $(git write-tree) -p HEAD -m done)",
+    ),
+    "a file that is written": (
+        "git add -A && new=$(git commit-tree $(git write-tree) -p HEAD -m done) && echo $new > .git/refs/heads/main",
+    ),
+}
+
+
+@pytest.mark.slow
+def test_a_commit_that_the_log_of_head_does_not_call_one_is_reviewed(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, count_attacks: CountAttacks
+) -> None:
+    repo = agent.person.repo
+    names = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
+    env = {**os.environ, **dict.fromkeys(names, "a")}
+    passed = []
+    for number, (name, lines) in enumerate(UNLOGGED_COMMITS.items()):
+        # one after the other, as sessions of one program
+        start = time.time()
+        monkeypatch.setattr("burnish.features.hooks.stop.program_start", lambda name, start=start: start)
+        agent.session = f"session {number}"
+        agent.works(f"x{number} = 1 / 0\n")
+        for line in lines:
+            subprocess.run(["/bin/sh", "-ec", line], cwd=repo.path, env=env, check=True)
+        assert not repo.git("status", "--porcelain")
+        if agent.stops() is None:
+            passed.append(name)
+        repo.git("checkout", "-q", "-f", "main", check=False)
+        repo.git("worktree", "remove", "--force", "../other", check=False)
+        repo.git("branch", "-qD", "side", check=False)
+    count_attacks("stop without a review", len(UNLOGGED_COMMITS), len(passed))
+    assert passed == []
+
+
+def test_commits_that_existed_before_the_session_are_not_the_agents(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = counting(agent, tmp_path, REJECTS)
+    repo = agent.person.repo
+    (repo.path / "side.py").write_text("y = 1\n")
+    repo.git("add", "-A")
+    yesterday = int(time.time()) - 86_400
+    monkeypatch.setattr("burnish.features.hooks.stop.program_start", lambda name: yesterday + 1)
+    line = "git update-ref refs/heads/side $(git commit-tree $(git write-tree) -p HEAD -m side)"
+    names = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
+    env = {**os.environ, **dict.fromkeys(names, "a"), "GIT_COMMITTER_DATE": f"{yesterday} +0000"}
+    subprocess.run(["/bin/sh", "-ec", line], cwd=repo.path, env=env, check=True)
+    repo.git("rm", "-qf", "side.py")
+    (repo.path / ".git" / "logs" / "HEAD").write_text("")
+    repo.git("checkout", "-q", "side")
+    repo.git("checkout", "-q", "main")
+    repo.git("reset", "-q", "--hard", "side")
+    assert agent.stops() is None and asked() == 0
 
 
 def test_another_git_folder_in_its_place_is_reported(agent: Agent) -> None:

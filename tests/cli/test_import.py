@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import textwrap
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from burnish.exchange.source_task import MAX_FINDINGS
 from burnish.exchange.task_markdown import review_items
+from testing.gh_standin import GhStandIn
 from tests.cli.conftest import Person
 
 SPEC_RUNNER = """
@@ -326,7 +326,61 @@ def test_findings_of_a_feature_keep_their_state_and_those_above_the_limit_are_na
     report = person.asks("import", str(person.repo.path / "features"))
     left = {one["name"]: one["count"] for one in report["fields"]["left"]}
     assert (report["fields"]["taken"]["finding"], left["finding"]) == (MAX_FINDINGS, 2)
-    assert findings(person, 1)[:3] == [("F1", "resolved", "Old"), ("F2", "open", "Minor"), ("F3", "open", "Problem 0")]
+    # open findings are taken before settled ones
+    assert findings(person, 1)[:2] == [("F1", "open", "Minor"), ("F2", "open", "Problem 0")]
+    write(
+        person, {"features/a/feature.json": json.dumps(feature | {"id": "g", "codeReviewSpec": {"findings": rows[:3]}})}
+    )
+    person.asks("import", str(person.repo.path / "features"))
+    assert [state for _, state, _ in findings(person, 2)] == ["resolved", "open", "open"]
+
+
+def iteration(number: int, status: str, *findings: dict[str, Any], **others: str) -> dict[str, Any]:
+    return {"iterationNumber": number, "status": status, "findings": list(findings), **others}
+
+
+VALIDATION = {"category": "compliance", "severity": "error", "title": "No validation", "file": "a.ts", "line": 45}
+HANDLING = {"category": "performance", "severity": "warning", "title": "Slow"}
+
+
+@pytest.mark.parametrize(
+    ("iterations", "states"),
+    [
+        (
+            [iteration(1, "rejected", VALIDATION, HANDLING), iteration(2, "rejected", VALIDATION)],
+            {"No validation": "open", "Slow": "resolved"},
+        ),
+        # a review that failed, or that names nothing, settles nothing
+        ([iteration(1, "rejected", VALIDATION), iteration(2, "failed")], {"No validation": "open"}),
+        ([iteration(1, "rejected", VALIDATION), iteration(2, "rejected")], {"No validation": "open"}),
+        ([iteration(1, "rejected", rejectionReason="No tests.\nAdd some.")], {"No tests.": "open"}),
+        (
+            [iteration(1, "rejected", VALIDATION), iteration(2, "approved", HANDLING)],
+            {"No validation": "resolved", "Slow": "resolved"},
+        ),
+    ],
+)
+def test_every_iteration_of_a_review_of_automaker_counts(
+    iterations: list[dict[str, Any]], states: dict[str, str], person: Person
+) -> None:
+    feature = {"id": "f", "title": "Sell", "codeReviewSpec": {"status": "rejected", "iterations": iterations}}
+    write(person, {"features/a/feature.json": json.dumps(feature)})
+    report = person.asks("import", str(person.repo.path / "features"))
+    assert {title: state for _, state, title in findings(person, 1)} == states
+    assert report["fields"]["taken"]["finding"] == len(states)
+
+
+def test_a_finding_of_automaker_keeps_its_category_and_says_which_line_it_was(person: Person) -> None:
+    review = iteration(
+        1, "rejected", VALIDATION, gitCommitHash="a1b2c3d4", rejectionReason="Passwords are not checked."
+    )
+    feature = {"id": "f", "title": "Sell", "codeReviewSpec": {"status": "rejected", "iterations": [review]}}
+    write(person, {"features/a/feature.json": json.dumps(feature)})
+    person.asks("import", str(person.repo.path / "features"))
+    (finding,) = person.asks("findings", "1")["findings"]
+    assert (finding["category"], finding["file"], finding["line"]) == ("compliance", "a.ts", None)
+    assert finding["description"] == "It was line 45 of a1b2c3d4."
+    assert "Passwords are not checked." in shown(person, 1)["description"]
 
 
 def test_a_person_resolves_or_waives_an_imported_finding_before_the_first_run(person: Person) -> None:
@@ -379,12 +433,38 @@ def test_an_item_of_a_checklist_keeps_its_section_and_its_own_items(person: Pers
     assert [item["text"] for item in bread["checklist"]] == ["a price"]
 
 
+def test_items_with_a_number_are_items(person: Person) -> None:
+    write(person, {"TODO.md": "1. [ ] Sell bread\n   By the loaf.\n   1) [ ] a price\n2. [x] Open\n3. Not a task\n"})
+    report = person.asks("import", str(person.repo.path / "TODO.md"))
+    assert outcomes(report) == [("Sell bread", "added"), ("Open", "finished")]
+    bread = shown(person, 1)
+    assert (bread["description"], [item["text"] for item in bread["checklist"]]) == ("By the loaf.", ["a price"])
+
+
+@pytest.mark.parametrize("folder", ["specs/001", "openspec/changes/bread"])
+def test_a_file_of_phases_is_the_same_source_by_its_name_and_in_its_folder(folder: str, person: Person) -> None:
+    write(person, {f"{folder}/tasks.md": "## Phase 1\n- [ ] T001 Knead\n- [ ] And bake\n## Phase 2\n- [ ] T002 Sell\n"})
+    person.asks("import", f"{folder}/tasks.md")
+    report = person.asks("import", ".")
+    assert outcomes(report) == [("Phase 1", "present"), ("Phase 2", "present")]
+
+
 def test_phases_of_a_specification_follow_each_other_and_carry_it(person: Person) -> None:
     write(person, FORMATS["spec-kit"][0])
     person.types("import", str(person.repo.path))
     shop, till = shown(person, 1), shown(person, 2)
     assert shop["title"] == "Phase 2: Shop" and len(shop["checklist"]) == 2 and shop["plan"] == "All of it."
     assert till["depends_on"] == ["1"]
+
+
+def test_boxes_of_openspec_are_read_as_openspec_reads_them(person: Person) -> None:
+    lines = ("- [ x] 1.1 Knead", "- [X ] 1.2 Bake", "- [] 1.3 Cut", "- [~] 1.4 Wrap", "- [-] 1.5 Sell", "- [1] a note")
+    person.repo.write({"openspec/changes/bread/tasks.md": "## 1. Bread\n\n" + "\n".join(lines) + "\n"})
+    person.types("import", ".")
+    shown = person.types("show", "1")
+    assert [line.strip() for line in shown.splitlines() if line.strip().startswith("[")] == [
+        *("[x] 1.1 Knead", "[x] 1.2 Bake", "[ ] 1.3 Cut", "[ ] 1.4 Wrap", "[ ] 1.5 Sell"),
+    ]
 
 
 def test_a_change_of_openspec_carries_its_requirements_and_its_name(person: Person) -> None:
@@ -481,30 +561,34 @@ def test_own_yaml_takes_every_field_and_names_the_others(person: Person) -> None
     assert report["fields"]["left"] == [{"name": "colour", "reason": "burnish has no such field", "count": 1}]
 
 
-GH = """#!/bin/sh
-echo "$@" > "$GH_LOG"
-cat "$GH_ISSUES"
-"""
+def issue(number: int, title: str, body: str = "", state: str = "OPEN", **others: Any) -> dict[str, Any]:
+    """As gh prints it, with all fields that burnish asks for."""
+    empty = {"labels": [], "milestone": None, "assignees": [], "url": f"https://example.org/acme/shop/issues/{number}"}
+    return {"number": number, "title": title, "body": body, "state": state, **empty, **others}
+
+
+ISSUES = [
+    issue(7, "Sell bread", labels=[{"id": "L1", "name": "good first issue", "color": "7057ff"}]),
+    issue(8, "Open", state="CLOSED", milestone={"number": 1, "title": "v1"}),
+    issue(9, "Sell butter", "Depends on #7 and #8.\r\n- [ ] a price\r\n1. [x] a name\r\n"),
+]
 
 
 def test_issues_of_github_are_read_through_gh(person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "gh").write_text(GH)
-    (programs / "gh").chmod(0o755)
-    issues = [
-        {"number": 9, "title": "Sell butter", "body": "Depends on #7 and #8.\\n- [ ] a price", "state": "OPEN"},
-        {"number": 7, "title": "Sell bread", "body": "", "labels": [{"name": "good first issue"}], "state": "OPEN"},
-        {"number": 8, "title": "Open", "body": "", "state": "CLOSED", "milestone": {"title": "v1"}},
-    ]
-    (tmp_path / "issues.json").write_text(json.dumps(issues).replace("\\\\n", "\\n"))
-    monkeypatch.setenv("GH_LOG", str(tmp_path / "log"))
-    monkeypatch.setenv("GH_ISSUES", str(tmp_path / "issues.json"))
-    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    gh = GhStandIn.make(tmp_path / "gh", person.repo.path)
+    with gh.change() as state:
+        state["issues"] = ISSUES
+    monkeypatch.setenv("PATH", gh.path)
+    dry = person.asks("import", "gh:acme/shop", "--dry-run")
+    assert dry["fields"]["found"] == sum(dry["fields"]["taken"].values()) + sum(
+        one["count"] for one in dry["fields"]["left"]
+    )
+    assert person.asks("status")["tasks"] == []
     report = person.asks("import", "gh:acme/shop")
     assert outcomes(report) == [("Sell bread", "added"), ("Open", "finished"), ("Sell butter", "added")]
     assert shown(person, 1)["tags"] == ["good-first-issue"] and shown(person, 2)["depends_on"] == ["1"]
-    assert "--repo=acme/shop" in (tmp_path / "log").read_text()
+    assert shown(person, 2)["checklist"] == [{"text": "a price", "done": False}, {"text": "a name", "done": True}]
+    assert "--repo=acme/shop" in gh.state["calls"][-1]["argv"]
     assert person.asks("import", "gh:acme/shop")["added"] == 0
 
 
@@ -653,6 +737,18 @@ def test_issues_that_are_none_are_refused(person: Person, tmp_path: Path, monkey
         person.types("import", "gh:acme/shop", code=2)
     (tmp_path / "issues").write_text(json.dumps([{"number": 1, "title": "t", "body": f"depends on{BLANKS * 3}x"}]))
     person.types("import", "gh:acme/shop")
+
+
+def test_a_task_that_the_other_tool_finished_after_the_import_is_named_until_it_is_closed(person: Person) -> None:
+    write(person, {"todo.md": "- [ ] Bake\n"})
+    person.types("import", "todo.md")
+    write(person, {"todo.md": "- [x] Bake\n"})
+    assert "(imported before as task 1; differs from the source now: finished there)" in person.types(
+        "import", "todo.md"
+    )
+    assert "burnish cancel" in person.err
+    person.types("cancel", "1")
+    assert "(imported before as task 1)" in person.types("import", "todo.md")
 
 
 def test_a_changed_source_is_named_and_changes_nothing(person: Person) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from burnish import __version__
 from burnish.cli.command_line import summary
+from burnish.cli.help import SUMMARIES
 from burnish.cli.main import ALIASES, VERBS, build, main
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.runtime.reader import home_of
@@ -294,5 +296,20 @@ def test_help_explains_commands_and_topics(capsys: Capture) -> None:
     assert main(["run", "--help"]) == 0 and capsys.readouterr().out == by_verb
     assert main(["help", "files"]) == 0
     assert str(home_of()) in capsys.readouterr().out
+    assert main(["help", "review"]) == 0
+    both = capsys.readouterr().out
+    assert both.startswith("Usage: burnish review") and "A finding keeps its id" in both
     assert main(["help", "nonsense"]) == 2
     assert "There is no command or topic 'nonsense'." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("topic", SUMMARIES)
+def test_a_topic_names_commands_flags_and_pages_that_exist(topic: str, capsys: Capture) -> None:
+    assert main(["help", topic]) == 0
+    text = capsys.readouterr().out
+    commands = re.findall(r"^burnish ([a-z]+)(?: (--[a-z-]+))?", text, re.MULTILINE)
+    assert len(text.splitlines()) < 200 and {verb for verb, _ in commands} <= set(VERBS)
+    for verb, flag in commands:
+        assert main([verb, "--help"]) == 0 and flag in capsys.readouterr().out
+    pages = re.findall(r"docs/[a-z-]+\.md", text)
+    assert all((Path(__file__).parents[2] / page).is_file() for page in pages)

@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 
 from burnish.cli.main import main
+from testing.both_stores import POSTGRESQL_NAME
 from testing.lab import APPROVE
 from testing.machines import Machine, Machines
 from testing.postgresql import postgresql_server
@@ -49,7 +50,7 @@ def burnish(machine: Machine, command: str) -> int:
         return main(["-C", str(machine.lab.repo.path), *command.split()])
 
 
-@pytest.mark.attacks("programs that an untrusted .git names, state on a server", len(REMOTES) * len(LOOKS) * 2)
+@pytest.mark.attacks("programs that an untrusted .git names", len(REMOTES) * len(LOOKS) * 2, store=POSTGRESQL_NAME)
 @pytest.mark.parametrize("name", REMOTES)
 def test_no_command_that_looks_starts_a_program_that_an_untrusted_clone_names(
     machines: Machines, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]

@@ -8,13 +8,14 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from burnish.adapters.answer_codes import FOLDER, OpenAnswer, host_of, issue_codes, redeem_code
+from burnish.adapters.answer_codes import FOLDER, OpenAnswer, host_of, issue_codes, redeemed_code
 from burnish.core.gate import GateChoice
 from burnish.errors import Refused
 from testing.lab import APPROVE, Lab
@@ -25,6 +26,8 @@ pytest.importorskip("apprise")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 TUNNEL = "https://burnish.example.org"
+# approves, with a remark that an author could be sent back for
+REMARK = 'print(verdict("approved", "good", [{**flaw, "severity": "info"}]))'
 
 
 @contextlib.contextmanager
@@ -56,7 +59,7 @@ def ntfy() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def waiting(root: Path, address: str, more: str = f", answer_url: {TUNNEL}") -> Lab:
-    lab = Lab.make(root, judge=APPROVE, extra="approval: required\n")
+    lab = Lab.make(root, judge=REMARK, extra="approval: required\n")
     lab.user_settings(f"notify: {{urls: ['{address}'], desktop: false, bell: false{more}}}\n")
     lab.add()
     lab.burnish("run", "1", code=1)
@@ -103,6 +106,17 @@ def test_a_button_decides_once_and_the_record_names_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_without_a_finding_there_is_no_button_that_sends_back(tmp_path: Path) -> None:
+    with ntfy() as (address, messages):
+        lab = Lab.make(tmp_path, judge=APPROVE, extra="approval: required\n")
+        lab.user_settings(f"notify: {{urls: ['{address}'], desktop: false, bell: false, answer_url: {TUNNEL}}}\n")
+        lab.add()
+        lab.burnish("run", "1", code=1)
+    (message,) = messages
+    assert [button["label"] for button in message["actions"]] == [f"Approve {lab.task()['commit'][:7]}"]
+
+
+@pytest.mark.slow
 def test_a_button_of_an_older_commit_is_refused(tmp_path: Path) -> None:
     with ntfy() as (address, messages):
         lab = waiting(tmp_path, address)
@@ -111,6 +125,34 @@ def test_a_button_of_an_older_commit_is_refused(tmp_path: Path) -> None:
         with serving(lab) as served:
             moved = press(served, messages[0]["actions"][0])
         assert moved.status_code == 409 and lab.task()["status"] == "waiting_approval"
+
+
+@pytest.mark.slow
+@pytest.mark.attacks("answers from a phone", 1)
+def test_a_button_does_not_accept_files_that_no_reviewer_was_shown(tmp_path: Path) -> None:
+    author = "app.with_name('logo.png').write_bytes(bytes(range(256)) * 20)\n"
+    with ntfy() as (address, messages):
+        lab = Lab.make(tmp_path, author=author, judge=APPROVE)
+        lab.user_settings(f"notify: {{urls: ['{address}'], desktop: false, bell: false, answer_url: {TUNNEL}}}\n")
+        lab.add()
+        lab.burnish("run", "1", code=1)
+        assert lab.task()["status"] == "waiting_approval"
+        with serving(lab) as served:
+            refused = press(served, messages[0]["actions"][0])
+    assert refused.status_code == 409 and "no reviewer could be shown" in refused.text
+    assert lab.task()["status"] == "waiting_approval"
+
+
+@pytest.mark.slow
+@pytest.mark.attacks("answers from a phone", 40)
+def test_of_many_answers_at_the_same_time_one_counts(tmp_path: Path) -> None:
+    with ntfy() as (address, messages):
+        lab = waiting(tmp_path, address)
+        with serving(lab) as served, ThreadPoolExecutor(20) as pool:
+            replies = list(pool.map(lambda _: press(served, messages[0]["actions"][0]), range(40)))
+    assert [reply.status_code for reply in replies].count(200) == 1
+    decisions = [event["data"].get("via", "") for event in lab.events("decision.made")]
+    assert [via for via in decisions if via.startswith("phone")] == ["phone, 127.0.0.1"]
 
 
 @pytest.mark.slow
@@ -135,14 +177,21 @@ def test_a_code_is_stored_as_a_hash_and_expires(tmp_path: Path) -> None:
     text = "".join(path.read_text() for path in (tmp_path / FOLDER).iterdir())
     assert not any(code.partition(".")[2] in text for code in codes.values())
     for wrong in ("", "x", codes[GateChoice.APPROVE][:-1], f"../../x.{'a' * 43}", f"{'0' * 16}.{'a' * 43}"):
-        with pytest.raises(Refused):
-            redeem_code(tmp_path, wrong)
+        with pytest.raises(Refused), redeemed_code(tmp_path, wrong):
+            pass
 
-    assert redeem_code(tmp_path, codes[GateChoice.FIX])[1] is GateChoice.FIX
+    # a decision that is refused leaves the answer open; the first one that counts ends it
+    with pytest.raises(Refused), redeemed_code(tmp_path, codes[GateChoice.FIX]):
+        raise Refused("It is running.", hint="")
+    with redeemed_code(tmp_path, codes[GateChoice.FIX]) as (_, choice):
+        assert choice is GateChoice.FIX
+    for code in codes.values():
+        with pytest.raises(Refused), redeemed_code(tmp_path, code):
+            pass
 
     old = issue_codes(tmp_path, OpenAnswer("p", 1, 1, "abc", "h", time.time() - 1), (GateChoice.APPROVE,))
-    with pytest.raises(Refused):
-        redeem_code(tmp_path, old[GateChoice.APPROVE])
+    with pytest.raises(Refused), redeemed_code(tmp_path, old[GateChoice.APPROVE]):
+        pass
 
 
 @pytest.mark.parametrize(

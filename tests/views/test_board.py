@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from burnish.core.status import MOVES, Status
+from burnish.core.status import MOVES, Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.errors import Refused
 from burnish.store import Store
@@ -31,6 +31,14 @@ def test_what_a_person_can_move_is_a_part_of_the_one_table() -> None:
     for status, ways in BY_HAND.items():
         assert set(ways) <= MOVES[status], status
         assert set(ways.values()) <= set(ACTS), status
+
+
+def test_a_task_that_a_person_rejected_is_done_and_needs_nobody() -> None:
+    old = task(Status.COMPLETED, 8, updated_at="2026-05-01T12:00:00+00:00")
+    rejected = task(Status.BLOCKED, reason=Reason.HUMAN_REJECTED, updated_at="2026-05-02T12:00:00+00:00")
+    assert card(rejected).group == "done" and card(rejected).rank < card(old).rank
+    assert card(rejected).chip == "blocked: human rejected"
+    assert card(task(Status.BLOCKED, reason=Reason.REJECTED)).group == "needs"
 
 
 @pytest.mark.parametrize("status", Status)

@@ -9,7 +9,7 @@ import pytest
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.errors import Refused
-from burnish.views.board_moves import ACTS, others, refuse_move
+from burnish.views.board_moves import ACTS, moves, others, refuse_move
 from burnish.views.inbox import ANSWERS
 from burnish.views.status import AT_REST, WAITING
 from burnish.views.task_page.page import _buttons
@@ -44,6 +44,22 @@ def test_what_changed_nothing_offers_neither_a_review_nor_an_override() -> None:
     idle = Task("p", 1, Spec("x"), Status.BLOCKED, reason=Reason.NO_CHANGES, base="b", commit="b")
     names = {button.name for button in _buttons(idle, "", ())}
     assert "retry" in names and not names & {"override", "review", "improve"}
+
+
+def test_a_task_whose_budget_is_used_up_offers_a_new_limit_and_nothing_that_would_be_blocked_again() -> None:
+    note = "the task has cost $1.00 of $1.00 (budget.task_usd)"
+    spent = Task("p", 1, Spec("x"), Status.BLOCKED, reason=Reason.BUDGET, note=note, base="b", commit="c")
+    names = {button.name for button in _buttons(spent, "", ())}
+    assert {"retry", "override"} <= names and not names & {"improve", "review"}
+    possible = moves(spent, unmet=(), standing="")
+    assert possible[Status.IN_PROGRESS] == "raise" and ACTS["raise"].ask == "page#answer"
+    assert Status.CODE_REVIEW not in possible
+    with pytest.raises(Refused) as refused:
+        refuse_move(spent, Status.CODE_REVIEW, unmet=(), standing="")
+    assert refused.value.hint == "Raise its limit on its page."
+    # the next run has a new budget of its own
+    of_run = replace(spent, note="the run has cost $1.00 of $1.00 (budget.run_usd)")
+    assert moves(of_run, unmet=(), standing="")[Status.IN_PROGRESS] == "retry"
 
 
 def test_a_task_without_its_branch_offers_neither_a_review_nor_an_override() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from burnish.cli.output import count, mark, one_line, say, say_json, tell
 from burnish.cli.parameters import Argument, Option
 from burnish.cli.session import AsJson, TaskId, open_app, start_dir, write_output
 from burnish.core.task import task_id
+
+if TYPE_CHECKING:
+    from burnish.features.merge.attestation import Verified
 
 
 def attest(
@@ -80,7 +84,18 @@ def verify(
     if as_json:
         say_json(found.as_json())
         return
-    reviewers = ", ".join(one_line(name) for name in found.reviewers) or "a person"
-    say(f"{mark('✓')} {found.commit[:12]} was approved by {reviewers}, signed by {one_line(found.signer)}")
+    say(f"{mark('✓')} {found.commit[:12]} was approved by {_approvers(found)}, signed by {one_line(found.signer)}")
     if found.unseen_count:
         tell(f"  No reviewer saw the content of {count(found.unseen_count, 'file')}.")
+
+
+def _approvers(found: Verified) -> str:
+    """The reviewers and the people; against which review, if a person overrode it."""
+
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(one_line(name) for name in dict.fromkeys(names))
+
+    if found.overriders:
+        review = f" of {listed(found.reviewers)}" if found.reviewers else ""
+        return f"{listed((*found.overriders, *found.people))} against the review{review}"
+    return listed((*found.reviewers, *found.people)) or "a person"

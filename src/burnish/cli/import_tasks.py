@@ -48,7 +48,8 @@ def say_import(report: ImportReport, *, as_json: bool) -> None:
     if report.added_count and not report.dry_run:
         tell("Run them: burnish run --all")
     if any(task.outcome == "differs" for task in report.tasks):
-        tell("Tasks that differ from their source are not changed. Take it over with `burnish edit`.")
+        tell("Tasks that differ from their source are not changed. Take it over with `burnish edit`;")
+        tell("if the other tool has finished a task, take it out with `burnish cancel`.")
     if any(task.outcome == "removed" for task in report.tasks):
         tell("Removed tasks are not added again; --again does so.")
 

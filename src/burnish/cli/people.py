@@ -54,8 +54,12 @@ def people(
             _tell_token(name, role, token, features.served_url(home), as_json)
         elif action == "link":
             code = features.new_link(store, name, by, hours=hours)
-            link = f"{features.served_url(home)}/login?link={code}"
+            url = features.served_url(home)
+            link = f"{url}/login?link={code}"
             say_json({"name": name, "link": link}) if as_json else say(link)
+            if not url:
+                tell("No server of this home has run yet, so the link lacks its address. Write it in front of the")
+                tell("link, or set it: burnish config set serve.url https://burnish.example.org")
         elif action == "revoke":
             features.revoke(store, name, by)
             say_json({"name": name}) if as_json else say(f"Revoked {name}. Token, links and sessions have ended.")

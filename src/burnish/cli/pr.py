@@ -76,7 +76,9 @@ def pr(
     if as_json:
         say_json({**pull.as_json(), "review": review.as_json() if review else None})
     elif review:
-        tell(f"  Posted the review, {count(len(review.in_place), 'finding')} at their lines.")
+        number_in_place = len(review.in_place)
+        lines = "its line" if number_in_place == 1 else "their lines"
+        tell(f"  Posted the review, {count(number_in_place, 'finding')} at {lines}.")
 
 
 def _follow(action: str, task: str | None, *, seconds: int, runs: bool, as_json: bool) -> None:

@@ -131,7 +131,10 @@ def _task_lines(report: TaskReport) -> Iterator[str]:
         yield "\n## Checks\n"
         for check in report.checks:
             yield f"- {escaped(check.get('name'))}: {escaped(check_words(check))}"
-            names = [escaped(file["path"]) for file in check.get("evidence") or ()]
+            names = [
+                escaped(file["path"] if file["name"] else f"{file['path']} (not stored)")
+                for file in check.get("evidence") or ()
+            ]
             if names:
                 yield f"  Evidence: {', '.join(names)}"
     if facts["cycles"]:

@@ -71,6 +71,7 @@ class ReviewItem:
     text: str = ""
     file: str | None = None
     severity: Severity = Severity.ERROR
+    category: Category = Category.CODE
     # why it is not open any more
     settled: str = ""
 
@@ -78,11 +79,13 @@ class ReviewItem:
 def as_findings(items: Sequence[ReviewItem], tool: str) -> tuple[tuple[Finding, ...], tuple[FieldNote, ...]]:
     """The items as findings that block like a person's comment, and a note for each of them."""
     findings = []
-    for number, item in enumerate(items[:MAX_FINDINGS], 1):
+    # an open problem is worth more than the record of a settled one
+    in_order = items if len(items) <= MAX_FINDINGS else sorted(items, key=lambda item: bool(item.settled))
+    for number, item in enumerate(in_order[:MAX_FINDINGS], 1):
         title = " ".join(item.title.split())
         is_long = len(title) > _MAX_TITLE
         remark = Remark(
-            Category.CODE,
+            item.category,
             item.severity,
             f"{title[: _MAX_TITLE - 1].rstrip()}…" if is_long else title,
             "\n\n".join(filter(None, (title if is_long else "", item.text.strip())))[:MAX_FINDING_TEXT],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from burnish.core.finding import Severity
+from burnish.core.finding import Category, Severity
 from burnish.core.task import Item, TaskType
 from burnish.exchange.source_task import Fields, ReviewItem, SourceTask, as_findings, first_line, tags
 
@@ -46,28 +47,58 @@ def _review_text(review: Any) -> str:
     """What an earlier review asked for, in its own words. It is not a review of burnish."""
     if not isinstance(review, dict):
         return ""
-    parts = [review.get(name) for name in ("rejectionReason", "reviewFeedback", "feedback", "summary", "content")]
+    newest = _rounds(review)[-1]
+    names = ("rejectionReason", "reviewFeedback", "feedback", "summary", "content")
+    parts = [review.get(name) or newest.get(name) for name in names]
     open_items = [item for item in _review_items(review) if not item.settled]
     parts += [f"- {item.title}{f' ({item.file})' if item.file else ''}" for item in open_items]
     text = "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
     return f"An earlier review:\n\n{text}" if text else ""
 
 
+def _rounds(review: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The iterations of a `codeReviewSpec`, oldest first. Its own list of findings counts as the newest."""
+    found = review.get("iterations")
+    rounds: list[Mapping[str, Any]] = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    has_own_list = review.get("findings") or review.get("issues")
+    return [*rounds, review] if has_own_list or not rounds else rounds
+
+
 def _review_items(review: Any) -> list[ReviewItem]:
-    """The findings of a `codeReviewSpec`: its own list, or that of its newest iteration. The newest state counts."""
+    """The findings of all iterations. A later one settles what it does not name, unless it failed or names nothing."""
     if not isinstance(review, dict):
         return []
-    rounds = review.get("iterations")
-    newest = rounds[-1] if isinstance(rounds, list) and rounds and isinstance(rounds[-1], dict) else {}
-    found = review.get("findings") or review.get("issues") or newest.get("findings")
-    approved = "the review approved it" if "approved" in (review.get("status"), newest.get("status")) else ""
-    items = [_review_item(one, approved) for one in found] if isinstance(found, list) else []
-    return list({item.title: item for item in items if item}.values())
+    items: dict[str, ReviewItem] = {}
+    for number, one in enumerate(rounds := _rounds(review), 1):
+        is_newest = number == len(rounds)
+        name = f"iteration {one.get('iterationNumber') or number}"
+        is_approval = "approved" in (one.get("status"), review.get("status") if is_newest else "")
+        of_round = {item.title: item for item in _items_of_round(one)}
+        if of_round or is_approval:
+            items = _settled(items, f"{name} does not name it again") | of_round
+        if is_approval:
+            items = _settled(items, "the review approved it")
+    return list(items.values())
 
 
-def _review_item(finding: Any, approved: str) -> ReviewItem | None:
+def _settled(items: Mapping[str, ReviewItem], note: str) -> dict[str, ReviewItem]:
+    return {title: item if item.settled else replace(item, settled=note) for title, item in items.items()}
+
+
+def _items_of_round(review: Mapping[str, Any]) -> list[ReviewItem]:
+    found = review.get("findings") or review.get("issues")
+    commit = str(review.get("gitCommitHash") or "")[:40]
+    items = [item for one in found if (item := _review_item(one, commit))] if isinstance(found, list) else []
+    reason = str(review.get("rejectionReason") or "").strip()
+    if items or not reason or review.get("status") != "rejected":
+        return items
+    title = first_line(reason)
+    return [ReviewItem(title, reason if reason != title else "")]
+
+
+def _review_item(finding: Any, commit: str) -> ReviewItem | None:
     if isinstance(finding, str):
-        return ReviewItem(finding.strip(), settled=approved) if finding.strip() else None
+        return ReviewItem(finding.strip()) if finding.strip() else None
     if not isinstance(finding, dict):
         return None
     texts = [
@@ -75,18 +106,24 @@ def _review_item(finding: Any, approved: str) -> ReviewItem | None:
     ]
     if not texts:
         return None
+    if isinstance(line := finding.get("line"), int) and finding.get("file"):
+        # of a commit that the task does not build on, so that it is a text and not a place
+        texts.append(f"It was line {line}{f' of {commit}' if commit else ''}.")
     state = str(finding.get("state") or finding.get("status") or "").strip().lower()
     is_settled = finding.get("resolved") is True or state in _SETTLED
-    severity = str(finding.get("severity") or "").strip().lower()
+    severity, category = (str(finding.get(name) or "").strip().lower() for name in ("severity", "category"))
     return ReviewItem(
         texts[0],
         "\n\n".join(texts[1:]),
         finding["file"] if isinstance(finding.get("file"), str) else None,
         _SEVERITIES.get(severity, Severity.ERROR),
-        f"it was {state or 'resolved'} there" if is_settled else approved,
+        Category(category) if category in _CATEGORIES else Category.CODE,
+        f"it was {state or 'resolved'} there" if is_settled else "",
     )
 
 
+# burnish's own guard is not a category that another tool can name
+_CATEGORIES = frozenset(Category) - {Category.GUARD}
 _SETTLED = ("resolved", "fixed", "closed", "done", "waived", "dismissed", "wontfix")
 _SEVERITIES = {"warning": Severity.WARNING, "medium": Severity.WARNING, "minor": Severity.WARNING}
 _SEVERITIES |= dict.fromkeys(("info", "low", "suggestion", "note", "nit"), Severity.INFO)
@@ -129,7 +166,7 @@ def read_gza(key: str, row: Mapping[str, Any], spec_text: Callable[[str], str | 
 _NEEDS = re.compile(
     r"(?i)\b(?:depends on|blocked by|requires)[ \t]{0,9}:?[ \t]{0,9}((?:#\d+(?:[ \t]{0,9}(?:,|and)[ \t]{0,9})?)+)"
 )
-_ISSUE_BOX = re.compile(r"[ \t]*[-*+][ \t]+\[([ xX])\][ \t]+(.+)")
+_ISSUE_BOX = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX])\][ \t]+(.+)")
 
 
 def read_issue(issue: Mapping[str, Any]) -> SourceTask:

@@ -13,7 +13,8 @@ from burnish.exchange.source_task import Fields, ReviewItem, SourceFile, SourceT
 
 # No two parts beside each other match the same characters: a line of a hostile file would else take hours.
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+)")
-_BOX = re.compile(r"([ \t]*)[-*+][ \t]+\[([ xX])\][ \t]+(.+)")
+# OpenSpec also takes `[ x]` for done, and `[]`, `[~]` and `[-]` for not done.
+_BOX = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?:[ \t]*([xX~-]))?[ \t]*\][ \t]+(.+)")
 _RULE = re.compile(r"[ \t]*-{3,}[ \t]*")
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _MAX_FRONT_ENTRIES = 2000
@@ -48,7 +49,7 @@ def sections(text: str) -> list[MarkdownSection]:
 
 def boxes(lines: Sequence[str]) -> list[Item]:
     """The items of a checklist, also nested ones."""
-    return [Item(found[3].strip(), done=found[2] != " ") for line in lines if (found := _BOX.fullmatch(line))]
+    return [Item(found[3].strip(), done=found[2] in ("x", "X")) for line in lines if (found := _BOX.fullmatch(line))]
 
 
 def prose(lines: Sequence[str]) -> str:
@@ -354,7 +355,7 @@ def _items(section: MarkdownSection) -> Iterator[SourceTask]:
             title=fields.text("title"),
             description="\n\n".join(filter(None, parts)),
             checklist=tuple(fields.take("items") or ()),
-            is_finished=box[2] != " ",
+            is_finished=box[2] in ("x", "X"),
         )
         yield replace(task, notes=fields.notes())
 

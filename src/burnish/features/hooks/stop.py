@@ -22,6 +22,7 @@ from burnish.agents.base import StopHook
 from burnish.core.review import Verdict
 from burnish.core.review_checks import CheckState, ReviewedCheck
 from burnish.errors import BadInput, BurnishError, Refused
+from burnish.features.hooks.commits import head_of
 from burnish.features.hooks.limits import limited
 from burnish.features.hooks.news import stops_folder
 from burnish.features.hooks.programs import GIVE_UP
@@ -32,6 +33,7 @@ from burnish.git.files import remove_tree, write_whole
 from burnish.git.merge import touched
 from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, choose
+from burnish.git.run import READ_FAILED, bare_env, git
 from burnish.git.working_tree import private_project
 from burnish.proc.identity import program_start
 from burnish.proc.inside import inside_phase
@@ -160,6 +162,7 @@ def _review(hook: StopHook, stopping: StopEvent, found: FoundRepository, stops: 
 
 # What git notes in the log of HEAD about a commit that was made here, not fetched or checked out.
 _COMMITTED = re.compile(rb"(?:commit|cherry-pick|revert|am|rebase|merge)\b")
+_COMMIT_ID = re.compile(rb"[0-9a-f]{40,64}")
 
 
 def _session_start(hook: StopHook, found: FoundRepository) -> float | None:
@@ -174,18 +177,43 @@ def _session_start(hook: StopHook, found: FoundRepository) -> float | None:
 
 
 def commit_before(found: FoundRepository, start: float | None) -> str | None:
-    """The commit that was checked out when the first commit since `start` was made, by the log of HEAD.
+    """The commit that was checked out when the first commit since `start` came to HEAD, by the log of HEAD.
 
     The program of an agent is started before its session: what it committed before its first stop is among these.
+    The log may have another word for it (a reset to a commit of another work tree), or leave it out.
     """
     log = read_below(found.git_dir, PurePath("logs/HEAD"), longest=MAX_LOG_BYTES) if start is not None else None
+    moves: list[tuple[str, str]] = []
+    newest = ""
     for line in (log or b"").splitlines():
         head, _, what = line.partition(b"\t")
         fields = head.split()
-        is_commit = len(fields) >= 4 and fields[-2].isdigit() and _COMMITTED.match(what)
-        if is_commit and int(fields[-2]) >= int(start or 0) and fields[0].strip(b"0"):
-            return fields[0].decode("ascii", "replace")
-    return None
+        if len(fields) < 4 or not fields[-2].isdigit() or not all(map(_COMMIT_ID.fullmatch, fields[:2])):
+            continue
+        newest = fields[1].decode()
+        if int(fields[-2]) >= int(start or 0) and fields[0].strip(b"0"):
+            moves.append((fields[0].decode(), newest))
+            if _COMMITTED.match(what):
+                break
+    else:
+        head_now = head_of(found) or newest
+        moves += [(newest, head_now)] if newest.strip("0") and newest != head_now else []
+        return _first_with_new_commits(found, moves, int(start or 0))
+    return _first_with_new_commits(found, moves[:-1], int(start or 0)) or moves[-1][0]
+
+
+def _first_with_new_commits(found: FoundRepository, moves: list[tuple[str, str]], start: int) -> str | None:
+    """What was checked out before the first of these moves of HEAD that led to a commit made since `start`."""
+    if not moves:
+        return None
+    revisions = "\n".join([*(new for _, new in moves), f"^{moves[0][0]}"])
+    env = bare_env(found.git_dir) | {"GIT_DIR": str(found.git_dir)}
+    args = ("rev-list", "--timestamp", "--ignore-missing", "--stdin")
+    rows = git(*args, cwd=found.git_dir, env=env, stdin=revisions.encode(), ok=(0, *READ_FAILED)).stdout.split(b"\n")
+    new_commits = {
+        sha.decode() for at, _, sha in (row.partition(b" ") for row in rows) if at.isdigit() and int(at) >= start
+    }
+    return next((old for old, new in moves if new in new_commits), moves[0][0] if new_commits else None)
 
 
 def read_stopping(data: bytes) -> StopEvent:

@@ -11,6 +11,7 @@ from typing import Any
 from burnish.core.finding import Finding
 from burnish.core.journal import read
 from burnish.core.journal_events import TaskCreated
+from burnish.core.status import Status
 from burnish.core.task import NewTask, Spec, Task
 from burnish.errors import BadInput
 from burnish.exchange.source_task import FieldNote, SourceTask, circle_of, in_order, with_known_dependencies
@@ -91,12 +92,15 @@ def import_tasks(
     def build(first_id: int, existing: list[Task]) -> list[NewTask]:
         ids = {task.spec.source: task.id for task in existing if task.spec.source}
         specs = {task.id: task.spec for task in existing}
+        closed_ids = {task.id for task in existing if task.status in (Status.COMPLETED, Status.CANCELLED)}
         new_tasks: list[NewTask] = []
         for _, task in tasks:
             name = names[task.key]
             outcome = _outcome(task, ids.get(name), removed_ids.get(name))
             if outcome.outcome == "present" and outcome.id in specs:
                 fields = _changed_fields(specs[outcome.id], prepared_task(app, _spec(task, name, ())).spec)
+                if task.is_finished and outcome.id not in closed_ids:
+                    fields.append("finished there")
                 outcome = replace(outcome, outcome="differs", reason=", ".join(fields)) if fields else outcome
             if outcome.outcome == "added":
                 keys = [names[key] for key in sorted(task.depends_on, key=order.__getitem__)]

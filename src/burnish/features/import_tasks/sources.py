@@ -201,6 +201,10 @@ def _markdown_format(path: Path, text: str) -> str:
     if not items:
         hint = f"Name the format with --format. Formats: {', '.join(FORMATS)}."
         raise BadInput(f"{path.name} holds no tasks that burnish recognizes.", hint=hint)
+    # as in a folder, also if one of the items has no number
+    for format, parents in (("spec-kit", ("specs",)), ("openspec", ("openspec", "changes"))):
+        if path.name == "tasks.md" and path.parent.parent.parts[-len(parents) :] == parents:
+            return format
     for format, pattern in (("spec-kit", task_markdown.SPEC_KIT_ITEM), ("openspec", task_markdown.OPEN_SPEC_ITEM)):
         if all(pattern.match(text) for text in items):
             return format
@@ -387,8 +391,8 @@ def _yaml_tasks(path: Path, text: str) -> list[dict[str, Any]]:
 
 def _github(source: TaskSource, root: Path) -> list[SourceTask]:
     gh = find_gh("so issues cannot be read")
-    argv = ("issue", "list", f"--repo={source.name}", "--state", "all", "--limit", str(MAX_ISSUES))
-    result = run_gh(root, gh, *argv, "--json", _ISSUE_FIELDS)
+    argv = ("issue", "list", f"--repo={source.name}", "--state=all", f"--limit={MAX_ISSUES}")
+    result = run_gh(root, gh, *argv, f"--json={_ISSUE_FIELDS}")
     if result.exit_code:
         raise BurnishError(
             f"gh could not list the issues of {source.name}: {last_line(result)}",

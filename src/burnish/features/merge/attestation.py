@@ -22,7 +22,8 @@ from burnish.core.codec import encode
 from burnish.core.finding import FindingState
 from burnish.core.history import with_result
 from burnish.core.journal import CheckResult, ReviewResult, read
-from burnish.core.journal_events import OverrideRecorded
+from burnish.core.journal_events import DecisionMade, OverrideRecorded
+from burnish.core.review import PERSON
 from burnish.core.status import Status
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.merge.plan import merge_candidate
@@ -103,6 +104,13 @@ def _statement(app: App, task: Task, approval: Approval) -> dict[str, Any]:
         for event in app.store.events(app.key, task=task.id, types=["override.recorded"])
         if event.run == task.run
     ]
+    decisions = [
+        decision
+        for event in app.store.events(app.key, task=task.id, types=["decision.made"])
+        if (event.run, event.cycle) == (task.run, task.cycle)
+        and (decision := read(DecisionMade, event.data)).action == "accept"
+        and decision.by != "burnish"
+    ]
     predicate = {
         "burnish": __version__,
         "task": {"id": str(task.id), "title": task.spec.title, "criteria": list(task.spec.criteria)},
@@ -130,6 +138,8 @@ def _statement(app: App, task: Task, approval: Approval) -> dict[str, Any]:
             for review in reviews
             for one in review.result.reviewers
         ],
+        # of people: an approval at the gate
+        "decisions": [{"by": one.by, "choice": one.choice, "via": one.via} for one in decisions],
         "overrides": [
             {"by": one.by, "category": one.category, "explanation": one.explanation, "verdict": one.verdict}
             for one in overrides
@@ -244,8 +254,23 @@ class Verified:
 
     @property
     def reviewers(self) -> tuple[str, ...]:
-        rows = self.predicate.get("reviewers")
-        names = [str(row.get("agent")) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        return self._names("reviewers", "agent")
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The people who approved it themselves, at the gate or by their own review."""
+        alone = self.predicate.get("approved_by")
+        names = [alone] if isinstance(alone, str) and alone else []
+        return tuple(dict.fromkeys(map(_as_person, (*names, *self._names("decisions", "by")))))
+
+    @property
+    def overriders(self) -> tuple[str, ...]:
+        """The people who approved it against a review."""
+        return tuple(dict.fromkeys(map(_as_person, self._names("overrides", "by"))))
+
+    def _names(self, key: str, field: str) -> tuple[str, ...]:
+        rows = self.predicate.get(key)
+        names = [str(row.get(field)) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
         return tuple(dict.fromkeys(names))
 
     @property
@@ -255,6 +280,10 @@ class Verified:
 
     def as_json(self) -> dict[str, Any]:
         return {"commit": self.commit, "signer": self.signer, "verified": True, "predicate": dict(self.predicate)}
+
+
+def _as_person(name: str) -> str:
+    return name if name.startswith(PERSON) else f"{PERSON}{name}"
 
 
 def verify(

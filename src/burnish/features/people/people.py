@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.config.loading import load
 from burnish.core.people import AuditEntry, Person, Role, is_name
 from burnish.errors import BadInput, NotFound
 from burnish.store import Store
@@ -82,7 +83,9 @@ def new_link(store: Store, name: str, by: Administrator, *, hours: float = LINK_
 
 
 def served_url(home: Path) -> str:
-    """The address of the server of this home; "" if none has written it."""
+    """The address of the server: `serve.url` of the user, else what a server of this home has written, else ""."""
+    if own := load(None, repository=False).serve.url:
+        return own.rstrip("/")
     try:
         return str(json.loads((home / "serve" / "lock").read_text("utf-8"))["url"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any
 from burnish.adapters.stores import has_store, open_store
 from burnish.adapters.task_locks import is_runner_dead
 from burnish.core.finding import listed
+from burnish.core.images import NAME as IMAGE_NAME
 from burnish.errors import BurnishError, Refused
 from burnish.features.clean.clean import clean, weigh
 from burnish.features.hooks.install import NAMES, uninstall
@@ -36,6 +38,16 @@ _HOME = frozenset(
     "trees trust workspaces".split()
 )
 _DATABASE = "burnish.db"
+# names of what burnish creates in those of these folders that a user may have, too: keys of projects, hashes
+_PROJECT_KEY = re.compile(r".+-[0-9a-f]{8}")
+_ENTRIES = {
+    **dict.fromkeys(("environments", "projects", "snapshots", "throwaway", "trees", "workspaces"), _PROJECT_KEY),
+    "answers": re.compile(r"[0-9a-f]{16}\.json"),
+    "hooks": re.compile("backups|commits|repositories|sessions|stops"),
+    "images": IMAGE_NAME,
+    "reviews": re.compile(r"r-\w+"),
+    "trust": re.compile(r"[0-9a-f]{32}\.json"),
+}
 # written where the database is not in the home
 _MACHINE = "machine"
 # what burnish writes into the folder of the user's settings
@@ -184,10 +196,24 @@ def _shared_home(home: Path) -> str:
         return "it is a git repository"
     if folders := [path.name for path in _foreign(home) if path.is_dir()]:
         return f"it also has other folders: {listed(folders, 3)}"
+    if entries := _foreign_entries(home):
+        return f"it has files that burnish did not create: {listed(entries, 3)}"
     names = {path.name for path in home.iterdir()}
     if names and not any(name == _MACHINE or name.startswith(_DATABASE) for name in names):
         return "burnish has no database in it"
     return ""
+
+
+def _foreign_entries(home: Path) -> list[str]:
+    """Paths of what burnish did not create in the folders that have names of burnish."""
+    known_keys = {row.key for row in list_projects()}
+    folders = [home / name for name in _ENTRIES if is_real_dir(home / name)]
+    return [
+        f"{folder.name}/{path.name}"
+        for folder in folders
+        for path in sorted(folder.iterdir())
+        if not _ENTRIES[folder.name].fullmatch(path.name) and path.name not in known_keys
+    ]
 
 
 def _foreign_settings(folder: Path) -> list[Path]:
