@@ -60,7 +60,7 @@ document.addEventListener("keydown", (event) => {
 function noteBurst({ key, repeat }) {
   const now = performance.now();
   const isNew = now - burst.at > TYPING_MS;
-  // nobody means a word by the same key again and again
+  // a repeated key is not a word that somebody types
   if (isNew || repeat || key === burst.last) burst = { scroll: scrollY, focus: document.activeElement };
   Object.assign(burst, { last: key, at: now });
 }
