@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import getpass
 import json
 import os
 import socket
@@ -18,6 +17,7 @@ from types import TracebackType
 
 from burnish.proc.file_systems import is_shared
 from burnish.proc.folders import private_folder
+from burnish.proc.login import login_name
 
 # The runners of this process. A server must not keep a runner that ended without a record, e.g. on a full disk.
 _held_here: set[str] = set()
@@ -41,7 +41,7 @@ class RunnerIdentity:
     def here(cls) -> RunnerIdentity:
         pid = os.getpid()
         start = process_start(pid) or ""
-        return cls(uuid.uuid4().hex, pid, start, boot_id(), socket.gethostname(), _user_name(), _pid_namespace())
+        return cls(uuid.uuid4().hex, pid, start, boot_id(), socket.gethostname(), login_name(), _pid_namespace())
 
     def __str__(self) -> str:
         return f"{self.user}@{self.host}, pid {self.pid}"
@@ -181,13 +181,6 @@ def boot_time() -> float:
     import psutil
 
     return float(psutil.boot_time())
-
-
-def _user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 # -- ancestors -------------------------------------------------------------------------------------
