@@ -44,4 +44,4 @@ def test_the_owner_of_the_server_is_recorded_with_the_number(nameless: str) -> N
     owner = Person("", Role.MAINTAINER)
     assert Administrator.at_terminal().name == nameless
     assert Administrator.of_request(owner, "web", "").name == nameless
-    assert Request(owner, "web", "", Endpoint("GET /")).entry(200).name == nameless
+    assert Request(owner, "web", "", Endpoint("GET /")).entry(200).person == nameless

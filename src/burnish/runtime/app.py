@@ -35,7 +35,7 @@ from burnish.git.discovery import discover
 from burnish.git.project import Project, open_project
 from burnish.git.refs import KnownRefs
 from burnish.git.staging import MEGABYTE
-from burnish.proc.login import login_name
+from burnish.proc.identity import login_name
 from burnish.review.templates import check_commit_message
 from burnish.runtime.project_identity import ensure_id, locate, publish_project
 from burnish.runtime.prompts import own_prompts

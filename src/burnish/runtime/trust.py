@@ -30,7 +30,7 @@ from burnish.git.discovery import FoundRepository, discover
 from burnish.git.files import disk_errors, write_whole
 from burnish.proc.birth import identity_of
 from burnish.proc.folders import private_folder
-from burnish.proc.login import login_name
+from burnish.proc.identity import login_name
 from burnish.proc.own_programs import enclosing_checkouts, record_checkout
 from burnish.runtime.project_identity import locate
 from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from burnish.core.people import AuditEntry, Person
 from burnish.errors import BurnishError
-from burnish.proc.login import login_name
+from burnish.proc.identity import login_name
 from burnish.web.roles import Endpoint
 
 # refused requests that are stored per minute; the others are counted in the next one that is stored

@@ -9,7 +9,7 @@ from pathlib import Path
 from burnish.config.loading import load
 from burnish.core.people import AuditEntry, Person, Role, is_name
 from burnish.errors import BadInput, NotFound
-from burnish.proc.login import login_name
+from burnish.proc.identity import login_name
 from burnish.store import Store
 from burnish.store.people import PersonRow
 
