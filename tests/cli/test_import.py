@@ -720,7 +720,7 @@ def test_a_file_made_to_be_slow_or_wrong_is_read_or_refused_soon(
 def test_a_database_whose_query_never_ends_is_refused(
     columns: str, person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("burnish.features.import_tasks.sources._QUERY_SECONDS", 0.2)
+    monkeypatch.setattr("burnish.features.import_tasks.databases._QUERY_SECONDS", 0.2)
     with sqlite3.connect(person.repo.path / "a.db") as database:
         endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
         database.execute(f"CREATE VIEW tasks AS {endless} SELECT {columns}, 'do' AS prompt, 1 AS created_at FROM c")

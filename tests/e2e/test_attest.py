@@ -306,6 +306,19 @@ def test_the_settings_of_a_repository_do_not_choose_who_may_sign(lab: Lab) -> No
     assert lab.burnish("verify", commit).code == 0
 
 
+@pytest.mark.attacks("a signer that the repository lists", 3)
+def test_a_list_of_signers_in_any_work_tree_of_the_repository_does_not_count(lab: Lab) -> None:
+    lab.burnish("attest", "1")
+    commit, linked = lab.task()["commit"], lab.root / "linked"
+    lab.repo.git("worktree", "add", "-q", "--detach", str(linked), "main")
+    variables = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "gpg.ssh.allowedSignersFile"}
+    for place, start in ((lab.repo.path, linked), (linked, lab.repo.path), (lab.repo.path / ".git", linked)):
+        (place / "listed").write_text((lab.root / "signers").read_text())
+        lab.env |= {**variables, "GIT_CONFIG_VALUE_0": str(place / "listed")}
+        said = lab.burnish("-C", str(start), "verify", commit, code=2)
+        assert "lies in the repository" in " ".join(said.err.split()), place
+
+
 @pytest.mark.parametrize("missing", ["HEAD", "HEAD^{tree}"])
 def test_verifying_starts_no_program_of_a_partial_clone(lab: Lab, missing: str) -> None:
     program, flag = lab.root / "program", lab.root / "ran"

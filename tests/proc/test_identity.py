@@ -229,3 +229,21 @@ def test_a_runner_that_its_own_process_gave_up_is_dead_although_the_process_live
     assert not is_dead(tmp_path, recorded.uuid, lambda: recorded)
     lock.release()
     assert is_dead(tmp_path, recorded.uuid, lambda: recorded)
+
+
+@pytest.mark.attacks("forged files of locks", 4)
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "deep JSON"])
+def test_a_file_of_another_kind_in_place_of_a_lock_is_no_proof_and_stops_nothing(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "runner-abc"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "link":
+        place.symlink_to(tmp_path / "other")
+        (tmp_path / "other").write_text("{}")
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        place.write_text("[" * 60_000)
+    assert describe(tmp_path, "abc") is None
+    # a regular file that nobody holds is that of a runner which ended before it wrote its record
+    assert is_dead(tmp_path, "abc") is (kind == "deep JSON")

@@ -88,6 +88,7 @@ def _task_line(task: ImportedTask, dry_run: bool) -> str:
         "refused": f"refused: {task.reason}",
     }
     words["added"] = "would be added" if dry_run else f"added as task {task.id}"
+    words["added"] += f"; {task.reason}" if task.reason else ""
     # items of a checklist are named by their title
     key = "" if task.key == task.title else f"{one_line(task.key)[:60]}  "
     return titled(f"  {key}", task.title, f"  ({one_line(words[task.outcome])})")

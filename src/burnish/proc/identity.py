@@ -8,6 +8,7 @@ import getpass
 import json
 import os
 import socket
+import stat
 import sys
 import time
 import uuid
@@ -18,7 +19,9 @@ from types import TracebackType
 
 from burnish.proc.file_systems import is_shared
 from burnish.proc.folders import private_folder
+from burnish.regular_files import read_regular
 
+MAX_RECORD_BYTES = 64 * 1024
 # The runners of this process. A server must not keep a runner that ended without a record, e.g. on a full disk.
 _held_here: set[str] = set()
 
@@ -41,7 +44,7 @@ class RunnerIdentity:
     def here(cls) -> RunnerIdentity:
         pid = os.getpid()
         start = process_start(pid) or ""
-        return cls(uuid.uuid4().hex, pid, start, boot_id(), socket.gethostname(), _user_name(), _pid_namespace())
+        return cls(uuid.uuid4().hex, pid, start, boot_id(), socket.gethostname(), login_name(), _pid_namespace())
 
     def __str__(self) -> str:
         return f"{self.user}@{self.host}, pid {self.pid}"
@@ -97,13 +100,16 @@ def is_dead(lock_dir: Path, runner: str, read_record: Callable[[], RunnerIdentit
     if not runner.isalnum():
         raise ValueError(f"{runner!r} is not a runner's uuid")
     try:
-        fd = os.open(lock_dir / f"runner-{runner}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = os.open(lock_dir / f"runner-{runner}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         # Removed by the runner itself, which removes its record first, or by a person, who knows of other machines.
         identity = read_record()
         return identity is None or has_ended(identity, is_shared_folder=False)
-    except PermissionError:
-        return False  # the file of another user: no proof
+    except OSError:
+        return False  # the file of another user, or a link: no proof
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return False  # a pipe or a folder
     try:
         # Shared, so that two concurrent probes do not mistake each other for the runner.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -135,8 +141,9 @@ def has_ended(runner: RunnerIdentity, *, is_shared_folder: bool) -> bool:
 def describe(lock_dir: Path, runner: str) -> RunnerIdentity | None:
     """The identity in a runner's lock file; None if it cannot be read."""
     try:
-        return RunnerIdentity(**json.loads((lock_dir / f"runner-{runner}").read_bytes()))
-    except (OSError, ValueError, TypeError):
+        data = read_regular(lock_dir / f"runner-{runner}", longest=MAX_RECORD_BYTES, follow=False)
+        return None if data is None else RunnerIdentity(**json.loads(data))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 
@@ -183,7 +190,8 @@ def boot_time() -> float:
     return float(psutil.boot_time())
 
 
-def _user_name() -> str:
+def login_name() -> str:
+    """The name of the user; their number if nothing names them (an arbitrary uid in a container, without `USER`)."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -36,6 +35,7 @@ from burnish.git.discovery import discover
 from burnish.git.project import Project, open_project
 from burnish.git.refs import KnownRefs
 from burnish.git.staging import MEGABYTE
+from burnish.proc.identity import login_name
 from burnish.review.templates import check_commit_message
 from burnish.runtime.project_identity import ensure_id, locate, publish_project
 from burnish.runtime.prompts import own_prompts
@@ -49,7 +49,7 @@ ACTING: ContextVar[str] = ContextVar("ACTING", default="")
 
 
 def current_person() -> str:
-    return ACTING.get() or f"user:{getpass.getuser()}"
+    return ACTING.get() or f"user:{login_name()}"
 
 
 @dataclass

@@ -73,6 +73,7 @@ def expire_waivers(app: App) -> list[str]:
 # Validates tasks from all sources: command line, web, API.
 
 MAX_PRIORITY = 1_000_000
+MAX_CYCLES = 1000
 MAX_TAGS = 20
 TAG = re.compile(r"\w[\w./+-]{0,39}")
 
@@ -81,7 +82,8 @@ def validated_spec(spec: Spec, *, base: str | None = None) -> Spec:
     """The spec with its title on one line; raises if it is empty or contradictory."""
     others, tags = tuple(dict.fromkeys(spec.depends_on)), clean_tags(spec.tags)
     spec = replace(spec, title=one_title(spec.title), depends_on=others, tags=tags, needs=clean_tags(spec.needs))
-    check_values({"criteria": spec.criteria, "checklist": spec.checklist, "priority": spec.priority})
+    values = {"criteria": spec.criteria, "checklist": spec.checklist, "priority": spec.priority}
+    check_values({**values, "max_cycles": spec.max_cycles})
     if spec.type is TaskType.IMPROVE and spec.of is None:
         raise BadInput("An improve task needs to know what it improves.", hint="Add --of ID, e.g. --of 29.")
     if spec.of is not None and spec.type not in (TaskType.IMPROVE, TaskType.REVIEW):
@@ -134,7 +136,12 @@ def check_values(changes: Mapping[str, Any]) -> None:
         raise BadInput("A criterion or checklist item is empty.", hint="Say what must hold, or leave the option out.")
     priority = changes.get("priority", 0)
     if abs(priority) > MAX_PRIORITY:
-        raise BadInput(f"{priority} is too far for a priority.", hint=f"Use -{MAX_PRIORITY} to {MAX_PRIORITY}.")
+        raise BadInput(
+            f"{str(priority)[:20]} is too far for a priority.", hint=f"Use -{MAX_PRIORITY} to {MAX_PRIORITY}."
+        )
+    cycles = changes.get("max_cycles")
+    if cycles is not None and not 1 <= cycles <= MAX_CYCLES:
+        raise BadInput(f"A task cannot have {str(cycles)[:20]} cycles.", hint=f"Use 1 to {MAX_CYCLES}.")
 
 
 def refuse_past(day: date) -> None:

@@ -6,7 +6,6 @@ identified by its path and by the identity of its git directory, so another clon
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import json
 import os
@@ -31,6 +30,7 @@ from burnish.git.discovery import FoundRepository, discover
 from burnish.git.files import disk_errors, write_whole
 from burnish.proc.birth import identity_of
 from burnish.proc.folders import private_folder
+from burnish.proc.identity import login_name
 from burnish.proc.own_programs import enclosing_checkouts, record_checkout
 from burnish.runtime.project_identity import locate
 from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase
@@ -319,7 +319,7 @@ def _file(home: Path, found: FoundRepository) -> Path:
 
 
 def _person() -> str:
-    return f"user:{getpass.getuser()}"
+    return f"user:{login_name()}"
 
 
 def _has_cwd() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 
 from burnish.core.people import AuditEntry, Person
 from burnish.errors import BurnishError
+from burnish.proc.identity import login_name
 from burnish.web.roles import Endpoint
 
 # refused requests that are stored per minute; the others are counted in the next one that is stored
@@ -30,7 +30,7 @@ class Request:
     def entry(self, status: int, more: int = 0) -> AuditEntry:
         person, endpoint = self.person, self.endpoint
         # the owner of the server is recorded as the login that started it, as in events
-        name = "" if person is None else person.name or f"user:{getpass.getuser()}"
+        name = "" if person is None else person.name or f"user:{login_name()}"
         role = "" if person is None else person.role.value
         # from the address of the request, which anyone chooses
         project = "".join(sign if sign.isprintable() else "?" for sign in endpoint.project[:MAX_PROJECT])

@@ -35,6 +35,7 @@ class ImportedTask:
     outcome: str
     # None: finished or refused, or a dry run
     id: int | None = None
+    # why it is refused or differs; of an added task: which steps its source leaves out
     reason: str = ""
 
 
@@ -175,7 +176,13 @@ def _outcome(task: SourceTask, id: int | None, removed_id: int | None) -> Import
     if removed_id is not None:
         return ImportedTask(task.key, task.title, "removed", removed_id)
     problem = task.problem or ("" if task.title.strip() else "it has no title")
-    return ImportedTask(task.key, task.title, "refused" if problem else "added", reason=problem)
+    return ImportedTask(task.key, task.title, "refused" if problem else "added", reason=problem or _skipped(task))
+
+
+def _skipped(task: SourceTask) -> str:
+    """What the source switches off for its task: a person must see that, since a stranger may have written the file."""
+    parts = ["its tests are not run"] if task.skip_tests else []
+    return ", ".join([*parts, "it is not reviewed"] if task.auto_review is False else parts)
 
 
 def _findings(app: App, task: SourceTask) -> tuple[Finding, ...]:

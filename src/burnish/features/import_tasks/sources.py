@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
@@ -20,18 +17,19 @@ from burnish.errors import BadInput, BurnishError
 from burnish.exchange import task_data, task_markdown
 from burnish.exchange.source_task import SourceFile, SourceTask, first_line
 from burnish.exchange.task_markdown import SourceReview
+from burnish.features.import_tasks.databases import OtherDatabase, QueryTime, opened
+from burnish.folder_walk import walk_folders
 from burnish.regular_files import read_below, read_regular
 
 MAX_BYTES = 8 * 1024 * 1024
-MAX_ENTRIES = 100_000
 MAX_ISSUES = 500
-# files with requirements of one change of OpenSpec
+# files with requirements of one change of OpenSpec, and reviews of one work package of spec-kitty
 MAX_SPECS = 100
+MAX_REVIEWS = 100
+# folders below `specs` that are searched
+MAX_FOLDERS = 10_000
 # of a YAML file, whose parser is slow
 MAX_YAML_ENTRIES = 20_000
-# of a query: a view of a hostile database may never end, or make texts of any size
-_QUERY_SECONDS = 10.0
-_MAX_ROW_BYTES = 64 * 1024 * 1024
 _ISSUE_FIELDS = "number,title,body,labels,state,url,milestone,assignees"
 _GITHUB = re.compile(r"gh:([\w.-]+/[\w.-]+)")
 
@@ -53,6 +51,7 @@ class Folder:
 
     root: Path
     common_dir: Path
+    query_time: QueryTime = field(default_factory=QueryTime)
 
     def name(self, path: Path) -> str:
         whole = Path(os.path.realpath(path))
@@ -162,12 +161,20 @@ def find_sources(place: str, start: Path, folder: Folder, format: str | None) ->
 
 def _in_folder(path: Path, folder: Folder) -> Iterator[TaskSource]:
     for format, patterns in _IN_FOLDER:
-        files = next((found for pattern in patterns if (found := sorted(path.glob(pattern)))), [])
+        files = next((found for pattern in patterns if (found := _matches(path, pattern))), [])
         # a link of a repository must not lead to a file of the user, which may lie in the checkout, too (`.env`)
         for file in (one for one in files if os.path.realpath(one) == str(one)):
             known_format = format or _format_of(file)
             # the same file may match two patterns: `spec-kit` has a tasks.md, too
             yield TaskSource(known_format, folder.name(file), file)
+
+
+def _matches(folder: Path, pattern: str) -> list[Path]:
+    """The paths of a pattern in order; none if a link of the repository leads to a place that cannot be listed."""
+    try:
+        return sorted(folder.glob(pattern))
+    except OSError:
+        return []
 
 
 def _leads_out(start: Path, place: str, real: Path, root: Path) -> bool:
@@ -240,7 +247,8 @@ def _spec_runner(source: TaskSource, folder: Folder) -> list[SourceTask]:
     prefix = source.path.name.removesuffix("tasks.md") if source.path.name.endswith("tasks.md") else ""
     database = source.path.parent / f".executor-{prefix}state.db"
     if database.is_file() and not database.is_symlink():
-        states = {str(row["task_id"]): str(row["status"]) for row in _rows(database, "SELECT * FROM tasks")}
+        with opened(database, folder.query_time) as rows_of:
+            states = {str(row.get("task_id")): str(row.get("status")) for row in rows_of.rows("SELECT * FROM tasks")}
     return task_markdown.read_spec_runner(folder.file(source.path), states)
 
 
@@ -253,10 +261,11 @@ def _spec_kitty(source: TaskSource, folder: Folder) -> list[SourceTask]:
     own = [event for event in events if event.get("wp_id") == key]
     lane = next((str(event["to_lane"]) for event in reversed(own) if event.get("to_lane")), "")
     pointers = [str(event["review_ref"]) for event in own if event.get("review_ref")]
-    reviews = [found for pointer in pointers if (found := _review(pointer, mission_folder, folder))]
+    reviews = [found for pointer in pointers[-MAX_REVIEWS:] if (found := _review(pointer, mission_folder, folder))]
     if not reviews:
-        names = sorted((source.path.with_suffix("")).glob("review-cycle-*.md"), key=lambda path: _number(path.name))
-        texts = [(path.name, _text_below(mission_folder, str(path.relative_to(mission_folder)))) for path in names]
+        paths = _matches(source.path.with_suffix(""), "review-cycle-*.md")
+        newest = sorted(paths, key=lambda path: _number(path.name))[-MAX_REVIEWS:]
+        texts = [(path.name, _text_below(mission_folder, str(path.relative_to(mission_folder)))) for path in newest]
         reviews = [SourceReview.of(name, text) for name, text in texts if text is not None]
     subtasks = task_markdown.boxes((_text_below(mission_folder, "tasks.md") or "").splitlines())
     mission = mission_folder.name
@@ -313,50 +322,27 @@ def _gza(source: TaskSource, folder: Folder) -> list[SourceTask]:
         entries = _yaml_tasks(source.path, read_text(source.path))
         # `depends_on: 2` is the second entry of the file
         return [task_data.read_gza(str(number), entry, spec_text) for number, entry in enumerate(entries, 1)]
-    rows = _of_this_project(source.path, folder, _rows(source.path, "SELECT * FROM tasks ORDER BY created_at, id"))
+    with opened(source.path, folder.query_time) as database:
+        rows = _of_this_project(database, folder, database.rows("SELECT * FROM tasks ORDER BY created_at, id"))
+        tag_rows = database.rows("SELECT * FROM task_tags", is_optional=True)
     words: dict[str, list[str]] = {}
-    for row in _rows(source.path, "SELECT * FROM task_tags", is_optional=True):
+    for row in tag_rows:
         words.setdefault(str(row.get("task_id")), []).append(str(row.get("tag")))
-    return [task_data.read_gza(str(row["id"]), {**row, "tags": words.get(str(row["id"]))}, spec_text) for row in rows]
+    keyed = [(str(row.get("id", 0)), row) for row in rows]
+    return [task_data.read_gza(key, {**row, "tags": words.get(key)}, spec_text) for key, row in keyed]
 
 
-def _of_this_project(path: Path, folder: Folder, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _of_this_project(database: OtherDatabase, folder: Folder, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The tasks of this repository: projects can share a database of gza (`gza init --db shared`)."""
-    projects = _rows(path, "SELECT id, root_path FROM projects", is_optional=True)
+    projects = database.rows("SELECT id, root_path FROM projects", is_optional=True)
     root = os.path.realpath(folder.root)
-    own_ids = {row["id"] for row in projects if os.path.realpath(str(row.get("root_path"))) == root}
+    own_ids = {row.get("id") for row in projects if os.path.realpath(str(row.get("root_path"))) == root}
     if len(projects) < 2:
         return rows
     if not own_ids:
-        names = ", ".join(str(row["id"]) for row in projects[:5])
+        names = ", ".join(str(row.get("id")) for row in projects[:5])
         raise ValueError(f"it has tasks of several projects ({names}), and none of them is in {root}")
     return [row for row in rows if row.get("project_id") in own_ids]
-
-
-def _rows(path: Path, query: str, *, is_optional: bool = False) -> list[dict[str, Any]]:
-    """Rows of a database of another tool, which is not written to."""
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
-            database.row_factory = sqlite3.Row
-            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
-            end = time.monotonic() + _QUERY_SECONDS
-            database.set_progress_handler(lambda: time.monotonic() > end, 10_000)
-            # a column that is off is not a field that somebody filled in
-            rows = islice(database.execute(query), MAX_ENTRIES)
-            return list(_bounded({name: row[name] for name in row.keys() if row[name] != 0} for row in rows))  # noqa: SIM118
-    except sqlite3.Error as error:
-        if is_optional:
-            return []
-        raise ValueError(f"the database cannot be read ({error})") from error
-
-
-def _bounded(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    size = 0
-    for row in rows:
-        size += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
-        if size > _MAX_ROW_BYTES:
-            raise ValueError(f"the database has more than {_MAX_ROW_BYTES // 1024**2} MB of text")
-        yield row
 
 
 def _phases(source: TaskSource, folder: Folder) -> list[SourceTask]:
@@ -364,10 +350,18 @@ def _phases(source: TaskSource, folder: Folder) -> list[SourceTask]:
     names = ["spec.md", "plan.md"]
     if source.format == "openspec":
         # the requirements of the change: what a reviewer compares the code with
-        requirements = sorted(str(path.relative_to(place)) for path in islice(place.glob("specs/**/*.md"), MAX_SPECS))
-        names = ["proposal.md", "design.md", *requirements]
+        names = ["proposal.md", "design.md", *_requirements(place)]
     texts = [text for name in names if (text := _text_below(place, name)) is not None]
     return task_markdown.read_phases(folder.file(source.path), plan="\n\n".join(texts), group=place.name)
+
+
+def _requirements(change: Path) -> list[str]:
+    """Paths of Markdown files below `specs` of a change, without following links."""
+    if (change / "specs").is_symlink():
+        return []
+    folders = islice(walk_folders(change / "specs"), MAX_FOLDERS)
+    paths = (Path(folder, name) for folder, _, names in folders for name in names if name.endswith(".md"))
+    return sorted(str(path.relative_to(change)) for path in islice(paths, MAX_SPECS))
 
 
 def _own(source: TaskSource, folder: Folder) -> list[SourceTask]:

@@ -27,7 +27,7 @@ from burnish.core.review import PERSON
 from burnish.core.status import Status
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.features.merge.plan import merge_candidate
-from burnish.git.discovery import FoundRepository, discover
+from burnish.git.discovery import FoundRepository, discover, list_checkouts
 from burnish.git.objects import read_commit, write_commit, write_object, write_tree
 from burnish.git.refs import read_ref, update_ref
 from burnish.git.run import READ_FAILED, bare_env, git
@@ -295,7 +295,7 @@ def verify(
     tree = _resolve(found, f"{commit}^{{tree}}", f"The tree of {commit[:12]} is missing.")
     payload, format, signature = _open_envelope(_envelope_of(found, commit, statement))
     check = _check_ssh_signature if format == "ssh" else _check_gpg_signature
-    signer = check(_signers_file(found.root, signers, format), payload, signature)
+    signer = check(_signers_file(found, signers, format), payload, signature)
     predicate = _checked_predicate(payload, commit, tree)
     if predicate.get("verdict") != "approved":
         raise NotVerified(f"{commit[:12]} is not approved: {str(predicate.get('verdict'))[:40]}.", hint="")
@@ -355,9 +355,9 @@ def _open_envelope(data: bytes) -> tuple[bytes, str, str]:
         raise NotVerified("The attestation cannot be read: it is not one signed statement.", hint="") from None
 
 
-def _signers_file(root: Path, signers: Path | None, format: str) -> Path:
+def _signers_file(found: FoundRepository, signers: Path | None, format: str) -> Path:
     """The list of allowed signers, from outside of the repository unless it is named."""
-    text = "" if signers or format != "ssh" else _own_setting(root, "gpg.ssh.allowedSignersFile")
+    text = "" if signers or format != "ssh" else _own_setting(found.root, "gpg.ssh.allowedSignersFile")
     path = signers or (Path(text) if text else None)
     hint = _SIGNER_HINTS[format]
     if path is None or not path.is_file():
@@ -365,12 +365,18 @@ def _signers_file(root: Path, signers: Path | None, format: str) -> Path:
     if (b"BEGIN PGP PUBLIC KEY" in (read_regular(path, longest=MAX_BYTES) or b"")) is not (format == "openpgp"):
         kinds = ("a GPG key", "SSH keys") if format == "openpgp" else ("an SSH key", "GPG keys")
         raise BadInput(f"The attestation is signed with {kinds[0]}, and {path} lists {kinds[1]}.", hint=hint)
-    if signers is None and path.resolve().is_relative_to(root.resolve()):
+    if signers is None and any(path.resolve().is_relative_to(folder) for folder in _folders(found)):
         raise BadInput(
             f"{path} lies in the repository, so that the commit itself could change it.",
             hint="Name it if that is intended: --allowed-signers FILE",
         )
     return path.resolve()
+
+
+def _folders(found: FoundRepository) -> list[Path]:
+    """The git directory and all work trees of the repository: a commit may lie in each of them."""
+    places = (found.root, found.git_dir, found.common_dir, *list_checkouts(found.common_dir))
+    return [place.resolve() for place in places]
 
 
 def _check_ssh_signature(signers: Path, payload: bytes, signature: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from burnish.config.loading import load
 from burnish.core.people import AuditEntry, Person, Role, is_name
 from burnish.errors import BadInput, NotFound
+from burnish.proc.identity import login_name
 from burnish.store import Store
 from burnish.store.people import PersonRow
 
@@ -27,11 +27,11 @@ class Administrator:
 
     @classmethod
     def at_terminal(cls) -> Administrator:
-        return cls(f"user:{getpass.getuser()}", Role.MAINTAINER.value, "cli")
+        return cls(f"user:{login_name()}", Role.MAINTAINER.value, "cli")
 
     @classmethod
     def of_request(cls, person: Person, via: str, address: str) -> Administrator:
-        name = person.name or f"user:{getpass.getuser()}"
+        name = person.name or f"user:{login_name()}"
         return cls(name, person.role.value, via, address)
 
 
