@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -52,6 +53,23 @@ def test_tokens_cost_model_and_session_are_read() -> None:
     assert isinstance(reply, AgentReply)
     assert reply.tokens > 1000 and reply.cost_usd and reply.session
     assert reply.model and reply.model.startswith("claude-")
+
+
+@pytest.mark.attacks("count an answer that did not end as a review", 3)
+@pytest.mark.parametrize("reason", ["pause_turn", "max_tokens", "a reason of the future"])
+def test_a_review_whose_answer_did_not_end_is_a_failure(reason: str) -> None:
+    """With `pause_turn` claude reports success, although its model has not finished."""
+    finished = spoken("claude", "review", stdout=result(stop_reason=reason))
+    answer = ClaudeAgent().read(replace(finished, role="review"))
+
+    assert isinstance(answer, AgentFailure) and answer.retryable
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "tool_use", None])
+def test_a_review_whose_answer_ended_is_read(reason: str | None) -> None:
+    finished = spoken("claude", "review", stdout=result(stop_reason=reason))
+
+    assert isinstance(ClaudeAgent().read(replace(finished, role="review")), AgentReply)
 
 
 def test_success_is_not_believed_when_the_error_flag_is_set() -> None:

@@ -16,12 +16,15 @@ from typing import Any
 
 import pytest
 
-from burnish.agents.base import AgentSettings
+from burnish.agents.base import AgentSettings, SetsHomeSettings
+from burnish.agents.gemini import NO_SERVER
+from burnish.agents.registry import AGENTS
 from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.core.agent import AgentReply, AgentRequest, Setback
 from burnish.errors import PhaseFailed
 from burnish.proc.sandbox import Sandbox
 from testing import login_attacks as attacks
+from testing.agent_samples import request
 from testing.attack_counts import CountAttacks
 from testing.bubblewrap import needs_bubblewrap
 
@@ -92,6 +95,13 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     shutil.rmtree(root)
 
 
+def is_left_out(name: str, program: str) -> bool:
+    """Whether a reviewer by this program does not see the file: it may name hooks or servers."""
+    agent = next(agent for agent in AGENTS.values() if agent.program == program)
+    settings = agent.home_settings(request(read_only=True)) if isinstance(agent, SetsHomeSettings) else {}
+    return any(values is None and Path(name).is_relative_to(path) for path, values in settings.items())
+
+
 @pytest.mark.slow
 @pytest.mark.representatives(3)
 @pytest.mark.parametrize("program", attacks.INSTRUCTIONS)
@@ -115,7 +125,8 @@ def test_nothing_that_an_author_writes_to_its_login_reaches_the_user_or_the_revi
     assert wrote.count("write ") == wrote.count("rename ") == len(names), wrote
     assert registry.users_files() == before
     assert attacks.CANARY not in read
-    assert read.count(attacks.USERS_OWN) == len(attacks.INSTRUCTIONS[program][::2]), read
+    kept = [name for name in attacks.INSTRUCTIONS[program][::2] if not is_left_out(name, program)]
+    assert read.count(attacks.USERS_OWN) == len(kept), read
     assert attacks.REFRESH not in read and ("ACCESS-TOKEN" in read) == (program in attacks.TOKENS)
     assert list((registry.burnish_home / "logins").iterdir()) == []
 
@@ -207,7 +218,7 @@ def test_settings_for_a_review_by_gemini_are_in_its_copy_of_the_users_own(
     assert settings["context"]["includeDirectoryTree"] is False
     assert settings["context"]["fileName"] == ["GEMINI.md", "AGENTS.md"]
     assert settings["tools"]["allowed"] == [] and "write_file" in settings["tools"]["exclude"]
-    assert settings["hooksConfig"] == {"enabled": False} and settings["mcp"]["allowed"] == ["none"]
+    assert settings["hooksConfig"] == {"enabled": False} and settings["mcp"]["allowed"] == [NO_SERVER]
     if users_settings:
         assert settings["security"] == {"auth": {"selectedType": "oauth"}}
         assert settings["tools"]["sandbox"] is False and settings["context"]["x"] == "// no comment"

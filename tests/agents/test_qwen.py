@@ -7,6 +7,7 @@ import json
 import pytest
 
 from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.gemini import NO_SERVER
 from burnish.agents.qwen import QwenAgent
 from burnish.core.agent import AgentReply
 from testing.agent_samples import request, spoken
@@ -41,7 +42,7 @@ def test_the_repository_starts_nothing() -> None:
     told = json.loads(call.files["qwen.json"])
 
     assert call.env["QWEN_CODE_SYSTEM_SETTINGS_PATH"] == "/calls/1/qwen.json"
-    assert told["disableAllHooks"] is True and told["mcp"]["allowed"] == ["none"]
+    assert told["disableAllHooks"] is True and told["mcp"]["allowed"] == [NO_SERVER]
 
 
 @pytest.mark.parametrize(("text", "retryable"), [("[API Error: 401 wrong key]", 0), ("[API Error: 503 busy]", 1)])

@@ -14,6 +14,7 @@ from burnish.agents.base import AgentSettings
 from burnish.agents.call_command import own_home
 from burnish.agents.claude import ClaudeAgent
 from burnish.agents.confined_login import ConfinedLogins
+from burnish.agents.gemini import NO_SERVER
 from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
 from testing.agent_samples import request
@@ -100,6 +101,58 @@ def test_opencode_reviews_without_the_servers_of_its_user(tmp_path: Path, monkey
     assert opencode_settings(tmp_path, read_only=False) == {}
 
 
+@pytest.mark.attacks("run a file of the change by a server of the user, in a reviewer", 4)
+@pytest.mark.parametrize("kind", ["gemini", "qwen"])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_gemini_and_qwen_start_none_of_the_servers_that_their_user_allows(kind: str, read_only: bool) -> None:
+    """The option counts more than every list of allowed servers in settings; qwen joins burnish's with the user's."""
+    argv = AGENTS[kind].call(request(read_only=read_only), AgentSettings(kind, kind)).argv
+    assert argv[argv.index("--allowed-mcp-server-names") + 1] == NO_SERVER
+
+
+OWN_CODE = {
+    "cursor": (".cursor/hooks.json", ".cursor/mcp.json", ".cursor/plugins/own/plugin.json", ".claude/settings.json"),
+    "amp": (
+        *(".config/amp/settings.json", ".config/amp/plugins/own.ts", ".config/amp/tools/own", ".claude/skills/own.md"),
+        *(".config/agents/skills/own/mcp.json", ".agents/skills/own/mcp.json"),
+    ),
+    "opencode": (
+        *(f".config/opencode/{name}/own.js" for name in ("plugin", "plugins", "tool", "tools")),
+        *(f".opencode/{name}/own.js" for name in ("plugin", "tool")),
+    ),
+}
+OWN_LOGIN = {
+    "cursor": ".config/cursor/auth.json",
+    "amp": ".local/share/amp/secrets.json",
+    "opencode": ".config/opencode/opencode.json",
+}
+
+
+@pytest.mark.attacks("run a file of the change by a hook or server of the user, in a reviewer", 32)
+@pytest.mark.parametrize("variables", [{}, {"XDG_CONFIG_HOME": ".config"}], ids=["home", "moved"])
+@pytest.mark.parametrize("kind", OWN_CODE)
+def test_without_a_sandbox_a_reviewer_has_a_home_without_the_code_of_its_user(
+    tmp_path: Path, kind: str, variables: dict[str, str]
+) -> None:
+    user = tmp_path / "user"
+    for name in (*OWN_CODE[kind], OWN_LOGIN[kind], "notes.txt"):
+        (user / name).parent.mkdir(parents=True, exist_ok=True)
+        (user / name).write_text("text")
+    env = {"HOME": str(user), **{name: str(user / place) for name, place in variables.items()}}
+
+    def seen(name: str, *, read_only: bool) -> bool:
+        folder = tmp_path / f"try-{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        given = {**env, **own_home(AGENTS[kind], request(read_only=read_only), folder, env)}
+        home = Path(given["HOME"])
+        config = Path(given.get("XDG_CONFIG_HOME", home / ".config"))
+        return (config / Path(name).relative_to(".config") if name.startswith(".config/") else home / name).exists()
+
+    assert [name for name in OWN_CODE[kind] if seen(name, read_only=True)] == []
+    assert all(seen(name, read_only=True) for name in (OWN_LOGIN[kind], "notes.txt"))
+    assert all(seen(name, read_only=False) for name in OWN_CODE[kind])
+
+
 COPILOT = {
     ".copilot/config.json": "login",
     ".copilot/settings.json": '{"hooks": {}, "theme": "dim"}',
@@ -130,12 +183,14 @@ def test_without_a_sandbox_copilot_reviews_without_hooks_servers_and_plugins_of_
     assert set(shown(read_only=False)) == {Path(name).name for name in COPILOT}
 
 
-@pytest.mark.attacks("run a file of the change by a hook or server of the user, in a reviewer", 4)
+@pytest.mark.attacks("run a file of the change by a hook or server of the user, in a reviewer", 10)
 @pytest.mark.parametrize(
     ("kind", "code", "login"),
     [
         ("copilot", [name for name in COPILOT if "own" in name or "-config" in name], ".copilot/config.json"),
         ("opencode", [f".config/opencode/{name}/own.js" for name in ("plugin", "tools")], ".config/opencode/auth.json"),
+        ("cursor", [".cursor/hooks.json", ".cursor/mcp.json"], ".config/cursor/own.json"),
+        ("amp", [".config/amp/settings.json", ".config/amp/plugins/own.ts"], ".local/share/amp/own.json"),
     ],
 )
 def test_in_the_sandbox_a_reviewer_does_not_see_the_code_of_its_user(

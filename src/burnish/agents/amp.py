@@ -11,6 +11,7 @@ from burnish.agents.base import (
     AgentSettings,
     Call,
     FinishedCall,
+    HomeSettings,
     Login,
     StopHook,
     TokenFile,
@@ -31,6 +32,9 @@ LOGIN_FILES = Login(
     key_variables=("AMP_API_KEY",),
     advice="Set AMP_API_KEY.",
 )
+# Plugins, toolboxes, MCP servers and skills that bring servers along: all may load files of the change. The login is
+# elsewhere, and the settings of a review are ours.
+_NOTHING_STARTED: HomeSettings = dict.fromkeys((".config/amp", ".config/agents", ".agents", ".claude"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,9 @@ class AmpAgent:
             argv += ["--mode", request.model]
         prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
         return Call(tuple(argv), stdin=prompt, files=files, env={"AMP_SKIP_UPDATE_CHECK": "1"})
+
+    def home_settings(self, request: AgentRequest) -> HomeSettings:
+        return _NOTHING_STARTED if request.read_only else {}
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         login = "Run `amp login`, or set AMP_API_KEY."

@@ -392,6 +392,12 @@ class Login:
                 return Path(value) / Path(path).relative_to(folder)
         return home / path
 
+    def variable_for(self, path: str, env: Mapping[str, str]) -> tuple[str, str]:
+        """The variable to set so that the program finds `path` elsewhere, and the folder that it stands for."""
+        moved = [(name, folder) for name, folder in _XDG if env.get(name, "").startswith("/")]
+        names = (*self.folder_variables, *moved, ("HOME", ""))
+        return next((name, folder) for name, folder in names if Path(path).is_relative_to(folder))
+
     def has_key(self, env: Mapping[str, str]) -> bool:
         return any(env.get(name) for name in self.key_variables)
 

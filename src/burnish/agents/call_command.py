@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from burnish.agents.base import Agent, Call, SetsHomeSettings
 from burnish.agents.confined_login import ConfinedLogins, linked_home
@@ -111,16 +112,18 @@ class CallCommands:
 
 
 def own_home(agent: Agent, request: AgentRequest, folder: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """For a reviewer without a sandbox: a variable that names a home with our settings, if its program has one."""
+    """For a reviewer without a sandbox: variables that name a home with our settings, or without the user's code."""
     if not isinstance(agent, SetsHomeSettings) or not (request.read_only or request.quotes_change):
         return {}
-    settings = agent.home_settings(request)
-    if not settings or not agent.login.folder_variables:
-        return {}
-    variable, place = agent.login.folder_variables[0]
-    home = Path(env.get(variable) or Path(env.get("HOME") or Path.home()) / place)
-    below = {str(Path(path).relative_to(place)): values for path, values in settings.items()}
-    return {variable: str(linked_home(folder, home, below))}
+    homes: dict[tuple[str, str], dict[str, Mapping[str, Any] | None]] = {}
+    for path, values in agent.home_settings(request).items():
+        variable, place = agent.login.variable_for(path, env)
+        homes.setdefault((variable, place), {})[str(Path(path).relative_to(place))] = values
+    user_home = Path(env.get("HOME") or Path.home())
+    return {
+        variable: str(linked_home(folder / variable.lower(), Path(env.get(variable) or user_home / place), below))
+        for (variable, place), below in homes.items()
+    }
 
 
 def _own_sessions(agent: Agent, env: Mapping[str, str]) -> Path | None:

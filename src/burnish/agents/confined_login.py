@@ -235,6 +235,8 @@ def linked_home(folder: Path, home: Path, settings: HomeSettings) -> Path:
     folders = {above for path in files for above in path.parents}
     for place in sorted(folders, key=lambda place: len(place.parts)):
         private_folder(private_home / place, durable=False)
+        if place in files:
+            continue  # left out, but for the files below it that have settings
         for name in _names(home / place):
             if place / name not in files and place / name not in folders:
                 (private_home / place / name).symlink_to(home / place / name)

@@ -11,6 +11,7 @@ from burnish.agents.base import (
     AgentSettings,
     Call,
     FinishedCall,
+    HomeSettings,
     Login,
     StopHook,
     TokenFile,
@@ -31,6 +32,9 @@ LOGIN_FILES = Login(
     key_variables=("CURSOR_API_KEY",),
     advice="Set CURSOR_API_KEY.",
 )
+# Hooks, MCP servers and plugins, also those of Claude Code, may load files of the change; no option switches them off.
+# The login is elsewhere.
+_NOTHING_STARTED: HomeSettings = dict.fromkeys((".cursor", ".claude"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,9 @@ class CursorAgent:
             argv += [f"--resume={request.session}"]
         prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
         return Call(tuple(argv), stdin=prompt)
+
+    def home_settings(self, request: AgentRequest) -> HomeSettings:
+        return _NOTHING_STARTED if request.read_only else {}
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         login = "Run `cursor-agent login`, or set CURSOR_API_KEY."

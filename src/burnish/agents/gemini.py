@@ -46,13 +46,16 @@ _READ_ONLY_TOOLS = {
 _NO_TREE = {"includeDirectoryTree": False}
 # Whatever other names the user or the repository sets: reviewers get these files as the base has them, and no others.
 _INSTRUCTIONS = {"fileName": ["GEMINI.md", "AGENTS.md"]}
+# Only a server of this name would be started. The setting alone is not enough: qwen joins its list with the user's.
+NO_SERVER = "no-server-in-burnish"
+ALLOWED_SERVERS = ("--allowed-mcp-server-names", NO_SERVER)
 # Without trust it does not start at all, and with trust the repository's settings count. These count more.
 _SETTINGS = {
     "general": {"maxAttempts": 2, "retryFetchErrors": False, "enableAutoUpdate": False},
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
     "hooksConfig": {"enabled": False},
-    "mcp": {"allowed": ["none"], "serverCommand": ""},
+    "mcp": {"allowed": [NO_SERVER], "serverCommand": ""},
     "tools": _TOOLS,
     "advanced": {"ignoreLocalEnv": True},
 }
@@ -118,7 +121,7 @@ class GeminiAgent:
     stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
-        argv = [self.program, "-o", "stream-json", "--skip-trust"]
+        argv = [self.program, "-o", "stream-json", "--skip-trust", *ALLOWED_SERVERS]
         # `default` without a person at hand offers no tool that writes or runs; `plan` may write its plans
         argv += ["--approval-mode", "default" if request.read_only else "yolo"]
         if request.model:

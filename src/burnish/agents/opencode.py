@@ -43,7 +43,8 @@ _QUIET = (
     *("OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_EXTERNAL_SKILLS"),
 )
 # Code of the user, which `--pure` loads nevertheless.
-_CODE = tuple(f".config/opencode/{name}" for name in ("plugin", "plugins", "tool", "tools"))
+_CODE_FOLDERS = ("plugin", "plugins", "tool", "tools")
+_CODE = tuple(f"{folder}/{name}" for folder in (".config/opencode", ".opencode") for name in _CODE_FOLDERS)
 _MAX_TRIES = 3
 _SYSTEM_CONFIG = Path("/etc/opencode")
 # not of the small model that finds a title

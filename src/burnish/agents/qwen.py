@@ -28,6 +28,7 @@ from burnish.agents.failure import (
     unreadable,
 )
 from burnish.agents.file_mentions import without_mentions
+from burnish.agents.gemini import ALLOWED_SERVERS, NO_SERVER
 from burnish.agents.jsonlines import EventStream, Json, dig, read_events, text_or_empty
 from burnish.agents.prices import cost
 from burnish.agents.steps import Step, ToolEnded, claude_steps, with_code_of_silent_command
@@ -48,7 +49,7 @@ _SETTINGS = {
     "model": _MODEL,
     "memory": {"enableManagedAutoMemory": False},
     "disableAllHooks": True,
-    "mcp": {"allowed": ["none"], "serverCommand": ""},
+    "mcp": {"allowed": [NO_SERVER], "serverCommand": ""},
     "tools": {"discoveryCommand": "", "callCommand": ""},
 }
 
@@ -103,7 +104,7 @@ class QwenAgent:
     stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
-        argv = [self.program, "-o", "stream-json"]
+        argv = [self.program, "-o", "stream-json", *ALLOWED_SERVERS]
         argv += ["--approval-mode", "plan" if request.read_only else "yolo"]
         if request.read_only:
             argv += ["--exclude-tools", "write_file,edit,run_shell_command,monitor,agent,skill"]
