@@ -396,8 +396,10 @@ def test_a_task_that_was_taken_out_of_the_queue_is_put_back_by_a_key(tmp_path: P
         page.wait_for_selector("#outcome:has-text('T2 was taken out of the queue.') [data-undo]")
         until(page, "document.querySelector('#part-head .sentence').textContent.includes('ready to be started')")
         page.keyboard.press("z")
-        # this time in a run of its own, which may begin at once
         until(page, "!document.querySelector('#part-head .sentence').textContent.includes('ready to be started')")
+        # in the queue of the same run, behind the task that is at work
+        assert len(served.api("GET", "/server").json()["runs"]) == 1
+        assert [call["task"] for call in lab.calls()] == ["1"]
         go.touch()
         lab.until(lambda: served.api("GET", "/server").json()["runs"] == [])
 
