@@ -293,7 +293,7 @@ def test_a_decision_with_a_comment_needs_no_mouse(tmp_path: Path, opened: Browse
         page.keyboard.type("Please answer.")
         page.keyboard.press("Control+Enter")
         page.wait_for_selector("#next-entry")
-        assert "Requested changes of T1" in page.locator("#outcome").inner_text()
+        assert "Requested changes to T1" in page.locator("#outcome").inner_text()
         page.keyboard.press("g")
         page.keyboard.press("n")
         page.wait_for_url(lambda url: "/t/2" in url)

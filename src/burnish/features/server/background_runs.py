@@ -125,7 +125,8 @@ class BackgroundRuns:
 
     def requeue(self, task: Task) -> bool:
         """Put a task back into the run whose queue it was taken out of; False where no such run goes on."""
-        earlier = [run for run in self.active(task.project) if task.id in run.stops.stopped() and not run.stops.is_closed]
+        going_on = [run for run in self.active(task.project) if not run.stops.is_closed]
+        earlier = [run for run in going_on if task.id in run.stops.stopped()]
         for run in earlier:
             run.stops.forget(task.id)
         with self._guard, suppress(BurnishError):
