@@ -134,7 +134,7 @@ def test_what_is_not_approved_together_is_not_merged(tmp_path: Path) -> None:
     two_tasks(lab)
     main = lab.repo.git("rev-parse", "main")
     lab.agent("judge", "print(verdict('rejected', 'no', rejection_reason='no'))")
-    assert "it is not approved (blocked)" in lab.burnish("merge", "2", "--resolve", code=1).err
+    assert "it is blocked" in lab.burnish("merge", "2", "--resolve", code=1).err
     assert lab.repo.git("rev-parse", "main") == main
 
 

@@ -293,7 +293,7 @@ def test_a_decision_with_a_comment_needs_no_mouse(tmp_path: Path, opened: Browse
         page.keyboard.type("Please answer.")
         page.keyboard.press("Control+Enter")
         page.wait_for_selector("#next-entry")
-        assert "Requested changes of T1" in page.locator("#outcome").inner_text()
+        assert "Requested changes to T1" in page.locator("#outcome").inner_text()
         page.keyboard.press("g")
         page.keyboard.press("n")
         page.wait_for_url(lambda url: "/t/2" in url)
@@ -396,8 +396,10 @@ def test_a_task_that_was_taken_out_of_the_queue_is_put_back_by_a_key(tmp_path: P
         page.wait_for_selector("#outcome:has-text('T2 was taken out of the queue.') [data-undo]")
         until(page, "document.querySelector('#part-head .sentence').textContent.includes('ready to be started')")
         page.keyboard.press("z")
-        # this time in a run of its own, which may begin at once
         until(page, "!document.querySelector('#part-head .sentence').textContent.includes('ready to be started')")
+        # in the queue of the same run, behind the task that is at work
+        assert len(served.api("GET", "/server").json()["runs"]) == 1
+        assert [call["task"] for call in lab.calls()] == ["1"]
         go.touch()
         lab.until(lambda: served.api("GET", "/server").json()["runs"] == [])
 

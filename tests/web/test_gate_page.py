@@ -97,7 +97,7 @@ def test_at_the_gate_a_question_is_answered_by_a_button_of_that_name(tmp_path: P
     lab.burnish("run", "1", code=None)
     page, _ = look(lab)
     gate = page.partition('id="part-gate"')[2].partition("</section>")[0]
-    assert ">Send the answer<" in gate and "Request changes" not in gate
+    assert ">Send the answer <kbd" in gate and "Request changes" not in gate
     assert "The reviewer asks you on cycle 1" in gate
     assert '<span class="question">Should zero give None?</span>' in gate
     # one text field explains an approval against the review, too

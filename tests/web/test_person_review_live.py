@@ -146,7 +146,7 @@ def test_comments_survive_a_reload_and_are_sent_as_findings(served: Served, open
         held[0].fulfill(response=answer)
         page.wait_for_selector("#outcome:has-text('Requested changes') #next-entry")
         outcome = page.locator("#outcome").inner_text()
-        assert "Requested changes of T1 (F2, F3)" in outcome and "Next that needs you: T2 Add modules" in outcome
+        assert "Requested changes to T1 (F2, F3)" in outcome and "Next that needs you: T2 Add modules" in outcome
         until(page, "document.querySelectorAll('[data-draft]').length === 0")
         found = {one["id"]: one for one in served.lab.show(1)["findings"]}
         assert (found["F2"]["line"], found["F3"]["line"], found["F3"]["end_line"]) == (4, 3, 4)

@@ -85,6 +85,28 @@ def test_what_was_taken_out_is_left_while_the_rest_goes_on(server: AtHand) -> No
     assert server.registry.store.task(key, 2).status.value == "verified"
 
 
+def test_a_task_is_put_back_into_the_queue_that_it_was_taken_out_of(server: AtHand) -> None:
+    server.of_project("POST", "/run", {"all": True, "jobs": 1})
+    begun(server, 1)
+    server.of_project("POST", "/tasks/2/stop")
+    assert ">queued<" not in card(server, 2)
+    # twice is no harm
+    for _ in range(2):
+        assert server.of_project("POST", "/tasks/2/queue").status_code == 202
+    assert ">queued<" in card(server, 2)
+    assert len(server.api("GET", "/server").json()["runs"]) == 1
+    assert {call["task"] for call in server.lab.calls()} == {"1"}
+    (server.lab.root / "go").touch()
+    over(server)
+    key = server.project
+    assert {server.registry.store.task(key, n).status.value for n in (1, 2, 3)} == {"verified"}
+    # a run that has ended has no queue
+    number = server.lab.add("Add a sum")
+    assert server.of_project("POST", f"/tasks/{number}/queue").status_code == 202
+    over(server)
+    assert server.registry.store.task(key, int(number)).status.value == "verified"
+
+
 def test_a_task_is_stopped_in_the_moment_after_it_was_started(server: AtHand) -> None:
     assert server.of_project("POST", "/tasks/1/run").status_code == 202
     assert server.of_project("POST", "/tasks/1/stop").status_code == 202

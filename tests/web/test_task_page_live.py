@@ -105,7 +105,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
         page.locator("#gate").get_by_role("button", name="Approve").click()
         assert "Give a reason" in page.locator("#gate-why").inner_text()
         category = page.locator("#gate [data-category]")
-        assert category.inner_text() == "custom"
+        assert not category.is_visible() and page.locator("#gate [data-must]").is_visible()
         page.locator("#gate").get_by_text("Did the reviewer judge with the wrong context?").click()
         assert category.inner_text() == "wrong context"
         assert not page.locator("#gate [data-must]").is_visible()
@@ -343,7 +343,7 @@ def test_words_typed_without_a_field_do_nothing_and_the_reasons_open_without_an_
         # Escape closes the reasons, then leaves the note with its words
         page.keyboard.press("Escape")
         until(page, "document.getElementById('gate-why').hidden && document.activeElement.id === 'gate-note'")
-        assert page.locator("[name=choice].primary").inner_text() == "Request changes"
+        assert page.locator("[name=choice].primary").inner_text().startswith("Request changes")
         page.keyboard.type("keep")
         page.keyboard.press("Escape")
         until(page, "document.activeElement === document.body")
@@ -362,7 +362,7 @@ def test_a_word_typed_without_a_field_leaves_the_page_where_it_was(opened: Brows
         assert page.evaluate("document.activeElement === document.body")
         page.wait_for_timeout(900)
         # no word: the key is pressed again and again, and then another one by mistake
-        page.keyboard.type("jjo", delay=20)
+        page.keyboard.type("jjq", delay=20)
         page.wait_for_timeout(300)
         assert page.evaluate("document.activeElement.matches('.lines tr')")
         page.wait_for_timeout(900)

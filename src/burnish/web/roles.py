@@ -122,6 +122,7 @@ LEAST: Mapping[str, Role] = {
     f"POST {_P}/stop": _M,
     f"POST {_T}/run": _M,
     f"POST {_T}/stop": _M,
+    f"POST {_T}/queue": _M,
     f"POST {_T}/cancel": _M,
     f"POST {_T}/pause": _M,
     f"POST {_T}/unpause": _M,

@@ -183,8 +183,13 @@ def _not_approved(task: Task, target: str) -> NotApproved:
         Status.BLOCKED: "burnish inbox",
         Status.FAILED: f"burnish retry {task.id}",
     }.get(task.status, f"burnish run {task.id}")
+    if task.status is Status.WAITING_APPROVAL:
+        return NotApproved(
+            f"Task {task.id} is not merged yet: {target} has moved, and both together wait for your decision.",
+            hint=f"Look at the change again, approve it ({then}), then merge it.",
+        )
     return NotApproved(
-        f"Task {task.id} is not merged: together with {target} it is not approved ({task.status}).",
+        f"Task {task.id} is not merged: together with {target} it is {task.status.value.replace('_', ' ')}.",
         hint=f"See why: burnish show {task.id}. Then: {then}",
     )
 

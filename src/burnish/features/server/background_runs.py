@@ -123,6 +123,17 @@ class BackgroundRuns:
                 self._keep()
         return bool(mine)
 
+    def requeue(self, task: Task) -> bool:
+        """Put a task back into the run whose queue it was taken out of; False where no such run goes on."""
+        going_on = [run for run in self.active(task.project) if not run.stops.is_closed]
+        earlier = [run for run in going_on if task.id in run.stops.stopped()]
+        for run in earlier:
+            run.stops.forget(task.id)
+        with self._guard, suppress(BurnishError):
+            if not self._closing:
+                self._keep()
+        return any(run.wants(task) for run in earlier)
+
     def auto(self, key: str) -> BackgroundRun | None:
         """The run that takes up every task of the project as it becomes ready; None if Auto is off."""
         return next((run for run in self.active(key) if run.request.watch and not run.stops.is_closed), None)

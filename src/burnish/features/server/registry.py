@@ -225,6 +225,12 @@ class ProjectRegistry:
         found = self.store.task(key, task)
         return self.holders().standing(found) in ("here", "queued") and self.runs.stop(found)
 
+    def requeue(self, app: App, task: int) -> None:
+        """Put a task back into the queue that it was taken out of; into a run of its own if that one has ended."""
+        found = self.store.task(app.key, task)
+        if self.holders().standing(found) != "queued" and not self.runs.requeue(found):
+            self.begin(app, RunRequest(ids=(task,)))
+
     def notices(self) -> list[Notice]:
         """The notes of runs for the user, oldest first."""
         return self.runs.notices()

@@ -41,7 +41,7 @@ _BLOCKED: Mapping[Reason, str] = {
     Reason.REJECTED: "The review rejected it as a whole. Say what to do instead, or start again.",
     Reason.HUMAN_REJECTED: "A person rejected it. Say what to do instead, or start again.",
     Reason.STALLED: "The same problems came back without progress. It needs a word of advice.",
-    Reason.BUDGET: "The money or the tokens set aside for it are spent. Raise the budget, then retry.",
+    Reason.BUDGET: "The budget is used up. Raise it, then retry.",
     Reason.UNREADABLE_REVIEW: "The review could not be read, so it counts for nothing. Have it reviewed again.",
     Reason.INCOMPLETE_REVIEW: "Not every changed file was looked at. Have it reviewed again.",
     Reason.GUARD: "It changed what judges it: tests, checks or settings. Only a person can accept that: look at the "

@@ -176,6 +176,14 @@ def stop(registry: RegistryDep, app: AppDep, task: TaskNumber) -> dict[str, Any]
     return _task(app, task)
 
 
+@router.post("/tasks/{task}/queue", status_code=202, response_model=TaskOut)
+def queue(registry: RegistryDep, app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """Put a task back that was taken out of the queue: into the same run, or into its own if that run has ended."""
+    app.trust.require()
+    registry.requeue(app, task)
+    return _task(app, task)
+
+
 @router.post("/tasks/{task}/cancel", response_model=TaskOut)
 def cancel(app: AppDep, task: TaskNumber) -> dict[str, Any]:
     """Like `burnish cancel`: stops the task's agents."""

@@ -122,6 +122,9 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
 /** A button that takes an act back, by mouse or by the key z. */
 export function undoButton(undo, end = () => {}) {
   const button = make("button", { type: "button", textContent: "Undo", title: "Undo (z)" });
+  const key = make("kbd", { className: "key", textContent: "z" });
+  key.setAttribute("aria-hidden", "true");
+  button.append(" ", key);
   button.dataset.undo = "";
   button.addEventListener("click", () => {
     button.remove();

@@ -57,7 +57,7 @@ async function requestBody(button) {
   if (!question && !note) return plain;
   const yes = note ? "Improve" : button.textContent;
   const text = question || "Runs one more cycle and a review.";
-  const reply = await sure(`${what}${question ? "?" : ""}`, text, { yes, note: note || null });
+  const reply = await sure(question ? `${what.replace(": ", " ")}?` : what, text, { yes, note: note || null });
   if (reply === null || !note) return reply === null ? null : plain;
   if (reply.trim()) return { ...plain, note: reply };
   toast("Not started: the note is empty.", { bad: true });
@@ -99,11 +99,13 @@ function walk(by) {
 }
 
 addKeys("Inbox", [
-  { keys: ["j", "ArrowDown"], words: "next entry", run: () => walk(1) },
-  { keys: ["k", "ArrowUp"], words: "entry before", run: () => walk(-1) },
+  { keys: ["j", "ArrowDown"], words: "next entry", isStep: true, run: () => walk(1) },
+  { keys: ["k", "ArrowUp"], words: "entry before", isStep: true, run: () => walk(-1) },
   { keys: ["Enter", "o"], words: "open the task, or the first one", when: (event) => event.target.matches(".entry, body"),
     run: () => (current() ?? entries()[0])?.querySelector("h3 a")?.click() },
   { keys: ["a"], words: "do what the button of the entry says", when: current, careful: true, needs: "reviewer",
     run: () => [...current().querySelectorAll("[id^=do-]")].find((one) => one.offsetParent)?.click() },
+  { keys: ["M"], words: "merge all verified tasks", when: () => document.getElementById("merge-all"), needs: "maintainer",
+    run: () => document.getElementById("merge-all").click() },
   { keys: ["c"], words: "copy the command", when: current, run: () => current().querySelector("[data-copy]")?.click() },
 ]);

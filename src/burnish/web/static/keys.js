@@ -21,7 +21,8 @@ let burst = { last: "", at: -Infinity };
 /**
  * Adds shortcuts. An entry has `keys` (each a key, or two with a space), `words`, `run`, and `when`, which says
  * whether the shortcut applies to this event. A `careful` one changes what is stored, so a word that is typed without
- * a field must not trigger it. `needs` is the least role of a person who has the shortcut.
+ * a field must not trigger it. A letter that follows it at once makes such a word, except an `isStep` (j, k): nobody
+ * types `vj`. `needs` is the least role of a person who has the shortcut.
  */
 export function addKeys(title, entries) {
   const own = entries.filter((one) => !one.needs || ROLES.indexOf(one.needs) <= ROLES.indexOf(document.body.dataset.role));
@@ -33,8 +34,8 @@ export const shortcuts = () => [...groups.entries()];
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const field = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
-  // a checkbox outside of a form takes no letters: keys go on after one was ticked
-  const typing = field && !(field.type === "checkbox" && !field.form);
+  // a checkbox takes no letters: keys go on after one was ticked
+  const typing = field && field.type !== "checkbox";
   // a dialog that was just closed may keep the focus for a moment
   const closed = event.target.closest?.("dialog:not([open])");
   if ((typing && !closed) || document.querySelector("dialog[open]")) return;
@@ -43,7 +44,7 @@ document.addEventListener("keydown", (event) => {
   const entry = all.find((one) => one.keys.includes(sequence) && (!one.when || one.when(event)));
   const isLetter = /^\p{L}$/u.test(event.key);
   if (isLetter) noteBurst(event);
-  if (!settlePending(event.key, isLetter)) typedAt = performance.now();
+  if (!settlePending(event.key, isLetter && !entry?.isStep)) typedAt = performance.now();
   const isTyping = isLetter && performance.now() - typedAt < TYPING_MS;
   setPrefix("");
   if (entry && !isTyping) {

@@ -11,6 +11,8 @@ let span = "";
 let seenTree = "";
 const OPTIONS = "burnish-diff";
 const options = () => JSON.parse(localStorage.getItem(OPTIONS) || "{}");
+// a narrow window has no room for two sides, and does not show the option
+const isSideBySide = () => Boolean(options().split) && !matchMedia("(max-width: 640px)").matches;
 
 export function startChanges() {
   const fillVisible = (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => fill(entry.target));
@@ -45,7 +47,7 @@ function arrived(part) {
   if (tree && matchMedia("(max-width: 1000px)").matches) tree.open = false;
   reserve(part);
   watch();
-  const isSplit = Boolean(options().split);
+  const isSplit = isSideBySide();
   const box = part.querySelector("[data-split]");
   if (box) box.checked = isSplit;
   part.querySelectorAll(".lines").forEach((table) => showSplit(table, isSplit));
@@ -178,7 +180,7 @@ async function fill(body) {
   const succeeded = await attempt(async () => {
     const html = await fragment(`${here}/file/${file.dataset.number}?${query(file)}`);
     body.replaceWith(document.createRange().createContextualFragment(html));
-    if (options().split) file.querySelectorAll(".lines").forEach((table) => showSplit(table, true));
+    if (isSideBySide()) file.querySelectorAll(".lines").forEach((table) => showSplit(table, true));
   });
   pending -= 1;
   if (!succeeded) body.setAttribute("data-wanted", "");
@@ -202,7 +204,7 @@ async function unfold(button) {
     const rows = table.content.querySelectorAll("tr");
     const fold = button.closest("tr");
     fold.before(...rows);
-    if (options().split) showSplit(fold.closest(".lines"), true);
+    if (isSideBySide()) showSplit(fold.closest(".lines"), true);
     // the server limits how many lines it sends at once
     const left = Number(count) - rows.length;
     if (left > 0 && rows.length) {

@@ -66,16 +66,18 @@ document.addEventListener("focusout", () => setTimeout(() => {
 function focusPlace(part) {
   const active = document.activeElement;
   if (!part.contains(active)) return null;
-  return { id: active.id, file: active.closest(".file")?.dataset.path, line: active.matches(".lines tr") ? lineKey(active) : "" };
+  const finding = active.closest(".finding, .finding-item")?.id;
+  return { id: active.id, finding, file: active.closest(".file")?.dataset.path, line: active.matches(".lines tr") ? lineKey(active) : "" };
 }
 
 const lineKey = (row) => [...row.querySelectorAll(".n")].map((cell) => cell.textContent.trim()).join("|");
 
-function restoreFocus(part, { id, file: path, line }) {
+function restoreFocus(part, { id, finding, file: path, line }) {
   const file = path && part.querySelector(`.file[data-path="${CSS.escape(path)}"]`);
   const row = line && file && [...file.querySelectorAll(".lines tr:not(.mirror)")].find((one) => lineKey(one) === line);
   if (row) row.tabIndex = -1;
-  const element = id ? document.getElementById(id) : row || file?.querySelector("summary");
+  const heading = finding && part.querySelector(`#${CSS.escape(finding)} > summary`);
+  const element = id ? document.getElementById(id) : row || heading || file?.querySelector("summary");
   element?.focus({ preventScroll: true });
 }
 

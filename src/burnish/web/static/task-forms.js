@@ -20,7 +20,7 @@ export function startForms() {
     event.target.closest("[data-gate], [data-answer], dialog > form")?.querySelector("button.primary:enabled")?.click();
   });
   document.addEventListener("keydown", leave);
-  document.addEventListener("focusin", ({ target }) => target.id === "gate-note" && nameMainButton(target.form));
+  document.addEventListener("focusin", ({ target }) => target.form?.matches("[data-gate]") && nameMainButton(target.form));
   document.addEventListener("input", (event) => {
     const box = event.target.closest(".override-reasons");
     if (box) categorise(box);
@@ -47,7 +47,7 @@ function keepOnPage(within) {
 /** Says beside the note which button Ctrl-Enter presses. */
 function nameMainButton(form) {
   const place = form.querySelector("[data-main]");
-  if (place) place.textContent = form.querySelector("button.primary")?.textContent.trim() ?? "";
+  if (place) place.textContent = form.querySelector("button.primary")?.firstChild.textContent.trim() ?? "";
 }
 
 /** Escape closes the reasons of an approval, then leaves the note: keys are for the page again, and no text is lost. */
@@ -116,7 +116,8 @@ function reset(box) {
 /** The first checked reason gives the category; without one an explanation is required. */
 function categorise(box) {
   const yes = [...box.querySelectorAll("[data-ground]")].find((one) => one.checked);
-  box.querySelector("[data-category]").textContent = yes ? yes.dataset.ground.replace("_", " ") : "custom";
+  box.querySelector("[data-category]").textContent = (yes?.dataset.ground ?? "").replace("pre_", "pre-").replaceAll("_", " ");
+  box.querySelector("[data-recorded]").hidden = !yes;
   box.querySelector("[data-must]").hidden = Boolean(yes);
   const own = box.querySelector("[data-explain]");
   if (own) own.required = !yes;
@@ -236,6 +237,10 @@ async function decide(form, choice) {
     form.elements.note.focus();
     throw new Problem({ title: "No finding is open.", detail: "Write what the agent should change." });
   }
+  if (choice === "request_changes" && form.dataset.question && !note.trim() && !document.querySelector("[data-draft]")) {
+    form.elements.note.focus();
+    throw new Problem({ title: "Your answer is empty.", detail: "Write what the reviewer asks for." });
+  }
   const isReview = ["approve", "request_changes", "comment"].includes(choice) && !form.dataset.plan;
   const answer = isReview
     ? await api("POST", `${path}/draft/send`, { verdict: choice, note, commit, ...(grounds ? { grounds } : {}) })
@@ -254,7 +259,7 @@ const DECIDED = {
     `Approved T${task} at ${commit}${isAgainst ? " against its review" : ""}${findings ? `; your comments are ${findings}` : ""}.`,
   request_changes: ({ findings, isStarted, isAnswer }) => isAnswer
     ? `Answered T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent continues with your answer" : ""}.`
-    : `Requested changes of T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent works on them" : ""}.`,
+    : `Requested changes to T${task}${findings ? ` (${findings})` : ""}${isStarted ? ": the agent works on them" : ""}.`,
   comment: ({ findings }) => `Commented on T${task}: ${findings}.`,
   fix: () => `T${task} is being written again.`,
   reject: () => `Rejected T${task}. Nothing runs until you say what to do.`,

@@ -39,14 +39,26 @@ export function startKeys() {
   });
   // a task that was removed has no tabs
   const onChanges = () => document.getElementById("changes")?.hidden === false;
-  addKeys("Review", [
-    { keys: ["j", "k"], words: "next or previous line", run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
+  addKeys("Read the change", [
+    { keys: ["j", "k"], words: "next or previous line", isStep: true, run: (event) => step(event.key === "j" ? 1 : -1), when: onChanges },
     { keys: ["J", "K"], words: "choose several lines", run: (event) => step(event.key === "J" ? 1 : -1, true), when: onChanges },
     { keys: ["n", "p"], words: "next or previous finding", run: (event) => toFinding(event.key === "n" ? 1 : -1) },
     { keys: ["]", "["], words: "next or previous file", run: (event) => toFile(event.key === "]" ? 1 : -1), when: onChanges },
     { keys: ["c"], words: "comment on the line, or on the chosen lines", run: comment, when: onChanges, needs: "reviewer" },
     { keys: ["v"], words: "mark the file as viewed, and go to the next", run: view, when: onChanges, careful: true },
     { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges, careful: true },
+    { keys: ["s"], words: "both sides beside each other, or one", run: () => press("[data-split]"), when: onChanges, careful: true },
+    { keys: ["i"], words: "ignore white space, or show it", run: () => press("[data-ignore-space]"), when: onChanges, careful: true },
+    { keys: ["b"], words: "choose which changes are shown", run: () => document.getElementById("span").focus(),
+      when: () => onChanges() && document.getElementById("span"), careful: true },
+    { keys: ["r"], words: "reply to the finding", run: () => press("[data-rule=reply]", finding()), when: finding, careful: true,
+      needs: "reviewer" },
+    { keys: ["w"], words: "waive, resolve or reopen the finding", run: () => press("[data-rule]:not([data-rule=reply])", finding()),
+      when: finding, careful: true, needs: "reviewer" },
+  ]);
+  addKeys("Decide", [
+    { keys: ["o"], words: "open or close the text of the review", run: toggleReview, when: () => document.getElementById("gate-details"),
+      careful: true },
     { keys: ["d", "a"], words: "go to your decision, to the answer, or to the main button", run: toDecision,
       needs: "reviewer" },
     ...Object.entries(CHOICES).map(([key, [choice, words]]) => ({
@@ -54,6 +66,7 @@ export function startKeys() {
       needs: "reviewer",
     })),
     { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {}, needs: "reviewer" },
+    { keys: ["m"], words: "more actions", run: openMenu, when: () => document.getElementById("more"), careful: true, needs: "reviewer" },
     { keys: ["1", "2", "3", "4", "5", "6"], words: "open a tab", run: (event) => all("[role=tab]")[event.key - 1]?.click() },
   ]);
 }
@@ -97,6 +110,21 @@ function focus(element) {
   if (box.top < 130 || box.bottom > innerHeight - 150) element.scrollIntoView({ block: "center" });
 }
 
+const finding = () => document.activeElement?.closest?.(".finding:not(.draft), .finding-item");
+const press = (selector, within = document) => within.querySelector(selector)?.click();
+
+function toggleReview() {
+  const details = document.getElementById("gate-details");
+  details.open = !details.open;
+  details.querySelector("summary").focus();
+}
+
+function openMenu() {
+  const menu = document.getElementById("more");
+  menu.open = true;
+  menu.querySelector(".items :is(button, a)")?.focus();
+}
+
 function toDecision() {
   DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one))?.focus();
 }
@@ -104,7 +132,7 @@ function toDecision() {
 function toFinding(by) {
   const isList = document.getElementById("findings")?.hidden === false;
   const found = all(isList ? ".finding-item" : "#changes .finding:not(.draft)");
-  if (!found.length) return;
+  if (!found.length) return toast(isList ? "There are no findings." : "No findings in this change.");
   const { at, isOn } = nearest(found);
   const index = isOn ? at + by : by > 0 ? at : at - 1;
   const finding = found[(index + found.length) % found.length];

@@ -163,7 +163,7 @@ function editDraft(box) {
   if (box.querySelector("[data-comment]")) return;
   const form = makeForm({});
   form.querySelector("[data-where]").textContent = "Edit your comment";
-  form.querySelector(".primary").textContent = "Save";
+  form.querySelector("[data-label]").textContent = "Save";
   form.dataset.draft = box.dataset.draft;
   form.dataset.before = box.querySelector("[data-text]").textContent;
   form.elements.text.value = form.dataset.before;

@@ -17,7 +17,15 @@ document.addEventListener("part", ({ detail: part }) => {
   if (part.dataset.part === "findings") showFindings();
 });
 
+// false once a person has opened a tab: then the page opens no other one by itself
+let isTabFree = !location.hash;
+
 function showHead(part) {
+  // what waits for a decision is the change
+  if (part.dataset.status === "waiting_approval" && isTabFree && page.dataset.opens === "story") {
+    page.dataset.opens = "changes";
+    open("changes");
+  }
   document.getElementById("count-findings").textContent = Number(part.dataset.open) || "";
   // for screen readers, which do not read a part that was replaced
   const announcement = document.getElementById("announcement");
@@ -44,6 +52,7 @@ function open(name, { focus = false } = {}) {
 document.querySelector(".tabs").addEventListener("click", (event) => {
   const tab = event.target.closest("[role=tab]");
   if (!tab) return;
+  isTabFree = false;
   history.replaceState(null, "", `#${tab.getAttribute("aria-controls")}`);
   open(tab.getAttribute("aria-controls"));
 });
@@ -153,7 +162,7 @@ document.addEventListener("click", async (event) => {
     const dialog = ask.replace("page#", "").replace("note", "improve");
     return document.dispatchEvent(new CustomEvent("ask", { detail: dialog }));
   }
-  const label = button.textContent.trim();
+  const label = button.firstChild.textContent.trim();
   const note = ask === "text" ? "What should the agent settle?" : null;
   const way = opposite(act, document.getElementById("part-head").dataset.status);
   const answer = ask && !way ? await sure(`${label}?`, words, { yes: label, danger: act === "cancel", note }) : "";
@@ -168,7 +177,11 @@ document.addEventListener("click", async (event) => {
   if (act === "comment") return tellOutcome(`T${task} has your comment as ${reply.id}.`, withdrawn(reply));
   if (!way) return tellOutcome(`T${task} ${DONE[act] ?? `: ${label}`}.`, null, STARTS.has(act));
   const [done, back, rest, old] = way;
-  tellOutcome(`T${task} ${done}.`, () => api(back, path + rest, old));
+  tellOutcome(`T${task} ${done}.`, async () => {
+    await api(back, path + rest, old);
+    // the queue has no events
+    for (const name of ["head", "gate", "story"]) refresh(name);
+  });
 });
 
 document.addEventListener("keydown", (event) => {

@@ -4,7 +4,7 @@ const OPPOSITES = {
   archive: () => ["was archived", "PATCH", "", { archived: false }],
   pause: () => ["is paused", "POST", "/unpause", {}],
   unpause: () => ["can run again", "POST", "/pause", {}],
-  unqueue: () => ["was taken out of the queue", "POST", "/run", {}],
+  unqueue: () => ["was taken out of the queue", "POST", "/queue", {}],
   // a task of the backlog has nothing but its text, so nothing is lost
   cancel: (status) => status === "backlog" && ["was cancelled", "PATCH", "", { status: "backlog" }],
   back: (status) => status === "cancelled" && ["is in the backlog again", "POST", "/cancel", {}],

@@ -1,0 +1,190 @@
+"""What a person met who answered a whole morning by keys alone: each hesitation has its test here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testing.browser import browser, logged_in, until
+from testing.lab import Lab
+from testing.serving import Served, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+# 1 is rejected with a finding, 2 gets a question, 3 is approved, 4 fails while the file `offline` is there
+AUTHOR = """
+if task == "4" and (pathlib.Path(LOG).parent / "offline").exists():
+    sys.exit("the network is gone")
+pathlib.Path(f"part_{task}.py").write_text(f"def check(value):\\n    return bool(value)  # {phase} {cycle}\\n")
+pathlib.Path(f"more_{task}.py").write_text("x = 1\\n")
+"""
+JUDGE = """
+files = [str(path) for path in pathlib.Path(".").rglob("*") if path.is_file()]
+remark = {**flaw, "file": f"part_{task}.py", "line": 2, "title": "An empty value is accepted"}
+if cycle == 1 and task == "1":
+    print(verdict("changes_requested", "One value is accepted that must not be.", [remark], inspected=files))
+elif cycle == 1 and task == "2":
+    print(verdict("needs_discussion", "Do **old** entries stay valid?", inspected=files))
+else:
+    print(verdict("approved", "Does what the task asks for.", inspected=files))
+"""
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    root = tmp_path_factory.mktemp("morning")
+    lab = Lab.make(
+        root / "lab", author=AUTHOR, judge=JUDGE, extra="hitl_review: every\nreview: {agents: [judge], max_cycles: 1}\n"
+    )
+    (lab.root / "offline").touch()
+    for title in ("Round the total", "Drop the old API", "Validate the name", "Send the report"):
+        lab.add(title)
+    lab.burnish("run", "--all", "-j", "2", code=None)
+    (lab.root / "offline").unlink()
+    with serving(lab) as found:
+        yield found
+
+
+def open_task(page: Page, served: Served, number: int) -> None:
+    page.goto(f"{served.url}/p/{served.project}/t/{number}")
+    page.wait_for_selector(".task-page[data-ready]")
+
+
+def test_a_page_shows_which_keys_it_has(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        for path in ("/inbox", f"/p/{served.project}", f"/p/{served.project}/t/1", "/projects"):
+            page.goto(f"{served.url}{path}")
+            page.click("#keys-button")
+            page.wait_for_selector("#keys[open]")
+        open_task(page, served, 1)
+        assert page.locator("[data-gate] button .key").all_inner_texts() == ["A", "F", "C", "R"]
+        # the key is no part of the name of the button
+        assert page.get_by_role("button", name="Approve", exact=True).count() == 1
+
+
+def test_an_answer_without_words_is_not_sent(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 2)
+        page.keyboard.press("a")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("[data-gate] .error:has-text('Your answer is empty.')")
+        assert page.evaluate("document.activeElement.id") == "gate-note"
+        assert served.lab.task(2)["status"] == "waiting_approval"
+
+
+def test_reasons_are_ticked_and_the_approval_pressed_by_keys(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 1)
+        page.keyboard.press("A")
+        page.keyboard.press("Enter")
+        reason = page.locator("#gate-why input").first
+        until(page, "document.activeElement.matches('#gate-why input')")
+        assert not page.locator("[data-recorded]").first.is_visible()
+        page.keyboard.press("Space")
+        assert reason.is_checked() and "Recorded as" in page.locator("#gate-why").inner_text()
+        page.keyboard.press("A")
+        until(page, "document.activeElement.value === 'approve'")
+
+
+def test_the_focus_stays_on_a_finding_that_was_waived(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 1)
+        page.wait_for_selector("#in-F1")
+        page.keyboard.press("n")
+        page.keyboard.press("w")
+        page.wait_for_selector("#waive[open]")
+        page.keyboard.type("A blank is what they type.")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("#outcome:has-text('Waived F1.')")
+        until(page, "document.activeElement.matches('#in-F1 > summary')")
+        page.keyboard.press("z")
+        page.wait_for_selector("#in-F1:not(.settled)")
+
+
+def test_a_message_never_covers_the_decision_and_a_key_without_effect_says_so(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 3)
+        page.wait_for_selector(".lines")
+        page.keyboard.press("n")
+        box = page.locator(".toast", has_text="No findings in this change.")
+        box.wait_for()
+        toast, gate = box.bounding_box(), page.locator("#gate").bounding_box()
+        assert toast and gate and toast["y"] + toast["height"] <= gate["y"]
+
+
+def test_a_file_is_marked_as_viewed_although_a_step_follows_at_once(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 3)
+        page.wait_for_selector(".lines")
+        page.keyboard.press("v")
+        page.keyboard.press("j")
+        until(page, "document.getElementById('viewed-count').textContent.startsWith('1 of 2')")
+        assert page.locator(".toast").count() == 0
+
+
+def test_options_of_the_diff_and_more_actions_have_keys(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 3)
+        # another test has folded the first file
+        page.wait_for_selector(".file[open] .lines")
+        page.keyboard.press("s")
+        page.wait_for_selector(".file[open] .lines.split")
+        page.keyboard.press("s")
+        page.wait_for_selector(".file[open] .lines:not(.split)")
+        page.keyboard.press("o")
+        page.wait_for_selector("#gate-details[open]")
+        page.keyboard.press("m")
+        page.wait_for_selector("#more[open]")
+        assert page.evaluate("document.activeElement.closest('#more .items') !== null")
+
+
+def test_what_a_button_does_is_shown_while_it_has_the_focus_and_the_change_once_it_is_there(
+    opened: Browser, served: Served
+) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 4)
+        page.focus("#act-comment")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        assert page.locator("#words-comment").is_visible()
+        assert page.get_by_role("button", name="Comment", exact=True).count() == 1
+        page.keyboard.press("a")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#outcome:has-text('T4 waits for your approval.')", timeout=60_000)
+        # nobody has opened another tab, and the change is what the decision is about
+        page.wait_for_selector("#changes:not([hidden]) .lines")
+
+
+def test_a_refused_merge_says_that_the_target_has_moved(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra="hitl_review: every\n")
+    lab.add("First")
+    lab.add("Second")
+    lab.add("Third")
+    lab.burnish("run", "3", code=None)
+    lab.burnish("decide", "3", "approve")
+    lab.repo.commit({"other.txt": "x\n"})
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        page.goto(f"{served.url}/inbox")
+        page.wait_for_selector('.connection[data-state="live"]')
+        page.keyboard.press("M")
+        page.wait_for_selector("dialog[open]:has-text('Merge the one verified task?')")
+        page.keyboard.press("Escape")
+        page.keyboard.press("j")
+        page.keyboard.press("a")
+        page.wait_for_selector("dialog[open] h2:has-text('Merge T3 Third?')")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(
+            ".toast.bad:has-text('main has moved, and both together wait for your decision')", timeout=60_000
+        )
