@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -170,6 +170,34 @@ INDISTINGUISHABLE = "new failures cannot be distinguished from old ones"
 
 
 @dataclass(frozen=True, slots=True)
+class BaseTests:
+    """The tests as they are at the base, run with the code of a change that edits some of them."""
+
+    # test files, expected output and settings of tests that the change edits or deletes
+    edited: tuple[str, ...]
+    # cases that passed at the base
+    failures: tuple[TestFailure, ...] = ()
+    # why the result cannot be compared with the base
+    unknown: str = ""
+
+    @property
+    def note(self) -> str:
+        """One line for people; "" if all tests of the base pass."""
+        if self.unknown:
+            return f"Unknown whether the tests of the base pass with this change, which edits tests: {self.unknown}."
+        if not self.failures:
+            return ""
+        count = len(self.failures)
+        names = _few([failure.name for failure in self.failures])
+        verb = "test of the base fails" if count == 1 else "tests of the base fail"
+        return f"{count} {verb} with this change, which edits {_few(self.edited)}: {names}."
+
+
+def _few(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One check now, against the same check at the base."""
 
@@ -184,6 +212,8 @@ class Comparison:
     broken: bool = False
     # changed files in whose place its tests imported something else
     replaced: tuple[str, ...] = ()
+    # the same check with the tests of the base; None if the change edits no tests
+    base_tests: BaseTests | None = None
 
     @property
     def uncountable(self) -> str:
