@@ -106,6 +106,8 @@ class CheckReport:
     failure_lines: tuple[str, ...] = ()
     # the last line of standard output, else of standard error: where test programs print their result
     last_line: str = ""
+    # tests that passed when the project's own retries ran them again, by name or as a number
+    retried: tuple[str, ...] = ()
 
     @property
     def has_cases(self) -> bool:
@@ -243,6 +245,15 @@ class Comparison:
         if why := now.partial or base.partial:
             return f"{now.name} failed before the change and fails now, and {why}"
         return ""
+
+    @property
+    def retried_note(self) -> str:
+        """Which tests passed only in a retry of the project's own, and at once on the base; "" if none."""
+        names = [name for name in self.report.retried if self.baseline is None or name not in self.baseline.retried]
+        if not names:
+            return ""
+        since = ", and did not need that on the base" if self.baseline else ""
+        return f"Flaky: {self.report.name} passed only because it runs failed tests again{since}: {_few(names)}."
 
     @property
     def clean(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from burnish.core.change import Change
@@ -30,7 +31,7 @@ from burnish.core.journal_events import PhaseStarted, new_event
 from burnish.core.ledger.ledger import absorb_checks
 from burnish.core.policy import CheckSpec, is_test, setting_of
 from burnish.core.recorded_reviews import no_test_was_run
-from burnish.core.review_checks import is_test_file, skipped_by_ci, tested_only_by
+from burnish.core.review_checks import has_archives, is_test_file, packed_copies, skipped_by_ci, tested_only_by
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.base_tests import with_base_tests
@@ -172,7 +173,7 @@ def _finished(
     touched_paths = work.result.touched if work else ()
     update = absorb_touched(history.findings, update, touched_paths, cycle, setup.policy.block_on)
     checks = (*map(check_record, comparisons), *map(check_not_run, skipped_specs))
-    files_without_tests = _untested_files(setup, comparisons)
+    files_without_tests = (*_untested_files(setup, comparisons), *_packed_copies(setup))
     result = CheckResult(
         "check",
         attempt,
@@ -331,11 +332,22 @@ def _untested_files(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> tu
     return tuple(notes[:MOST_UNTESTED])
 
 
+def _packed_copies(setup: TaskSetup) -> tuple[str, ...]:
+    head = setup.head()
+    paths = setup.workspace.files(head.sha)
+    if not has_archives(paths):
+        return ()
+    return packed_copies(
+        setup.workspace.changes(setup.base.tree, head.tree), paths, partial(setup.workspace.read, head.sha)
+    )
+
+
 def warnings(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
     messages = [f"{c.uncountable}: {INDISTINGUISHABLE}." for c in comparisons if c.uncountable]
     if not any(is_test(s.name) for s in setup.policy.checks):
         messages.append(NO_TESTS)
+    messages += [c.retried_note for c in comparisons if c.retried_note]
     messages += [c.base_tests.note for c in comparisons if c.base_tests and c.base_tests.note]
     messages += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
     flaky = [name for c in comparisons for name in c.report.flaky]

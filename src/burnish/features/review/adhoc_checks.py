@@ -237,7 +237,8 @@ def _before_passing(
     A skip that the change itself writes is there for all to see, and the static reviewer names it.
     """
     skips = report.status is CheckStatus.PASSED and report.counts and (report.counts.skipped or report.ran_no_tests)
-    is_unsure = report.status is CheckStatus.PASSED and (report.counts is None or bool(report.failure_lines))
+    may_hide = report.counts is None or bool(report.failure_lines or report.retried)
+    is_unsure = report.status is CheckStatus.PASSED and may_hide
     if not is_unsure and (not skips or _adds_skips(change)):
         return None
     try:

@@ -91,7 +91,8 @@ def guard_remarks(
 ) -> tuple[Remark, ...]:
     """What the guard reports of the change: warnings at most, since a person reads the review and decides."""
     levels = {kind: "off" if level == "off" else "warning" for kind, level in ground.policy.guard}
-    trees = review_trees(ground, pair)
+    # Only a build of the settings counts: to find one, all files would have to be listed and many of them read.
+    trees = replace(review_trees(ground, pair), automatic=False)
     return guard_change(trees, change, comparisons=comparisons, levels=levels, **_readers(ground, pair))
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from burnish.core.finding import Finding, Remark, worst_first
 from burnish.core.ledger.ledger import absorb_review, absorb_source
 from burnish.core.policy import Policy
 from burnish.core.review import PanelResult, Review, Verdict
-from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation
+from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, packed_copies
 from burnish.core.secrets import Secrets
 from burnish.core.task import Spec, TaskType
 from burnish.engine.archive import weighed
@@ -50,7 +51,7 @@ from burnish.git.checkout import write_changed_files
 from burnish.git.discovery import discover
 from burnish.git.file_content import read_blobs
 from burnish.git.files import disk_errors, remove_tree
-from burnish.git.objects import Contents, list_files, read_files
+from burnish.git.objects import Contents, list_files, list_links, read_files
 from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, changes, choose, messages
 from burnish.git.snapshot import snapshot
@@ -324,7 +325,11 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
     write_notes = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
     warnings = guard_remarks(ground, pair, change, test_outcome.comparisons)
     base_notes = [c.base_tests.note for c in test_outcome.comparisons if c.base_tests and c.base_tests.note]
-    notes = [*test_outcome.notes, *base_notes, *write_notes]
+    retries = [c.retried_note for c in test_outcome.comparisons if c.retried_note]
+    copies = packed_copies(
+        change, list_links(ground.project, pair.new.tree), partial(read_files, ground.project, pair.new.sha)
+    )
+    notes = [*test_outcome.notes, *base_notes, *retries, *copies, *write_notes]
     result = _put_together(ground, pair, subject, panel, replies, (warnings, notes))
     accepts = ground.config.checks.uncountable == "accept"
     return replace(result, checks=test_outcome.checks, accepts_uncountable=accepts)
