@@ -216,7 +216,7 @@ def test_the_rest_is_handed_on_as_it_is_written(config: Any) -> None:
     assert (made.isolation, made.isolation_env) == ("env_var", (("PORT", "1"),))
     assert (made.task_usd, made.task_tokens, made.parse_agent, made.parse_model) == (2, 5, "llm", "m")
     assert (made.implement_timeout, made.improve_timeout, made.reviewers[0].timeout_seconds) == (60, 120, 180)
-    assert dict(made.guard) == {"thinning": "error", "judge": "error", "tooling": "off"}
+    assert dict(made.guard) == {"thinning": "error", "judge": "error", "tooling": "off", "expectations": "warning"}
     (step,) = made.pipeline
     assert (step.name, step.prompt, step.quorum, step.reviewers[0].agent) == ("security", "p.md", "any", "static")
 

@@ -28,6 +28,7 @@ CHECKS = "checks: {test: 'test -f app.py', lint: null}\n"
 SOURCE = Path(burnish.__file__).parent
 # Places that the plain loop does not pass; the tests of those features die there.
 SIDE_ROADS = {
+    "base-tests-": "test_base_tests.py",
     "fix-": "test_may_fix.py",
     "followups-": "test_followups.py",
     "outside-": "test_outside.py",

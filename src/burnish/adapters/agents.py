@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from pathlib import Path
 from burnish.adapters import redaction as discretion
 from burnish.adapters.checks.checkout_paths import refuse_absolute_paths
 from burnish.adapters.checks.environments import CheckEnvironment, setup_failure, workspace_environment
+from burnish.adapters.checks.guarding import guard_change, tests_edited_by
 from burnish.adapters.checks.moved_environment import MadeEnvironment
 from burnish.adapters.checks.stored_environments import environment_in_use
 from burnish.adapters.checks.tree_checks import SETUP_SECONDS, CheckContext, TreeChecks, raise_if_stopped
@@ -20,19 +20,14 @@ from burnish.adapters.checks.trees import copy_below
 from burnish.adapters.checks.workspace_checks import WorkspaceTree, other_tree_imported, workspace_tree
 from burnish.adapters.sandbox import OPEN, SandboxPolicy
 from burnish.agents.call_command import OnSetback
-from burnish.agents.registry import PROJECT_FILES
 from burnish.agents.runner import AgentRunner
-from burnish.checks.environment import check_environment, index_settings, setup_environment
+from burnish.checks.environment import index_settings, setup_environment
 from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirm_failures, flaky_failures
-from burnish.checks.guard.commands import scripts_behind
-from burnish.checks.guard.guard import guard, reads
-from burnish.checks.guard.shadowing import MAKEFILES, guarded_trees, settings_beside
-from burnish.checks.import_origins import PYTEST_SETTINGS
 from burnish.checks.outcome import error_report
-from burnish.checks.python_environments import environment_modules
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.base_tests import EditedTests
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure, compare
 from burnish.core.error_lines import last_lines
@@ -42,7 +37,6 @@ from burnish.core.secrets import Secrets
 from burnish.core.text_encoding import escape_hidden_text
 from burnish.engine.ports import Beyond, CheckedCommit, CheckPlace, Reads
 from burnish.errors import PhaseFailed
-from burnish.git.objects import list_links
 from burnish.proc.file_systems import full_disk_failure
 from burnish.proc.run import StopToken
 
@@ -283,46 +277,10 @@ class TaskChecks:
         new: Reads,
         levels: Mapping[str, str],
     ) -> tuple[Remark, ...]:
-        old_files = list_links(self.trees.project, change.old_tree)
-        new_files = list_links(self.trees.project, change.new_tree)
-        commands = tuple(comparison.report.command for comparison in comparisons)
-        files = [file for file in change.files if reads(file)]
-        related_files = [*settings_beside(change.paths, {**old_files, **new_files}), *PYTEST_SETTINGS, *MAKEFILES]
-        # One git call for all old files, one for all new files.
-        before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related_files])
-        after = texts(new, [*(f.path for f in files if f.status != "D"), *related_files])
-        preparing = self._preparing_commands(change.old_tree)
-        scripts = (
-            scripts_behind((*commands, *preparing), tree, partial(texts, reader))
-            for tree, reader in ((old_files, old), (new_files, new))
-        )
-        return guard(
-            change,
-            comparisons=comparisons,
-            old_text=before.get,
-            new_text=after.get,
-            levels=levels,
-            agent_files=PROJECT_FILES,
-            trees=guarded_trees(
-                old_files,
-                new_files,
-                installed_names=self._installed_modules(commands),
-                commands=commands,
-                preparing=preparing,
-                scripts=frozenset().union(*scripts),
-            ),
-        )
+        return guard_change(self.trees, change, comparisons=comparisons, old=old, new=new, levels=levels)
 
-    def _preparing_commands(self, base: str) -> list[str]:
-        """The commands that run before the checks: set-up and build."""
-        commands = [command for command in (self.trees.setup, self.trees.build_for(base)) if command]
-        return [command if isinstance(command, str) else shlex.join(command) for command in commands]
-
-    def _installed_modules(self, commands: Sequence[str]) -> frozenset[str]:
-        """Modules that checks can import from the environments of the checkout, of set-up, and on PATH."""
-        layers = sorted((self.trees.home / "environments" / self.trees.key).glob("*"))
-        path = check_environment(os.environ, roots=(self.checkout,))["PATH"]
-        return environment_modules((self.checkout, *layers), path=path, home=Path.home(), commands=commands)
+    def edited_tests(self, change: Change, *, old: Reads, new: Reads) -> EditedTests:
+        return tests_edited_by(change, old=old, new=new)
 
     def command(
         self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, timeout: float
@@ -371,8 +329,3 @@ def _exit_and_tail(report: CheckReport) -> tuple[int, str]:
     missing = report.exit_code is None and not report.output_path
     code = 127 if missing else report.exit_code if report.exit_code is not None else 1
     return code, report.tail or report.error
-
-
-def texts(read: Reads, paths: Sequence[str]) -> dict[str, str]:
-    found = read(paths) if paths else {}
-    return {path: data.decode(errors="replace") for path, data in found.items() if data is not None}

@@ -194,6 +194,11 @@ _BREAKDOWN = re.compile(
     r"|^\S{1,300}\(\d{1,8},\d{1,8}\): error TS\d|^\S{1,300}:\d{1,8}:(?:\d{1,8}:?)? (?:- |fatal )?error\b",
     re.I,
 )
+# What diff and cmp print where two files differ.
+_DIFFERENCE = re.compile(
+    r"^\d{1,8}(?:,\d{1,8})?[acd]\d{1,8}(?:,\d{1,8})?$|^@@ -\d{1,8}(?:,\d{1,8})? \+\d{1,8}(?:,\d{1,8})? @@"
+    r"|^\S{1,300} \S{1,300} differ: (?:byte|char) \d|^Files .{1,600} differ$"
+)
 # Words and signs of test programs without a known form.
 _FAILURE_WORD = re.compile(
     r"\bfail(?:ed|ures?|ing)?\b|^\s*expected\b.{1,200}\b(?:got|received|actual|but|to be|to equal)\b"
@@ -222,10 +227,30 @@ def failure_lines(text: str, *, with_words: bool) -> tuple[str, ...]:
             found.append(line.strip()[:300] or "an exception")
         elif with_words and (count := FAILURE_COUNT.search(line)):
             found.append(count[0])
-        elif _BREAKDOWN.search(line) or (with_words and _FAILURE_WORD.search(line) and not _NO_FAILURE.search(line)):
+        elif (
+            _BREAKDOWN.search(line)
+            or _DIFFERENCE.search(line)
+            or (with_words and _FAILURE_WORD.search(line) and not _NO_FAILURE.search(line))
+        ):
             found.append(line.strip()[:300])
         if len(found) == _MOST_LINES:
             break
     else:
         found += ["an exception"] if in_traceback else []
     return tuple(found)
+
+
+# Tests that passed when the project's own retries ran them again: pytest-rerunfailures, flaky, nextest, vitest,
+# surefire, Playwright. The last group is the name of the test, else the whole match counts.
+_RETRIED = re.compile(
+    r"^RERUN (\S+)|^(\S+) failed \(\d+ runs? remaining out of \d+\)|^\s*FLAKY \d+/\d+ \[[^\]]*\]\s+(\S.*)$"
+    r"|^\s*[✓✔√] (.+?)(?: \d+\s?ms)? \(retry x\d+\)|\b[1-9]\d* rerun\b|\bFlakes: [1-9]\d*|^\s{2}[1-9]\d* flaky$",
+    re.M,
+)
+
+
+def retried_tests(text: str) -> tuple[str, ...]:
+    """Tests that passed only when the project's own retries ran them again; a number where names are not printed."""
+    found = list(_RETRIED.finditer(text))
+    names = [next(filter(None, match.groups()), "") for match in found]
+    return tuple(dict.fromkeys(filter(None, names)) or dict.fromkeys(match[0].strip() for match in found))[:_MOST_LINES]

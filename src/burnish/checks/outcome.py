@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.checks.import_origins import runs_tests
-from burnish.checks.lines import did_nothing, failure_lines, printed_failures, read_lines, read_pattern
+from burnish.checks.lines import did_nothing, failure_lines, printed_failures, read_lines, read_pattern, retried_tests
 from burnish.checks.placement import Placement
 from burnish.checks.reading import Case, Reading, failures_of, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileStats, read_new_reports, read_printed
@@ -95,6 +95,7 @@ def report_of(
         skipped_files=reading.skipped_files,
         failure_lines=_failure_lines(spec, check, exit_record, reading),
         last_line=_last_line(spec, exit_record),
+        retried=retried_tests(_output(exit_record, READ)) if runs_tests(spec) else (),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import time
@@ -95,6 +96,7 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
     env = with_import_report(spec, report_dir, _with_own_programs(context.env, place, spec.cwd), context.place)
     if runs_tests(spec) and _sets_variable("GRADLE_OPTS", spec, context.place.files):
         env = with_gradle_options(env)
+    env = _without_committed_cache(env, spec, context.place.files, report_dir)
     env, programs = with_program_report(spec, context.place, report_dir, env)
     maven = _maven_modules(spec, context.place)
     check = prepare(spec, report_dir=report_dir, env=env, root=context.place.files / spec.cwd)
@@ -139,6 +141,16 @@ def _run_one(spec: CheckSpec, context: _CheckRunContext) -> CheckReport:
             unknown, tail=report.tail, output_path=report.output_path, seconds=report.seconds, evidence=evidence
         )
     return _from_root(report, context.place, spec.cwd) if spec.cwd else report
+
+
+def _without_committed_cache(
+    env: Mapping[str, str], spec: CheckSpec, files: Path, report_dir: Path
+) -> Mapping[str, str]:
+    """Variables that give pytest a new cache, if the tree has one: `--lf` would run only the tests that it names."""
+    if not runs_tests(spec) or not any((files / base / ".pytest_cache").exists() for base in ("", spec.cwd)):
+        return env
+    cache = shlex.quote(f"cache_dir={report_dir / 'pytest-cache'}")
+    return {**env, "PYTEST_ADDOPTS": " ".join(filter(None, (env.get("PYTEST_ADDOPTS"), f"-o {cache}")))}
 
 
 # Files that may set variables for the tests.

@@ -99,6 +99,8 @@ def _say(report: MergeReport) -> None:
             tell(f"  Note: {clean(why)}: {INDISTINGUISHABLE}.")
         if merged_task.untested:
             tell(f"  Note: {clean(merged_task.untested)}")
+        for note in merged_task.expectations:
+            tell(f"  Note: {clean(note)}")
     for task, error in report.left:
         if alone:
             complain(error.what, error.hint)

@@ -203,6 +203,7 @@ STARTS = {
 }
 ENDS = {"implement": "Implementation complete", "improve": "Improvement complete"}
 _MAX_LENGTH = 160
+_MAX_NOTES = 10
 _HASH = re.compile(r"\b[0-9a-f]{40,64}\b")
 
 
@@ -306,7 +307,10 @@ def _short(value: object) -> str:
 
 
 def printed(event: RecordedEvent) -> list[str]:
-    """The end of what a command printed that could not be run, line by line."""
+    """Further lines of an event: all notes on checks but the first, or the end of what a failed command printed."""
+    if event.type == "phase.finished" and event.data.get("phase") == "check":
+        notes = event.data.get("warnings") or ()
+        return [f"Note: {_short(note)}" for note in notes[1:_MAX_NOTES]]
     output = read(TaskStatus, event.data).output if event.type == "task.status" else ""
     return [clean(line) for line in output.splitlines()]
 

@@ -160,6 +160,10 @@ class GuardSettings(v.Section):
         default="warning",
         description="test, lint, coverage or CI settings, `conftest.py` or what the commands of checks run changed",
     )
+    expectations: v.Guard = Field(
+        default="warning",
+        description="tests of the base fail with the change, which edits them; `off` does not run them",
+    )
 
 
 def _no_clash(value: Any) -> Any:

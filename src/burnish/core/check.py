@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -106,6 +106,8 @@ class CheckReport:
     failure_lines: tuple[str, ...] = ()
     # the last line of standard output, else of standard error: where test programs print their result
     last_line: str = ""
+    # tests that passed when the project's own retries ran them again, by name or as a number
+    retried: tuple[str, ...] = ()
 
     @property
     def has_cases(self) -> bool:
@@ -170,6 +172,34 @@ INDISTINGUISHABLE = "new failures cannot be distinguished from old ones"
 
 
 @dataclass(frozen=True, slots=True)
+class BaseTests:
+    """The tests as they are at the base, run with the code of a change that edits some of them."""
+
+    # test files, expected output and settings of tests that the change edits or deletes
+    edited: tuple[str, ...]
+    # cases that passed at the base
+    failures: tuple[TestFailure, ...] = ()
+    # why the result cannot be compared with the base
+    unknown: str = ""
+
+    @property
+    def note(self) -> str:
+        """One line for people; "" if all tests of the base pass."""
+        if self.unknown:
+            return f"Unknown whether the tests of the base pass with this change, which edits tests: {self.unknown}."
+        if not self.failures:
+            return ""
+        count = len(self.failures)
+        names = _few([failure.name for failure in self.failures])
+        verb = "test of the base fails" if count == 1 else "tests of the base fail"
+        return f"{count} {verb} with this change, which edits {_few(self.edited)}: {names}."
+
+
+def _few(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One check now, against the same check at the base."""
 
@@ -184,6 +214,8 @@ class Comparison:
     broken: bool = False
     # changed files in whose place its tests imported something else
     replaced: tuple[str, ...] = ()
+    # the same check with the tests of the base; None if the change edits no tests
+    base_tests: BaseTests | None = None
 
     @property
     def uncountable(self) -> str:
@@ -213,6 +245,15 @@ class Comparison:
         if why := now.partial or base.partial:
             return f"{now.name} failed before the change and fails now, and {why}"
         return ""
+
+    @property
+    def retried_note(self) -> str:
+        """Which tests passed only in a retry of the project's own, and at once on the base; "" if none."""
+        names = [name for name in self.report.retried if self.baseline is None or name not in self.baseline.retried]
+        if not names:
+            return ""
+        since = ", and did not need that on the base" if self.baseline else ""
+        return f"Flaky: {self.report.name} passed only because it runs failed tests again{since}: {_few(names)}."
 
     @property
     def clean(self) -> bool:

@@ -104,3 +104,13 @@ def left_out_words(names: Sequence[str]) -> str:
         f"Left out because of {whose}: {listing}. "
         f"Rename {it} or commit {it} on the branch by hand to have {it} in the change, else add {it} to .gitignore."
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One path of a tree to replace: by a blob of git, by content of its own, or by nothing if it has no mode."""
+
+    path: str
+    mode: str = ""
+    blob: str = ""
+    content: bytes | None = None

@@ -158,6 +158,8 @@ class CheckRecord:
     error: str = ""  # why it could not be run
     tail: str = ""  # the end of its output
     output_path: str = ""  # file that holds its output
+    base_failures: tuple[str, ...] = optional(())  # tests of the base that fail with the change, which edits tests
+    base_note: str = optional("")  # the same in one line, or why it is unknown
     # files that it left to be looked at: `path`, `name` of the stored file, `kind`, `bytes`
     evidence: tuple[Evidence, ...] = optional(())
 

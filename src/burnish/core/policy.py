@@ -165,7 +165,7 @@ class Policy:
     improve_agent: str | None = None
     improve_model: str | None = None
     pipeline: tuple[StepSpec, ...] = ()
-    # thinning, judge, tooling → error, warning, off
+    # thinning, judge, tooling, expectations → error, warning, off
     guard: tuple[tuple[str, str], ...] = ()
     # warnings about these settings
     notes: tuple[str, ...] = ()

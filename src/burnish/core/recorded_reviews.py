@@ -193,6 +193,11 @@ def untested_note(history: History, cycle: int) -> str:
     return " ".join(newest.untested) if newest else ""
 
 
+def base_test_notes(history: History, cycle: int) -> tuple[str, ...]:
+    """Which tests of the base fail with the change, which edits tests, by check; or why that is unknown."""
+    return tuple(check.base_note for check in _newest_checks(history, cycle) if check.base_note)
+
+
 def tests_ran(checks: Iterable[CheckRecord]) -> bool:
     """Whether one of these checks ran a test."""
     for check in checks:

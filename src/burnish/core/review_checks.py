@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -202,6 +202,42 @@ def _tests_of_files(change: Change, texts: Mapping[str, str]) -> Iterator[tuple[
         word = re.compile(rf"(?<![\w-]){re.escape(stem)}(?![\w-])")
         pair = re.compile(rf"(?:^|/)(?:test_)?{re.escape(stem)}(?:[._-](?:tests?|spec|cy|e2e)|Tests?|IT)?\.\w+$")
         yield path, tuple(test for test, text in texts.items() if pair.search(test) or word.search(text))
+
+
+# -- packed copies --------------------------------------------------------------------------------
+
+_ARCHIVE = re.compile(r"(?:^|/)([A-Za-z@][\w.@-]*?)-v?\d[\w.+-]*\.(?:tgz|tar\.gz|whl|crate|jar|gem|nupkg)$")
+_MANIFEST = re.compile(r"(?:^|/)(?:package\.json|pyproject\.toml|setup\.cfg|Cargo\.toml)$")
+_PACKAGE_NAME = re.compile(r"""(?:^|[{,])\s*"?name"?\s*[:=]\s*"?([@\w./-]+)""", re.M)
+_MAX_MANIFESTS = 50
+
+
+def has_archives(paths: Iterable[str]) -> bool:
+    return any(map(_ARCHIVE.search, paths))
+
+
+def packed_copies(
+    change: Change, paths: Iterable[str], read: Callable[[list[str]], Mapping[str, bytes | None]]
+) -> tuple[str, ...]:
+    """Notes on archives of the project's own packages that the change does not pack again: tests may use them."""
+    listing = list(paths)
+    touched_paths = set(change.paths)
+    archives = {path: found[1] for path in listing if path not in touched_paths and (found := _ARCHIVE.search(path))}
+    if not archives or all(is_test_file(path) for path in touched_paths) or is_documentation(change):
+        return ()
+    manifests = read([path for path in listing if _MANIFEST.search(path)][:_MAX_MANIFESTS])
+    texts = ((data or b"").decode("utf-8", "replace") for data in manifests.values())
+    names = {_package_key(name) for text in texts for name in _PACKAGE_NAME.findall(text)}
+    return tuple(
+        f"{path} is a packed copy of a package of this repository and was not packed again: tests that use it do not "
+        "test this change."
+        for path, name in archives.items()
+        if _package_key(name) in names
+    )
+
+
+def _package_key(name: str) -> str:
+    return re.sub(r"[-_./]+", "-", name.lstrip("@")).lower()
 
 
 # Files that may make documentation part of the tests, and what does so in them.

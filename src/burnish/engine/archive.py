@@ -17,7 +17,7 @@ from burnish.core.journal_events import OverrideRecorded
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.override import in_words
 from burnish.core.policy import is_test
-from burnish.core.recorded_reviews import untested_note
+from burnish.core.recorded_reviews import base_test_notes, untested_note
 from burnish.core.review import PanelResult, Review, ReviewerResult, Unreadable, Verdict
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -181,6 +181,7 @@ def write_review_files(
     test_notes: tuple[str, ...] = () if any(is_test(c.name) for c in setup.policy.checks) else (NO_TESTS,)
     if note := untested_note(history, review_input.cycle):
         test_notes = (note,)
+    test_notes += base_test_notes(history, review_input.cycle)
     cycle = Cycle(
         task=str(task.id),
         title=task.spec.title,

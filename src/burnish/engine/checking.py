@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from burnish.core.change import Change
@@ -31,12 +31,20 @@ from burnish.core.journal_events import PhaseStarted, new_event
 from burnish.core.ledger.ledger import absorb_checks
 from burnish.core.policy import CheckSpec, is_test, setting_of
 from burnish.core.recorded_reviews import no_test_was_run
-from burnish.core.review_checks import is_test_file, skipped_by_ci, tested_only_by
+from burnish.core.review_checks import has_archives, is_test_file, packed_copies, skipped_by_ci, tested_only_by
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
+from burnish.engine.base_tests import with_base_tests
 from burnish.engine.guard_phase import absorb_guard, absorb_touched
 from burnish.engine.ports import CheckPlace, Deps
-from burnish.engine.task_setup import TaskSetup, baseline_environment, capture_baseline, isolation_env, only
+from burnish.engine.task_setup import (
+    TaskSetup,
+    baseline_environment,
+    capture_baseline,
+    isolation_env,
+    only,
+    serial_checks,
+)
 from burnish.engine.transitions import current_ledger, finding_events
 from burnish.errors import PhaseFailed
 
@@ -78,6 +86,7 @@ def check(deps: Deps, setup: TaskSetup, history: History, step: CheckStep) -> No
         environment = baseline_environment(deps, setup)
         pairs = zip(specs, result.reports, strict=True)
         comparisons = tuple(_compare(deps, setup, spec, report, environment) for spec, report in pairs)
+        comparisons = with_base_tests(deps, setup, task, step.cycle, specs, comparisons)
         remember(deps, task, step.cycle, comparisons)
         deps.failpoint("check-run")
     else:
@@ -100,13 +109,10 @@ def _split_by_paths(setup: TaskSetup, specs: list[CheckSpec]) -> tuple[list[Chec
 
 
 def _run(deps: Deps, setup: TaskSetup, task: Task, cycle: int, specs: list[CheckSpec]) -> CheckRun:
-    serial: AbstractContextManager[None] = nullcontext()
-    if setup.policy.isolation == "serialized":
-        serial = deps.task_files.lock("checks")
     out_dir = deps.task_files.out_dir(task, cycle, "checks")
     env = isolation_env(setup.policy, task, setup.policy.agent)
     checks, base = deps.checks(task.id), baseline_environment(deps, setup)
-    with serial:
+    with serial_checks(deps, setup.policy):
         if setup.policy.checks_where == "clean":
             tree = replace(setup.head_tree(f"{task.name}-check"), task=task.name)
             with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
@@ -167,7 +173,7 @@ def _finished(
     touched_paths = work.result.touched if work else ()
     update = absorb_touched(history.findings, update, touched_paths, cycle, setup.policy.block_on)
     checks = (*map(check_record, comparisons), *map(check_not_run, skipped_specs))
-    files_without_tests = _untested_files(setup, comparisons)
+    files_without_tests = (*_untested_files(setup, comparisons), *_packed_copies(setup))
     result = CheckResult(
         "check",
         attempt,
@@ -252,7 +258,7 @@ def remembered(deps: Deps, task: Task, cycle: int) -> tuple[Comparison, ...]:
 def check_record(comparison: Comparison) -> CheckRecord:
     """A check that ran; names up to a limit, the counts are of all."""
     report = comparison.report
-    counts = report.counts
+    counts, base_tests = report.counts, comparison.base_tests
     return CheckRecord(
         name=report.name,
         check=report.name,
@@ -279,6 +285,8 @@ def check_record(comparison: Comparison) -> CheckRecord:
         tail=report.tail,
         output_path=report.output_path,
         evidence=report.evidence,
+        base_failures=tuple(f.name for f in base_tests.failures[:MOST_NAMES]) if base_tests else (),
+        base_note=base_tests.note if base_tests else "",
     )
 
 
@@ -324,11 +332,23 @@ def _untested_files(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> tu
     return tuple(notes[:MOST_UNTESTED])
 
 
+def _packed_copies(setup: TaskSetup) -> tuple[str, ...]:
+    head = setup.head()
+    paths = setup.workspace.files(head.sha)
+    if not has_archives(paths):
+        return ()
+    return packed_copies(
+        setup.workspace.changes(setup.base.tree, head.tree), paths, partial(setup.workspace.read, head.sha)
+    )
+
+
 def warnings(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
     messages = [f"{c.uncountable}: {INDISTINGUISHABLE}." for c in comparisons if c.uncountable]
     if not any(is_test(s.name) for s in setup.policy.checks):
         messages.append(NO_TESTS)
+    messages += [c.retried_note for c in comparisons if c.retried_note]
+    messages += [c.base_tests.note for c in comparisons if c.base_tests and c.base_tests.note]
     messages += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
     flaky = [name for c in comparisons for name in c.report.flaky]
     messages += [flaky_warning(name) for name in flaky[:MOST_NAMES]]

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from burnish.core.agent import AgentReply, AgentRequest, Setback, Use
 from burnish.core.approval import Approval
+from burnish.core.base_tests import EditedTests
 from burnish.core.budget import Limit
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison, TestFailure
@@ -172,6 +173,9 @@ class CheckRunner(Protocol):
         levels: Mapping[str, str],
     ) -> tuple[Remark, ...]:
         """What of the change makes it easier to pass; `old` and `new` read files at the base and now."""
+
+    def edited_tests(self, change: Change, *, old: Reads, new: Reads) -> EditedTests:
+        """Which tests of its base the change edits."""
 
     def command(
         self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, timeout: float

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from burnish.core.change import Change
-from burnish.core.commit import Base, Commit, TargetCommit, TargetMerge
+from burnish.core.commit import Base, Commit, TargetCommit, TargetMerge, TreeEntry
 from burnish.core.task import Task
 
 
@@ -95,6 +95,9 @@ class TaskWorkspace(Protocol):
         """Remove that ref: the task ends, or begins again, without the merge."""
 
     def changes(self, old: str, new: str) -> Change: ...
+    def with_entries(self, commit: str, entries: Sequence[TreeEntry]) -> Commit:
+        """The plain commit with these paths of its tree replaced or removed; no ref names it."""
+
     def files(self, commit: str) -> list[str]: ...
     def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]: ...
     def read_blobs(self, blobs: Sequence[str]) -> dict[str, bytes | None]:

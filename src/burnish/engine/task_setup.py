@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -293,7 +293,9 @@ def _capture(deps: Deps, task: Task, setup: TaskSetup, environment: str) -> None
         deps.progress.note(f"Task {task.id}: running the checks on the base for comparison…")
         out_dir, env = deps.task_files.out_dir(task, 0, "baseline"), isolation_env(setup.policy, task, "baseline")
         checks = deps.checks(task.id)
-        with _base_place(deps, task, setup, specs, out_dir, env) as place:
+        # the same copy as for the checks of the change, so that only files that differ are written for these
+        tree = replace(setup.base_tree(f"{task.name}-baseline"), task=task.name)
+        with check_place(deps, task, setup, specs, tree, out_dir, env) as place:
             # what checks leave on the base is not shown
             reports = checks.run([replace(spec, evidence=()) for spec in specs], place=place, out_dir=out_dir, env=env)
             for spec, first in zip(specs, reports, strict=True):
@@ -338,19 +340,30 @@ def _is_known(report: CheckReport | None) -> bool:
 
 
 @contextmanager
-def _base_place(
-    deps: Deps, task: Task, setup: TaskSetup, specs: list[CheckSpec], out_dir: Path, env: Mapping[str, str]
+def check_place(
+    deps: Deps,
+    task: Task,
+    setup: TaskSetup,
+    specs: Sequence[CheckSpec],
+    tree: CheckedCommit,
+    out_dir: Path,
+    env: Mapping[str, str],
 ) -> Iterator[CheckPlace]:
-    checks, tree = deps.checks(task.id), setup.base_tree(f"{task.name}-baseline")
+    """Where checks run on a commit that is not in the workspace."""
+    checks = deps.checks(task.id)
     if setup.policy.checks_where == "clean":
-        # the same copy as for the checks of the change, so that only files that differ are written for these
-        with checks.on(specs, replace(tree, task=task.name), out_dir=out_dir, env=env) as place:
+        with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
             yield place
         return
     with deps.repository.throwaway(tree.commit, tree.label) as files:
-        run_setup_in(deps, task, setup, files, "baseline-setup", setup.base_tree(f"{task.name}-setup"))
+        run_setup_in(deps, task, setup, files, "baseline-setup", replace(tree, label=f"{task.name}-setup"))
         with checks.inside(specs, tree, folder=files, env=env) as place:
             yield place
+
+
+def serial_checks(deps: Deps, policy: Policy) -> AbstractContextManager[None]:
+    """With `isolation.strategy: serialized`, one task of the project at a time."""
+    return deps.task_files.lock("checks") if policy.isolation == "serialized" else nullcontext()
 
 
 def baseline_event(

@@ -9,10 +9,11 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from burnish.core.commit import Commit
+from burnish.core.commit import Commit, TreeEntry
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
 from burnish.git.files import disk_errors, write_whole
@@ -202,6 +203,43 @@ def with_files(project: Project, tree: str, files: Mapping[bytes, bytes]) -> str
     for name, inner in below.items():
         entries[name] = ("40000", with_files(project, entries[name][1], inner))
     return write_tree(project, entries)
+
+
+def with_entries(project: Project, sha: str, entries: Sequence[TreeEntry]) -> Commit:
+    """The commit with these paths of its tree replaced or removed; the same hash each time. No ref names it."""
+    found = read_objects(project, [sha])[0]
+    old = read_commit(project, sha)
+    assert found
+    by_path = {os.fsencode(one.path): one for one in entries}
+    tree = _with_entries(project, old.tree, by_path) or write_tree(project, {})
+    name = write_object(project, "commit", found[1].replace(old.tree.encode(), tree.encode(), 1))
+    return replace(old, sha=name, tree=tree)
+
+
+def _with_entries(project: Project, tree: str, entries: Mapping[bytes, TreeEntry]) -> str | None:
+    found = read_objects(project, [tree])[0] if tree else None
+    names = parse_tree(project, found[1]) if found else {}
+    below: dict[bytes, dict[bytes, TreeEntry]] = {}
+    # what is removed first makes room: a file may become a folder
+    for path, entry in sorted(entries.items(), key=lambda item: item[1].mode != ""):
+        name, _, rest = path.partition(b"/")
+        if rest:
+            below.setdefault(name, {})[rest] = entry
+        elif not entry.mode:
+            names.pop(name, None)
+        else:
+            data = entry.content
+            names[name] = (entry.mode, entry.blob if data is None else write_object(project, "blob", data))
+    for name, inner in below.items():
+        mode, sha = names.get(name, ("", ""))
+        if mode not in ("", "40000") and not any(entry.mode for entry in inner.values()):
+            continue
+        folder = _with_entries(project, sha if mode == "40000" else "", inner)
+        if folder:
+            names[name] = ("40000", folder)
+        else:
+            names.pop(name, None)
+    return write_tree(project, names) if names else None
 
 
 # -- object links ---------------------------------------------------------------------------------

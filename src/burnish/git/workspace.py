@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.change import Change
-from burnish.core.commit import Base, Commit, TargetCommit, TargetMerge
+from burnish.core.commit import Base, Commit, TargetCommit, TargetMerge, TreeEntry
 from burnish.core.secrets import NO_SECRETS, Leak, Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
@@ -30,6 +30,7 @@ from burnish.git.objects import (
     list_files,
     read_commit,
     read_files,
+    with_entries,
     with_files,
     with_trailers,
     write_commit,
@@ -379,6 +380,10 @@ class GitWorkspace:
     def changes(self, old: str, new: str) -> Change:
         """Changes between two commits or trees."""
         return self._differences.between(old, new)
+
+    def with_entries(self, commit: str, entries: Sequence[TreeEntry]) -> Commit:
+        """The commit without the files that burnish wrote, with these paths replaced or removed."""
+        return with_entries(self.project, self.plain(commit), entries)
 
     def files(self, commit: str) -> list[str]:
         return list_files(self.project, self.plain(commit))

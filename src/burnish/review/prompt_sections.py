@@ -141,6 +141,13 @@ def baseline_text(checks: Sequence[Comparison], limit: int, tag: str) -> str:
 
 
 def _against_base(check: Comparison, limit: int, tag: str) -> str:
+    tests = check.base_tests
+    return _failures_since_base(check, limit, tag) + (
+        f"\nNote: {one_line(tests.note)}\n" if tests and tests.note else ""
+    )
+
+
+def _failures_since_base(check: Comparison, limit: int, tag: str) -> str:
     name = check.report.name
     base = check.baseline
     if base is None or base.unknown:

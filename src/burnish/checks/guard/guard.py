@@ -35,6 +35,8 @@ _TEST_ITSELF = re.compile(r"(?:^|/)(?:tests?|specs?)\.\w+$")
 _WHY = {
     "judge": "These files decide how changes are reviewed, or instruct the reviewers. burnish reads them "
     "from the base, never from the change. A person must approve changes to them.",
+    "expectations": "These tests passed on the base and fail with the code of this change; the change edits them or "
+    "what they read. That is right for a change of behaviour that was asked for. Else it hides a bug.",
     "tooling": "This decides which tests run, what the linter accepts, or what CI accepts. "
     "A change that needs it should explain why.",
 }
@@ -59,6 +61,8 @@ def guard(
             found = _remark("thinning", severities["thinning"], loss.title, loss.reason)
             content = _hash(loss.title, loss.reason, loss.quote, *loss.names)
             remarks.append(_at(found, loss.file, loss.line, loss.quote, content))
+    if "expectations" in severities:
+        remarks += _expectations(comparisons, change, severities["expectations"])
     shadowing = _shadowing(change, trees, severities, old_text, new_text)
     remarks += shadowing
     left_out = {remark.file for remark in shadowing}
@@ -73,6 +77,26 @@ def guard(
                 content = _hash(part) if part else _hash(file.path, file.old_path or "", file.new_mode, blob)
                 remarks.append(_at(found, file.path, line, quote, content))
     return tuple(remarks)
+
+
+def _expectations(comparisons: tuple[Comparison, ...], change: Change, severity: Severity) -> Iterator[Remark]:
+    """Tests of the base that fail with the change, which edits them: another behaviour, or a hidden bug."""
+    for tests in (comparison.base_tests for comparison in comparisons):
+        if tests is None or not tests.failures:
+            continue
+        count = f"{len(tests.failures)} test{'s' * (len(tests.failures) > 1)}"
+        title = f"{count} of the base fail{'s' * (len(tests.failures) == 1)} with this change, which edits tests"
+        cases = [f"- {one.name}: {' '.join(one.message.split())[:300]}" for one in tests.failures[:20]]
+        more = [f"- and {len(tests.failures) - 20} more"] if tests.failures[20:] else []
+        reason = "\n".join((f"{_WHY['expectations']} Edited: {', '.join(tests.edited[:20])}.", *cases, *more))
+        file = change.file(tests.edited[0])
+        content = _hash(*(one.name for one in tests.failures), *_blobs(change, tests.edited))
+        remark = _remark("expectations", severity, title, reason)
+        yield _at(remark, tests.edited[0], *(_place(file) if file else (None, "")), content)
+
+
+def _blobs(change: Change, paths: Collection[str]) -> list[str]:
+    return [file.new_blob for file in change.files if file.path in paths or file.old_path in paths]
 
 
 def _shadowing(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from burnish.adapters.agents import StopTokens
 from burnish.core.flow import RUNNING
 from burnish.core.journal_events import TaskMerged, new_event
-from burnish.core.recorded_reviews import uncountable_checks, untested_note
+from burnish.core.recorded_reviews import base_test_notes, uncountable_checks, untested_note
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine.archive import archive
@@ -72,10 +72,13 @@ class MergedTask:
     uncountable: tuple[str, ...] = ()
     # that its change is outside of the `paths` of all tests
     untested: str = ""
+    # tests of its base that fail with the change, which edits tests
+    expectations: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         facts = {"into": self.into, "commit": self.commit, "how": self.how, "rechecked": self.rechecked}
-        return {"id": str(self.task.id), **facts, "uncountable": list(self.uncountable), "untested": self.untested}
+        notes = {"uncountable": list(self.uncountable), "untested": self.untested}
+        return {"id": str(self.task.id), **facts, **notes, "expectations": list(self.expectations)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +309,8 @@ def _record(app: App, candidate: MergeCandidate, target: Target, merge_plan: Mer
     task = app.store.task(app.key, candidate.task.id)
     history = app.event_log.history(task.id)
     unsure, test_note = tuple(uncountable_checks(history, task.cycle)), untested_note(history, task.cycle)
-    return MergedTask(task, target.name, merge_plan.commit, merge_plan.how, data.rechecked, unsure, test_note)
+    notes = (unsure, test_note, base_test_notes(history, task.cycle))
+    return MergedTask(task, target.name, merge_plan.commit, merge_plan.how, data.rechecked, *notes)
 
 
 def _afterwards(app: App, merged_task: MergedTask, request: MergeRequest, progress: Progress) -> None:

@@ -111,6 +111,7 @@ class TestOutcome:
     checks: tuple[ReviewedCheck, ...] = ()
     # on tests of the project that no check runs
     notes: tuple[str, ...] = ()
+    specs: tuple[CheckSpec, ...] = ()
 
 
 def run_tests(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> TestOutcome:
@@ -133,7 +134,7 @@ def run_tests(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> T
     comparisons = tuple(comparison for one in outcomes for comparison in one.comparisons)
     checks = (*(check for one in outcomes for check in one.checks), *others)
     notes = (unrun.note(folder) for folder, unrun in found.unrun_by((*specs, *configured_specs)))
-    return TestOutcome(comparisons, checks, tuple(notes))
+    return TestOutcome(comparisons, checks, tuple(notes), specs)
 
 
 def _run_test(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> TestOutcome:
@@ -157,8 +158,8 @@ def _only_slow_now(
 ) -> TestOutcome | None:
     """The outcome where the tests end in time before the change, and not with it: it may have made them hang."""
     try:
-        with _on(_trees(ground, pair), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
-            before = _run(ground, place, spec, "tests-before")
+        with tree_of(review_trees(ground, pair), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+            before = run_in(ground, place, spec, "tests-before")
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
             raise
@@ -207,19 +208,19 @@ def _took_too_long(report: CheckReport) -> bool:
 
 def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> Comparison:
     """Failures that are new run again before the change is blamed for them."""
-    trees = _trees(ground, pair)
+    trees = review_trees(ground, pair)
     try:
         # one tree at a time: without a sandbox they stand at the same path
-        with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "now") as place:
-            report = _run(ground, place, spec, "tests-now")
+        with tree_of(trees, ground, spec, pair.new.sha, pair.old.sha, "now") as place:
+            report = run_in(ground, place, spec, "tests-now")
         if report.status is not CheckStatus.FAILED:
             return compare(report, _before_passing(ground, pair, change, spec, report))
-        with _on(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
-            before = _run(ground, place, spec, "tests-before")
+        with tree_of(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+            before = run_in(ground, place, spec, "tests-before")
         suspects = [one for one in compare(report, before).new if not is_blamed(one, change)]
         if 0 < len(suspects) <= MAX_RERUN:
-            with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "again") as place:
-                again = partial(_run_again, ground, place)
+            with tree_of(trees, ground, spec, pair.new.sha, pair.old.sha, "again") as place:
+                again = partial(run_again, ground, place)
                 report = without_flaky(report, flaky_failures(spec, report, suspects, again, root=place.files))
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
@@ -236,12 +237,13 @@ def _before_passing(
     A skip that the change itself writes is there for all to see, and the static reviewer names it.
     """
     skips = report.status is CheckStatus.PASSED and report.counts and (report.counts.skipped or report.ran_no_tests)
-    is_unsure = report.status is CheckStatus.PASSED and (report.counts is None or bool(report.failure_lines))
+    may_hide = report.counts is None or bool(report.failure_lines or report.retried)
+    is_unsure = report.status is CheckStatus.PASSED and may_hide
     if not is_unsure and (not skips or _adds_skips(change)):
         return None
     try:
-        with _on(_trees(ground, pair), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
-            return _run(ground, place, spec, "tests-before")
+        with tree_of(review_trees(ground, pair), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+            return run_in(ground, place, spec, "tests-before")
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
             raise
@@ -254,7 +256,7 @@ def _adds_skips(change: Change) -> bool:
     return any(line.startswith("+") and is_skip(line[1:]) for line in lines)
 
 
-def _trees(ground: ReviewEnvironment, pair: CommitRange) -> TreeChecks:
+def review_trees(ground: ReviewEnvironment, pair: CommitRange) -> TreeChecks:
     """Environments are shared with the tasks of the same checkout; the trees are this review's own."""
     project = ground.project
     project_key = next((row.key for row in known_projects(ground.home) if row.common_dir == project.common_dir), None)
@@ -287,7 +289,7 @@ def _locked(ground: ReviewEnvironment, name: str) -> Iterator[None]:
         yield
 
 
-def _on(
+def tree_of(
     trees: TreeChecks, ground: ReviewEnvironment, spec: CheckSpec, commit: str, base: str, label: str
 ) -> AbstractContextManager[CheckContext]:
     out_dir = ground.place / "out" / f"setup-{label}"
@@ -318,7 +320,7 @@ def _test_specs(ground: ReviewEnvironment, pair: CommitRange, found: FoundChecks
     return tuple(replace(spec, timeout_seconds=min(spec.timeout_seconds, PATIENCE)) for spec in specs)
 
 
-def _run(ground: ReviewEnvironment, place: CheckContext, spec: CheckSpec, name: str) -> CheckReport:
+def run_in(ground: ReviewEnvironment, place: CheckContext, spec: CheckSpec, name: str) -> CheckReport:
     if place.failure:
         return error_report(spec, place.failure)
     env = place.variables(_isolation_env(ground))
@@ -336,9 +338,9 @@ def _run(ground: ReviewEnvironment, place: CheckContext, spec: CheckSpec, name: 
     return report
 
 
-def _run_again(ground: ReviewEnvironment, place: CheckContext, spec: CheckSpec, label: str) -> CheckReport:
+def run_again(ground: ReviewEnvironment, place: CheckContext, spec: CheckSpec, label: str) -> CheckReport:
     place.reset()
-    return _run(ground, place, spec, f"tests-{label}")
+    return run_in(ground, place, spec, f"tests-{label}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,15 @@ from burnish.config.settings import Config
 from burnish.core.change import Change
 from burnish.core.check import Comparison
 from burnish.core.commit import Base
-from burnish.core.finding import Finding, worst_first
-from burnish.core.ledger.ledger import absorb_review
+from burnish.core.finding import Finding, Remark, worst_first
+from burnish.core.ledger.ledger import absorb_review, absorb_source
 from burnish.core.policy import Policy
 from burnish.core.review import PanelResult, Review, Verdict
-from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation
+from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, packed_copies
 from burnish.core.secrets import Secrets
 from burnish.core.task import Spec, TaskType
 from burnish.engine.archive import weighed
+from burnish.engine.guard_phase import SOURCE as GUARD
 from burnish.engine.panel_review import ReviewerReply, ReviewSession, mechanical, panel_of, run_reviewers
 from burnish.engine.review_input import ReviewInput
 from burnish.errors import BurnishError, PhaseFailed, Untrusted
@@ -43,12 +45,13 @@ from burnish.features.review.adhoc_checks import (
     run_tests,
     wants_whole_tree,
 )
+from burnish.features.review.adhoc_guard import guard_remarks, with_base_tests
 from burnish.git.base import identity
 from burnish.git.checkout import write_changed_files
 from burnish.git.discovery import discover
 from burnish.git.file_content import read_blobs
 from burnish.git.files import disk_errors, remove_tree
-from burnish.git.objects import Contents, list_files, read_files
+from burnish.git.objects import Contents, list_files, list_links, read_files
 from burnish.git.project import Project
 from burnish.git.review_target import CommitRange, ReviewTarget, changes, choose, messages
 from burnish.git.snapshot import snapshot
@@ -302,6 +305,7 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
     workspace = GitWorkspace(ground.project, ground.place / "none", "review", author=identity(ground.project))
     base = Base(pair.old.sha, pair.old.tree, None)
     test_outcome = run_tests(ground, pair, change)
+    test_outcome = replace(test_outcome, comparisons=with_base_tests(ground, pair, change, test_outcome))
     subject = _subject(ground, pair, change, test_outcome.comparisons)
     if wants_whole_tree(ground, pair, change, test_outcome.comparisons):
         place = ground.place / "files"
@@ -319,7 +323,14 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
         replies, breaches = run_reviewers(session), []
     panel = panel_of(session, replies)
     write_notes = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
-    result = _put_together(ground, pair, subject, panel, replies, [*test_outcome.notes, *write_notes])
+    warnings = guard_remarks(ground, pair, change, test_outcome.comparisons)
+    base_notes = [c.base_tests.note for c in test_outcome.comparisons if c.base_tests and c.base_tests.note]
+    retries = [c.retried_note for c in test_outcome.comparisons if c.retried_note]
+    copies = packed_copies(
+        change, list_links(ground.project, pair.new.tree), partial(read_files, ground.project, pair.new.sha)
+    )
+    notes = [*test_outcome.notes, *base_notes, *retries, *copies, *write_notes]
+    result = _put_together(ground, pair, subject, panel, replies, (warnings, notes))
     accepts = ground.config.checks.uncountable == "accept"
     return replace(result, checks=test_outcome.checks, accepts_uncountable=accepts)
 
@@ -396,9 +407,15 @@ def _put_together(
     subject: ReviewInput,
     panel: PanelResult,
     replies: tuple[ReviewerReply, ...],
-    notes: list[str],
+    beside: tuple[tuple[Remark, ...], list[str]],
 ) -> AdhocResult:
+    """`beside`: warnings of the guard, and notes."""
+    warnings, notes = beside
     update = absorb_review((), remarks=panel.remarks, cycle=1, files=subject.text_of, mechanical=mechanical(replies))
+    # what a reviewer has reported in the same words
+    known = {(finding.remark.file, finding.remark.title) for finding in update.findings}
+    new_warnings = tuple(remark for remark in warnings if (remark.file, remark.title) not in known)
+    update = absorb_source(update.findings, source=GUARD, remarks=new_warnings, cycle=1)
     findings = tuple(worst_first(update.findings))
     paths = {f.remark.file for f in findings if f.remark.file}
     texts = {path: text for path in sorted(paths) if (text := subject.text_of(path)) is not None}

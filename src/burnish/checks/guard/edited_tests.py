@@ -1,0 +1,142 @@
+"""Which tests of its base a change edits: test files, expected output, and settings that only tests read. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from burnish.checks.dependency_files import dependency_paths
+from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
+from burnish.core.base_tests import EditedTests
+from burnish.core.change import Change, ChangedFile, Hunk
+from burnish.core.commit import TreeEntry
+
+Text = Callable[[str], str | None]
+
+# Data of tests in a folder of its own, or by its ending.
+_DATA = re.compile(
+    r"""(?:^|/)(?:tests?|__tests__|e2e|testdata|test[-_](?:data|files|resources|cases|utils?|helpers?|support)|testcases|__fixtures__|fixtures?
+        |__snapshots__|__mocks__|cassettes|specs?/(?:.*/)?(?:data|fixtures|files|support|snapshots|factories|cassettes))/
+    | (?:^|/)(?:goldens?|snapshots?|expected|baselines?|approvals?)/(?:.*/)?[^/]*
+        (?<!\.py)(?<!\.[jt]s)(?<!\.[jt]sx)(?<!\.go)(?<!\.rs)(?<!\.java)$
+    | \.(?:snap|golden|ambr|approved|expected|storyshot)$ | \.(?:approved|verified|golden|expected)\.\w+$""",
+    re.X,
+)
+# Settings that only tests read: `.env.test`, `config/test.json`, `application-test.yml`, `test-setup.js`.
+_SETTINGS = re.compile(
+    r"""(?:^|/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|\.rspec|phpunit\.xml(?:\.dist)?|\.mocharc(?:\.\w+)?|\.config/nextest\.toml
+        |(?:jest|vitest|playwright|cypress|ava|karma)\.\w*\.?[cm]?[jt]sx?|jest\.config\.json|setupTests?\.[cm]?[jt]sx?
+        |(?:[\w.-]*[._-])?tests?(?:[._-][\w.-]*)?\.(?:json5?|ya?ml|toml|ini|cfg|env|properties|conf|xml|rb|[cm]?[jt]sx?)
+        |\.env(?:\.[\w-]+)*\.test(?:\.\w+)*)$""",
+    re.X,
+)
+# Settings of builds and packages that have `test` in their name.
+_NO_SETTINGS = re.compile(r"(?:^|/)(?:tsconfig|package|docker-compose|\.github/)[^/]*")
+
+
+def edited_tests(change: Change, old_text: Text, new_text: Text) -> EditedTests:
+    """The tests of the base that the change edits or deletes, and how to put all of them back.
+
+    New files, and files that only have more lines between their definitions, are no reason. If there is another one,
+    they are put back as well: they may need a fixture or a helper that is put back.
+    """
+    files = _test_files(change)
+    sources = list(_inline_tests(change, old_text, new_text))
+    edited = [file.old_path or file.path for file in files if _is_edited(file)]
+    edited += [entry.path for entry, is_edit in sources if is_edit]
+    if not edited:
+        return EditedTests()
+    entries = [entry for file in files for entry in _restored(file)]
+    return EditedTests(tuple(edited), (*entries, *(entry for entry, _ in sources)))
+
+
+def belongs_to_tests(path: str) -> bool:
+    """True for test files, their data, and settings that only tests read."""
+    if is_test_path(path) or _DATA.search(path):
+        return True
+    return _SETTINGS.search(path) is not None and _NO_SETTINGS.search(path) is None
+
+
+def _test_files(change: Change) -> list[ChangedFile]:
+    paths = [path for file in change.files for path in (file.path, file.old_path) if path]
+    # what decides about the environment stays as the change has it, or its code could not be imported
+    installing = set(dependency_paths(paths))
+    return [file for file in change.files if _is_of_tests(file) and not {file.path, file.old_path} & installing]
+
+
+def _is_of_tests(file: ChangedFile) -> bool:
+    # a test that moves to a place where it is not collected is put back; code that becomes a test stays
+    return belongs_to_tests(file.old_path or file.path)
+
+
+def _restored(file: ChangedFile) -> Iterator[TreeEntry]:
+    if file.status == "A" or file.old_path not in (None, file.path):
+        yield TreeEntry(file.path)
+    if file.status != "A":
+        yield TreeEntry(file.old_path or file.path, file.old_mode, file.old_blob)
+
+
+def _is_edited(file: ChangedFile) -> bool:
+    if file.status == "A":
+        return False
+    if file.status in ("D", "T") or file.binary or file.old_mode != file.new_mode:
+        return True
+    return bool(file.removed) or any(_writes_into_definition(hunk) for hunk in file.hunks)
+
+
+# -- added lines ----------------------------------------------------------------------------------
+
+# The beginning of a definition, a case or a comment: what is added before it is a new one beside it.
+_DEFINITION = re.compile(
+    r"\s*(?:@|def |class |async |func |fn |pub |#\[|it\b|test\b|describe\b|context\b|specify\b|before|after|void "
+    r"|public |private |protected |static |export |function |TEST"
+    r"|[\])}]|#|//|/\*|\*|\(|\[|\{|['\"\d-]|pytest\.param|end\b|</)"
+)
+
+
+def _writes_into_definition(hunk: Hunk) -> bool:
+    """True if a line is added before another one of the same body, e.g. `x = abs(x)` before an assertion."""
+    lines = hunk.text.split("\n")[1:]
+    for number, line in enumerate(lines):
+        if not line.startswith("+") or not line[1:].strip():
+            continue
+        following = next((one for one in lines[number + 1 :] if one.startswith(" ") and one.strip()), "")
+        is_in_body = following[1:2] in (" ", "\t") and not _DEFINITION.match(following[1:])
+        if is_in_body and not _DEFINITION.match(line[1:]) and _depth(line) <= _depth(following):
+            return True
+    return False
+
+
+def _depth(line: str) -> int:
+    text = line[1:].expandtabs(4)
+    return len(text) - len(text.lstrip())
+
+
+# -- tests beside the code ------------------------------------------------------------------------
+
+# As rustfmt writes it: the module ends at a bracket with the indentation of its attribute.
+_RUST_TESTS = re.compile(
+    r"^([ \t]*)#\[cfg\(test\)\]\n(?:[ \t]*#\[.*\]\n)*[ \t]*(?:pub )?mod \w+ \{\n(?:.*\n)*?\1\}\n", re.M
+)
+
+
+def _inline_tests(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
+    """Rust sources with the test module of the base, and whether the change edits that module."""
+    for file in change.files:
+        if file.status not in ("M", "R") or not file.path.endswith(".rs") or _is_of_tests(file):
+            continue
+        old, new = old_text(file.old_path or file.path), new_text(file.path)
+        if not (has_inline_tests(file.path, old) and has_inline_tests(file.path, new)) or old is None or new is None:
+            continue
+        blocks = [list(_RUST_TESTS.finditer(text)) for text in (old, new)]
+        if len(blocks[0]) != 1 or len(blocks[1]) != 1 or blocks[0][0][0] == blocks[1][0][0]:
+            continue
+        before, now = blocks[0][0], blocks[1][0]
+        content = f"{new[: now.start()]}{before[0]}{new[now.end() :]}"
+        yield TreeEntry(file.path, file.new_mode, content=content.encode()), not _has_all_lines(now[0], before[0])
+
+
+def _has_all_lines(text: str, lines: str) -> bool:
+    """True if nothing was taken away: the lines are in the text, in this order."""
+    remaining = iter(text.splitlines())
+    return all(line in remaining for line in lines.splitlines())

@@ -1,0 +1,114 @@
+"""Run the tests of the base with the code of a change that edits tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from burnish.core.base_tests import EditedTests, judge_base_tests
+from burnish.core.check import MAX_RERUN, BaseTests, CheckReport, CheckStatus, Comparison, compare, without_flaky
+from burnish.core.policy import CheckSpec, is_test
+from burnish.core.status import ErrorCode
+from burnish.core.task import Task
+from burnish.engine.ports import CheckedCommit, Deps
+from burnish.engine.task_setup import TaskSetup, baseline_environment, check_place, isolation_env, serial_checks
+from burnish.errors import PhaseFailed
+
+KIND = "expectations"
+
+
+def with_base_tests(
+    deps: Deps,
+    setup: TaskSetup,
+    task: Task,
+    cycle: int,
+    specs: Sequence[CheckSpec],
+    comparisons: tuple[Comparison, ...],
+) -> tuple[Comparison, ...]:
+    """The comparisons of tests with the result of the base's tests, if the change edits some of these.
+
+    Tests that the change breaks in any case are left out: they are to be fixed first, and then run again.
+    """
+    pairs = [(spec, one) for spec, one in zip(specs, comparisons, strict=True) if _is_concerned(spec, one)]
+    if dict(setup.policy.guard).get(KIND, "off") == "off" or not pairs:
+        return comparisons
+    head = setup.head()
+    edited = deps.checks(task.id).edited_tests(
+        setup.workspace.changes(setup.base.tree, head.tree),
+        old=partial(setup.workspace.read, setup.base.commit),
+        new=partial(setup.workspace.read, head.sha),
+    )
+    if not edited.paths:
+        return comparisons
+    commit = setup.workspace.with_entries(head.sha, edited.entries)
+    if commit.tree == setup.base.tree:
+        return comparisons  # it changes tests alone
+    tree = CheckedCommit(commit.sha, setup.workspace.plain(setup.base.commit), f"{task.name}-base-tests", task.name)
+    results = _run(deps, setup, task, cycle, pairs, (commit.tree, tree), edited)
+    return tuple(replace(one, base_tests=results.get(one.report.name)) for one in comparisons)
+
+
+def _is_concerned(spec: CheckSpec, comparison: Comparison) -> bool:
+    is_known = comparison.report.status is not CheckStatus.ERROR and comparison.baseline is not None
+    return is_test(spec.name) and is_known and (comparison.clean or not comparison.report.blocking)
+
+
+def _run(
+    deps: Deps,
+    setup: TaskSetup,
+    task: Task,
+    cycle: int,
+    pairs: Sequence[tuple[CheckSpec, Comparison]],
+    checked: tuple[str, CheckedCommit],
+    edited: EditedTests,
+) -> dict[str, BaseTests]:
+    """Results by check. They are stored like those of a base: a run that is resumed does not run them again."""
+    tree, commit = checked
+    environment = baseline_environment(deps, setup)
+    reports: dict[str, CheckReport | None] = {}
+    for spec, _ in pairs:
+        reports[spec.name] = deps.event_log.baseline(tree, spec.words, environment)
+    missing = [(spec, one) for spec, one in pairs if (known := reports[spec.name]) is None or known.unknown]
+    if missing:
+        try:
+            reports |= _run_missing(deps, setup, task, cycle, missing, commit)
+        except PhaseFailed as failure:
+            if failure.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
+                raise
+            why = f"{failure.what.rstrip('.')}"
+            return {spec.name: BaseTests(edited.paths, unknown=why) for spec, _ in pairs}
+        for spec, _ in missing:
+            if report := reports[spec.name]:
+                deps.event_log.save_baseline(tree, spec.words, environment, report)
+        deps.failpoint("base-tests-run")
+    return {
+        spec.name: judge_base_tests(edited, report, comparison.baseline)
+        for spec, comparison in pairs
+        if (report := reports[spec.name])
+    }
+
+
+def _run_missing(
+    deps: Deps,
+    setup: TaskSetup,
+    task: Task,
+    cycle: int,
+    pairs: Sequence[tuple[CheckSpec, Comparison]],
+    commit: CheckedCommit,
+) -> dict[str, CheckReport]:
+    deps.progress.note(f"Task {task.id}: the change edits tests, so those of the base run with it, too…")
+    out_dir = deps.task_files.out_dir(task, cycle, "base-tests")
+    env = isolation_env(setup.policy, task, setup.policy.agent)
+    specs = [replace(spec, evidence=()) for spec, _ in pairs]
+    checks = deps.checks(task.id)
+    reports = {}
+    with serial_checks(deps, setup.policy), check_place(deps, task, setup, specs, commit, out_dir, env) as place:
+        first_reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
+        for spec, report, (_, comparison) in zip(specs, first_reports, pairs, strict=True):
+            new = compare(report, comparison.baseline).new
+            if report.status is CheckStatus.FAILED and 0 < len(new) <= MAX_RERUN:
+                names = checks.flaky_failures(spec, report, new, place=place, out_dir=out_dir, env=env)
+                report = without_flaky(report, names)
+            reports[spec.name] = report
+    return reports
