@@ -308,9 +308,8 @@ def _short(value: object) -> str:
 
 def printed(event: RecordedEvent) -> list[str]:
     """Further lines of an event: all notes on checks but the first, or the end of what a failed command printed."""
-    if event.type == "phase.finished" and event.data.get("phase") == "check":
-        notes = event.data.get("warnings") or ()
-        return [f"Note: {_short(note)}" for note in notes[1:_MAX_NOTES]]
+    if event.type == "phase.finished" and (checks := read(CheckResult, event.data)).phase == "check":
+        return [f"Note: {_short(note)}" for note in checks.warnings[1:_MAX_NOTES]]
     output = read(TaskStatus, event.data).output if event.type == "task.status" else ""
     return [clean(line) for line in output.splitlines()]
 

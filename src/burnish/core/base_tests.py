@@ -18,19 +18,19 @@ class EditedTests:
     entries: tuple[TreeEntry, ...] = ()
 
 
-def judge_base_tests(edited: EditedTests, now: CheckReport, baseline: CheckReport | None) -> BaseTests:
+def judge_base_tests(edits: EditedTests, now: CheckReport, baseline: CheckReport | None) -> BaseTests:
     """Which tests passed at the base and fail with the code of the change."""
     if now.status is CheckStatus.ERROR or now.unknown:
-        return BaseTests(edited.paths, unknown=f"{now.name} could not be run ({_one_line(now.why_unknown)})")
+        return BaseTests(edits.paths, unknown=f"{now.name} could not be run ({_one_line(now.why_unknown)})")
     if baseline is None or baseline.unknown:
-        return BaseTests(edited.paths, unknown=f"{now.name} has no result on the base to compare with")
+        return BaseTests(edits.paths, unknown=f"{now.name} has no result on the base to compare with")
     comparison = compare(now, baseline)
     if comparison.new:
-        return BaseTests(edited.paths, comparison.new)
+        return BaseTests(edits.paths, comparison.new)
     if comparison.broken:
         whole = TestFailure(f"{now.name} (exit code {now.exit_code}, no single tests)", "failed", now.tail)
-        return BaseTests(edited.paths, (whole,))
-    return BaseTests(edited.paths, unknown=comparison.uncountable)
+        return BaseTests(edits.paths, (whole,))
+    return BaseTests(edits.paths, unknown=comparison.uncountable)
 
 
 def _one_line(text: str) -> str:

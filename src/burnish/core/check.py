@@ -176,7 +176,7 @@ class BaseTests:
     """The tests as they are at the base, run with the code of a change that edits some of them."""
 
     # test files, expected output and settings of tests that the change edits or deletes
-    edited: tuple[str, ...]
+    edits: tuple[str, ...]
     # cases that passed at the base
     failures: tuple[TestFailure, ...] = ()
     # why the result cannot be compared with the base
@@ -192,7 +192,7 @@ class BaseTests:
         count = len(self.failures)
         names = _few([failure.name for failure in self.failures])
         verb = "test of the base fails" if count == 1 else "tests of the base fail"
-        return f"{count} {verb} with this change, which edits {_few(self.edited)}: {names}."
+        return f"{count} {verb} with this change, which edits {_few(self.edits)}: {names}."
 
 
 def _few(names: Sequence[str], most: int = 3) -> str:

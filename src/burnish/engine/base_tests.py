@@ -34,18 +34,18 @@ def with_base_tests(
     if dict(setup.policy.guard).get(KIND, "off") == "off" or not pairs:
         return comparisons
     head = setup.head()
-    edited = deps.checks(task.id).edited_tests(
+    edits = deps.checks(task.id).edited_tests(
         setup.workspace.changes(setup.base.tree, head.tree),
         old=partial(setup.workspace.read, setup.base.commit),
         new=partial(setup.workspace.read, head.sha),
     )
-    if not edited.paths:
+    if not edits.paths:
         return comparisons
-    commit = setup.workspace.with_entries(head.sha, edited.entries)
+    commit = setup.workspace.with_entries(head.sha, edits.entries)
     if commit.tree == setup.base.tree:
         return comparisons  # it changes tests alone
     tree = CheckedCommit(commit.sha, setup.workspace.plain(setup.base.commit), f"{task.name}-base-tests", task.name)
-    results = _run(deps, setup, task, cycle, pairs, (commit.tree, tree), edited)
+    results = _run(deps, setup, task, cycle, pairs, (commit.tree, tree), edits)
     return tuple(replace(one, base_tests=results.get(one.report.name)) for one in comparisons)
 
 
@@ -60,11 +60,11 @@ def _run(
     task: Task,
     cycle: int,
     pairs: Sequence[tuple[CheckSpec, Comparison]],
-    checked: tuple[str, CheckedCommit],
-    edited: EditedTests,
+    target: tuple[str, CheckedCommit],
+    edits: EditedTests,
 ) -> dict[str, BaseTests]:
     """Results by check. They are stored like those of a base: a run that is resumed does not run them again."""
-    tree, commit = checked
+    tree, commit = target
     environment = baseline_environment(deps, setup)
     reports: dict[str, CheckReport | None] = {}
     for spec, _ in pairs:
@@ -77,13 +77,13 @@ def _run(
             if failure.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
                 raise
             why = f"{failure.what.rstrip('.')}"
-            return {spec.name: BaseTests(edited.paths, unknown=why) for spec, _ in pairs}
+            return {spec.name: BaseTests(edits.paths, unknown=why) for spec, _ in pairs}
         for spec, _ in missing:
             if report := reports[spec.name]:
                 deps.event_log.save_baseline(tree, spec.words, environment, report)
         deps.failpoint("base-tests-run")
     return {
-        spec.name: judge_base_tests(edited, report, comparison.baseline)
+        spec.name: judge_base_tests(edits, report, comparison.baseline)
         for spec, comparison in pairs
         if (report := reports[spec.name])
     }

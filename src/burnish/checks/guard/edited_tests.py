@@ -42,12 +42,12 @@ def edited_tests(change: Change, old_text: Text, new_text: Text) -> EditedTests:
     """
     files = _test_files(change)
     sources = list(_inline_tests(change, old_text, new_text))
-    edited = [file.old_path or file.path for file in files if _is_edited(file)]
-    edited += [entry.path for entry, is_edit in sources if is_edit]
-    if not edited:
+    edits = [file.old_path or file.path for file in files if _is_edited(file)]
+    edits += [entry.path for entry, is_edit in sources if is_edit]
+    if not edits:
         return EditedTests()
     entries = [entry for file in files for entry in _restored(file)]
-    return EditedTests(tuple(edited), (*entries, *(entry for entry, _ in sources)))
+    return EditedTests(tuple(edits), (*entries, *(entry for entry, _ in sources)))
 
 
 def belongs_to_tests(path: str) -> bool:

@@ -88,11 +88,11 @@ def _expectations(comparisons: tuple[Comparison, ...], change: Change, severity:
         title = f"{count} of the base fail{'s' * (len(tests.failures) == 1)} with this change, which edits tests"
         cases = [f"- {one.name}: {' '.join(one.message.split())[:300]}" for one in tests.failures[:20]]
         more = [f"- and {len(tests.failures) - 20} more"] if tests.failures[20:] else []
-        reason = "\n".join((f"{_WHY['expectations']} Edited: {', '.join(tests.edited[:20])}.", *cases, *more))
-        file = change.file(tests.edited[0])
-        content = _hash(*(one.name for one in tests.failures), *_blobs(change, tests.edited))
+        reason = "\n".join((f"{_WHY['expectations']} Edited: {', '.join(tests.edits[:20])}.", *cases, *more))
+        file = change.file(tests.edits[0])
+        content = _hash(*(one.name for one in tests.failures), *_blobs(change, tests.edits))
         remark = _remark("expectations", severity, title, reason)
-        yield _at(remark, tests.edited[0], *(_place(file) if file else (None, "")), content)
+        yield _at(remark, tests.edits[0], *(_place(file) if file else (None, "")), content)
 
 
 def _blobs(change: Change, paths: Collection[str]) -> list[str]:

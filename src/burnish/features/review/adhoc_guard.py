@@ -32,17 +32,15 @@ def with_base_tests(
 ) -> tuple[Comparison, ...]:
     """The comparisons with the result of the base's tests, if the change edits some of these and breaks none."""
     is_off = dict(ground.policy.guard).get("expectations", "off") == "off"
-    edited = EditedTests() if is_off or not outcome.comparisons else tests_edited_by(change, **_readers(ground, pair))
-    if not edited.paths:
+    edits = EditedTests() if is_off or not outcome.comparisons else tests_edited_by(change, **_readers(ground, pair))
+    if not edits.paths:
         return outcome.comparisons
-    commit = with_entries(ground.project, pair.new.sha, edited.entries)
+    commit = with_entries(ground.project, pair.new.sha, edits.entries)
     if commit.tree == pair.old.tree:
         return outcome.comparisons
     ground.say("The change edits tests, so those of the base run with it, too")
     specs = {spec.name: spec for spec in outcome.specs}
-    return tuple(
-        _compared(ground, pair, specs[one.report.name], one, commit.sha, edited) for one in outcome.comparisons
-    )
+    return tuple(_compared(ground, pair, specs[one.report.name], one, commit.sha, edits) for one in outcome.comparisons)
 
 
 def _compared(
@@ -51,16 +49,16 @@ def _compared(
     spec: CheckSpec,
     comparison: Comparison,
     commit: str,
-    edited: EditedTests,
+    edits: EditedTests,
 ) -> Comparison:
     if not comparison.clean or comparison.report.unknown:
         return comparison
     try:
-        return replace(comparison, base_tests=_base_tests(ground, pair, spec, comparison, commit, edited))
+        return replace(comparison, base_tests=_base_tests(ground, pair, spec, comparison, commit, edits))
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
             raise
-        return replace(comparison, base_tests=BaseTests(edited.paths, unknown=failed.what.rstrip(".")))
+        return replace(comparison, base_tests=BaseTests(edits.paths, unknown=failed.what.rstrip(".")))
 
 
 def _base_tests(
@@ -69,13 +67,13 @@ def _base_tests(
     spec: CheckSpec,
     comparison: Comparison,
     commit: str,
-    edited: EditedTests,
+    edits: EditedTests,
 ) -> BaseTests:
     trees = review_trees(ground, pair)
     with tree_of(trees, ground, spec, commit, pair.old.sha, "base-tests") as place:
         report = run_in(ground, place, spec, "base-tests")
         if report.status is CheckStatus.PASSED:
-            return judge_base_tests(edited, report, report)
+            return judge_base_tests(edits, report, report)
         if report.failures and len(report.failures) <= MAX_RERUN:
             again = partial(run_again, ground, place)
             report = without_flaky(report, flaky_failures(spec, report, report.failures, again, root=place.files))
@@ -83,7 +81,7 @@ def _base_tests(
     if before is None:
         with tree_of(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
             before = run_in(ground, place, spec, "tests-before")
-    return judge_base_tests(edited, report, before)
+    return judge_base_tests(edits, report, before)
 
 
 def guard_remarks(
