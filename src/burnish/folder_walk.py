@@ -21,6 +21,9 @@ def walk_folders(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
         try:
             with os.scandir(here) as entries:
                 for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)  # almost every entry
+                        continue
                     (folders if _is_folder(entry) else files).append(entry.name)
                     if entry.is_symlink():
                         links.add(entry.name)

@@ -222,3 +222,21 @@ def test_nothing_that_an_author_left_reaches_the_next_one(large: GitWorld, leave
     second.create(large.base)
     assert facts_of(second.path) == before and not second.is_dirty()
     assert (second.path / ".gitignore").stat().st_ino == inode, "it began with the same directory"
+
+
+def test_attributes_of_files_that_an_author_committed_do_not_reach_the_next_one(large: GitWorld) -> None:
+    repository, task = repository_of(large), begin(large, 1)
+    workspace = repository.workspace(task)
+    workspace.create(repository.base_of(task))
+    (workspace.path / "app.py").write_text("x = 1\ny = 1\n")
+    leave_attributes(workspace.path)
+    commit = workspace.commit("feat: work", {}, author=ME, expect=str(task.base))
+    assert commit
+    release(large, replace(task, commit=commit.sha))
+    large.repo.git("merge", "-q", task.branch or "")
+    second = repository_of(large).workspace(begin(large, 2))
+    second.create(replace(large.base, commit=commit.sha))
+    assert (second.path / "app.py").read_text() == "x = 1\ny = 1\n"
+    assert {name: os.listxattr(second.path / name) for name in ("", "app.py", "folder", "folder/other.txt")} == {
+        name: [] for name in ("", "app.py", "folder", "folder/other.txt")
+    }

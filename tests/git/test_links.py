@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from burnish.git import run
-from burnish.git.objects import list_links
+from burnish.git.objects import list_entries, list_files, list_links
 from testing.gitworld import GitWorld
 from testing.userrepo import UserRepo
 
@@ -26,3 +26,18 @@ def test_links_are_listed_with_their_targets_and_submodules_as_outside(tmp_path:
     run.calls.reset()
     assert list_links(project, tree)["pytest"] == "fake"
     assert run.calls.total == 0, "the tree is remembered, and a caller cannot change it"
+
+
+def test_the_files_of_a_tree_are_listed_by_its_differences_from_the_last_one(world: GitWorld) -> None:
+    world.repo.commit({"a.c": "1\n", "a/b": "1\n", "z": "1\n"})
+    first = world.repo.git("rev-parse", "HEAD").strip()
+    (world.repo.path / "a" / "b").chmod(0o755)
+    (world.repo.path / "z").unlink()
+    (world.repo.path / "z").mkdir()
+    world.repo.commit({"a-b": "2\n", "a.c": "2\n", "z/é": "2\n"})
+    second = world.repo.git("rev-parse", "HEAD").strip()
+    for commit in (first, second, first):
+        listing = world.repo.git("ls-tree", "-r", "-z", commit).split("\0")[:-1]
+        expected = [tuple(record.split("\t")[::-1]) for record in listing]
+        assert list(list_entries(world.project, commit).items()) == expected
+        assert list(list_files(world.project, commit)) == [path for path, _ in expected]

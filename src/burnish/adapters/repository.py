@@ -86,7 +86,7 @@ class GitRepository:
     _spare_trees: list[TaskTree] = field(default_factory=list)
     # the same of workspaces
     _spare_files: list[TaskTree] = field(default_factory=list)
-    _files: dict[str, list[str]] = field(default_factory=dict)
+    _files: dict[str, Sequence[str]] = field(default_factory=dict)
     _context: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     @cached_property
@@ -387,7 +387,7 @@ class GitRepository:
         before = read_checkouts(self.project, paths)
         return lambda: changed_checkouts(self.project, before, read_checkouts(self.project, paths), paths)
 
-    def files(self, commit: str) -> list[str]:
+    def files(self, commit: str) -> Sequence[str]:
         if commit not in self._files:
             self._files[commit] = list_files(self.project, commit)
         return self._files[commit]

@@ -7,6 +7,7 @@ import json
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from burnish.checks.build_inputs import build_inputs, relevant_lines, version_modules
@@ -31,6 +32,7 @@ _REQUIREMENTS = re.compile(
 # Changes to packages that are made when these are installed (patch-package, pnpm, yarn).
 _PATCH = re.compile(r"(?:^|/)(?:patches|\.yarn/patches)/.+\.(?:patch|diff)$")
 _ENDINGS = (".txt", ".in", ".patch", ".diff")
+_NAMES = _WHOLE | {"pyproject.toml", "package.json"}
 # Programs of a set-up command that read a file of this name.
 _READ_BY = {
     "make": ("Makefile", "makefile", "GNUmakefile"),
@@ -66,7 +68,13 @@ _PACKAGE_SCRIPTS = frozenset("preinstall install postinstall prepare prepublish 
 
 def dependency_paths(paths: Iterable[str]) -> tuple[str, ...]:
     """The files that decide what is installed, sorted."""
-    return tuple(sorted(path for path in paths if _decides(path) and not _FOREIGN.search(path)))
+    return _dependency_paths(tuple(paths))
+
+
+@lru_cache(maxsize=4)  # several steps need those of one tree
+def _dependency_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    likely = [path for path in paths if path.endswith(_ENDINGS) or path.rpartition("/")[2] in _NAMES]
+    return tuple(sorted(path for path in likely if _decides(path) and not _FOREIGN.search(path)))
 
 
 def named_paths(command: str, paths: Iterable[str]) -> tuple[str, ...]:
@@ -96,12 +104,7 @@ def is_whole_input(name: str) -> bool:
 
 
 def _decides(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    if name in _WHOLE or name in ("pyproject.toml", "package.json"):
-        return True
-    if not path.endswith(_ENDINGS):
-        return False  # almost every file of a large tree
-    return any(pattern.search(path) for pattern in (_REQUIREMENTS, _PATCH))
+    return path.rpartition("/")[2] in _NAMES or any(pattern.search(path) for pattern in (_REQUIREMENTS, _PATCH))
 
 
 def fingerprint(contents: Mapping[str, bytes | None], *facts: str) -> str:

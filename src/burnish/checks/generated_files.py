@@ -85,6 +85,8 @@ def included_sources(contents: Mapping[str, bytes | None], paths: Iterable[str])
     """Files of any name that the sources among `contents` include, except those already in `contents`."""
     texts = ((data or b"").decode("utf-8", "replace") for path, data in contents.items() if not path.endswith(".py"))
     names = {name.rpartition("/")[2] for text in texts for name in _INCLUDES.findall(text)}
+    if not names:
+        return ()
     return tuple(sorted(path for path in paths if path.rpartition("/")[2] in names and path not in contents))
 
 

@@ -72,7 +72,7 @@ def top_level_packages(paths: Iterable[str]) -> tuple[str, ...]:
     Packages elsewhere, and single modules, are found by the project's name if it is installed.
     """
     found: dict[str, None] = {}
-    for path in sorted(path for path in paths if path.endswith("/__init__.py")):
+    for path in sorted([path for path in paths if path.endswith("/__init__.py")]):
         parts = PurePosixPath(path).parts
         if parts[:1] == ("src",):
             parts = parts[1:]
@@ -114,7 +114,8 @@ def runs_tests(spec: CheckSpec) -> bool:
 def question_spec(test: CheckSpec, paths: Sequence[str], projects: Sequence[str]) -> CheckSpec | None:
     """The query about a tree with these files, as a check; None if there is nothing to query."""
     start = f"{test.cwd.strip('/')}/" if test.cwd.strip("./") else ""
-    packages = top_level_packages(path.removeprefix(start) for path in paths if path.startswith(start))
+    below = (path.removeprefix(start) for path in paths if path.startswith(start)) if start else paths
+    packages = top_level_packages(below)
     if not packages and not projects:
         return None
     return CheckSpec("origins", question(test, projects, packages), timeout_seconds=_ASK_SECONDS, cwd=test.cwd)

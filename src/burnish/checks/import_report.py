@@ -323,10 +323,16 @@ def _source_names(folder: Path) -> Iterator[str]:
 
 def _has_source(folder: str) -> bool:
     """Whether the folder has a module, or a folder in it is a package. One look for most: it may have many files."""
-    entries = _entries(folder)
-    return any(entry.name.endswith(".py") for entry in entries) or any(
-        Path(entry.path, "__init__.py").exists() for entry in entries
-    )
+    others = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    return True
+                others.append(entry.path)
+    except OSError:
+        return False  # a file, or missing
+    return any(Path(path, "__init__.py").exists() for path in others)
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:

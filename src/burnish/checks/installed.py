@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ _TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _NODE_LOCKS = ("package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock")
 _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;,#]+)", re.M)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_DECLARING = (".toml", "setup.py", ".cfg", "package.json")
 _PYTHON, _NODE, _CACHES = "python", "node", (".cache", ".tmp", ".vite", ".vitest")
 
 
@@ -44,9 +46,8 @@ class EnvironmentFolder:
 
 def environment_folders(root: Path, paths: Iterable[str]) -> tuple[EnvironmentFolder, ...]:
     """Environment folders beside files that declare dependencies, except folders that git tracks."""
-    tracked_paths = list(paths)
-    python = {"", *(_folder(path) for path in tracked_paths if _is_python(path))}
-    node = {_folder(path) for path in tracked_paths if f"/{path}".endswith("/package.json")}
+    tracked_paths = tuple(paths)
+    python, node = _declaring_folders(tracked_paths)
     found = [
         EnvironmentFolder(_join(folder, name), _PYTHON)
         for folder in sorted(python)
@@ -62,14 +63,20 @@ def environment_folders(root: Path, paths: Iterable[str]) -> tuple[EnvironmentFo
     return tuple(one for one in own if not any(path.startswith(f"{one.path}/") for path in tracked_paths))
 
 
+@lru_cache(maxsize=4)  # several steps need those of one tree
+def _declaring_folders(paths: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Folders with a file that declares dependencies of Python, and of Node."""
+    likely = [path for path in paths if path.endswith(_DECLARING) or "requirements" in path]
+    python = {"", *(_folder(path) for path in likely if _is_python(path))}
+    return frozenset(python), frozenset(_folder(path) for path in likely if f"/{path}".endswith("/package.json"))
+
+
 def _is_environment(place: Path) -> bool:
     """A virtual environment, or a prefix of conda."""
     return (place / "pyvenv.cfg").is_file() or (place / "conda-meta").is_dir()
 
 
 def _is_python(path: str) -> bool:
-    if "requirements" not in path and not path.endswith((".toml", "setup.py", ".cfg")):
-        return False  # almost every file of a large tree
     name = path.rpartition("/")[2]
     return name in ("pyproject.toml", "setup.py", "setup.cfg") or name.startswith("requirements")
 

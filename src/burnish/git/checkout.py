@@ -15,7 +15,15 @@ from pathlib import Path, PurePosixPath
 from burnish.core.change import Change
 from burnish.errors import PhaseFailed
 from burnish.git import agent_gitdir
-from burnish.git.files import copy_index, disk_errors, is_real_dir, remove_tree, reset_folders, restore_owner_rights
+from burnish.git.files import (
+    copy_index,
+    disk_errors,
+    files_since,
+    is_real_dir,
+    remove_tree,
+    reset_folders,
+    restore_owner_rights,
+)
 from burnish.git.project import Project
 from burnish.proc.folders import private_folder
 
@@ -66,8 +74,11 @@ class TaskTree:
             self._remove_indexes()
         return True
 
-    def take(self, files: Path, index: Path) -> None:
-        """Replace it with the checkout at `files`."""
+    def take(self, files: Path, index: Path, *, clean_at: str = "") -> None:
+        """Replace it with the checkout at `files`.
+
+        `clean_at`: a commit or tree, whose files these are: nothing could write to them since they were checked out.
+        """
         self.remove()
         with disk_errors(f"moving {files}"):
             private_folder(self.path.parent)
@@ -75,8 +86,21 @@ class TaskTree:
             # the index first: missing files that it lists are written again
             copy_index(index, self.index)
             files.rename(self.path)
+            if clean_at:
+                _clean_trees[self.path] = (clean_at, *self._identity())
+
+    def is_clean_at(self, tree: str) -> bool:
+        """Whether this process left it with the files of `tree`; for one use, after which a program may write to it."""
+        return _clean_trees.pop(self.path, None) == (tree, *self._identity())
+
+    def _identity(self) -> tuple[int, int]:
+        try:
+            return self.path.lstat().st_ino, self.index.stat().st_mtime_ns
+        except OSError:
+            return 0, 0
 
     def remove(self) -> None:
+        _clean_trees.pop(self.path, None)
         with disk_errors(f"removing {self.path}"):
             remove_tree(self.path)
             self._remove_indexes()
@@ -85,6 +109,10 @@ class TaskTree:
         """Remove its index and those of submodules."""
         for file in self.index.parent.glob(f"{self.index.name}*"):
             file.unlink(missing_ok=True)
+
+
+# path of a checkout → its tree, its inode and the mtime of its index
+_clean_trees: dict[Path, tuple[str, int, int]] = {}
 
 
 def temporary_index(path: Path) -> Path:
@@ -169,6 +197,7 @@ def check_out_files(
     `is_new`: the directory is empty and has no index.
     """
     _wait_for_lock(index)
+    since = _written_at(index)
     _read_tree(project, index, root, commit)
     if not is_new:
         _remove_untracked(project, index, root, commit, everything=everything)
@@ -180,7 +209,15 @@ def check_out_files(
     if everything and not is_new:
         # another program had these files before
         with disk_errors(f"cleaning {root}"):
-            reset_folders(root)
+            recent = files_since(index, since, len(project.zero) // 2) if since and not links else None
+            reset_folders(root, recent)
+
+
+def _written_at(index: Path) -> int:
+    """When it was written, in nanoseconds: no program had the files of a clean tree before. 0 if there is none."""
+    with suppress(FileNotFoundError):
+        return index.stat().st_mtime_ns
+    return 0
 
 
 def _remove_untracked(project: Project, index: Path, root: Path, commit: str, *, everything: bool) -> None:

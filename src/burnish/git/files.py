@@ -10,8 +10,9 @@ import os
 import secrets
 import shutil
 import stat
+import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -211,12 +212,33 @@ def is_sound_index(path: Path) -> bool:
     return data.startswith(_SIGNATURE) and any(digest == trailer for digest, trailer in hashes)
 
 
-def reset_folders(root: Path) -> None:
+# of the flags in an entry of an index: two more bytes follow
+_EXTENDED = 0x40
+_SECONDS = struct.Struct(">I").unpack_from
+
+
+def files_since(index: Path, since_ns: int, hash_size: int) -> list[str] | None:
+    """The files whose ctime in the index is in the second of `since_ns` or later; None if the form is not known."""
+    data, since, at, found = index.read_bytes(), since_ns // 10**9, 12, []
+    if int.from_bytes(data[4:8]) not in (2, 3):
+        return None
+    for _ in range(int.from_bytes(data[8:12])):
+        flags_at = at + 40 + hash_size
+        start = flags_at + (4 if data[flags_at] & _EXTENDED else 2)
+        end = data.index(b"\0", start)
+        if _SECONDS(data, at)[0] >= since:
+            found.append(os.fsdecode(data[start:end]))
+        # at least one NUL, up to a multiple of eight bytes
+        at += (end - at + 8) & ~7
+    return found
+
+
+def reset_folders(root: Path, files: Iterable[str] | None = None) -> None:
     """Remove from a checkout what git does not see: a `.git` below the root, modes of folders, extended attributes.
 
     git writes a file again if its ctime is not that of the index, but most builds of git compare whole seconds.
+    `files`: those whose ctime can be in the same second; None if all can.
     """
-    _remove_attributes(os.fspath(root))
     new_folder = root / f".new-{secrets.token_hex(8)}"
     new_folder.mkdir()
     usual_mode = stat.S_IMODE(new_folder.lstat().st_mode)
@@ -236,8 +258,10 @@ def reset_folders(root: Path) -> None:
                     remove_tree(Path(entry.path))
             elif entry.is_dir(follow_symlinks=False):
                 pending.append((entry.path, usual_mode))
-            else:
+            elif files is None:
                 _remove_attributes(entry.path)
+    for path in files or ():
+        _remove_attributes(os.path.join(root, path))  # noqa: PTH118
 
 
 def _remove_attributes(path: str) -> None:

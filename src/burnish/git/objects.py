@@ -328,19 +328,14 @@ class Contents:
         return path in self._all
 
 
-def list_files(project: Project, commit: str) -> list[str]:
-    """All paths. Those of the last commits are remembered: each phase of a task needs them."""
-    return list(_names_of_hash(project, commit) if _HASH.fullmatch(commit) else _names(project, commit))
+def list_files(project: Project, commit: str) -> tuple[str, ...]:
+    """All paths, in git's order. Those of the last commits are remembered: each phase of a task needs them."""
+    return _paths(project, tree_of(project, commit)) if _HASH.fullmatch(commit) else tuple(_entries(project, commit))
 
 
 @lru_cache(maxsize=4)
-def _names_of_hash(project: Project, sha: str) -> tuple[str, ...]:
-    return _names(project, sha)
-
-
-def _names(project: Project, tree: str) -> tuple[str, ...]:
-    output = project.git("ls-tree", "-r", "-z", "--full-tree", "--name-only", tree).stdout
-    return tuple(output.decode("utf-8", "surrogateescape").split("\0")[:-1])
+def _paths(project: Project, tree: str) -> tuple[str, ...]:
+    return tuple(list_entries(project, tree))
 
 
 def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
@@ -361,7 +356,7 @@ def list_links(project: Project, tree: str) -> dict[str, str]:
 
     `tree` is the hash of a tree or commit: the last ones are remembered, since all tasks have the same base.
     """
-    return dict(_list_links(project, tree))
+    return dict(_list_links(project, tree_of(project, tree)))
 
 
 @lru_cache(maxsize=4)
@@ -377,8 +372,54 @@ def _list_links(project: Project, tree: str) -> dict[str, str]:
     return found
 
 
-def list_entries(project: Project, tree: str) -> dict[str, str]:
-    """Path → mode, type and object of each file, with a space between them; split by the caller, for few of many."""
+def list_entries(project: Project, tree: str) -> Mapping[str, str]:
+    """Path → mode, type and object of each file, with a space between them; split by the caller, for few of many.
+
+    In git's order. `tree` is the hash of a tree or commit: the last ones are remembered.
+    """
+    return _entries_of_tree(project, tree_of(project, tree)) if _HASH.fullmatch(tree) else _entries(project, tree)
+
+
+@lru_cache(maxsize=64)
+def tree_of(project: Project, sha: str) -> str:
+    """The tree of a commit; a tree itself."""
+    found = read_objects(project, [sha])[0]
+    return read_commit(project, sha).tree if found and found[0] == "commit" else sha
+
+
+# what was listed last: its project, the tree and the entries
+_last_listings: list[tuple[Project, str, dict[str, str]]] = []
+
+
+@lru_cache(maxsize=4)
+def _entries_of_tree(project: Project, tree: str) -> dict[str, str]:
+    # most trees are those of a task: they have the files of its base with few changes
+    known = next(((sha, entries) for owner, sha, entries in _last_listings[-1:] if owner == project), None)
+    found = _changed_entries(project, *known, tree) if known else _entries(project, tree)
+    _last_listings[:] = [(project, tree, found)]
+    return found
+
+
+def _entries(project: Project, tree: str) -> dict[str, str]:
     output = project.git("ls-tree", "-r", "-z", "--full-tree", tree).stdout.decode("utf-8", "surrogateescape")
     records = (record.partition("\t") for record in output.split("\0")[:-1])
     return {path: entry for entry, _, path in records}
+
+
+def _changed_entries(project: Project, before: str, old: Mapping[str, str], tree: str) -> dict[str, str]:
+    """The entries of `tree`, by its differences from one that was listed."""
+    args = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none", before, tree)
+    output = project.git(*args).stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    entries = dict(old)
+    is_new = False
+    for record, path in zip(output[0::2], output[1::2], strict=True):
+        _, mode, _, sha, status = record.split(" ")
+        if status == "D":
+            del entries[path]
+            continue
+        is_new = is_new or path not in entries
+        entries[path] = f"{mode} {'commit' if mode == '160000' else 'blob'} {sha}"
+    if is_new:
+        order = sorted(entries, key=lambda path: path.encode("utf-8", "surrogateescape"))
+        return {path: entries[path] for path in order}
+    return entries

@@ -20,7 +20,7 @@ from burnish.errors import PhaseFailed
 from burnish.git import agent_gitdir
 from burnish.git.checkout import TaskTree, check_out_files
 from burnish.git.files import disk_errors, is_real_dir, remove_tree
-from burnish.git.objects import list_entries, read_commit, read_objects
+from burnish.git.objects import list_entries, read_commit, read_objects, tree_of
 from burnish.git.owned_files import plain_tree
 from burnish.git.project import Project
 from burnish.git.staging import find_dirty_paths
@@ -84,7 +84,8 @@ def snapshot(
             private_folder(path.parent)
             path.mkdir(mode=0o700)
         here = path.lstat()
-    check_out_files(project, index, path, commit, everything=True)
+    if not tree.is_clean_at(tree_of(project, commit)):
+        check_out_files(project, index, path, commit, everything=True)
     if trusted:
         _restore_from_base(workspace, index, path, base, commit, from_base)
     else:
@@ -218,7 +219,7 @@ class Imported:
 class _Tree:
     """The files of one commit: path → mode, type and object."""
 
-    entries: dict[str, str]
+    entries: Mapping[str, str]
     project: Project
     contents: dict[str, str] = field(default_factory=dict)
 

@@ -11,12 +11,16 @@ from burnish.git.files import disk_errors, write_whole
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """Inode of the directory, commit of its index, and base and target of its `.git`."""
+    """Inode of the directory, commit of its index, and base and target of its `.git`.
+
+    `began`: when it was given to a program first, in nanoseconds; 0 if that is not known.
+    """
 
     inode: int = 0
     commit: str = ""
     base: str = ""
     target: str | None = None
+    began: int = 0
 
 
 def load(path: Path) -> WorkspaceState | None:

@@ -159,7 +159,8 @@ class GitWorkspace:
         is_new = not self.index.exists() and not any(self.path.iterdir())
         if not (is_new and (self._begin_with_files_of_another(plain) or self._begin_with_copy(plain))):
             check_out_files(self.project, self.index, self.path, plain, everything=False, is_new=is_new)
-        self._save_state(commit=commit, base=base.commit, target=base.target)
+        facts = {"began": self.index.stat().st_mtime_ns} if is_new else {}
+        self._save_state(commit=commit, base=base.commit, target=base.target, **facts)
         self._write_gitdir()
 
     def _begin_with_files_of_another(self, plain: str) -> bool:
@@ -196,7 +197,10 @@ class GitWorkspace:
         with disk_errors(f"moving {self.path}"):
             private_folder(tree.path.parent)
             self.path.rename(tree.path)
-            # renamed, so that it keeps its mtime
+            # its mtime says since when a program had the files; git has no other use for one of second 0
+            saved_state = self._load_state() or state.WorkspaceState()
+            began = saved_state.began or 10**9
+            os.utime(self.index, ns=(began, began))
             self.index.rename(tree.index)
         self.remove()
 
@@ -386,7 +390,7 @@ class GitWorkspace:
         return with_entries(self.project, self.plain(commit), entries)
 
     def files(self, commit: str) -> list[str]:
-        return list_files(self.project, self.plain(commit))
+        return list(list_files(self.project, self.plain(commit)))
 
     def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
         return read_files(self.project, commit, paths)

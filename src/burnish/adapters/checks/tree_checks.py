@@ -273,7 +273,14 @@ class TreeChecks:
             tree_lock,
             environment_in_use(environment.layer),
             check_tree(
-                self.project, commit, place, environment, self.sandbox, direct=direct, task_tree=task_tree
+                self.project,
+                commit,
+                place,
+                environment,
+                self.sandbox,
+                direct=direct,
+                task_tree=task_tree,
+                adds_files=bool(self.copies),
             ) as tree,
         ):
             copy_ignored_files(self.project.root, self.copies, tree.files)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from burnish.errors import BadInput
 from burnish.folder_walk import walk_folders
 from burnish.git.checkout import TaskTree, temporary_index, throwaway
 from burnish.git.files import disk_errors, remove_tree
+from burnish.git.objects import list_entries, tree_of
 from burnish.git.project import Project
 from burnish.proc.capture import capture
 from burnish.proc.environment import variables_for_mounts
@@ -202,11 +202,13 @@ def check_tree(
     *,
     direct: bool = False,
     task_tree: TaskTree | None = None,
+    adds_files: bool = False,
 ) -> Iterator[CheckTree]:
     """Check out `commit` at `place` temporarily, after its environment, so that sources are newer than the layer.
 
     `direct`: programs write into the tree itself, so that the files of set-up can be stored.
     `task_tree`: an existing clean tree to reuse. Afterwards it takes this tree over, if checks could not write to it.
+    `adds_files`: the caller writes files into it.
     """
     scratch = place.with_name(f".{place.name}.scratch")
     reusable_tree = task_tree if sandbox and not environment.layer else None
@@ -214,7 +216,7 @@ def check_tree(
         # Not usable: its files are older than the layer, or programs may have written to it.
         task_tree.remove()
     with throwaway(project, commit, place, clean_tree=reusable_tree) as files:
-        _age_build_results(project, files)
+        _age_build_results(project, commit, files)
         try:
             with disk_errors(f"making {scratch}"):
                 remove_tree(scratch)
@@ -231,29 +233,30 @@ def check_tree(
                 _copy_environment(environment, files)
             yield tree
             if overlays and task_tree:
-                task_tree.take(files, temporary_index(files))
+                clean_at = "" if adds_files else tree_of(project, commit)
+                task_tree.take(files, temporary_index(files), clean_at=clean_at)
         finally:
             remove_tree(scratch)
 
 
 # The oldest time that a zip file can hold, with a day for time zones.
 _OLD = 315_619_200
-_BUILD_RESULT = re.compile(rb"\.(?:o|obj|lo|la|a|so|dylib|dll|exe|class|gch|pch)$")
+_BUILD_RESULTS = (".o", ".obj", ".lo", ".la", ".a", ".so", ".dylib", ".dll", ".exe", ".class", ".gch", ".pch")
 _MACHINE_CODE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
 
-def _age_build_results(project: Project, files: Path) -> None:
+def _age_build_results(project: Project, commit: str, files: Path) -> None:
     """Make committed build results older than all sources, so that make and the like build them again.
 
     A checkout writes all files at the same time, and a changed source would seem to be built.
     """
-    entries = project.git("ls-files", "-s", "-z", index=temporary_index(files)).stdout
-    for entry in entries.split(b"\0"):
-        info, _, name = entry.partition(b"\t")
-        is_program = info.startswith(b"100755") and b"." not in name.rpartition(b"/")[2]
-        if not (is_program or (info.startswith(b"100") and _BUILD_RESULT.search(name))):
+    entries = list_entries(project, commit)
+    likely = [name for name, entry in entries.items() if name.endswith(_BUILD_RESULTS) or entry.startswith("100755")]
+    for name in likely:
+        is_program = entries[name].startswith("100755") and "." not in name.rpartition("/")[2]
+        if not (is_program or (entries[name].startswith("100") and name.endswith(_BUILD_RESULTS))):
             continue
-        path = files / os.fsdecode(name)
+        path = files / name
         with suppress(OSError):
             if not is_program or _starts_with_machine_code(path):
                 os.utime(path, (_OLD, _OLD), follow_symlinks=False)
