@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from burnish.agents.base import AgentSettings, SetsHomeSettings
-from burnish.agents.gemini import NO_SERVER
+from burnish.agents.base import NO_SERVER, AgentSettings, SetsHomeSettings
 from burnish.agents.registry import AGENTS
 from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.core.agent import AgentReply, AgentRequest, Setback

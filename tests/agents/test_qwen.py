@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from burnish.agents.base import AgentFailure, AgentSettings
-from burnish.agents.gemini import NO_SERVER
+from burnish.agents.base import NO_SERVER, AgentFailure, AgentSettings
 from burnish.agents.qwen import QwenAgent
 from burnish.core.agent import AgentReply
 from testing.agent_samples import request, spoken

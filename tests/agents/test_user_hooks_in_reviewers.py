@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from burnish.agents.base import AgentSettings
+from burnish.agents.base import NO_SERVER, AgentSettings
 from burnish.agents.call_command import own_home
 from burnish.agents.claude import ClaudeAgent
 from burnish.agents.confined_login import ConfinedLogins
-from burnish.agents.gemini import NO_SERVER
 from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
 from testing.agent_samples import request

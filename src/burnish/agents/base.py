@@ -18,6 +18,9 @@ from burnish.core.agent import AgentReply, AgentRequest, Use
 # Several events may report the same call, each with a higher figure.
 CallUsage = tuple[str, Use]
 
+# For programs that take a list of the MCP servers to start: no server of a user has this name.
+NO_SERVER = "no-server-in-burnish"
+
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.agents.base import (
+    NO_SERVER,
     AgentFailure,
     AgentSettings,
     Call,
@@ -46,9 +47,6 @@ _READ_ONLY_TOOLS = {
 _NO_TREE = {"includeDirectoryTree": False}
 # Whatever other names the user or the repository sets: reviewers get these files as the base has them, and no others.
 _INSTRUCTIONS = {"fileName": ["GEMINI.md", "AGENTS.md"]}
-# Only a server of this name would be started. The setting alone is not enough: qwen joins its list with the user's.
-NO_SERVER = "no-server-in-burnish"
-ALLOWED_SERVERS = ("--allowed-mcp-server-names", NO_SERVER)
 # Without trust it does not start at all, and with trust the repository's settings count. These count more.
 _SETTINGS = {
     "general": {"maxAttempts": 2, "retryFetchErrors": False, "enableAutoUpdate": False},
@@ -121,7 +119,7 @@ class GeminiAgent:
     stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
-        argv = [self.program, "-o", "stream-json", "--skip-trust", *ALLOWED_SERVERS]
+        argv = [self.program, "-o", "stream-json", "--skip-trust", "--allowed-mcp-server-names", NO_SERVER]
         # `default` without a person at hand offers no tool that writes or runs; `plan` may write its plans
         argv += ["--approval-mode", "default" if request.read_only else "yolo"]
         if request.model:

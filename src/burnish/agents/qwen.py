@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from burnish.agents.base import (
+    NO_SERVER,
     AgentFailure,
     AgentSettings,
     Call,
@@ -28,7 +29,6 @@ from burnish.agents.failure import (
     unreadable,
 )
 from burnish.agents.file_mentions import without_mentions
-from burnish.agents.gemini import ALLOWED_SERVERS, NO_SERVER
 from burnish.agents.jsonlines import EventStream, Json, dig, read_events, text_or_empty
 from burnish.agents.prices import cost
 from burnish.agents.steps import Step, ToolEnded, claude_steps, with_code_of_silent_command
@@ -104,7 +104,8 @@ class QwenAgent:
     stop_hook: StopHook | None = _STOP_HOOK
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
-        argv = [self.program, "-o", "stream-json", *ALLOWED_SERVERS]
+        # the setting is not enough: its list is joined with the user's
+        argv = [self.program, "-o", "stream-json", "--allowed-mcp-server-names", NO_SERVER]
         argv += ["--approval-mode", "plan" if request.read_only else "yolo"]
         if request.read_only:
             argv += ["--exclude-tools", "write_file,edit,run_shell_command,monitor,agent,skill"]
