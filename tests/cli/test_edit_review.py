@@ -157,6 +157,8 @@ def test_a_review_written_in_an_editor_is_saved_then_sent(tmp_path: Path, hermet
 
     edits()
     assert "Nothing was changed" in lab.burnish("review", "1", "--edit").err
+    script.write_text("import pathlib, sys\npathlib.Path(sys.argv[1]).write_text('\\n')\n")
+    assert "The form is empty, so nothing is sent." in lab.burnish("review", "1", "--edit").err
     line = "+    return a / b  # BUG\n"
     edits((line, f"{line}> Handle zero.\n> Return None.\n"))
     assert "Saved 1 comment as a draft" in lab.burnish("review", "1", "--edit").out

@@ -278,6 +278,7 @@ def test_a_task_that_was_removed_is_not_called_unknown(user_repo: UserRepo, caps
         (["decide", "1"], "Missing argument 'approve|reject|fix|skip'. Choose from: approve, reject, fix, skip"),
         (["decide", "1", "bogus"], "'bogus' is not one of 'approve', 'reject', 'fix', 'skip'."),
         (["decide", "1", "-m"], "Option '-m' requires an argument."),
+        (["decide", "1", "reject", "too", "long"], "Unexpected argument 'too'."),
     ],
 )
 def test_a_slip_of_the_hand_is_told_in_two_lines_that_name_the_verb(
@@ -286,6 +287,17 @@ def test_a_slip_of_the_hand_is_told_in_two_lines_that_name_the_verb(
     assert main(argv) == 2
     what, hint = capsys.readouterr().err.splitlines()
     assert words in what and "Value error" not in what and "`burnish decide --help`" in hint
+
+
+def test_words_without_quotes_and_missing_words_are_explained(capsys: Capture) -> None:
+    assert main(["add", "Two", "words", "more"]) == 2
+    what, hint = capsys.readouterr().err.splitlines()
+    assert what.endswith("Unexpected argument 'more'.") and "quotes" in hint
+    assert main(["show"]) == 2
+    what, hint = capsys.readouterr().err.splitlines()
+    assert "Missing argument 'TASK'." in what and "Usage: burnish show" in hint
+    assert main(["add", "One", "--max-cycles", "x"]) == 2
+    assert "'--max-cycles': a whole number is needed." in capsys.readouterr().err
 
 
 def test_help_explains_commands_and_topics(capsys: Capture) -> None:

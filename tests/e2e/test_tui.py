@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,19 @@ def test_sigterm_ends_the_run_and_leaves_the_terminal_as_it_was(tmp_path: Path) 
     # the alternate screen was left
     assert screen.shown.rindex("\x1b[?1049l") > screen.shown.rindex("\x1b[?1049h")
     assert not lab.processes()
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_screen_whose_terminal_is_not_read(tmp_path: Path) -> None:
+    lab = lab_with(tmp_path, WAITS)
+    with terminal(lab, "run", "--tui", columns=200, lines=200) as screen:
+        lab.until(lambda: lab.task()["status"] == "in_progress")
+        # the transcript fills the buffer
+        time.sleep(3)
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.process.wait(60) == 130
+        lab.until(lambda: not lab.processes())
+    assert lab.task()["status"] == "in_progress"
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,8 @@ def test_the_diff_has_findings_in_place_and_keys_jump_to_them(tmp_path: Path) ->
         assert "F1 error Zero is not handled" in "\n".join(lines[at - 1 : at + 3])
         await screen.press("full_stop")
         assert "There is no further finding" not in screen.text
-        await screen.press("left_square_bracket")
+        # to the heading above the finding, then nowhere
+        await screen.press("left_square_bracket", "left_square_bracket")
         await screen.until("There is no earlier file on this page.")
 
     on_screen(lab, act, size=WIDE)

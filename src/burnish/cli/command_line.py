@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any
@@ -39,12 +40,26 @@ def call(group: Any, argv: Sequence[str], where: str) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _UsageError as error:
-        where = error.ctx.command_path if error.ctx else where
-        # one line, without the prefix of the validation library
-        words = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
-        complain(words, f"See `{where} --help`.")
+        complain(*_explained(error, where))
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _explained(error: Any, where: str) -> tuple[str, str]:
+    """What is wrong with the command line, in one line, and what to type."""
+    where = error.ctx.command_path if error.ctx else where
+    # without the prefix of the validation library
+    words = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
+    # in the words of a person
+    words = re.sub(r"Input should be a valid integer, .*", "a whole number is needed.", words)
+    words = re.sub(r"Input should be a valid number, .*", "a number is needed.", words)
+    see = f"See `{where} --help`."
+    if extra := re.search(r"unexpected extra argument\S* \((.*)\)$", words):
+        hint = f'Put quotes around text with spaces: "two words". {see}'
+        return f"Unexpected argument {extra[1].split()[0]!r}.", hint
+    if words.startswith("Missing argument") and error.ctx:
+        return words, f"{' '.join(error.ctx.get_usage().split())}. {see}"
+    return words, see
 
 
 def _complete_at_first_tab() -> None:

@@ -45,9 +45,9 @@ def edit_review(number: int, *, as_json: bool) -> int:
     write_whole(place, form.encode("utf-8", "surrogateescape"))
     open_in(program, place)
     text = place.read_bytes().decode("utf-8", "surrogateescape")
-    if text == form:
+    if text == form or not text.strip():
         place.unlink()
-        tell("Nothing was changed, so nothing is sent.")
+        tell(f"{'Nothing was changed' if text == form else 'The form is empty'}, so nothing is sent.")
         return 0
     with _keeping(place, app.event_log.secrets):
         review = read_form(text, diff)

@@ -89,6 +89,12 @@ class Order:
     status: Status | None = None
     text: str = ""
     grounds: OverrideReasons | None = None
+    # the text answers a question of the reviewer
+    is_answer: bool = False
+
+    @property
+    def label(self) -> str:
+        return "Answer" if self.is_answer else LABELS.get(self.act, self.act)
 
 
 def acts_of(details: TaskDetails) -> list[tuple[str, str]]:
@@ -119,6 +125,11 @@ def acts_of(details: TaskDetails) -> list[tuple[str, str]]:
 def act_for_key(key: str, details: TaskDetails) -> str:
     possible = [act for act, _ in acts_of(details)]
     return next((act for act in _KEYS[key] if act in possible), "")
+
+
+def key_of(act: str, details: TaskDetails) -> str:
+    """The key that does it now; "" if it has none."""
+    return next((key for key in _KEYS if act_for_key(key, details) == act), "")
 
 
 def keys_of(details: TaskDetails) -> list[tuple[str, str]]:
@@ -190,7 +201,7 @@ def _decide(app: App, order: Order) -> str:
     answer = GateDecision(choice, order.text, order.commit, order.grounds, among=statuses)
     task = decide(app, order.task, answer, via=VIA)
     if choice is GateChoice.FIX:
-        return f"Sent back task {task.id}. {_start(app, task)}"
+        return f"{'Answered' if order.is_answer else 'Sent back'} task {task.id}. {_start(app, task)}"
     if choice is GateChoice.APPROVE and order.grounds:
         return f"Approved task {task.id} against its review: it is {_status(task)}."
     return f"{_DONE[choice]} task {task.id}: it is {_status(task)}."

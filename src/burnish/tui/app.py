@@ -20,13 +20,15 @@ from burnish.tui.acts import (
     act_for_key,
     acts_of,
     carry_out,
+    key_of,
     keys_of,
+    label_of,
     opposite,
 )
 from burnish.tui.lines import LineView, PickList
-from burnish.tui.panes import TABS, LivePane
+from burnish.tui.panes import TAB_KEYS, TABS, LivePane
 from burnish.tui.project import START_SECONDS
-from burnish.tui.screen import ProjectScreen, viewed_files
+from burnish.tui.screen import READING, ProjectScreen, viewed_files
 
 if TYPE_CHECKING:
     from burnish.tui.project import TaskDetails
@@ -48,6 +50,8 @@ class BurnishTui(ProjectScreen):
         Binding("question_mark,f1", "help", show=False),
         Binding("ctrl+p,colon", "palette", show=False),
         Binding("escape", "go_back", show=False),
+        Binding("enter", "open", show=False),
+        Binding("ctrl+z", "suspend_process", show=False, priority=True),
         Binding("o", "tab('overview')", show=False),
         Binding("t", "tab('transcript')", show=False),
         Binding("i", "tab('findings')", show=False),
@@ -70,6 +74,7 @@ class BurnishTui(ProjectScreen):
 
     def action_view(self, name: str) -> None:
         self.view, self.acted_on = name, 0
+        self.say("")
         self._adapt(self.size.width)
         self.screen_stack[0].remove_class("task-open")
         self._draw_list()
@@ -81,7 +86,10 @@ class BurnishTui(ProjectScreen):
 
     def action_open(self) -> None:
         """Show the selected task; where there is room for both, move to it."""
-        if self.number:
+        if self.view == "live":
+            if number := self.query_one(LivePane).focused_task:
+                self.action_open_task(number)
+        elif self.number:
             self.screen_stack[0].add_class("task-open")
             self.pane.page.focus()
             self.after_drawing(self._draw_page)
@@ -117,15 +125,15 @@ class BurnishTui(ProjectScreen):
         # a task that was decided may be back already, at another place: go on from where it was
         is_decided = self.number == self.acted_on or self.number not in ids
         is_seen = self.pane.display and self.view != "live"
-        at = max(0, self.place) if is_decided else ids.index(self.number) + is_seen
-        if is_seen and ids[at % len(ids)] == self.number:
-            at += 1
-        if not self.has_gone_on:
-            # the list is in another order than the inbox: begin with the oldest
-            at, self.has_gone_on = int(is_seen and self.number == ids[0]), True
+        if is_seen and ids == [self.number]:
+            # it stays for later: what is ready to be merged comes next
+            ids = [entry.task.id for entry in self.board.entries]
         if is_seen and ids == [self.number]:
             self.say("Nothing else waits for you.")
             return
+        at = max(0, self.place) if is_decided else ids.index(self.number) + is_seen
+        if is_seen and ids[at % len(ids)] == self.number:
+            at += 1
         self.pane.tab = "overview"
         self.action_open_task(ids[at % len(ids)])
 
@@ -174,6 +182,7 @@ class BurnishTui(ProjectScreen):
         if self.details and not self.pane.page.next_key(step, prefix):
             what = "file" if prefix == "file:" else "finding"
             self.say(f"There is no {'further' if step > 0 else 'earlier'} {what} on this page.")
+        self.pane.show_tabs()
 
     def action_filter(self) -> None:
         field = self.query_one("#filter", Input)
@@ -221,7 +230,7 @@ class BurnishTui(ProjectScreen):
         """No other task than the selected one stays on the screen."""
         details = self.pane.details
         if details and details.task.id != self.number:
-            self.pane.clear("Reading…")
+            self.pane.clear(READING)
 
     @on(PickList.Chosen, "#list")
     def _choose(self) -> None:
@@ -239,9 +248,14 @@ class BurnishTui(ProjectScreen):
     # what the person does
 
     def action_act(self, key: str) -> None:
+        if self.view == "live":
+            self.say(f"{key}: not in this view.", "Tab and Enter open one of these tasks; 1 shows all of them.")
+            return
         if self.details is None:
-            if self.number and self.view != "live":
+            if self.number:
                 self._act_later(key)
+            else:
+                self.say("No task is selected.")
             return
         if self.pending:
             self._wait_to_act(key, f"{LABELS.get(self.pending[-1], self.pending[-1])}: under way…")
@@ -271,7 +285,7 @@ class BurnishTui(ProjectScreen):
             self.action_open()
             self.push_screen(NoticeDialog("Look at the task first.", "Then press the key again."))
             return
-        self._wait_to_act(key, "Reading the task…")
+        self._wait_to_act(key, READING)
 
     def _wait_to_act(self, key: str, words: str) -> None:
         """Do it when the task is read; what is typed meanwhile does nothing."""
@@ -291,7 +305,7 @@ class BurnishTui(ProjectScreen):
     def _order(self, order: Order, undo: Order | None = None) -> None:
         self.pending.append(order.act)
         self.undo_order, self.acted_on, self.awaited = None, order.task, 0
-        self.say(f"{LABELS.get(order.act, order.act)}: task {order.task}…", style="dim")
+        self.say(f"{order.label}: task {order.task}…", style="dim")
         if order.act in STARTING:
             self.data.expect_start(order.task)
         else:
@@ -330,19 +344,22 @@ class BurnishTui(ProjectScreen):
         from burnish.tui.dialogs import Choice, ChooseDialog
 
         choices = (
-            [Choice(f"act:{act}", LABELS[act], about=about) for act, about in acts_of(self.details)]
+            [
+                Choice(f"act:{act}", label_of(act, self.details), key_of(act, self.details), about)
+                for act, about in acts_of(self.details)
+            ]
             if self.details
             else []
         )
-        choices += [Choice(f"view:{name}", f"Show {name}") for name in ("tasks", "inbox", "live")]
-        choices += (
-            [Choice(f"tab:{name}", f"Show the page {label}") for name, label in TABS.items()] if self.number else []
-        )
+        views = enumerate(("tasks", "inbox", "live"), 1)
+        choices += [Choice(f"view:{name}", f"Show {name}", str(number)) for number, name in views]
+        tabs = TABS.items() if self.number else ()
+        choices += [Choice(f"tab:{name}", f"Show the page {label}", TAB_KEYS[name]) for name, label in tabs]
         choices += [
-            Choice("next", "Next that needs me"),
-            Choice("filter", "Filter the list"),
-            Choice("help", "Help"),
-            Choice("leave", "Quit"),
+            Choice("next", "Next that needs me", "n"),
+            Choice("filter", "Filter the list", "/"),
+            Choice("help", "Help", "?"),
+            Choice("leave", "Quit", "q"),
         ]
         choices += [Choice(f"task:{card.id}", f"Go to T{card.id}: {card.title}") for card in self.board.cards]
         self.push_screen(ChooseDialog("Commands", choices, is_searchable=True), self._command)

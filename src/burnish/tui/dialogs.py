@@ -33,15 +33,15 @@ _TALL = 22
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One line of a question. `key` chooses it at once."""
+    """One line of a question. `key` chooses it at once; in a list to search, it is only shown."""
 
     value: str
     label: str
     key: str = ""
     about: str = ""
 
-    def line(self) -> ShownLine:
-        text = styled(f" {self.key:<7} " if self.key else "  ", "bold cyan") + styled(plain(self.label))
+    def line(self, *, has_key_column: bool) -> ShownLine:
+        text = styled(f" {self.key:<7} " if has_key_column else "  ", "bold cyan") + styled(plain(self.label))
         return ShownLine(text + styled(f"  {plain(self.about)}" if self.about else "", "dim"), key=self.value)
 
 
@@ -104,7 +104,8 @@ class ChooseDialog(Dialog[str]):
     def _list(self, text: str) -> None:
         words = text.lower().split()
         found = [one for one in self.choices if all(word in f"{one.label} {one.about}".lower() for word in words)]
-        self.query_one("#choices", PickList).show(one.line() for one in found)
+        has_key_column = any(one.key for one in self.choices)
+        self.query_one("#choices", PickList).show(one.line(has_key_column=has_key_column) for one in found)
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:
@@ -173,6 +174,10 @@ class NoteDialog(Dialog[str]):
         area.focus()
         area.move_cursor(area.document.end)
 
+    @on(NoteArea.Changed)
+    def _hint(self) -> None:
+        self.query_one("#hint", Static).update(styled(_SEND, "dim"))
+
     @on(NoteArea.Sent)
     def _send(self) -> None:
         text = self.query_one("#note", NoteArea).text
@@ -224,12 +229,23 @@ class ReasonsDialog(Dialog[OverrideReasons]):
         self.query_one("#questions").focus()
 
     def on_key(self, event: events.Key) -> None:
-        """A letter begins the explanation, wherever the cursor is."""
+        """A letter begins the explanation, wherever the cursor is; a space that was typed after it belongs to it."""
         note = self.query_one("#note", NoteArea)
-        if event.character and event.character.isprintable() and event.key != "space" and not note.has_focus:
+        if event.character and event.character.isprintable() and (event.key != "space" or self.focused is note):
             event.stop()
-            note.focus()
-            note.insert(event.character)
+            self._explain(event.character)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A text that is pasted is the explanation, too."""
+        if self.focused is not self.query_one("#note"):
+            event.stop()
+            self._explain(event.text)
+
+    def _explain(self, text: str) -> None:
+        note = self.query_one("#note", NoteArea)
+        # at once: `focus()` comes after the keys that are typed already
+        self.set_focus(note)
+        note.insert(text)
 
     @on(NoteArea.Sent)
     def _send(self) -> None:
@@ -262,6 +278,7 @@ class HelpDialog(Dialog[None]):
 
     def body(self) -> Iterable[Widget]:
         yield LineView(id="lines")
+        yield Static(styled("Space and ↑ ↓ scroll · Esc closes", "dim"), id="hint")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -276,7 +293,7 @@ class HelpDialog(Dialog[None]):
 def ask(app: App[Any], act: str, details: TaskDetails, then: Callable[[Order], None]) -> None:
     """Ask the person what the act needs, and give the order. Esc gives none."""
     task, commit = details.task, details.shown_commit
-    order = Order(act, task.id, commit, task.status)
+    order = Order(act, task.id, commit, task.status, is_answer=label_of(act, details) == "Answer")
     name = f"{label_of(act, details)}: T{task.id} {task.spec.title}"
     gate = details.gate.shown if details.gate else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.cells import cell_len, chop_cells
 from rich.style import Style
@@ -141,6 +141,8 @@ class LineView(ScrollView, can_focus=True):
         self.build: Callable[[int], Sequence[ShownLine]] | None = None
         # the end is shown, and stays so when lines or the size change
         self._follows = False
+        # the line that was jumped to: it is marked, and near the end of the page it cannot be at the top
+        self.place: int | None = None
 
     # what it shows
 
@@ -174,6 +176,7 @@ class LineView(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
+        self.place = None
         if new_value < old_value:
             self._follows = False
         elif self.build is None and new_value > 0 and self.is_vertical_scroll_end:
@@ -191,13 +194,19 @@ class LineView(ScrollView, can_focus=True):
 
     def next_key(self, step: int, prefix: str) -> str:
         """Jump to the next line whose key begins so; its key, or "" if it is the last one."""
-        at = self.top_line()
+        at = self.top_line() if self.place is None else self.place
         numbers = [n for n, line in enumerate(self.lines) if line.key.startswith(prefix)]
         following = [n for n in numbers if n > at] if step > 0 else [n for n in reversed(numbers) if n < at]
         if not following:
             return ""
-        self.jump(following[0])
+        self.go_to(following[0])
         return self.lines[following[0]].key
+
+    def go_to(self, number: int) -> None:
+        """Put this line at the top, if the page is long enough, and mark it until the page is scrolled."""
+        self.jump(number)
+        self.place = number
+        self.refresh()
 
     @property
     def text(self) -> str:
@@ -211,6 +220,8 @@ class LineView(ScrollView, can_focus=True):
         return max(20, self.scrollable_content_region.width)
 
     def _set(self, lines: list[ShownLine]) -> None:
+        if self.place is not None and [line.key for line in lines] != [line.key for line in self.lines]:
+            self.place = None
         self.lines = lines
         self._width = self._room
         self._rows = list(self._wrapped(0))
@@ -243,7 +254,7 @@ class LineView(ScrollView, can_focus=True):
 
     def row_style(self, number: int) -> Style | None:
         """A style for all of a line."""
-        return None
+        return _REVERSE if number == self.place else None
 
     def render_line(self, y: int) -> Strip:
         base, width = self.rich_style, self.size.width
@@ -372,13 +383,15 @@ class BarItem:
 
 
 class Bar(Widget):
-    """One row of items that can be clicked; what does not fit is left out, from the end."""
+    """One row of items that can be clicked; what does not fit is left out, from the end. The first one is shortened."""
 
     def __init__(self, *, id: str, gap: str = "  ") -> None:
         super().__init__(id=id)
         self.items: Sequence[BarItem] = ()
         self.right = ""
         self.gap = gap
+        # columns that a long first item leaves to the others
+        self.kept = 0
 
     def show(self, items: Sequence[BarItem], right: str = "") -> None:
         self.items, self.right = items, right
@@ -387,6 +400,8 @@ class Bar(Widget):
     def _visible(self) -> Iterator[tuple[int, BarItem]]:
         at, room = 0, self.size.width
         for item in self.items:
+            if not at and cell_len(item.text) > room - self.kept:
+                item = replace(item, text=_one_row(styled(item.text), max(8, room - self.kept)).plain)
             if at + cell_len(item.text) > room:
                 return
             yield at, item

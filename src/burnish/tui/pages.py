@@ -252,6 +252,9 @@ def _totals(diff: Diff, about: str, viewed_count: int) -> ShownLine:
     files = f"{len(diff.files)} file{'s' * (len(diff.files) != 1)}"
     text = styled(f"{files}  ") + styled(f"+{diff.added}", "green") + styled(" ") + styled(f"-{diff.removed}", "red")
     text += styled(f"  {viewed_count} viewed" if viewed_count else "", "dim")
+    if not about and len(diff.files) > 1:
+        finding = ", . finding · " if diff.apart or any(file.alive for file in diff.files) else ""
+        text += styled(f"   [ ] file · {finding}V viewed · u since the review", "dim")
     return ShownLine(text + styled(f"  {about}" if about else "", "yellow"))
 
 
@@ -320,8 +323,9 @@ def _coloured(path: str, text: str | None) -> Sequence[Text]:
 _HELP = (
     ("Screens", (("1 2 3", "tasks, inbox, agents at work"), ("n", "the next task that needs you"),
                  ("/", "filter: words, status:blocked, tag:login (Esc ends it)"), ("Ctrl-P :", "commands by name"),
-                 ("Enter Esc", "open the selected task, go back"), ("Tab", "move between the list and the task"),
-                 ("q", "quit"))),
+                 ("Enter Esc", "open the selected task, go back"),
+                 ("Tab", "move between the list and the task, or agents"),
+                 ("q Ctrl-Z", "quit; suspend, until `fg` in the shell"))),
     ("Task", (("o t i d", "overview, transcript, findings, diff"), ("← →", "the page before, the next one"),
               ("[ ]", "file before, next file"), (", .", "finding before, next finding"),
               ("u", "diff: only what changed since the last review, or all"),

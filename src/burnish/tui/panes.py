@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
@@ -76,11 +77,11 @@ class TaskPane(Vertical):
         """Put the line with this key at the top."""
         number = next((n for n, line in enumerate(self.page.lines) if line.key == key), None)
         if number is not None:
-            self.page.jump(number)
+            self.page.go_to(number)
 
     def _heading_above(self) -> ShownLine | None:
-        """The heading of the file of a diff that is at the top of the page."""
-        top, lines = self.page.top_line(), self.page.lines
+        """The heading of the file of a diff that is at the top of the page, or that was jumped to."""
+        top, lines = self.page.top_line() if self.page.place is None else self.page.place, self.page.lines
         lines_above = reversed(lines[: top + 1]) if self.tab == "diff" else ()
         return next((line for line in lines_above if line.key.startswith("file:")), None)
 
@@ -198,7 +199,9 @@ class LivePane(Container):
         ids = [card.id for card in cards[:_MAX_TILES]]
         self.followers = {number: self.followers.get(number) or open_follower(number) for number in ids}
         self.fit_columns()
-        self.query_one("#live-empty", LineView).show(prose("No agent is at work. g starts the selected task.", "dim"))
+        self.query_one("#live-empty", LineView).show(
+            prose("No agent is at work. 1 shows the tasks; g starts the selected one there.", "dim")
+        )
         self.query_one("#live-empty").display = not ids
         for place in range(_MAX_TILES):
             tile = self.query_one(f"#tile-{place}")
@@ -207,9 +210,18 @@ class LivePane(Container):
                 card, title = cards[place], self.query_one(f"#tile-title-{place}", Bar)
                 words = f"T{card.id} {plain(card.title)}"
                 state = f"{card.limit or card.doing} {card.cycle}".strip()
+                state = (
+                    state if place < _MAX_TILES - 1 or len(cards) <= len(ids) else f"and {len(cards) - len(ids)} more"
+                )
+                title.kept = cell_len(state) + 2
                 title.show([BarItem(words, "bold", f"app.open_task({card.id})")], state)
-        if len(cards) > len(ids):
-            self.query_one(f"#tile-title-{len(ids) - 1}", Bar).right = f"and {len(cards) - len(ids)} more"
+
+    @property
+    def focused_task(self) -> int:
+        """The task whose window has the focus, or the only one; 0 for none."""
+        places = dict(enumerate(self.followers))
+        focused = [number for place, number in places.items() if self.query_one(f"#tile-lines-{place}").has_focus]
+        return focused[0] if focused else places[0] if len(places) == 1 else 0
 
     def fit_columns(self) -> None:
         """As many windows side by side as there is room for."""

@@ -51,6 +51,9 @@ class BoardState:
         for card in sorted(self.cards, key=lambda card: card.rank):
             if is_shown(card):
                 groups[card.group].append(card)
+        # as in the inbox, so that the key for the next one goes down the list
+        places = {entry.task.id: place for place, entry in enumerate(self.entries)}
+        groups[NEEDS_YOU].sort(key=lambda card: places.get(card.id, len(places)))
         yield from ((TITLES[name], cards) for name, cards in groups.items() if cards)
 
     @property

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from burnish.core.cost import UNKNOWN_COST
 from burnish.core.status import Status
 from burnish.tui.lines import ShownLine, plain, styled
@@ -80,11 +82,15 @@ def _task_row(card: TaskCard, words: str, width: int, shown_as: Status) -> Shown
         tags = " ".join(f"#{tag}" for tag in card.tags)
         # the titles need the room more than what is not known
         cost = card.cost if card.cost != UNKNOWN_COST or width >= _WIDER else ""
-        facts = [tags, words, card.cycle, f"{card.open_findings} open" if card.open_findings else "", cost]
-    right = "  ".join(plain(fact) for fact in facts if fact)
-    right = right[: max(0, width - len(number) - _MIN_TITLE - 6)]
-    room = max(_MIN_TITLE, width - len(mark) - len(number) - len(right) - 3)
+        facts = [tags, card.cycle, words, f"{card.open_findings} open" if card.open_findings else "", cost]
     title = styled(plain(card.title))
+    room = max(_MIN_TITLE, width - len(mark) - len(number) - 3)
+    facts = [plain(fact) for fact in facts if fact]
+    # a long title takes the room of tags and cycle
+    while len(facts) > 1 and facts[0] != plain(words) and title.cell_len + cell_len("  ".join(facts)) > room:
+        del facts[0]
+    right = "  ".join(facts)[: max(0, width - len(number) - _MIN_TITLE - 6)]
+    room = max(_MIN_TITLE, room - cell_len(right))
     title.truncate(room, overflow="ellipsis", pad=True)
     text = styled(f" {mark}", COLOURS[shown_as]) + styled(number, "dim") + title + styled(f"  {right}", "dim")
     return ShownLine(text, key=f"task:{card.id}")
@@ -134,7 +140,9 @@ def inbox_rows(state: BoardState, filter_text: str, kept: KeptRow | None = None)
 
 def _entry_rows(entry: InboxEntry, width: int) -> Iterator[ShownLine]:
     task = entry.task
-    right = f"{'question' if entry.is_question else entry.kind.replace('_', ' ')}  {since(entry.since)}"
+    kind = "question" if entry.is_question else entry.kind.replace("_", " ")
+    # beside a task there is room for the title alone: the heading says most of the rest
+    right = f"{kind}  {since(entry.since)}" if width >= _WIDE else since(entry.since)
     number = f"{f'T{task.id}':<4} "
     title = styled(plain(task.spec.title))
     title.truncate(max(_MIN_TITLE, width - len(number) - len(right) - 5), overflow="ellipsis", pad=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rich.cells import cell_len
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal
@@ -45,6 +48,9 @@ _ENDS = {
     Status.FAILED: ("failed", "red"),
     Status.CANCELLED: ("was cancelled", ""),
 }
+READING = "Reading the task…"
+# from a signal to the end of the process, whatever the terminal does
+_END_SECONDS = 5.0
 # until windows on agents are made
 _WINDOW_SECONDS = 0.05
 
@@ -74,8 +80,6 @@ class ProjectScreen(App[str]):
         self.opening = ""
         # of the selected task in the inbox, and where it was last
         self.place = -1
-        # whether the person has asked for the next task before
-        self.has_gone_on = False
         # what takes the last act back, if something can
         self.undo_order: Order | None = None
         # the task whose outcome is shown: it stays in the list until the cursor leaves it
@@ -113,6 +117,8 @@ class ProjectScreen(App[str]):
         self.picks.focus()
         self._draw_list()
         self._first_key = self.picks.key
+        if self.number:
+            self.pane.clear(READING)
         self.say(self.opening)
         self._load_state()
         self.call_after_refresh(gc.enable)
@@ -124,9 +130,22 @@ class ProjectScreen(App[str]):
     def _end_on_signals(self) -> None:
         """Close the screen in its own loop: an exception there would leave threads that wait for the loop."""
         loop = asyncio.get_running_loop()
+
+        def end(*_: object) -> None:
+            loop.call_soon_threadsafe(self.exit, "signal")
+            last_resort = threading.Timer(_END_SECONDS, self._end_at_once)
+            last_resort.daemon = True
+            last_resort.start()
+
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, lambda: self.exit("signal"))
+                signal.signal(number, end)
+
+    def _end_at_once(self) -> None:
+        """Without a last word to the terminal: if it is not read (Ctrl-S), the loop waits for it for ever."""
+        if self.process and not self.process.is_over:
+            self.process.interrupt()
+        os._exit(130)
 
     # parts of the screen
 
@@ -177,7 +196,9 @@ class ProjectScreen(App[str]):
             items.append(BarItem(f" {label} {numbers[name]} ", style, f"app.view('{name}')"))
         if self.filter_text:
             items.append(BarItem(f" filter: {plain(self.filter_text)} ", "yellow", "app.filter"))
-        self.query_one("#top", Bar).show(items, self._run_words())
+        top = self.query_one("#top", Bar)
+        top.kept = sum(cell_len(item.text) + 1 for item in items[1:])
+        top.show(items, self._run_words())
         hints = [
             BarItem(f"{key} {label}", "bold" if key in "arfs" else "", f"app.act('{key}')")
             for key, label in (keys_of(self.details) if self.details else ())
