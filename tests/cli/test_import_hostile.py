@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
@@ -125,3 +126,30 @@ def test_what_a_source_switches_off_is_printed(person: Person) -> None:
     first, second = person.types("import", "tasks.yaml").splitlines()[:2]
     assert "added as task 1; its tests are not run, it is not reviewed" in first
     assert second.endswith("(added as task 2)")
+
+
+@pytest.mark.attacks(KIND, 2)
+@pytest.mark.parametrize("pointer", ["", "feedback://shop/WP01/a.md"])
+def test_a_review_of_megabytes_is_refused_by_name(pointer: str, person: Person) -> None:
+    mission = person.repo.path / "kitty-specs" / "shop"
+    (mission / "tasks" / "WP01-bread").mkdir(parents=True)
+    (mission / "tasks" / "WP01-bread.md").write_text("---\nwork_package_id: WP01\ntitle: Sell bread\n---\nBread.\n")
+    place = mission / "tasks" / "WP01-bread" / "review-cycle-1.md"
+    if pointer:
+        event = {"wp_id": "WP01", "to_lane": "planned", "review_ref": pointer}
+        (mission / "status.events.jsonl").write_text(json.dumps(event))
+        place = person.repo.path / ".git" / "spec-kitty" / "feedback" / "shop" / "WP01" / "a.md"
+        place.parent.mkdir(parents=True)
+    place.write_text("- [ ] stale bread\n" * 20_000)
+    person.types("import", ".", code=2)
+    assert f"{place.name} has more than 256 kB." in person.err
+
+
+def test_a_line_separator_within_an_event_of_a_mission_does_not_cut_it(person: Person) -> None:
+    mission = person.repo.path / "kitty-specs" / "shop"
+    (mission / "tasks").mkdir(parents=True)
+    (mission / "tasks" / "WP01-bread.md").write_text("---\nwork_package_id: WP01\ntitle: Sell bread\n---\nBread.\n")
+    event = {"wp_id": "WP01", "to_lane": "done", "reason": "baked\u2028and sold"}
+    (mission / "status.events.jsonl").write_text(json.dumps(event, ensure_ascii=False))
+    person.types("import", ".")
+    assert person.asks("list")["tasks"] == []

@@ -26,6 +26,8 @@ MAX_ISSUES = 500
 # files with requirements of one change of OpenSpec, and reviews of one work package of spec-kitty
 MAX_SPECS = 100
 MAX_REVIEWS = 100
+# of one of them: a hundred are read in a second or two
+MAX_REVIEW_BYTES = 256 * 1024
 # folders below `specs` that are searched
 MAX_FOLDERS = 10_000
 # of a YAML file, whose parser is slow
@@ -72,17 +74,17 @@ def read_text(path: Path) -> str:
     return _decoded(path, data)
 
 
-def _text_below(folder: Path, place: str) -> str | None:
+def _text_below(folder: Path, place: str, longest: int = MAX_BYTES) -> str | None:
     """A file that belongs to a source. None if it is missing, or a link: it could lead to a file of the user."""
     parts = PurePath(place)
     is_inside = not parts.is_absolute() and ".." not in parts.parts
-    data = read_below(folder, parts, longest=MAX_BYTES + 1) if is_inside else None
-    return None if data is None else _decoded(folder / place, data)
+    data = read_below(folder, parts, longest=longest + 1) if is_inside else None
+    return None if data is None else _decoded(folder / place, data, longest)
 
 
-def _decoded(path: Path, data: bytes) -> str:
-    if len(data) > MAX_BYTES:
-        raise BadInput(f"{path} has more than {MAX_BYTES // 1024**2} MB.", hint="Name a file with tasks.")
+def _decoded(path: Path, data: bytes, longest: int = MAX_BYTES) -> str:
+    if len(data) > longest:
+        raise BadInput(f"{path} has more than {longest // 1024:,} kB.", hint="Shorten it, or name another file.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -265,7 +267,8 @@ def _spec_kitty(source: TaskSource, folder: Folder) -> list[SourceTask]:
     if not reviews:
         paths = _matches(source.path.with_suffix(""), "review-cycle-*.md")
         newest = sorted(paths, key=lambda path: _number(path.name))[-MAX_REVIEWS:]
-        texts = [(path.name, _text_below(mission_folder, str(path.relative_to(mission_folder)))) for path in newest]
+        names = [str(path.relative_to(mission_folder)) for path in newest]
+        texts = [(PurePath(name).name, _text_below(mission_folder, name, MAX_REVIEW_BYTES)) for name in names]
         reviews = [SourceReview.of(name, text) for name, text in texts if text is not None]
     subtasks = task_markdown.boxes((_text_below(mission_folder, "tasks.md") or "").splitlines())
     mission = mission_folder.name
@@ -286,9 +289,10 @@ def _review(pointer: str, mission: Path, folder: Folder) -> SourceReview | None:
     found = re.fullmatch(r"(review-cycle|feedback)://([\w.-]+)/([\w.-]+)/([\w.-]+)", pointer)
     if not found:
         return None
-    text = _text_below(mission.parent, f"{found[2]}/tasks/{found[3]}/{found[4]}")
+    place, name = (mission.parent, f"{found[2]}/tasks/{found[3]}/{found[4]}")
     if found[1] == "feedback":
-        text = _text_below(folder.common_dir, f"spec-kitty/feedback/{found[2]}/{found[3]}/{found[4]}")
+        place, name = (folder.common_dir, f"spec-kitty/feedback/{found[2]}/{found[3]}/{found[4]}")
+    text = _text_below(place, name, MAX_REVIEW_BYTES)
     return None if text is None else SourceReview.of(found[4], text)
 
 
@@ -298,7 +302,8 @@ def _number(name: str) -> int:
 
 def _lines(text: str) -> Iterator[Mapping[str, Any]]:
     """The objects of a text with one on each line."""
-    for line in text.splitlines():
+    # not splitlines(): U+2028 is allowed within a text
+    for line in text.split("\n"):
         value = _json(line) if line.strip() else None
         if isinstance(value, dict):
             yield value
