@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -130,3 +131,23 @@ def test_a_runner_that_lost_its_claim_commits_nothing_and_reports_it(tmp_path: P
     assert "Task 1 is no longer held by this run." in told
     assert lab.refs("refs/heads/burnish") | lab.refs("refs/burnish") == before and len(lab.calls()) == 1
     assert not lab.events("phase.finished", "phase.failed", "phase.rescued", "lock.taken_over")
+
+
+@pytest.mark.attacks("links in place of locks", 2)
+@pytest.mark.parametrize("make", [lambda place, victim: place.symlink_to(victim), lambda place, _: place.mkdir()])
+def test_what_stands_in_place_of_a_lock_is_named_and_not_followed(
+    tmp_path: Path, make: Callable[[Path, Path], None]
+) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    lab.add()
+    lab.burnish("run")
+    lab.add()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    locks = Path(lab.env["BURNISH_HOME"]) / "locks"
+    for place in [place for place in locks.iterdir() if not place.name.startswith("runner-")]:
+        place.unlink()
+        make(place, victim)
+    result = lab.apart("run", code=3)
+    assert "is not a regular file." in result.err and "Traceback" not in result.err
+    assert victim.read_text() == "mine" and lab.task(2)["status"] != "verified"

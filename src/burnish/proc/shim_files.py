@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.proc.slots import NOT_REGULAR, open_lock
 from burnish.regular_files import read_regular
 
 
@@ -87,7 +89,7 @@ def held_lock(lock_file: Path | None) -> Iterator[list[int]]:
     if lock_file is None:
         yield []
         return
-    fd = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = open_lock(lock_file)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH)
         yield [fd]
@@ -99,9 +101,11 @@ def wait_for_orphans(lock_file: Path, *, seconds: float = 8.0) -> bool:
     """Wait until no shim of a dead runner holds the lock file; True when it is free."""
     until = time.monotonic() + seconds
     try:
-        fd = os.open(lock_file, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
+        fd = os.open(lock_file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, *NOT_REGULAR):
+            return True  # held_lock() reports what is not a file
+        raise
     try:
         while True:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -9,10 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from burnish.errors import BurnishError
 from burnish.proc.folders import private_folder
 from burnish.proc.stop import Stopped, StopToken
 
 _LOOK_AGAIN = 0.1
+# of opening a link or a folder
+NOT_REGULAR = (errno.ELOOP, errno.EISDIR)
 
 
 @contextmanager
@@ -36,10 +40,21 @@ def slot(lock_dir: Path, name: str, count: int, stop: StopToken | None = None) -
 
 def try_lock(path: Path) -> int | None:
     """A lock that the system frees when this process ends; None if another process holds it."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = open_lock(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(fd)
         return None
     return fd
+
+
+def open_lock(path: Path) -> int:
+    """The file of a lock, created if it is missing. No link is followed."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno not in NOT_REGULAR:
+            raise
+        hint = "Remove it, and run the command again."
+        raise BurnishError(f"Cannot lock {path}: it is not a regular file.", hint=hint) from error
