@@ -77,3 +77,21 @@ def test_a_push_that_takes_longer_than_a_lease_loses_no_task(tmp_path: Path) -> 
             first.until(lambda: a.statuses() == {"verified"})
         assert set(machines.lab.paid().values()) == {1}
         assert not a.lab.events("lock.taken_over")
+
+
+def test_a_worker_at_work_holds_few_connections(tmp_path: Path) -> None:
+    with postgresql_server().database() as url:
+        machines = Machines.make(tmp_path, url, "a")
+        a = machines.all["a"]
+        gate = held(machines)
+        a.burnish("add", "Add division")
+        with a.worker() as worker:
+            worker.until(lambda: machines.lab.calls())
+            with psycopg.connect(url) as watcher:
+                rows = watcher.execute(
+                    "SELECT application_name, count(*) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid() GROUP BY 1"
+                ).fetchall()
+            gate.unlink()
+            worker.until(lambda: a.statuses() == {"verified"})
+    assert sum(row[1] for row in rows) <= 6, rows

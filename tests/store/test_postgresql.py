@@ -197,6 +197,45 @@ def test_a_server_that_cannot_be_reached_is_named_without_its_password(home: Pat
     assert "config.yaml" in caught.value.hint
 
 
+def test_threads_that_wait_hold_no_connection(store: Store, project: str, database: str) -> None:
+    has_asked, goes_on = threading.Semaphore(0), threading.Event()
+
+    def ask_and_wait() -> None:
+        store.tasks(project)
+        add(store, project)
+        has_asked.release()
+        goes_on.wait(60)
+
+    threads = [threading.Thread(target=ask_and_wait) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+        assert has_asked.acquire(timeout=60)
+    with psycopg.connect(database) as other:
+        counted = other.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'burnish' AND datname = current_database()"
+        ).fetchone()
+    goes_on.set()
+    for thread in threads:
+        thread.join()
+    assert counted == (1,)
+
+
+def test_a_statement_of_a_transaction_whose_connection_was_lost_runs_on_no_other_one(
+    store: Store, project: str, database: str
+) -> None:
+    kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'burnish'"
+    add(store, project)
+    with pytest.raises(PhaseFailed, match="lost"), store._db.writing(project):
+        with psycopg.connect(database) as other:
+            other.execute(f"{kill} AND datname = current_database()")
+        for _ in range(2):
+            with pytest.raises(PhaseFailed, match="lost"):
+                store.tasks(project)
+        store.tasks(project)
+    assert [task.id for task in store.tasks(project)] == [1]
+    assert add(store, project) == 2
+
+
 @pytest.fixture
 def with_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BURNISH_NO_SYNC")

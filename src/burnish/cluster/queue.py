@@ -69,6 +69,8 @@ class WorkQueue:
             "log_level": "ERROR",
             "console_log_level": "ERROR",
             "max_executor_threads": jobs + 8,
+            # its transactions are short, and a server has a limit for all machines
+            "sys_db_pool_size": 3 + jobs // 4,
         }
         DBOS(config=config)
 

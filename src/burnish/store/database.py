@@ -1,4 +1,4 @@
-"""Named queries on a database, whatever its kind: one connection per thread, each write in a transaction."""
+"""Named queries on a database, whatever its kind: a thread has a connection of its own during a transaction."""
 
 from __future__ import annotations
 

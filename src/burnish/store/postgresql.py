@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -18,7 +19,7 @@ from psycopg.pq import TransactionStatus
 
 from burnish.durability import is_sync_enabled
 from burnish.errors import BurnishError, PhaseFailed
-from burnish.store.database import Database, ResultRow, Value
+from burnish.store.database import Connection, Database, ResultRow, Value
 from burnish.store.postgresql_schema import SCHEMA, files_to_apply, migrate_schema
 
 LOCK_SECONDS = 30
@@ -43,11 +44,14 @@ class PostgresqlDatabase(Database):
         self._url = url
         self._name = address(url)
         self._was_connected = False
+        # Connections between two transactions: a server has a limit for all machines, and most threads wait.
+        self._idle: list[psycopg.Connection[ResultRow]] = []
 
     @classmethod
     def open(cls, url: str) -> PostgresqlDatabase:
         database = cls(url)
         database._connection()
+        database._give_back()
         return database
 
     def __del__(self) -> None:
@@ -59,11 +63,15 @@ class PostgresqlDatabase(Database):
     def name(self) -> str:
         return self._name
 
+    def close(self) -> None:
+        super().close()
+        self._idle.clear()
+
     def stream(self, text: str) -> Iterator[ResultRow]:
         with self._errors():
             connection = self._connection()
             if connection.info.transaction_status == TransactionStatus.IDLE:
-                yield from connection.execute(text)
+                yield from self._rows(text, {})
                 return
             # a cursor of the server, which sends the rows in parts
             with connection.cursor(name="burnish_stream") as cursor:
@@ -95,6 +103,7 @@ class PostgresqlDatabase(Database):
 
     def server(self) -> str:
         number = self._connection().info.server_version
+        self._give_back()
         return f"PostgreSQL {number // 10000}.{number % 10000}"
 
     @contextmanager
@@ -115,20 +124,31 @@ class PostgresqlDatabase(Database):
         raise obstacle
         yield
 
+    @contextmanager
+    def _transaction(self, begin: str, *locks: str) -> Iterator[None]:
+        self._thread_local.is_in_transaction = True
+        try:
+            with super()._transaction(begin, *locks):
+                yield
+        finally:
+            self._thread_local.is_in_transaction = False
+            self._give_back()
+
     def _roll_back(self) -> None:
         connection = self._thread_local.connection
         if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
-        if connection.closed:
-            self._thread_local.connection = None
 
     def _errors(self) -> AbstractContextManager[None]:
         return postgresql_errors(self._name)
 
     def _rows(self, text: str, params: dict[str, Value]) -> list[ResultRow]:
-        cursor = self._execute(text, params)
-        return cursor.fetchall() if cursor.description else []
+        try:
+            cursor = self._execute(text, params)
+            return cursor.fetchall() if cursor.description else []
+        finally:
+            self._give_back()
 
     def _execute(self, text: str, params: dict[str, Value]) -> psycopg.Cursor[ResultRow]:
         self.statements += 1
@@ -145,15 +165,41 @@ class PostgresqlDatabase(Database):
                 # stays until the end of the transaction, whose other statements must not run on another connection
                 raise connection_lost(self._name, error) from error
         # outside of a transaction, or at its beginning: nothing is lost
+        self._drop_idle()
         self._thread_local.connection = None
         return self._connection().execute(statement, values)
 
     def _connection(self) -> psycopg.Connection[ResultRow]:
+        """The connection of this thread, which it has until the end of its statement or transaction."""
         connection: psycopg.Connection[ResultRow] | None = getattr(self._thread_local, "connection", None)
         if connection is None:
-            connection = self._connect_again() if self._was_connected else self._connect()
+            with self._guard:
+                connection = self._idle.pop() if self._idle else None
+            connection = connection or (self._connect_again() if self._was_connected else self._connect())
             self._thread_local.connection = connection
         return connection
+
+    def _give_back(self) -> None:
+        """Leave the connection to other threads, unless a transaction goes on.
+
+        A connection that was lost stays until then: further statements must not run on another one.
+        """
+        connection: psycopg.Connection[ResultRow] | None = getattr(self._thread_local, "connection", None)
+        if connection is None or getattr(self._thread_local, "is_in_transaction", False):
+            return
+        self._thread_local.connection = None
+        if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.close()
+            return
+        with self._guard:
+            self._idle.append(connection)
+
+    def _drop_idle(self) -> None:
+        """Close the idle connections: a server that ended one of them has ended all."""
+        with self._guard:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
 
     def _connect_again(self) -> psycopg.Connection[ResultRow]:
         """Connect to a server that was there before: it may be restarting."""
@@ -185,6 +231,12 @@ class PostgresqlDatabase(Database):
         self._was_connected = True
         self._keep_connection(connection)
         return connection
+
+    def _keep_connection(self, connection: Connection) -> None:
+        """Remember the connection for `close`; unlike those of SQLite, it outlives the thread that opened it."""
+        with self._guard:
+            still_open = [(thread, other) for thread, other in self._open if not getattr(other, "closed", False)]
+            self._open = [*still_open, (threading.current_thread(), connection)]
 
     def _set_up(self, connection: psycopg.Connection[ResultRow]) -> None:
         commit = "on" if is_sync_enabled() else "off"
