@@ -36,7 +36,7 @@ def load_yaml(text: str, *, most: int) -> Any:
 
 @contextmanager
 def parser_errors() -> Iterator[None]:
-    """Raise ValueError for what the parser stumbles over: a list as a key, `!!bool maybe`, a code out of range."""
+    """Raise ValueError for values on which the parser fails: a list as a key, `!!bool maybe`, a code out of range."""
     try:
         yield
     except RecursionError:

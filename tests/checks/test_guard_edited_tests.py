@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -122,3 +123,19 @@ def test_a_moved_test_is_put_back_at_its_old_place() -> None:
         "tests/helpers_a.py": False,
         "tests/test_a.py": True,
     }
+
+
+def test_a_second_test_module_in_a_rust_source_does_not_hide_an_edit_of_the_first() -> None:
+    weak = RUST.replace("(1, 2), 3", "(1, 2), -1")
+    for more in ("#[cfg(test)]\nmod more {\n    fn a() {}\n}\n", "#[cfg(test)]\nmod open {\n"):
+        found = edited({"src/lib.rs": RUST}, {"src/lib.rs": f"{weak}\n{more}"})
+        assert found.paths == ("src/lib.rs",)
+        assert found.entries[0].content == f"{RUST}\n{more}".encode()
+
+
+def test_many_test_modules_without_an_end_take_little_time() -> None:
+    change = change_between({"src/lib.rs": RUST}, {"src/lib.rs": RUST.replace("a + b", "a - b")})
+    source = "#[cfg(test)]\nmod a {\n#[test]\n" * 20_000
+    start = time.monotonic()
+    assert edited_tests(change, lambda _: source, lambda _: f"{source}\n") == EditedTests()
+    assert time.monotonic() - start < 20

@@ -19,6 +19,7 @@ from burnish.config.repository import read_inside
 from burnish.core import codec
 from burnish.errors import BurnishError
 from burnish.git.discovery import FoundRepository
+from burnish.git.files import write_whole
 from burnish.git.ignored_paths import find_uncommittable, find_untracked, is_ignored
 from burnish.proc.capture import capture
 from burnish.proc.environment import path_outside
@@ -170,8 +171,7 @@ def find_checks_at(
     The result depends on the commit, on burnish and on facts about the machine. A stored one is used if each fact that
     it was made from is still the same.
     """
-    state = [commit, __version__, _state_of_code()]
-    stored_checks = _stored_checks(store, state, around)
+    stored_checks = _stored_checks(store, commit, around)
     if stored_checks is not None:
         return stored_checks
     facts: dict[tuple[str, str], bool | str | None] = {}
@@ -179,7 +179,11 @@ def find_checks_at(
     found = find_checks(paths, read, _recording(around, facts))
     if len(paths) > STORED_OVER_FILES and len(facts) <= _MAX_FACTS:
         rows = [[*question, answer] for question, answer in facts.items()]
-        _write(store, json.dumps({"state": state, "facts": rows, "found": codec.encode(found)}))
+        data = {"state": _state(commit), "facts": rows, "found": codec.encode(found)}
+        # the next run searches again
+        with suppress(OSError):
+            private_folder(store.parent)
+            write_whole(store, json.dumps(data).encode(), durable=False)
     return found
 
 
@@ -197,10 +201,10 @@ def _recording(around: Surroundings, facts: dict[tuple[str, str], bool | str | N
     )
 
 
-def _stored_checks(store: Path, state: list[str], around: Surroundings) -> FoundChecks | None:
+def _stored_checks(store: Path, commit: str, around: Surroundings) -> FoundChecks | None:
     try:
         data = json.loads(store.read_bytes())
-        if data["state"] != state:
+        if data["state"] != _state(commit):
             return None
         for kind, name, answer in data["facts"]:
             if kind not in _FACTS or getattr(around, kind)(name) != answer:
@@ -215,16 +219,7 @@ def _stored_checks(store: Path, state: list[str], around: Surroundings) -> Found
     return replace(found, specs=tuple(specs))
 
 
-def _state_of_code() -> str:
-    """A value that differs after an update, also one of a development checkout, which keeps its version."""
+def _state(commit: str) -> list[str]:
+    """The commit and burnish's code, which in a development checkout changes without its version."""
     files = Path(str(checks.__file__)).parent.rglob("*.py")
-    return str(max(file.stat().st_mtime_ns for file in files))
-
-
-def _write(file: Path, text: str) -> None:
-    draft = file.with_name(f".{file.name}-{os.getpid()}")
-    # the next run searches again
-    with suppress(OSError):
-        private_folder(file.parent)
-        draft.write_text(text)
-        draft.replace(file)
+    return [commit, __version__, str(max(file.stat().st_mtime_ns for file in files))]

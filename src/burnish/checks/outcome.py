@@ -100,7 +100,7 @@ def report_of(
 
 
 def _failure_lines(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecord, reading: Reading) -> tuple[str, ...]:
-    """Printed lines that look like failures, of a command whose exit code may not tell of all of them."""
+    """Printed lines that look like failures, of a command whose exit code may not show all of them."""
     is_loop = SCRIPT_RESULT in spec.words
     reports_itself = (check.promised and not is_loop) or (check.known and reading.counts)
     if not runs_tests(spec) or reports_itself:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from burnish.core.check import BaseTests, CheckReport, CheckStatus, TestFailure, compare
 from burnish.core.commit import TreeEntry
+from burnish.core.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,10 @@ class EditedTests:
     paths: tuple[str, ...] = ()
     # all files of tests as they are at the base; new ones are removed, since they may need what is undone
     entries: tuple[TreeEntry, ...] = ()
+
+
+def are_base_tests_run(policy: Policy) -> bool:
+    return dict(policy.guard).get("expectations", "off") != "off"
 
 
 def judge_base_tests(edits: EditedTests, now: CheckReport, baseline: CheckReport | None) -> BaseTests:

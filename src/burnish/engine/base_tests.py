@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from burnish.core.base_tests import EditedTests, judge_base_tests
+from burnish.core.base_tests import EditedTests, are_base_tests_run, judge_base_tests
 from burnish.core.check import MAX_RERUN, BaseTests, CheckReport, CheckStatus, Comparison, compare, without_flaky
 from burnish.core.policy import CheckSpec, is_test
 from burnish.core.status import ErrorCode
@@ -14,8 +14,6 @@ from burnish.core.task import Task
 from burnish.engine.ports import CheckedCommit, Deps
 from burnish.engine.task_setup import TaskSetup, baseline_environment, check_place, isolation_env, serial_checks
 from burnish.errors import PhaseFailed
-
-KIND = "expectations"
 
 
 def with_base_tests(
@@ -31,7 +29,7 @@ def with_base_tests(
     Tests that the change breaks in any case are left out: they are to be fixed first, and then run again.
     """
     pairs = [(spec, one) for spec, one in zip(specs, comparisons, strict=True) if _is_concerned(spec, one)]
-    if dict(setup.policy.guard).get(KIND, "off") == "off" or not pairs:
+    if not are_base_tests_run(setup.policy) or not pairs:
         return comparisons
     head = setup.head()
     edits = deps.checks(task.id).edited_tests(
@@ -76,8 +74,8 @@ def _run(
         except PhaseFailed as failure:
             if failure.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
                 raise
-            why = f"{failure.what.rstrip('.')}"
-            return {spec.name: BaseTests(edits.paths, unknown=why) for spec, _ in pairs}
+            unknown = BaseTests(edits.paths, unknown=failure.what.rstrip("."))
+            return {spec.name: unknown for spec, _ in pairs}
         for spec, _ in missing:
             if report := reports[spec.name]:
                 deps.event_log.save_baseline(tree, spec.words, environment, report)

@@ -97,7 +97,7 @@ def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest
     events = [event for event in deps.event_log.events(task.id) if event.type == "budget.warned"]
     notices = [read(BudgetNotice, event.data) for event in events]
     name = next(limit.name for limit in limits if not limit.tokens)
-    # it is the same news when a second agent reports no cost, either
+    # once for a budget, also if a second agent reports no cost
     if not any(notice.uncounted and notice.budget == name for notice in notices):
         notice = BudgetNotice(why, name, uncounted=True)
         deps.record(task, new_event("budget.warned", notice, run=task.run, cycle=request.cycle))

@@ -50,6 +50,7 @@ class TaskTree:
         if not is_real_dir(self.path) or not self.index.is_file():
             self.remove()
             return
+        _clean_trees.pop(self.path, None)
         with disk_errors(f"moving {self.path}"):
             private_folder(files.parent)
             copy_index(self.index, index)
@@ -61,6 +62,7 @@ class TaskTree:
 
         By renaming: of two processes that want the tree, one gets it, and no process removes files from another's.
         """
+        _clean_trees.pop(self.path, None)
         with disk_errors(f"moving {self.path}"):
             if not is_real_dir(self.path) or os.path.lexists(other.path):
                 return False
@@ -77,7 +79,7 @@ class TaskTree:
     def take(self, files: Path, index: Path, *, clean_at: str = "") -> None:
         """Replace it with the checkout at `files`.
 
-        `clean_at`: a commit or tree, whose files these are: nothing could write to them since they were checked out.
+        `clean_at`: the tree whose files these are, if nothing could write to them since they were checked out.
         """
         self.remove()
         with disk_errors(f"moving {files}"):
@@ -87,17 +89,19 @@ class TaskTree:
             copy_index(index, self.index)
             files.rename(self.path)
             if clean_at:
-                _clean_trees[self.path] = (clean_at, *self._identity())
+                _clean_trees[self.path] = (clean_at, self._identity())
 
-    def is_clean_at(self, tree: str) -> bool:
-        """Whether this process left it with the files of `tree`; for one use, after which a program may write to it."""
-        return _clean_trees.pop(self.path, None) == (tree, *self._identity())
-
-    def _identity(self) -> tuple[int, int]:
+    def claim_clean(self, tree: str) -> bool:
+        """True, once, if this process left it with the files of `tree`. Afterwards a program may write to it."""
+        known = _clean_trees.pop(self.path, None)
         try:
-            return self.path.lstat().st_ino, self.index.stat().st_mtime_ns
+            return known == (tree, self._identity())
         except OSError:
-            return 0, 0
+            return False  # it or its index was removed
+
+    def _identity(self) -> tuple[int, ...]:
+        files, index = self.path.lstat(), self.index.lstat()
+        return files.st_dev, files.st_ino, index.st_dev, index.st_ino, index.st_ctime_ns
 
     def remove(self) -> None:
         _clean_trees.pop(self.path, None)
@@ -111,8 +115,8 @@ class TaskTree:
             file.unlink(missing_ok=True)
 
 
-# path of a checkout → its tree, its inode and the mtime of its index
-_clean_trees: dict[Path, tuple[str, int, int]] = {}
+# path of a checkout → the tree whose files it has, and what tells it and its index from others
+_clean_trees: dict[Path, tuple[str, tuple[int, ...]]] = {}
 
 
 def temporary_index(path: Path) -> Path:

@@ -84,7 +84,7 @@ def snapshot(
             private_folder(path.parent)
             path.mkdir(mode=0o700)
         here = path.lstat()
-    if not tree.is_clean_at(tree_of(project, commit)):
+    if not tree.claim_clean(tree_of(project, commit)):
         check_out_files(project, index, path, commit, everything=True)
     if trusted:
         _restore_from_base(workspace, index, path, base, commit, from_base)

@@ -136,9 +136,7 @@ def check_values(changes: Mapping[str, Any]) -> None:
         raise BadInput("A criterion or checklist item is empty.", hint="Say what must hold, or leave the option out.")
     priority = changes.get("priority", 0)
     if abs(priority) > MAX_PRIORITY:
-        raise BadInput(
-            f"{str(priority)[:20]} is too far for a priority.", hint=f"Use -{MAX_PRIORITY} to {MAX_PRIORITY}."
-        )
+        raise BadInput(f"{str(priority)[:20]} is not a valid priority.", hint=f"Use -{MAX_PRIORITY} to {MAX_PRIORITY}.")
     cycles = changes.get("max_cycles")
     if cycles is not None and not 1 <= cycles <= MAX_CYCLES:
         raise BadInput(f"A task cannot have {str(cycles)[:20]} cycles.", hint=f"Use 1 to {MAX_CYCLES}.")

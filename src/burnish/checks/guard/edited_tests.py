@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 
@@ -114,26 +115,41 @@ def _depth(line: str) -> int:
 
 # -- tests beside the code ------------------------------------------------------------------------
 
-# As rustfmt writes it: the module ends at a bracket with the indentation of its attribute.
-_RUST_TESTS = re.compile(
-    r"^([ \t]*)#\[cfg\(test\)\]\n(?:[ \t]*#\[.*\]\n)*[ \t]*(?:pub )?mod \w+ \{\n(?:.*\n)*?\1\}\n", re.M
-)
+_RUST_TESTS = re.compile(r"^([ \t]*)#\[cfg\(test\)\]\n(?:[ \t]*#\[.*\]\n)*[ \t]*(?:pub )?mod (\w+) \{\n", re.M)
+# The end is searched for each module: many without an end must not take long.
+_MAX_MODULES = 50
 
 
 def _inline_tests(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
-    """Rust sources with the test module of the base, and whether the change edits that module."""
+    """Rust sources with the test modules of the base, and whether the change edits one of them."""
     for file in change.files:
         if file.status not in ("M", "R") or not file.path.endswith(".rs") or _is_of_tests(file):
             continue
         old, new = old_text(file.old_path or file.path), new_text(file.path)
-        if not (has_inline_tests(file.path, old) and has_inline_tests(file.path, new)) or old is None or new is None:
+        if old is None or new is None or not has_inline_tests(file.path, old):
             continue
-        blocks = [list(_RUST_TESTS.finditer(text)) for text in (old, new)]
-        if len(blocks[0]) != 1 or len(blocks[1]) != 1 or blocks[0][0][0] == blocks[1][0][0]:
+        before, now = _test_modules(old), _test_modules(new)
+        pairs = [(old[before[name]], place) for name, place in now.items() if name in before]
+        edits = [(text, place) for text, place in pairs if text != new[place]]
+        if not edits:
             continue
-        before, now = blocks[0][0], blocks[1][0]
-        content = f"{new[: now.start()]}{before[0]}{new[now.end() :]}"
-        yield TreeEntry(file.path, file.new_mode, content=content.encode()), not _has_all_lines(now[0], before[0])
+        content = new
+        for text, place in reversed(edits):
+            content = f"{content[: place.start]}{text}{content[place.stop :]}"
+        is_edit = not all(_has_all_lines(new[place], text) for text, place in edits)
+        yield TreeEntry(file.path, file.new_mode, content=content.encode()), is_edit
+
+
+def _test_modules(text: str) -> dict[str, slice]:
+    """Where the test modules are, by name. As rustfmt writes them, they end at a bracket below their attribute."""
+    found: dict[str, slice] = {}
+    end = 0
+    for start in itertools.islice(_RUST_TESTS.finditer(text), _MAX_MODULES):
+        bracket = text.find(f"\n{start[1]}}}\n", start.end() - 1)
+        if bracket >= 0 and start.start() >= end:
+            end = bracket + len(start[1]) + 3
+            found[start[2]] = slice(start.start(), end)
+    return found
 
 
 def _has_all_lines(text: str, lines: str) -> bool:

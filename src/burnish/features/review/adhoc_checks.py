@@ -232,9 +232,9 @@ def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec
 def _before_passing(
     ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec, report: CheckReport
 ) -> CheckReport | None:
-    """The same tests on the tree before, if some did not run now, or if the exit code may not tell of all failures.
+    """The same tests on the tree before, if some did not run now, or if the exit code may not show all failures.
 
-    A skip that the change itself writes is there for all to see, and the static reviewer names it.
+    A skip that the change itself adds is in the diff, and the static reviewer reports it.
     """
     skips = report.status is CheckStatus.PASSED and report.counts and (report.counts.skipped or report.ran_no_tests)
     may_hide = report.counts is None or bool(report.failure_lines or report.retried)

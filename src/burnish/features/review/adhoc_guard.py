@@ -7,7 +7,7 @@ from functools import partial
 
 from burnish.adapters.checks.guarding import guard_change, tests_edited_by
 from burnish.checks.flakes import flaky_failures
-from burnish.core.base_tests import EditedTests, judge_base_tests
+from burnish.core.base_tests import EditedTests, are_base_tests_run, judge_base_tests
 from burnish.core.change import Change
 from burnish.core.check import MAX_RERUN, BaseTests, CheckStatus, Comparison, without_flaky
 from burnish.core.finding import Remark
@@ -31,8 +31,9 @@ def with_base_tests(
     ground: ReviewEnvironment, pair: CommitRange, change: Change, outcome: TestOutcome
 ) -> tuple[Comparison, ...]:
     """The comparisons with the result of the base's tests, if the change edits some of these and breaks none."""
-    is_off = dict(ground.policy.guard).get("expectations", "off") == "off"
-    edits = EditedTests() if is_off or not outcome.comparisons else tests_edited_by(change, **_readers(ground, pair))
+    if not are_base_tests_run(ground.policy) or not outcome.comparisons:
+        return outcome.comparisons
+    edits = tests_edited_by(change, **_readers(ground, pair))
     if not edits.paths:
         return outcome.comparisons
     commit = with_entries(ground.project, pair.new.sha, edits.entries)

@@ -330,7 +330,7 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
         change, list_links(ground.project, pair.new.tree), partial(read_files, ground.project, pair.new.sha)
     )
     notes = [*test_outcome.notes, *base_notes, *retries, *copies, *write_notes]
-    result = _put_together(ground, pair, subject, panel, replies, (warnings, notes))
+    result = _put_together(ground, pair, subject, panel, replies, warnings, notes)
     accepts = ground.config.checks.uncountable == "accept"
     return replace(result, checks=test_outcome.checks, accepts_uncountable=accepts)
 
@@ -407,10 +407,9 @@ def _put_together(
     subject: ReviewInput,
     panel: PanelResult,
     replies: tuple[ReviewerReply, ...],
-    beside: tuple[tuple[Remark, ...], list[str]],
+    warnings: tuple[Remark, ...],
+    notes: list[str],
 ) -> AdhocResult:
-    """`beside`: warnings of the guard, and notes."""
-    warnings, notes = beside
     update = absorb_review((), remarks=panel.remarks, cycle=1, files=subject.text_of, mechanical=mechanical(replies))
     # what a reviewer has reported in the same words
     known = {(finding.remark.file, finding.remark.title) for finding in update.findings}
