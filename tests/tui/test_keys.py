@@ -186,8 +186,8 @@ def test_a_task_that_is_sent_back_is_not_interrupted_before_its_run_starts(
     lab = waiting(tmp_path)
     # a run that never takes the task up
     monkeypatch.setattr("burnish.features.run.detach.start_detached", lambda app, argv: None)
-    monkeypatch.setattr("burnish.tui.app.START_SECONDS", 3.0)
-    monkeypatch.setattr("burnish.tui.project.START_SECONDS", 3.0)
+    monkeypatch.setattr("burnish.tui.app.START_SECONDS", 8.0)
+    monkeypatch.setattr("burnish.tui.project.START_SECONDS", 8.0)
 
     async def act(screen: Screen) -> None:
         await screen.until("Verdict")
