@@ -61,6 +61,17 @@ PROJECTS = {
         BUG,
         "add [FAIL]",
     ),
+    "a script that only prints diff": (
+        {
+            "calc.py": PYTHON + "print(add(1, 2))\n",
+            "out.txt": "3\n",
+            "check.sh": "python3 calc.py | diff out.txt -; true\n",
+        },
+        "sh check.sh && echo end",
+        "calc.py",
+        BUG,
+        "(1c1)",
+    ),
     "a script that prints PASS and FAIL": (
         {"calc.sh": "add() { echo $(($1 + $2)); }\n", "tests/test_calc.sh": SHELL},
         SHELL_LOOP,

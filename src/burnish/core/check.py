@@ -249,16 +249,26 @@ class Comparison:
     @property
     def retried_note(self) -> str:
         """Which tests passed only in a retry of the project's own, and at once on the base; "" if none."""
-        names = [name for name in self.report.retried if self.baseline is None or name not in self.baseline.retried]
+        before = self.baseline.retried if self.baseline else ()
+        names = [
+            name for name in self.report.retried if name not in before and not _fails_in_the_end(name, self.report)
+        ]
         if not names:
             return ""
         since = ", and did not need that on the base" if self.baseline else ""
-        return f"Flaky: {self.report.name} passed only because it runs failed tests again{since}: {_few(names)}."
+        return f"Flaky: tests of {self.report.name} passed only because failed tests run again{since}: {_few(names)}."
 
     @property
     def clean(self) -> bool:
         """Nothing that this change is to blame for."""
         return not (self.new or self.new_remarks or self.broken)
+
+
+def _fails_in_the_end(retried: str, report: CheckReport) -> bool:
+    """Whether a test that was retried failed each time. pytest's number of reruns has those tests, too."""
+    if report.status is CheckStatus.FAILED and retried.endswith(" rerun"):
+        return True
+    return any(retried in failure.name or failure.name in retried for failure in report.failures)
 
 
 # Part of the command that `init` writes for test scripts. Each script is one test, whatever it prints.
