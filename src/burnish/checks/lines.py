@@ -243,7 +243,8 @@ def failure_lines(text: str, *, with_words: bool) -> tuple[str, ...]:
 # Tests that passed when the project's own retries ran them again: pytest-rerunfailures, flaky, nextest, vitest,
 # surefire, Playwright. The last group is the name of the test, else the whole match counts.
 _RETRIED = re.compile(
-    r"^(?:\[gw\d+\] \[ *\d+%\] )?RERUN (\S+)|^(\S+::.+?) RERUN\b|^(\S+) failed \(\d+ runs? remaining out of \d+\)|^\s*FLAKY \d+/\d+ \[[^\]]*\]\s+(\S.*)$"
+    r"^(?:\[gw\d+\] \[ *\d+%\] )?RERUN (\S+)|^(\S+::.+?) RERUN\b"
+    r"|^(\S+) failed \(\d+ runs? remaining out of \d+\)|^\s*FLAKY \d+/\d+ \[[^\]]*\]\s+(\S.*)$"
     r"|^\s*[✓✔√] (.+?)(?: \d+\s?ms)? \(retry x\d+\)|\b[1-9]\d* rerun\b|\bFlakes: [1-9]\d*|^\s{2}[1-9]\d* flaky$",
     re.M,
 )
