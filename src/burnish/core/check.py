@@ -189,10 +189,10 @@ class BaseTests:
             return f"Unknown whether the tests of the base pass with this change, which edits tests: {self.unknown}."
         if not self.failures:
             return ""
-        count = len(self.failures)
-        names = _few([failure.name for failure in self.failures])
-        verb = "test of the base fails" if count == 1 else "tests of the base fail"
-        return f"{count} {verb} with this change, which edits {_few(self.edits)}: {names}."
+        # pytest names a file that cannot be loaded twice, if it looks for examples in it, too
+        names = list(dict.fromkeys(failure.name for failure in self.failures))
+        verb = "test of the base fails" if len(names) == 1 else "tests of the base fail"
+        return f"{len(names)} {verb} with this change, which edits {_few(self.edits)}: {_few(names)}."
 
 
 def _few(names: Sequence[str], most: int = 3) -> str:
@@ -264,11 +264,11 @@ class Comparison:
         return not (self.new or self.new_remarks or self.broken)
 
 
-def _fails_in_the_end(retried: str, report: CheckReport) -> bool:
+def _fails_in_the_end(test: str, report: CheckReport) -> bool:
     """Whether a test that was retried failed each time. pytest's number of reruns has those tests, too."""
-    if report.status is CheckStatus.FAILED and retried.endswith(" rerun"):
+    if report.status is CheckStatus.FAILED and test.endswith(" rerun"):
         return True
-    return any(retried in failure.name or failure.name in retried for failure in report.failures)
+    return any(test in failure.name or failure.name in test for failure in report.failures)
 
 
 # Part of the command that `init` writes for test scripts. Each script is one test, whatever it prints.

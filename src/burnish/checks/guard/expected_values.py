@@ -102,12 +102,12 @@ def only_tests_name(path: str, tests: Sequence[str], code: Sequence[str]) -> boo
     if _DATA.search(path):
         name = re.compile(rf"(?<![\w.-]){re.escape(pure.name)}(?![\w-])")
         parts = "|".join(map(re.escape, (pure.name, pure.stem, *filter(None, [pure.parent.name]))))
-        used = re.compile(rf"""["'/`](?:{parts})["'/`]|(?<![\w.-]){re.escape(pure.name)}(?![\w-])""")
+        other_name = re.compile(rf"""["'/`](?:{parts})["'/`]|(?<![\w.-]){re.escape(pure.name)}(?![\w-])""")
     else:
-        name = used = re.compile(
+        name = other_name = re.compile(
             rf"""\b(?:import|from)\b[^\n]*\b{re.escape(pure.stem)}\b|["'/]{re.escape(pure.stem)}(?:\.\w+)?["']"""
         )
-    return any(map(name.search, tests)) and not any(map(used.search, code))
+    return any(map(name.search, tests)) and not any(map(other_name.search, code))
 
 
 def added_text(file: ChangedFile) -> str:
@@ -118,9 +118,9 @@ def added_text(file: ChangedFile) -> str:
 def _has_only_constants(source: str) -> bool:
     """Whether a Python module has nothing but assignments of literals."""
     body = parsed(source).body
-    assigned = [one for one in body if isinstance(one, ast.Assign | ast.AnnAssign)]
-    others = [one for one in body if one not in assigned and not _is_text(one)]
-    return bool(assigned) and not others and all(_is_literal(one.value) for one in assigned)
+    assignments = [one for one in body if isinstance(one, ast.Assign | ast.AnnAssign)]
+    others = [one for one in body if one not in assignments and not _is_text(one)]
+    return bool(assignments) and not others and all(_is_literal(one.value) for one in assignments)
 
 
 def _is_text(statement: ast.stmt) -> bool:
