@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from burnish.checks.guard.edited_tests import edited_tests
+from burnish.checks.guard.edited_tests import data_of_tests, edited_tests
 from burnish.core.base_tests import EditedTests
 from testing.edits import change_between
 
@@ -139,3 +139,75 @@ def test_many_test_modules_without_an_end_take_little_time() -> None:
     start = time.monotonic()
     assert edited_tests(change, lambda _: source, lambda _: f"{source}\n") == EditedTests()
     assert time.monotonic() - start < 20
+
+
+# -- examples of doctest --------------------------------------------------------------------------
+
+CODE = (
+    '"""Sums. Größe."""\n\n\ndef add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a + b\n\n\n'
+    'class Sum:\n    """A sum.\n\n    >>> Sum().add(0, 0)\n    0\n    """\n\n'
+    "    def add(self, a, b):\n        return a + b\n"
+)
+TEXT = "# Sums\n\n```\n>>> add(1, 2)\n3\n```\n"
+
+
+def test_the_docstring_of_the_base_is_put_back_if_the_result_of_an_example_changes_and_the_code_stays() -> None:
+    bug = CODE.replace("a + b", "a - b")
+    found = edited({"calc.py": CODE}, {"calc.py": "import os\n" + bug.replace("    3\n", "    -1\n")})
+    assert found.paths == ("calc.py",)
+    (entry,) = found.entries
+    assert entry.content is not None and entry.content.decode() == "import os\n" + bug
+
+
+def test_a_text_with_another_result_of_an_example_is_put_back() -> None:
+    found = edited({"README.md": TEXT, "calc.py": "a\n"}, {"README.md": TEXT.replace("3", "-1"), "calc.py": "b\n"})
+    assert found.paths == ("README.md",) and [bool(entry.mode) for entry in found.entries] == [True]
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        CODE.replace("Add.", "Add two numbers."),
+        CODE.replace("    3\n", "    3\n    >>> add(2, 2)\n    4\n"),
+        CODE.replace("def add(a", "def total(a").replace(">>> add", ">>> total"),
+        CODE.replace("a + b", "b + a"),
+    ],
+    ids=["words", "another example", "another name", "code"],
+)
+def test_a_docstring_that_keeps_its_examples_is_no_edit(new: str) -> None:
+    assert edited({"calc.py": CODE}, {"calc.py": new}) == EditedTests()
+
+
+# -- data of tests --------------------------------------------------------------------------------
+
+CONSTANTS = '"""Results."""\nADD = {(1, 2): 3}\n'
+JS_DATA = "module.exports = { add: [1, 2, 3] };\n"
+# a file, its old text, a test of the base, other code of the base, and whether the file is data of the tests
+DATA = {
+    "a module of constants": ("expected.py", CONSTANTS, "from expected import ADD\n", "a + b\n", True),
+    "JSON": ("data/sums.json", "[3]\n", "open('data/sums.json')\n", "data = [1]\n", True),
+    "a path in parts": ("data/sums.json", "[3]\n", "HERE / 'data' / 'sums.json'\n", "a + b\n", True),
+    "a module of JavaScript": ("expected.js", JS_DATA, "const e = require('../expected');\n", "a + b\n", True),
+    "a module with code": ("calc.py", "def add(a, b):\n    return 3\n", "from calc import add\n", "", False),
+    "constants of the code": ("rates.py", CONSTANTS, "from rates import ADD\n", "from .rates import ADD\n", False),
+    "data of the code": ("data/sums.json", "[3]\n", "open('data/sums.json')\n", "open('data/sums.json')\n", False),
+    "a folder that the code reads": ("data/sums.json", "[3]\n", "'data/sums.json'\n", "Path('data').glob()\n", False),
+    "data that no test names": ("data/sums.json", "[3]\n", "import calc\n", "a + b\n", False),
+    "what is installed": ("package.json", "{\"a\": 3}\n", "require('./package.json')\n", "a + b\n", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_that_only_tests_name_belongs_to_them(name: str) -> None:
+    path, old, test, code, is_data = DATA[name]
+    before, after = {path: old, "lib.py": "a + b\n"}, {path: old.replace("3", "-1"), "lib.py": "a - b\n"}
+    change = change_between(before, after)
+    data = data_of_tests(change, before.get, [test], [code])
+    assert data == ((path,) if is_data else ())
+    assert edited_tests(change, before.get, after.get, data=data).paths == data
+
+
+def test_data_that_the_change_itself_begins_to_use_stays_as_the_change_has_it() -> None:
+    before = {"data/sums.json": "[3]\n", "lib.py": "x = 3\n"}
+    change = change_between(before, {"data/sums.json": "[4]\n", "lib.py": "x = load('data/sums.json')\n"})
+    assert data_of_tests(change, before.get, ["open('data/sums.json')\n"], ["x = 3\n"]) == ()

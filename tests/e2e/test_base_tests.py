@@ -93,6 +93,26 @@ EDITS = {
         },
         'edit("calc.py", "SIGN * (a - b", "-SIGN * (a + b")\nedit("config/test.json", "1", "-1")',
     ),
+    "an example in a docstring": (
+        {
+            "calc.py": 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a + b\n',
+            "pytest.ini": "[pytest]\npythonpath = .\naddopts = --doctest-modules\n",
+            "tests/test_calc.py": "def test_nothing():\n    pass\n",
+        },
+        'edit("calc.py", "    3", "    -1")',
+    ),
+    "a module of constants": (
+        {"expected.py": "ADD = 3\n", "tests/test_calc.py": f"from expected import ADD\n{TEST.replace('3', 'ADD')}"},
+        'edit("expected.py", "3", "-1")',
+    ),
+    "data outside of the tests": (
+        {
+            "data/sums.json": "3\n",
+            "tests/test_calc.py": "import calc, json, pathlib\n\n\ndef test_add():\n"
+            "    assert calc.add(1, 2) == json.loads(pathlib.Path('data/sums.json').read_text())\n",
+        },
+        'edit("data/sums.json", "3", "-1")',
+    ),
     "a fixture": (
         {
             "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef expected():\n    return 3\n",

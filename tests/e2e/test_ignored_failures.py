@@ -27,6 +27,7 @@ JS_END = "const { add } = require('./calc');\nconsole.log('running');\nadd(1, 2)
 SHELL = ". ./calc.sh\n[ \"$(add 1 2)\" = 3 ] && echo 'add: PASS' || echo 'add: FAIL'\necho end\n"
 C_TEST = "#include <stdio.h>\nint add(int, int);\n"
 C_TEST += 'int main(void) { printf("add [%s]\\n", add(1, 2) == 3 ? "PASS" : "FAIL"); }\n'
+DIFF = "python3 calc.py | diff out.txt -; true\n"
 BUG = ("a + b", "a - b")
 SHELL_LOOP = (
     f'n=0 r=0; for t in tests/test_*.sh; do n=$((n+1)); sh "$t" {SCRIPT_RESULT} || r=1; done; echo "1..$n"; exit $r'
@@ -60,6 +61,17 @@ PROJECTS = {
         "calc.c",
         BUG,
         "add [FAIL]",
+    ),
+    "a script that only prints diff": (
+        {
+            "calc.py": PYTHON + "print(add(1, 2))\n",
+            "out.txt": "3\n",
+            "check.sh": "python3 calc.py | diff out.txt -; true\n",
+        },
+        "sh check.sh && echo end",
+        "calc.py",
+        BUG,
+        "(1c1)",
     ),
     "a script that prints PASS and FAIL": (
         {"calc.sh": "add() { echo $(($1 + $2)); }\n", "tests/test_calc.sh": SHELL},

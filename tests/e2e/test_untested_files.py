@@ -41,6 +41,10 @@ PROJECTS = {
         },
         "The tests of store.py were not run: tests/test_store.py (`pytest -m database`: `addopts` deselects these",
     ),
+    "a packed copy": (
+        {"package.json": '{"name": "store"}\n', "store-1.0.0.tgz": "packed\n"},
+        "store-1.0.0.tgz is a packed copy of a package of this repository and was not packed again",
+    ),
     "another framework": (
         {"features/steps/store.py": "from behave import then\nfrom store import insert\n"},
         "The tests of store.py were not run: features/steps/store.py (`behave`: features may need a browser",

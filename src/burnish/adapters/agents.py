@@ -280,7 +280,7 @@ class TaskChecks:
         return guard_change(self.trees, change, comparisons=comparisons, old=old, new=new, levels=levels)
 
     def edited_tests(self, change: Change, *, old: Reads, new: Reads) -> EditedTests:
-        return tests_edited_by(change, old=old, new=new)
+        return tests_edited_by(self.trees.project, change, old=old, new=new)
 
     def command(
         self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, timeout: float

@@ -197,7 +197,7 @@ _BREAKDOWN = re.compile(
 # What diff and cmp print where two files differ.
 _DIFFERENCE = re.compile(
     r"^\d{1,8}(?:,\d{1,8})?[acd]\d{1,8}(?:,\d{1,8})?$|^@@ -\d{1,8}(?:,\d{1,8})? \+\d{1,8}(?:,\d{1,8})? @@"
-    r"|^\S{1,300} \S{1,300} differ: (?:byte|char) \d|^Files .{1,600} differ$"
+    r"|^\*{3} \d{1,8}(?:,\d{1,8})? \*{4}$|^\S{1,300} \S{1,300} differ: (?:byte|char) \d|^Files .{1,600} differ$"
 )
 # Words and signs of test programs without a known form.
 _FAILURE_WORD = re.compile(
@@ -243,7 +243,8 @@ def failure_lines(text: str, *, with_words: bool) -> tuple[str, ...]:
 # Tests that passed when the project's own retries ran them again: pytest-rerunfailures, flaky, nextest, vitest,
 # surefire, Playwright. The last group is the name of the test, else the whole match counts.
 _RETRIED = re.compile(
-    r"^RERUN (\S+)|^(\S+) failed \(\d+ runs? remaining out of \d+\)|^\s*FLAKY \d+/\d+ \[[^\]]*\]\s+(\S.*)$"
+    r"^(?:\[gw\d+\] \[ *\d+%\] )?RERUN (\S+)|^(\S+::.+?) RERUN\b"
+    r"|^(\S+) failed \(\d+ runs? remaining out of \d+\)|^\s*FLAKY \d+/\d+ \[[^\]]*\]\s+(\S.*)$"
     r"|^\s*[✓✔√] (.+?)(?: \d+\s?ms)? \(retry x\d+\)|\b[1-9]\d* rerun\b|\bFlakes: [1-9]\d*|^\s{2}[1-9]\d* flaky$",
     re.M,
 )

@@ -22,7 +22,7 @@ from burnish.checks.command_line import uncommitted_only
 from burnish.checks.environment import with_gradle_options
 from burnish.checks.evidence import FOLDER, collect_evidence, files_before
 from burnish.checks.go_test import plain_output
-from burnish.checks.import_origins import runs_tests
+from burnish.checks.import_origins import PYTEST_SETTINGS, runs_tests
 from burnish.checks.import_report import (
     import_hint,
     imported_elsewhere,
@@ -149,8 +149,16 @@ def _without_committed_cache(
     """Variables that give pytest a new cache, if the tree has one: `--lf` would run only the tests that it names."""
     if not runs_tests(spec) or not any((files / base / ".pytest_cache").exists() for base in ("", spec.cwd)):
         return env
+    if _switches_cache_off(spec, files) or "no:cacheprovider" in env.get("PYTEST_ADDOPTS", ""):
+        return env  # pytest then does not know the option
     cache = shlex.quote(f"cache_dir={report_dir / 'pytest-cache'}")
     return {**env, "PYTEST_ADDOPTS": " ".join(filter(None, (env.get("PYTEST_ADDOPTS"), f"-o {cache}")))}
+
+
+def _switches_cache_off(spec: CheckSpec, files: Path) -> bool:
+    paths = dict.fromkeys(files / base / name for base in ("", spec.cwd) for name in PYTEST_SETTINGS)
+    texts = (read_regular(path, longest=256 * 1024) or b"" for path in paths)
+    return any(b"no:cacheprovider" in text for text in texts) or _sets_variable("no:cacheprovider", spec, files)
 
 
 # Files that may set variables for the tests.

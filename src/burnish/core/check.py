@@ -189,10 +189,10 @@ class BaseTests:
             return f"Unknown whether the tests of the base pass with this change, which edits tests: {self.unknown}."
         if not self.failures:
             return ""
-        count = len(self.failures)
-        names = _few([failure.name for failure in self.failures])
-        verb = "test of the base fails" if count == 1 else "tests of the base fail"
-        return f"{count} {verb} with this change, which edits {_few(self.edits)}: {names}."
+        # pytest names a file that cannot be loaded twice, if it looks for examples in it, too
+        names = list(dict.fromkeys(failure.name for failure in self.failures))
+        verb = "test of the base fails" if len(names) == 1 else "tests of the base fail"
+        return f"{len(names)} {verb} with this change, which edits {_few(self.edits)}: {_few(names)}."
 
 
 def _few(names: Sequence[str], most: int = 3) -> str:
@@ -249,16 +249,26 @@ class Comparison:
     @property
     def retried_note(self) -> str:
         """Which tests passed only in a retry of the project's own, and at once on the base; "" if none."""
-        names = [name for name in self.report.retried if self.baseline is None or name not in self.baseline.retried]
+        before = self.baseline.retried if self.baseline else ()
+        names = [
+            name for name in self.report.retried if name not in before and not _fails_in_the_end(name, self.report)
+        ]
         if not names:
             return ""
         since = ", and did not need that on the base" if self.baseline else ""
-        return f"Flaky: {self.report.name} passed only because it runs failed tests again{since}: {_few(names)}."
+        return f"Flaky: tests of {self.report.name} passed only because failed tests run again{since}: {_few(names)}."
 
     @property
     def clean(self) -> bool:
         """Nothing that this change is to blame for."""
         return not (self.new or self.new_remarks or self.broken)
+
+
+def _fails_in_the_end(test: str, report: CheckReport) -> bool:
+    """Whether a test that was retried failed each time. pytest's number of reruns has those tests, too."""
+    if report.status is CheckStatus.FAILED and test.endswith(" rerun"):
+        return True
+    return any(test in failure.name or failure.name in test for failure in report.failures)
 
 
 # Part of the command that `init` writes for test scripts. Each script is one test, whatever it prints.

@@ -208,7 +208,7 @@ def _tests_of_files(change: Change, texts: Mapping[str, str]) -> Iterator[tuple[
 
 _ARCHIVE = re.compile(r"(?:^|/)([A-Za-z@][\w.@-]*?)-v?\d[\w.+-]*\.(?:tgz|tar\.gz|whl|crate|jar|gem|nupkg)$")
 _MANIFEST = re.compile(r"(?:^|/)(?:package\.json|pyproject\.toml|setup\.cfg|Cargo\.toml)$")
-_PACKAGE_NAME = re.compile(r"""(?:^|[{,])\s*"?name"?\s*[:=]\s*"?([@\w./-]+)""", re.M)
+_PACKAGE_NAME = re.compile(r"""(?:^|[{,])\s*"?name"?\s*[:=]\s*["']?([@\w./-]+)""", re.M)
 _MAX_MANIFESTS = 50
 
 
@@ -219,14 +219,19 @@ def has_archives(paths: Iterable[str]) -> bool:
 def packed_copies(
     change: Change, paths: Iterable[str], read: Callable[[list[str]], Mapping[str, bytes | None]]
 ) -> tuple[str, ...]:
-    """Notes on archives of the project's own packages that the change does not pack again: tests may use them."""
+    """Notes on archives of packages that the change touches and does not pack again: tests may use them."""
     listing = list(paths)
     touched_paths = set(change.paths)
     archives = {path: found[1] for path in listing if path not in touched_paths and (found := _ARCHIVE.search(path))}
     if not archives or all(is_test_file(path) for path in touched_paths) or is_documentation(change):
         return ()
     manifests = read([path for path in listing if _MANIFEST.search(path)][:_MAX_MANIFESTS])
-    texts = ((data or b"").decode("utf-8", "replace") for data in manifests.values())
+    sources = [path for path in touched_paths if not is_test_file(path)]
+    texts = [
+        (data or b"").decode("utf-8", "replace")
+        for path, data in manifests.items()
+        if any(source.startswith(path[: path.rfind("/") + 1]) for source in sources)
+    ]
     names = {_package_key(name) for text in texts for name in _PACKAGE_NAME.findall(text)}
     return tuple(
         f"{path} is a packed copy of a package of this repository and was not packed again: tests that use it do not "

@@ -12,7 +12,8 @@ from burnish.adapters.checks.tree_checks import TreeChecks
 from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.environment import check_environment
 from burnish.checks.guard.commands import scripts_behind
-from burnish.checks.guard.edited_tests import edited_tests
+from burnish.checks.guard.edited_tests import belongs_to_tests, data_of_tests, edited_tests, possible_data
+from burnish.checks.guard.expected_values import CODE, TEXTS_WITH_EXAMPLES
 from burnish.checks.guard.guard import guard, has_text, reads
 from burnish.checks.guard.shadowing import MAKEFILES, guarded_trees, settings_beside
 from burnish.checks.import_origins import PYTEST_SETTINGS
@@ -23,6 +24,7 @@ from burnish.core.check import Comparison
 from burnish.core.finding import Remark
 from burnish.engine.ports import Reads
 from burnish.git.objects import list_links
+from burnish.git.project import Project
 
 
 def guard_change(
@@ -66,12 +68,25 @@ def guard_change(
     )
 
 
-def tests_edited_by(change: Change, *, old: Reads, new: Reads) -> EditedTests:
+# Endings of sources with tests beside the code, of texts with examples, and of modules that may be data of tests.
+_MAY_EXPECT = (".rs", ".py", *TEXTS_WITH_EXAMPLES, ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts")
+# In larger repositories, only folders and names tell which data belongs to tests.
+_MAX_CODE_FILES = 2000
+
+
+def tests_edited_by(project: Project, change: Change, *, old: Reads, new: Reads) -> EditedTests:
     """Which tests of its base the change edits."""
-    files = [file for file in change.files if has_text(file) and file.path.endswith(".rs") and file.status in "MR"]
-    before = texts(old, [file.old_path or file.path for file in files])
-    after = texts(new, [file.path for file in files])
-    return edited_tests(change, before.get, after.get)
+    files = [file for file in change.files if has_text(file) and file.path.endswith(_MAY_EXPECT)]
+    before = texts(old, [file.old_path or file.path for file in files if file.status != "A"])
+    after = texts(new, [file.path for file in files if file.status in "MR"])
+    data: tuple[str, ...] = ()
+    if possible_data(change, before.get):
+        paths = [path for path, link in list_links(project, change.old_tree).items() if not link and CODE.search(path)]
+        code = texts(old, paths) if len(paths) <= _MAX_CODE_FILES else {}
+        of_tests = [text for path, text in code.items() if belongs_to_tests(path)]
+        others = [text for path, text in code.items() if not belongs_to_tests(path)]
+        data = data_of_tests(change, before.get, of_tests, others)
+    return edited_tests(change, before.get, after.get, data=data)
 
 
 def _preparing_commands(trees: TreeChecks, base: str) -> list[str]:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from burnish.checks.dependency_files import dependency_paths
+from burnish.checks.guard.expected_values import (
+    CODE,
+    TEXTS_WITH_EXAMPLES,
+    added_text,
+    edits_examples,
+    may_be_data_of_tests,
+    only_tests_name,
+    with_old_examples,
+)
 from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
 from burnish.core.base_tests import EditedTests
 from burnish.core.change import Change, ChangedFile, Hunk
@@ -35,14 +44,15 @@ _SETTINGS = re.compile(
 _NO_SETTINGS = re.compile(r"(?:^|/)(?:tsconfig|package|docker-compose|\.github/)[^/]*")
 
 
-def edited_tests(change: Change, old_text: Text, new_text: Text) -> EditedTests:
+def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collection[str] = ()) -> EditedTests:
     """The tests of the base that the change edits or deletes, and how to put all of them back.
 
-    New files, and files that only have more lines between their definitions, are no reason. If there is another one,
-    they are put back as well: they may need a fixture or a helper that is put back.
+    `data` are files outside of the tests that only tests name. New files, and files that only have more lines between
+    their definitions, are no reason. If there is another one, they are put back as well: they may need a fixture or a
+    helper that is put back.
     """
-    files = _test_files(change)
-    sources = list(_inline_tests(change, old_text, new_text))
+    files = _test_files(change, data)
+    sources = [*_inline_tests(change, old_text, new_text), *_examples(change, old_text, new_text)]
     edits = [file.old_path or file.path for file in files if _is_edited(file)]
     edits += [entry.path for entry, is_edit in sources if is_edit]
     if not edits:
@@ -58,11 +68,27 @@ def belongs_to_tests(path: str) -> bool:
     return _SETTINGS.search(path) is not None and _NO_SETTINGS.search(path) is None
 
 
-def _test_files(change: Change) -> list[ChangedFile]:
+def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Sequence[str]) -> tuple[str, ...]:
+    """Changed files outside of the tests that hold their data: of the texts, only those of `tests` name them."""
+    added_code = [added_text(file) for file in change.files if CODE.search(file.path) and not _is_of_tests(file)]
+    paths = possible_data(change, old_text)
+    return tuple(path for path in paths if only_tests_name(path, tests, [*code, *added_code]))
+
+
+def possible_data(change: Change, old_text: Text) -> list[str]:
+    """Files that may be data of tests, by their kind."""
+    found = [(file, file.old_path or file.path) for file in change.files if not _is_of_tests(file)]
+    paths = [path for file, path in found if _is_edited(file) and may_be_data_of_tests(file, old_text(path))]
+    installing = set(dependency_paths(paths))
+    return [path for path in paths if path not in installing and not _NO_SETTINGS.search(path)]
+
+
+def _test_files(change: Change, data: Collection[str]) -> list[ChangedFile]:
     paths = [path for file in change.files for path in (file.path, file.old_path) if path]
     # what decides about the environment stays as the change has it, or its code could not be imported
     installing = set(dependency_paths(paths))
-    return [file for file in change.files if _is_of_tests(file) and not {file.path, file.old_path} & installing]
+    files = [file for file in change.files if _is_of_tests(file) or (file.old_path or file.path) in data]
+    return [file for file in files if not {file.path, file.old_path} & installing]
 
 
 def _is_of_tests(file: ChangedFile) -> bool:
@@ -150,6 +176,20 @@ def _test_modules(text: str) -> dict[str, slice]:
             end = bracket + len(start[1]) + 3
             found[start[2]] = slice(start.start(), end)
     return found
+
+
+def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
+    """Python sources with the docstrings of the base, and texts of the base, if the change edits their examples."""
+    for file in change.files:
+        if file.status not in ("M", "R") or _is_of_tests(file):
+            continue
+        old, new = old_text(file.old_path or file.path), new_text(file.path)
+        if old is None or new is None:
+            continue
+        if file.path.endswith(".py") and (content := with_old_examples(old, new)) is not None:
+            yield TreeEntry(file.path, file.new_mode, content=content.encode()), True
+        elif file.path.endswith(TEXTS_WITH_EXAMPLES) and edits_examples(old, new):
+            yield TreeEntry(file.path, file.old_mode, file.old_blob), True
 
 
 def _has_all_lines(text: str, lines: str) -> bool:

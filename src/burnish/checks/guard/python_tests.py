@@ -63,7 +63,7 @@ def hollow_tests(old: str, new: str) -> Iterator[HollowTest]:
 
 def _renamed(old: str, new: str, missing: set[str]) -> Iterator[HollowTest]:
     """Tests that were renamed so that no runner finds them, and that nothing in the file uses."""
-    trees = [_parsed(text) for text in (old, new)]
+    trees = [parsed(text) for text in (old, new)]
     bodies = {_body(function): name for name, function in _functions(trees[0].body) if name in missing}
     used_names = {node.id for node in ast.walk(trees[1]) if isinstance(node, ast.Name)}
     used_names |= {node.attr for node in ast.walk(trees[1]) if isinstance(node, ast.Attribute)}
@@ -88,7 +88,7 @@ def _body(function: _Function) -> str:
     return "\n".join(map(ast.dump, function.body))
 
 
-def _parsed(text: str) -> ast.Module:
+def parsed(text: str) -> ast.Module:
     """An empty module for text that Python cannot parse."""
     try:
         return ast.parse(text)
@@ -97,7 +97,7 @@ def _parsed(text: str) -> ast.Module:
 
 
 def _tests_in(text: str) -> Iterator[PythonTest]:
-    tree = _parsed(text)
+    tree = parsed(text)
     _resolve_imported_names(tree)
     decorators = frozenset(
         statement.name

@@ -33,7 +33,7 @@ def with_base_tests(
     """The comparisons with the result of the base's tests, if the change edits some of these and breaks none."""
     if not are_base_tests_run(ground.policy) or not outcome.comparisons:
         return outcome.comparisons
-    edits = tests_edited_by(change, **_readers(ground, pair))
+    edits = tests_edited_by(ground.project, change, **_readers(ground, pair))
     if not edits.paths:
         return outcome.comparisons
     commit = with_entries(ground.project, pair.new.sha, edits.entries)
