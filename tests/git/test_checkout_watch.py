@@ -34,6 +34,34 @@ def test_every_kind_of_change_is_named_and_what_git_ignores_is_not(world: GitWor
     assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == named
 
 
+def test_a_file_whose_size_and_time_are_as_before_is_named(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n"})
+    file = user_repo.path / "app.py"
+    before, was = read_checkouts(project, ["app.py"]), file.stat()
+    user_repo.write({"app.py": "2\n"})
+    os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (was.st_size, was.st_mtime_ns)
+    assert changed_checkouts(project, before, read_checkouts(project, ["app.py"]), ["app.py"]) == ["app.py"]
+
+
+def test_every_file_of_settings_in_the_git_folder_is_watched(world: GitWorld, tmp_path: Path) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n"})
+    user_repo.git("worktree", "add", "-q", "--detach", str(tmp_path / "other"))
+    before = read_checkouts(project, ["app.py"])
+    folder = user_repo.path / ".git"
+    (folder / "info").mkdir(exist_ok=True)
+    names = ["config", "config.worktree", "info/attributes", "info/exclude", "worktrees/other/config.worktree"]
+    for name in names:
+        with (folder / name).open("a") as file:
+            file.write("# more\n")
+
+    changed = changed_checkouts(project, before, read_checkouts(project, ["app.py"]), ["app.py"])
+    assert changed == [f".git/{name}" for name in names]
+
+
 def test_the_users_gc_is_not_a_change_of_branches_and_one_behind_it_is(world: GitWorld) -> None:
     user_repo, project = world.repo, world.project
     user_repo.commit({"app.py": "1\n"})

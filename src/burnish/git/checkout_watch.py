@@ -17,6 +17,8 @@ from burnish.git.working_tree import is_secret
 CheckoutState = Mapping[str, object]
 # a limit, because the checkouts are read before and after every phase
 MAX_CHECKOUTS = 10
+# what git reads beside the files: attributes name filters, and filters are programs
+_SETTINGS = ("config", "config.worktree", "info/attributes", "info/exclude")
 
 
 def read_checkouts(project: Project, tracked_paths: Collection[str]) -> CheckoutState:
@@ -31,8 +33,10 @@ def read_checkouts(project: Project, tracked_paths: Collection[str]) -> Checkout
             state[prefix] = True
         for folder in folders_with_files:
             _read_folder(root, folder, state, prefix=prefix)
-    state[".git/config"] = _content(project.common_dir / "config")
     state[".git/HEAD"] = _content(project.git_dir / "HEAD")
+    state |= {f".git/{name}": _content(project.common_dir / name) for name in _SETTINGS}
+    for place in (project.common_dir / "worktrees").glob("*/config.worktree"):
+        state[f".git/{place.relative_to(project.common_dir)}"] = _content(place)
     _read_folder(project.common_dir, "hooks", state, prefix=".git/")
     state |= {f".git/{ref}": points for ref, points in _user_refs(project).items()}
     return state
@@ -91,8 +95,10 @@ def _read_folder(root: Path, folder: str, state: dict[str, object], *, prefix: s
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 is_folder = entry.is_dir(follow_symlinks=False)
-                # for a folder only its existence counts: its files have their own entries, or are not watched
-                state[prefix + path] = is_folder or (status.st_mtime_ns, status.st_size, status.st_mode)
+                # for a folder only its existence counts: its files have their own entries, or are not watched;
+                # st_ctime_ns: a program can set the other time of a file back
+                written = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_mode)
+                state[prefix + path] = is_folder or written
 
 
 def _content(path: Path) -> bytes | None:

@@ -151,11 +151,9 @@ def process_start(pid: int) -> str | None:
     """The start time of a process; None if it does not exist."""
     if sys.platform.startswith("linux"):
         try:
-            text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+            fields = _fields_of(pid)
         except (FileNotFoundError, ProcessLookupError):
             return None
-        # The name may contain spaces and parentheses: count from the last parenthesis.
-        fields = text.rpartition(")")[2].split()
         return None if fields[0] in "ZX" else fields[19]
     import psutil
 
@@ -211,19 +209,37 @@ class Ancestor:
 
 
 def ancestors() -> Iterator[Ancestor]:
-    """All ancestors, nearest first; ends early at one that cannot be read."""
+    """All ancestors, nearest first, some perhaps twice; ends early at one that cannot be read."""
     if not sys.platform.startswith("linux"):
         yield from _ancestors_elsewhere()
         return
-    tick, boot, pid = os.sysconf("SC_CLK_TCK"), boot_time(), os.getppid()
+    tick, boot, child, pid = os.sysconf("SC_CLK_TCK"), boot_time(), os.getpid(), os.getppid()
     while pid > 0:
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-            fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            fields = _fields_of(pid)
         except OSError:
-            return  # another user's, or it has just ended
+            # Another user's, or it has just ended: then another process is the parent now.
+            parent = _parent_of(child)
+            if parent == pid or (parent is None and child == os.getpid()):
+                return
+            child, pid = (os.getpid(), os.getppid()) if parent is None else (child, parent)
+            continue
         yield Ancestor(tuple(words), boot + int(fields[19]) / tick)
-        pid = int(fields[1])
+        child, pid = pid, int(fields[1])
+
+
+def _fields_of(pid: int) -> list[str]:
+    """The fields of a process in /proc, from its state on. Its name may contain spaces and parentheses."""
+    return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+
+
+def _parent_of(pid: int) -> int | None:
+    """The parent of a process; None if the process has ended."""
+    try:
+        return int(_fields_of(pid)[1])
+    except OSError:
+        return None
 
 
 def _ancestors_elsewhere() -> Iterator[Ancestor]:
