@@ -93,9 +93,9 @@ class TaskTree:
 
     def claim_clean(self, tree: str) -> bool:
         """True, once, if this process left it with the files of `tree`. Afterwards a program may write to it."""
-        known = _clean_trees.pop(self.path, None)
+        record = _clean_trees.pop(self.path, None)
         try:
-            return known == (tree, self._identity())
+            return record == (tree, self._identity())
         except OSError:
             return False  # it or its index was removed
 

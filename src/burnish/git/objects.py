@@ -394,8 +394,8 @@ _last_listings: list[tuple[Project, str, dict[str, str]]] = []
 @lru_cache(maxsize=4)
 def _entries_of_tree(project: Project, tree: str) -> dict[str, str]:
     # most trees are those of a task: they have the files of its base with few changes
-    known = next(((sha, entries) for owner, sha, entries in _last_listings[-1:] if owner == project), None)
-    found = _changed_entries(project, *known, tree) if known else _entries(project, tree)
+    listing = next(((sha, entries) for owner, sha, entries in _last_listings[-1:] if owner == project), None)
+    found = _changed_entries(project, *listing, tree) if listing else _entries(project, tree)
     _last_listings[:] = [(project, tree, found)]
     return found
 
