@@ -16,6 +16,9 @@ RUST = (
     "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n"
     "    #[test]\n    fn adds() {\n        assert_eq!(add(1, 2), 3);\n    }\n}\n"
 )
+RUST_TEST = "    #[test]\n    fn adds_zero() {\n        assert_eq!(add(0, 0), 0);\n    }\n\n"
+C = "int main(void) {\n  assert(add(1, 2) == 3);\n  return 0;\n}\n"
+PERL = "use Test::More;\n\nis(add(1, 2), 3);\n\ndone_testing;\n"
 CLASS = "class T:\n    def test_a(self):\n        assert f(1)\n\n    def test_b(self):\n        assert f(2)\n"
 METHOD = "    def test_c(self):\n        assert f(3)\n\n    def test_b"
 JS = "describe('a', () => {\n  it('x', () => {\n    f();\n  });\n});\n"
@@ -49,6 +52,18 @@ EDITS: dict[str, tuple[str, str, str]] = {
     "resources of java tests": ("src/test/resources/a.csv", "1,2,3\n", "1,2,-1\n"),
     "mocha": ("test/calc.js", "equal(3);\n", "equal(-1);\n"),
     "perl": ("t/calc.t", "is(add(1, 2), 3);\n", "is(add(1, 2), -1);\n"),
+    "a condition of the preprocessor": ("tests/test_calc.c", C, C.replace("  assert", "#if 0\n  assert")),
+    "a comment around a check": ("src/test/java/CalcTest.java", C, C.replace("  assert", "  /*\n  assert")),
+    "documentation around a check": (
+        "t/calc.t",
+        PERL,
+        PERL.replace("is(", "=pod\n\nis(").replace("done", "=cut\n\ndone"),
+    ),
+    "a return before an assertion": (
+        "src/lib.rs",
+        RUST,
+        RUST.replace("        assert_eq", '        if std::env::var("CI").is_ok() { return; }\n        assert_eq'),
+    ),
 }
 
 
@@ -68,6 +83,14 @@ NO_EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"tests/test_calc.py": TEST.replace("def test", "def test_more():\n    assert add(0, 0) == 0\n\n\ndef test")},
     ),
     "a new method": ({"tests/test_a.py": CLASS}, {"tests/test_a.py": CLASS.replace("    def test_b", METHOD)}),
+    "a new test with a comment": (
+        {"tests/test_calc.c": C},
+        {"tests/test_calc.c": f"#if DEBUG\n#define X\n#endif\n/*\n * Helps.\n */\nint help(void);\n\n{C}"},
+    ),
+    "a new test beside the code": (
+        {"src/lib.rs": RUST},
+        {"src/lib.rs": RUST.replace("    #[test]", f"{RUST_TEST}    #[test]")},
+    ),
     "a new case": (
         {"tests/test_a.py": "CASES = [\n    (1, 2, 3),\n    (2, 2, 4),\n]\n"},
         {"tests/test_a.py": "CASES = [\n    (1, 2, 3),\n    (0, 0, 0),\n    (2, 2, 4),\n]\n"},

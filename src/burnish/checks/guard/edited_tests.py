@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from burnish.checks.dependency_files import dependency_paths
 from burnish.checks.guard.expected_values import (
@@ -108,7 +108,7 @@ def _is_edited(file: ChangedFile) -> bool:
         return False
     if file.status in ("D", "T") or file.binary or file.old_mode != file.new_mode:
         return True
-    return bool(file.removed) or any(_writes_into_definition(hunk) for hunk in file.hunks)
+    return bool(file.removed) or any(map(_changes_definition, file.hunks))
 
 
 # -- added lines ----------------------------------------------------------------------------------
@@ -119,6 +119,32 @@ _DEFINITION = re.compile(
     r"|public |private |protected |static |export |function |TEST"
     r"|[\])}]|#|//|/\*|\*|\(|\[|\{|['\"\d-]|pytest\.param|end\b|</)"
 )
+
+
+# What switches off the lines up to its end: in C, in many languages, in Ruby and Perl.
+_SWITCHES_OFF = tuple(
+    (re.compile(begin), re.compile(end))
+    for begin, end in (
+        (r"\s*#\s*if", r"#\s*endif"),
+        (r"\s*/\*(?!.*\*/)", r"\*/"),
+        (r"=(?!cut\b|end\b)[a-z]", r"=(?:cut|end)\b"),
+    )
+)
+
+
+def _changes_definition(hunk: Hunk) -> bool:
+    return _writes_into_definition(hunk) or _switches_lines_off(hunk)
+
+
+def _switches_lines_off(hunk: Hunk) -> bool:
+    """True if `#if 0` or a comment is added around lines that stay."""
+    lines = hunk.text.split("\n")[1:]
+    for number, line in enumerate(lines):
+        ends = [end for begin, end in _SWITCHES_OFF if line.startswith("+") and begin.match(line[1:])]
+        added = "\n".join(itertools.takewhile(lambda one: one.startswith("+"), lines[number + 1 :])) if ends else ""
+        if not all(end.search(added) for end in ends):
+            return True
+    return False
 
 
 def _writes_into_definition(hunk: Hunk) -> bool:
@@ -163,7 +189,17 @@ def _inline_tests(change: Change, old_text: Text, new_text: Text) -> Iterator[tu
         for text, place in reversed(edits):
             content = f"{content[: place.start]}{text}{content[place.stop :]}"
         is_edit = not all(_has_all_lines(new[place], text) for text, place in edits)
+        is_edit = is_edit or any(
+            _changes_definition(hunk) for hunk in file.hunks if _is_within(hunk, new, now.values())
+        )
         yield TreeEntry(file.path, file.new_mode, content=content.encode()), is_edit
+
+
+def _is_within(hunk: Hunk, text: str, places: Iterable[slice]) -> bool:
+    """True if lines of the block, which may have others around them, are in one of these places of the text."""
+    last = hunk.new_start + hunk.new_lines
+    lines = [(text.count("\n", 0, place.start), text.count("\n", 0, place.stop)) for place in places]
+    return any(begin < last and hunk.new_start <= end for begin, end in lines)
 
 
 def _test_modules(text: str) -> dict[str, slice]:
