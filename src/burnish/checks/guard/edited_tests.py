@@ -141,8 +141,8 @@ def _switches_lines_off(hunk: Hunk) -> bool:
     lines = hunk.text.split("\n")[1:]
     for number, line in enumerate(lines):
         ends = [end for begin, end in _SWITCHES_OFF if line.startswith("+") and begin.match(line[1:])]
-        added = "\n".join(itertools.takewhile(lambda one: one.startswith("+"), lines[number + 1 :])) if ends else ""
-        if not all(end.search(added) for end in ends):
+        block = "\n".join(itertools.takewhile(lambda one: one.startswith("+"), lines[number + 1 :])) if ends else ""
+        if not all(end.search(block) for end in ends):
             return True
     return False
 
