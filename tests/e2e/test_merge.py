@@ -57,6 +57,7 @@ def test_an_unmoved_target_is_fast_forwarded_to_the_approved_commit(tmp_path: Pa
                 "rechecked": False,
                 "uncountable": [],
                 "untested": "",
+                "expectations": [],
             }
         ],
         "left": [],
