@@ -175,7 +175,7 @@ def test_a_person_who_approved_at_the_gate_is_part_of_it(lab: Lab) -> None:
     assert decision["choice"] == "approve" and decision["by"] not in ("", "burnish")
     name = decision["by"].removeprefix("user:")
     assert f"was approved by judge, user:{name}, signed by ada@example.org" in verify(lab, commit).out
-    # nobody but the reviewer approved the first task
+    # only the reviewer approved the first task
     lab.burnish("attest", "1")
     alone = verify(lab, lab.task()["commit"], "--json").json
     assert alone["predicate"]["decisions"] == [] and "approved by judge, signed" in verify(lab, alone["commit"]).out

@@ -245,5 +245,5 @@ def test_a_file_of_another_kind_in_place_of_a_lock_is_no_proof_and_stops_nothing
     else:
         place.write_text("[" * 60_000)
     assert describe(tmp_path, "abc") is None
-    # a regular file that nobody holds is that of a runner which ended before it wrote its record
+    # a regular file that no process holds is that of a runner which ended before it wrote its record
     assert is_dead(tmp_path, "abc") is (kind == "deep JSON")

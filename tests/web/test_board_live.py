@@ -267,13 +267,16 @@ def test_a_card_that_arrives_is_marked_by_its_opacity_alone(tmp_path: Path, open
 def test_each_of_several_changes_is_shown_before_the_next_one_comes(tmp_path: Path, opened: Browser) -> None:
     lab = Lab.make(tmp_path / "lab")
     store, key = open_store(lab)
-    boards.many_more(store, key, 6)
+    boards.many_more(store, key, 21)
     with serving(lab) as served, logged_in(opened, served, width=1700) as page:
         page.goto(f"{served.url}/p/{key}")
         live(page)
-        for number in range(1, 6):
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url) if "/cards?" in request.url else None)
+        for number in range(1, 21):
             boards.move(store, key, number, Status.CANCELLED)
             until_in(page, number, "cancelled")
+        assert len(asked) >= 15
     store.close()
 
 

@@ -48,7 +48,7 @@ def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collec
     """The tests of the base that the change edits or deletes, and how to put all of them back.
 
     `data` are files outside of the tests that only tests name. New files, and files that only have more lines between
-    their definitions, are no reason. If there is another one, they are put back as well: they may need a fixture or a
+    their definitions, do not count. If another file does, they are put back as well: they may need a fixture or a
     helper that is put back.
     """
     files = _test_files(change, data)
