@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from burnish.store.runners import Runners
 from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
 from testing.long_forms import paired
@@ -119,6 +121,30 @@ def test_the_story_of_a_task_by_the_api_alone(tmp_path_factory: pytest.TempPathF
             (e["data"]["choice"], e["data"]["via"]) for e in lab.events("decision.made", task=2) if "via" in e["data"]
         ]
         assert by == [("fix", "web"), ("approve", "api")]
+
+
+@pytest.mark.slow
+def test_a_task_runs_again_although_the_run_that_asked_has_not_released_it(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Lab.make(tmp_path_factory.mktemp("held") / "lab", extra="approval: required\n")
+    lab.add("Add division")
+    ended, release = threading.Event(), Runners.release
+
+    def release_late(self: Runners, project: str, id: int, runner: str) -> None:
+        ended.wait(30)
+        release(self, project, id, runner)
+
+    with at_hand(lab) as server:
+        monkeypatch.setattr(Runners, "release", release_late)
+        assert server.of_project("POST", "/tasks/1/run").status_code == 202
+        lab.until(lambda: server.of_project("GET", "/tasks/1").json()["status"] == "waiting_approval")
+        lab.agent("robot", 'app.write_text(app.read_text() + "# more\\n")')
+        sent_back = {"choice": "fix", "note": "x", "commit": server.of_project("GET", "/tasks/1").json()["commit"]}
+        assert server.of_project("POST", "/tasks/1/decide", sent_back).status_code == 200
+        threading.Timer(0.5, ended.set).start()
+        assert server.of_project("POST", "/tasks/1/run").status_code == 202
+        lab.until(lambda: server.of_project("GET", "/tasks/1").json()["status"] == "waiting_approval")
 
 
 @pytest.mark.slow

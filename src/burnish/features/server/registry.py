@@ -48,6 +48,9 @@ def _missing(row: ProjectRow) -> str:
     return "" if found.root == row.root.resolve() else f"There is no repository at {row.root} any more."
 
 
+# A run releases its task within milliseconds of its last event.
+MAX_RELEASE_WAIT = 10.0
+
 # A page that somebody watches asks twice a second, and a run writes events all the time.
 SECONDS_BETWEEN_LOOKS = 10.0
 
@@ -215,10 +218,24 @@ class ProjectRegistry:
 
     def begin(self, app: App, request: RunRequest) -> tuple[Task, ...]:
         """Run tasks here, in the background; what cannot be run is refused now. Those it begins with, in order."""
+        for number in request.ids:
+            self._wait_for_release(app, number)
         tasks = run_tasks(app, replace(request, dry_run=True), progress=NullProgress()).planned
         if not request.dry_run:
             self.runs.start(app, request)
         return tasks
+
+    def _wait_for_release(self, app: App, number: int) -> None:
+        """Wait for a run of this server that a person answered at the gate before the run had released the task.
+
+        Such a task has no open phase. One that is at work has one, and is refused at once.
+        """
+        deadline = time.monotonic() + MAX_RELEASE_WAIT
+        while time.monotonic() < deadline:
+            task = self.store.task(app.key, number)
+            if task.status is not Status.IN_PROGRESS or task.phase or self.holders().standing(task) != "here":
+                return
+            time.sleep(0.02)
 
     def stop(self, key: str, task: int) -> bool:
         """End the agents of one task, as Ctrl-C does, or take it out of the queue; False where it is not run here."""
