@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -229,7 +230,9 @@ def test_confined_it_finds_the_login_of_the_program_it_is(project, tmp_path: Pat
         (home / name).parent.mkdir(parents=True)
         (home / name).write_text(text)
     program = project.root / "checkout" / "codex-acp"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{PROGRAM}"\n')
+    # burnish's own checkout may lie below /tmp, which the sandbox covers
+    shutil.copy(PROGRAM, program.with_name("acp_agent.py"))
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{program.with_name("acp_agent.py")}"\n')
     program.chmod(0o755)
     box = Sandbox(home, project.root / "checkout", tmp_path / "burnish")
     entry = AgentSettings("zed", "acp", argv=("./codex-acp",))
