@@ -1,5 +1,7 @@
 """Which changes edit the tests of their base, and what is put back for them."""
 
+# ruff: noqa: E501 (a table is read by its columns)
+
 from __future__ import annotations
 
 import time
@@ -8,6 +10,7 @@ from collections.abc import Mapping
 import pytest
 
 from burnish.checks.guard.edited_tests import data_of_tests, edited_tests
+from burnish.checks.guard.expected_values import split_tests
 from burnish.core.base_tests import EditedTests
 from testing.edits import change_between
 
@@ -201,6 +204,67 @@ def test_a_docstring_that_keeps_its_examples_is_no_edit(new: str) -> None:
     assert edited({"calc.py": CODE}, {"calc.py": new}) == EditedTests()
 
 
+RUST_DOC = (
+    "/// Adds.\n///\n/// ```\n/// assert_eq!(calc::add(1, 2), 3);\n/// ```\n#[must_use]\n"
+    "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n"
+)
+
+
+def test_the_documentation_of_the_base_is_put_back_if_an_example_of_rust_changes_and_the_code_stays() -> None:
+    bug = RUST_DOC.replace("a + b", "a - b")
+    found = edited({"src/lib.rs": RUST_DOC}, {"src/lib.rs": "use std::fmt;\n\n" + bug.replace(", 3)", ", -1)")})
+    assert found.paths == ("src/lib.rs",)
+    (entry,) = found.entries
+    assert entry.content is not None and entry.content.decode() == "use std::fmt;\n\n" + bug
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        RUST_DOC.replace("Adds.", "Adds two numbers."),
+        RUST_DOC.replace(", 3);\n", ", 3);\n/// assert_eq!(calc::add(2, 2), 4);\n"),
+        RUST_DOC.replace("add(", "sum("),
+        RUST_DOC + "/// ```text\n/// 1\n/// ```\npub fn one() {}\n",
+    ],
+    ids=["words", "another assertion", "another name", "another item"],
+)
+def test_documentation_of_rust_that_keeps_its_examples_is_no_edit(new: str) -> None:
+    assert edited({"src/lib.rs": RUST_DOC}, {"src/lib.rs": new}) == EditedTests()
+
+
+def test_a_text_behind_an_example_that_is_not_code_is_no_edit() -> None:
+    text = RUST_DOC.replace("/// ```\n/// assert", "/// ```text\n/// assert")
+    assert edited({"src/lib.rs": text}, {"src/lib.rs": text.replace("3", "4")}) == EditedTests()
+
+
+@pytest.mark.parametrize("attribute", ["#[cfg(test)]", '#[cfg(all(test, feature = "std"))]'])
+def test_a_renamed_test_module_of_rust_is_put_back(attribute: str) -> None:
+    old = RUST.replace("#[cfg(test)]", attribute)
+    now = RUST.replace("a + b", "a - b").replace("mod tests", "mod unit").replace(", 3)", ", -1)")
+    found = edited({"src/lib.rs": old}, {"src/lib.rs": now})
+    assert found.paths == ("src/lib.rs",)
+    assert found.entries[0].content == old.replace("a + b", "a - b").encode()
+
+
+def test_a_test_module_of_rust_that_only_gets_another_name_is_no_edit() -> None:
+    assert edited({"src/lib.rs": RUST}, {"src/lib.rs": RUST.replace("mod tests", "mod unit")}).paths == ()
+
+
+@pytest.mark.parametrize(("expected", "paths"), [("3", ()), ("-1", ("src/lib.rs",))], ids=["as it was", "edited"])
+def test_a_test_module_of_rust_in_a_new_file_is_compared_with_the_old_one(
+    expected: str, paths: tuple[str, ...]
+) -> None:
+    code, body = RUST.partition("#[cfg(test)]\n")[0], RUST.partition("mod tests {\n")[2].removesuffix("}\n")
+    lines = "\n".join(line.removeprefix("    ") for line in body.splitlines()) + "\n"
+    new = {"src/lib.rs": f"{code}#[cfg(test)]\nmod tests;\n", "src/tests.rs": lines.replace(", 3)", f", {expected})")}
+    found = edited({"src/lib.rs": RUST}, new)
+    assert found.paths == paths
+    if paths:
+        assert {entry.path: entry.content for entry in found.entries} == {
+            "src/lib.rs": RUST.encode(), "src/tests.rs": None,
+        }  # fmt: skip
+
+
 # -- data of tests --------------------------------------------------------------------------------
 
 CONSTANTS = '"""Results."""\nADD = {(1, 2): 3}\n'
@@ -216,6 +280,24 @@ DATA = {
     "data of the code": ("data/sums.json", "[3]\n", "open('data/sums.json')\n", "open('data/sums.json')\n", False),
     "a folder that the code reads": ("data/sums.json", "[3]\n", "'data/sums.json'\n", "Path('data').glob()\n", False),
     "data that no test names": ("data/sums.json", "[3]\n", "import calc\n", "a + b\n", False),
+    "a name that tests put together": ("data/small.json", "[3]\n", "open(f'data/{name}.json')\n", "a + b\n", True),
+    "such a name in Perl": ("data/small.json", "[3]\n", 'open my $f, "data/$name.json";\n', "a + b\n", True),
+    "such a name at the root": ("sums_2.csv", "1,3\n", "read('sums_%d.csv' % n)\n", "a + b\n", True),
+    "an ending alone": ("sums.csv", "1,3\n", "read('%s.csv' % n)\n", "a + b\n", False),
+    "a folder of the program": ("lib/small.json", "[3]\n", "path.append('lib')\n", "a + b\n", False),
+    "a folder that both name": ("data/small.json", "[3]\n", "f'data/{name}.json'\n", "cat data/*\n", False),
+    "constants of Rust": ("src/expected.rs", "pub const SUM: i64 = 3;\n", "use calc::expected::SUM;\n", "", True),
+    "constants of the code in Rust": ("src/rates.rs", "pub const A: i64 = 3;\n", "use calc::rates::A;\n", "use crate::rates::A;\n", False),
+    "constants of Go": ("expected.go", "package a\n\nconst Sum = 3\n", "if Add(1, 2) != Sum {\n", "func Add(", True),
+    "constants of the code in Go": ("rates.go", "package a\n\nconst Rate = 3\n", "if f() != Rate {\n", "return Rate\n", False),
+    "constants of C": ("expected.h", "#define SUM 3\n", '#include "expected.h"\n', '#include "calc.h"\n', True),
+    "a header with code": ("calc.h", "static int f(void) { return 3; }\n", '#include "calc.h"\n', "", False),
+    "constants of Java": ("Sums.java", "class Sums { static final int A = 3; }\n", "equals(Sums.A, 3);\n", "class Calc {}\n", True),
+    "constants of Perl": ("Sums.pm", "package Sums;\nour $A = 3;\n1;\n", "use Sums;\n", "use Calc;\n", True),
+    "constants of Ruby": ("sums.rb", "SUM = 3\n", "require_relative '../sums'\n", "module Calc\n", True),
+    "functions that compute expected values": ("shop/testing.py", "def total(n):\n    return n * 3\n", "from shop.testing import total\n", "import os\n", True),
+    "a slow form of the same": ("src/brute_force.rs", "pub fn f() -> i64 { 3 }\n", "use calc::brute_force::f;\n", "a + b\n", True),
+    "such functions that the program uses": ("shop/testing.py", "def total(n):\n    return n * 3\n", "from shop.testing import total\n", "from shop.testing import total\n", False),
     "what is installed": ("package.json", "{\"a\": 3}\n", "require('./package.json')\n", "a + b\n", False),
 }  # fmt: skip
 
@@ -228,6 +310,29 @@ def test_data_that_only_tests_name_belongs_to_them(name: str) -> None:
     data = data_of_tests(change, before.get, [test], [code])
     assert data == ((path,) if is_data else ())
     assert edited_tests(change, before.get, after.get, data=data).paths == data
+
+
+def test_a_module_with_a_name_of_tests_is_not_put_back_if_no_other_code_changes() -> None:
+    before = {"testing.py": "def add(a, b):\n    return a + b\n"}
+    change = change_between(before, {"testing.py": "def add(a, b):\n    return a - b\n"})
+    assert data_of_tests(change, before.get, ["from testing import add\n"], []) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "tests", "rest"),
+    [
+        ("Makefile", "all:\n\tcc a.c\ntest: all\n\t./a | diff out.txt -\n", "out.txt", "cc a.c"),
+        ("run_tests.sh", "./a > tmp\ncmp tmp out.txt\n", "out.txt", ""),
+        ("build.sh", "cp out.txt build/\n", "", "out.txt"),
+        ("CMakeLists.txt", "add_test(a COMMAND x compare_files out.txt b)\nproject(x)\n", "out.txt", "project(x)"),
+        ("src/lib.rs", f"mod expected;\n{RUST}", "assert_eq!", "pub fn add"),
+    ],
+)
+def test_recipes_and_scripts_that_compare_files_are_tests(path: str, text: str, tests: str, rest: str) -> None:
+    found, others = split_tests(path, text)
+    assert tests in found and rest in others
+    assert not tests or tests not in others
+    assert "mod expected" not in others
 
 
 def test_data_that_the_change_itself_begins_to_use_stays_as_the_change_has_it() -> None:

@@ -13,7 +13,7 @@ from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.environment import check_environment
 from burnish.checks.guard.commands import scripts_behind
 from burnish.checks.guard.edited_tests import belongs_to_tests, data_of_tests, edited_tests, possible_data
-from burnish.checks.guard.expected_values import CODE, TEXTS_WITH_EXAMPLES
+from burnish.checks.guard.expected_values import CODE, TEXTS_WITH_EXAMPLES, split_tests
 from burnish.checks.guard.guard import guard, has_text, reads
 from burnish.checks.guard.shadowing import MAKEFILES, guarded_trees, settings_beside
 from burnish.checks.import_origins import PYTEST_SETTINGS
@@ -68,24 +68,27 @@ def guard_change(
     )
 
 
-# Endings of sources with tests beside the code, of texts with examples, and of modules that may be data of tests.
-_MAY_EXPECT = (".rs", ".py", *TEXTS_WITH_EXAMPLES, ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts")
 # In larger repositories, only folders and names tell which data belongs to tests.
 _MAX_CODE_FILES = 2000
 
 
 def tests_edited_by(project: Project, change: Change, *, old: Reads, new: Reads) -> EditedTests:
     """Which tests of its base the change edits."""
-    files = [file for file in change.files if has_text(file) and file.path.endswith(_MAY_EXPECT)]
+    # sources with tests beside the code, texts with examples, and modules that may be data of tests
+    files = [
+        file
+        for file in change.files
+        if has_text(file) and (CODE.search(file.path) or file.path.endswith(TEXTS_WITH_EXAMPLES))
+    ]
     before = texts(old, [file.old_path or file.path for file in files if file.status != "A"])
     after = texts(new, [file.path for file in files if file.status in "MR"])
     data: tuple[str, ...] = ()
     if possible_data(change, before.get):
         paths = [path for path, link in list_links(project, change.old_tree).items() if not link and CODE.search(path)]
         code = texts(old, paths) if len(paths) <= _MAX_CODE_FILES else {}
-        of_tests = [text for path, text in code.items() if belongs_to_tests(path)]
-        others = [text for path, text in code.items() if not belongs_to_tests(path)]
-        data = data_of_tests(change, before.get, of_tests, others)
+        others = {path: split_tests(path, text) for path, text in code.items() if not belongs_to_tests(path)}
+        of_tests = [others[path][0] if path in others else text for path, text in code.items()]
+        data = data_of_tests(change, before.get, of_tests, [rest for _, rest in others.values()])
     return edited_tests(change, before.get, after.get, data=data)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from burnish.checks.dependency_files import dependency_paths
 from burnish.checks.guard.expected_values import (
@@ -12,9 +12,11 @@ from burnish.checks.guard.expected_values import (
     TEXTS_WITH_EXAMPLES,
     added_text,
     edits_examples,
+    helps_tests,
     may_be_data_of_tests,
     only_tests_name,
     with_old_examples,
+    with_old_rust_examples,
 )
 from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
 from burnish.core.base_tests import EditedTests
@@ -52,7 +54,7 @@ def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collec
     helper that is put back.
     """
     files = _test_files(change, data)
-    sources = [*_inline_tests(change, old_text, new_text), *_examples(change, old_text, new_text)]
+    sources = [*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)]
     edits = [file.old_path or file.path for file in files if _is_edited(file)]
     edits += [entry.path for entry, is_edit in sources if is_edit]
     if not edits:
@@ -70,9 +72,17 @@ def belongs_to_tests(path: str) -> bool:
 
 def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Sequence[str]) -> tuple[str, ...]:
     """Changed files outside of the tests that hold their data: of the texts, only those of `tests` name them."""
-    added_code = [added_text(file) for file in change.files if CODE.search(file.path) and not _is_of_tests(file)]
-    paths = possible_data(change, old_text)
-    return tuple(path for path in paths if only_tests_name(path, tests, [*code, *added_code]))
+    changed_code = [file for file in change.files if CODE.search(file.path) and not _is_of_tests(file)]
+    found = []
+    for path in possible_data(change, old_text):
+        others = [file for file in changed_code if path not in (file.path, file.old_path)]
+        if helps_tests(path) and not others:
+            continue  # it may be the code under test
+        old = old_text(path)
+        texts = [*(text for text in code if text != old), *map(added_text, others)]
+        if only_tests_name(path, tests, texts, old):
+            found.append(path)
+    return tuple(found)
 
 
 def possible_data(change: Change, old_text: Text) -> list[str]:
@@ -115,7 +125,7 @@ def _is_edited(file: ChangedFile) -> bool:
 
 # The beginning of a definition, a case or a comment: what is added before it is a new one beside it.
 _DEFINITION = re.compile(
-    r"\s*(?:@|def |class |async |func |fn |pub |#\[|it\b|test\b|describe\b|context\b|specify\b|before|after|void "
+    r"\s*(?:@|def |class |async |func |fn |mod |pub |#\[|it\b|test\b|describe\b|context\b|specify\b|before|after|void "
     r"|public |private |protected |static |export |function |TEST"
     r"|[\])}]|#|//|/\*|\*|\(|\[|\{|['\"\d-]|pytest\.param|end\b|</)"
 )
@@ -167,32 +177,68 @@ def _depth(line: str) -> int:
 
 # -- tests beside the code ------------------------------------------------------------------------
 
-_RUST_TESTS = re.compile(r"^([ \t]*)#\[cfg\(test\)\]\n(?:[ \t]*#\[.*\]\n)*[ \t]*(?:pub )?mod (\w+) \{\n", re.M)
+_RUST_TESTS = re.compile(
+    r"^([ \t]*)#\[cfg\((?:test|all\(test\b[^\]\n]*)\)\]\n(?:[ \t]*#\[.*\]\n)*[ \t]*(?:pub )?mod (\w+)(?: \{\n|;\n)",
+    re.M,
+)
 # The end is searched for each module: many without an end must not take long.
 _MAX_MODULES = 50
 
 
-def _inline_tests(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
-    """Rust sources with the test modules of the base, and whether the change edits one of them."""
+def _rust_sources(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
+    """Rust sources with the test modules and examples of the base, and whether the change edits one of them."""
     for file in change.files:
         if file.status not in ("M", "R") or not file.path.endswith(".rs") or _is_of_tests(file):
             continue
         old, new = old_text(file.old_path or file.path), new_text(file.path)
-        if old is None or new is None or not has_inline_tests(file.path, old):
+        if old is None or new is None:
             continue
-        before, now = _test_modules(old), _test_modules(new)
-        pairs = [(old[before[name]], place) for name, place in now.items() if name in before]
-        edits = [(text, place) for text, place in pairs if text != new[place]]
-        if not edits:
-            continue
-        content = new
-        for text, place in reversed(edits):
-            content = f"{content[: place.start]}{text}{content[place.stop :]}"
-        is_edit = not all(_has_all_lines(new[place], text) for text, place in edits)
-        is_edit = is_edit or any(
-            _changes_definition(hunk) for hunk in file.hunks if _is_within(hunk, new, now.values())
-        )
-        yield TreeEntry(file.path, file.new_mode, content=content.encode()), is_edit
+        content, is_edit = _with_old_modules(change, file, old, new, new_text)
+        with_examples = with_old_rust_examples(old, content)
+        if with_examples is not None or content != new:
+            yield (
+                TreeEntry(file.path, file.new_mode, content=(with_examples or content).encode()),
+                bool(is_edit or with_examples),
+            )
+
+
+def _with_old_modules(change: Change, file: ChangedFile, old: str, new: str, new_text: Text) -> tuple[str, bool]:
+    """The new source with the test modules of the old one, and whether the change edits one of these."""
+    if not has_inline_tests(file.path, old):
+        return new, False
+    before, now = _test_modules(old), _test_modules(new)
+    edits = [
+        (old[before[name]], place) for name, place in _same_modules(before, now) if old[before[name]] != new[place]
+    ]
+    content = new
+    for text, place in sorted(edits, key=lambda edit: edit[1].start, reverse=True):
+        content = f"{content[: place.start]}{text}{content[place.stop :]}"
+    texts = [(text, _module_text(change, file, new[place], new_text)) for text, place in edits]
+    is_edit = not all(_has_all_lines(now_text, text) for text, now_text in texts)
+    is_edit = is_edit or any(_changes_definition(hunk) for hunk in file.hunks if _is_within(hunk, new, now.values()))
+    return content, bool(edits) and is_edit
+
+
+def _same_modules(before: Mapping[str, slice], now: Mapping[str, slice]) -> list[tuple[str, slice]]:
+    """Each test module of the base with its new place. Those with another name now are taken in their order."""
+    old_names, new_names = (
+        [name for name in one if name not in other] for one, other in ((before, now), (now, before))
+    )
+    pairs = [(name, now[new_name]) for name, new_name in zip(old_names, new_names, strict=False)]
+    return [*((name, now[name]) for name in before if name in now), *pairs]
+
+
+def _module_text(change: Change, file: ChangedFile, declaration: str, new_text: Text) -> str:
+    """The lines of a test module, which may be in a new file of its own (`mod tests;`), and its declaration."""
+    if declaration.rstrip().endswith("}"):
+        lines = declaration
+    else:
+        name = declaration.rstrip().rstrip(";").rpartition(" ")[2]
+        folder = file.path.rpartition("/")[0]
+        paths = [one.path for one in change.files if one.status in "AR" and one.path.startswith(folder)]
+        lines = next((new_text(one) or "" for one in paths if re.search(rf"(?:^|/){name}(?:/mod)?\.rs$", one)), "")
+        lines = f"{declaration}{lines}}}\n"
+    return lines
 
 
 def _is_within(hunk: Hunk, text: str, places: Iterable[slice]) -> bool:
@@ -207,6 +253,9 @@ def _test_modules(text: str) -> dict[str, slice]:
     found: dict[str, slice] = {}
     end = 0
     for start in itertools.islice(_RUST_TESTS.finditer(text), _MAX_MODULES):
+        if start[0].endswith(";\n"):
+            found[start[2]] = slice(start.start(), start.end())
+            continue
         bracket = text.find(f"\n{start[1]}}}\n", start.end() - 1)
         if bracket >= 0 and start.start() >= end:
             end = bracket + len(start[1]) + 3
@@ -229,6 +278,10 @@ def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[
 
 
 def _has_all_lines(text: str, lines: str) -> bool:
-    """True if nothing was taken away: the lines are in the text, in this order."""
-    remaining = iter(text.splitlines())
-    return all(line in remaining for line in lines.splitlines())
+    """True if nothing was taken away: the lines are in the text, in this order. Names of modules do not count."""
+    remaining = map(_plain_line, text.splitlines())
+    return all(line in remaining for line in map(_plain_line, lines.splitlines()))
+
+
+def _plain_line(line: str) -> str:
+    return re.sub(r"\bmod \w+(?: \{|;)$", "mod", line.strip())

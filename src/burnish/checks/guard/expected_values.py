@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Sequence
 from doctest import DocTestParser
 from pathlib import PurePosixPath
@@ -70,44 +71,202 @@ def _docstrings(source: str) -> dict[str, _Span]:
     return found
 
 
+# -- examples of Rust's documentation --------------------------------------------------------------
+
+_RUST_DOC = re.compile(r"(?:^[ \t]*///(?!/).*\n)+|(?:^[ \t]*//!.*\n)+", re.M)
+_RUST_ITEM = re.compile(
+    r"(?:[ \t]*(?:#\[.*\]|//(?![/!]).*)?\n)*[ \t]*(?:pub(?:\([^)]*\))?[ \t]+)?"
+    r"(?:(?:default|const|async|unsafe|extern(?:[ \t]+\"[^\"]*\")?)[ \t]+)*"
+    r"((?:fn|struct|enum|union|trait|mod|macro_rules!|type|const|static|impl)\b[^\n({;=]*)"
+)
+_FENCE = re.compile(r"\s*//[/!]\s*```\s*([\w,. ]*)$")
+# Words behind a fence with which the example is a test.
+_RUN_FENCE = re.compile(r"(?:rust|should_panic|edition\d+|[, ])*")
+
+
+def with_old_rust_examples(old: str, new: str) -> str | None:
+    """The new Rust source with those comments of the old one whose examples were edited; None if none was."""
+    if "```" not in old or "\ufffd" in new:
+        return None
+    before, now = _rust_docs(old), _rust_docs(new)
+    edits = [
+        (now[name], old[before[name]])
+        for name in now
+        if name in before and not _has_examples(new[now[name]], old[before[name]])
+    ]
+    for place, text in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
+        new = f"{new[: place.start]}{text}{new[place.stop :]}"
+    return new if edits else None
+
+
+def _rust_docs(source: str) -> dict[str, slice]:
+    """The comments of the documentation by what they describe. Of equal names, the number counts."""
+    found: dict[str, slice] = {}
+    numbers = Counter[str]()
+    for match in _RUST_DOC.finditer(source):
+        is_inner = match[0].lstrip().startswith("//!")
+        item = None if is_inner else _RUST_ITEM.match(source, match.end())
+        name = " ".join(item[1].split()) if item else ("//!" if is_inner else "")
+        numbers[name] += 1
+        found[f"{name}\0{numbers[name]}"] = slice(match.start(), match.end())
+    return found
+
+
+def _has_examples(new: str, old: str) -> bool:
+    remaining = iter(_rust_examples(new))
+    return all(line in remaining for line in _rust_examples(old))
+
+
+def _rust_examples(doc: str) -> list[str]:
+    """The lines of code in examples that are run."""
+    lines: list[str] = []
+    fence: str | None = None
+    for line in doc.splitlines():
+        if match := _FENCE.match(line):
+            fence = match[1] if fence is None else None
+        elif fence is not None and _RUN_FENCE.fullmatch(fence):
+            lines.append(" ".join(line.split()))
+    return lines
+
+
 # -- data of tests --------------------------------------------------------------------------------
 
-_DATA = re.compile(r"\.(?:jsonl?|ya?ml|csv|tsv|txt|xml|html?|svg|out|sql|dat|bin|png|npy|npz|parquet|pkl|gz)$")
+_DATA = re.compile(
+    r"\.(?:jsonl?|ya?ml|csv|tsv|txt|xml|html?|svg|out|in|ok|ref|exp|sql|dat|bin|png|npy|npz|parquet|pkl|gz)$"
+)
 CODE = re.compile(
-    r"\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|go|rs|java|kt|scala|rb|php|cs|c|h|cc|cpp|hpp|swift|ex|exs|pl|pm|t|sh|lua|toml|cfg)$"
-    r"|(?:^|/)(?:Makefile|package\.json|Dockerfile)$"
+    r"\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|go|rs|java|kt|scala|rb|php|cs|c|h|cc|cpp|hpp|swift|ex|exs|pl|pm|t|sh|bash|bats|mk|lua|toml|cfg|cmake|gradle|kts)$"
+    r"|(?:^|/)(?:(?:GNUm|M|m)akefile|[Jj]ustfile|package\.json|Dockerfile|CMakeLists\.txt|meson\.build|Rakefile|run[-_]?tests?)$"
 )
 _TEXT_OR_COMMENT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`|//.*|/\*[\s\S]*?\*/")
+# Languages with modules of constants, and what shows that a module has code. In Python and JavaScript, see below.
+_HASH_COMMENT = re.compile(r"(?<!\S)#(?![ \t]*define\b|\[).*")
+_HAS_CODE = {
+    "rs": r"\bfn\b|\bmacro_rules!|\bimpl\b",
+    "go": r"\bfunc\b",
+    **dict.fromkeys(
+        ("java", "kt", "scala", "cs", "c", "h", "cc", "cpp", "hpp"), r"\)\s*(?:\w+\s*)?\{|\b(?:fun|def)\b|=>"
+    ),
+    **dict.fromkeys(("pl", "pm"), r"\bsub\b"),
+    "rb": r"\bdef\b|\blambda\b|->|\bdo\b",
+    "php": r"\bfunction\b|\bfn\b",
+    **dict.fromkeys(("sh", "bash"), r"\(\)|\bfunction\b|^\s*(?:if|for|while|echo|printf)\b"),
+}
+_HAS_CONSTANT = re.compile(r"=|\bconst\b|\buse constant\b|#[ \t]*define[ \t]+\w+[ \t]+\S")
+# Names of modules that compute expected values, or that only help tests.
+_OF_TESTS = re.compile(
+    r"(?:expected|expectations?|oracles?|goldens?|naive|brute_?force|known_(?:values|answers|results)|test(?:ing|[-_]?(?:utils?|helpers?|support|data|lib|kit|cases?)))"
+    r"(?:_\w+)?|\w+_(?:expected|oracle|naive|reference|testing|test_(?:utils?|helpers?))|reference_(?:impl\w*|values|results|model)",
+    re.I,
+)
+# Folders of programs, which tests name to import from them.
+_OF_PROGRAM = frozenset("src lib app bin include pkg cmd internal dist build .".split())
+# What stands for a value inside of a text: `{name}`, `${name}`, `#{name}`, `%s`, `*`, `$name`.
+_IN_TEXT = re.compile(r"\$?#?\{[^{}]*\}|%[sd]|\*+|\$\w+")
+_TEXT = re.compile(r"\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|`([^`\n]{1,300})`")
 
 
 def may_be_data_of_tests(file: ChangedFile, old_text: str | None) -> bool:
-    """True for data, and for modules that consist of constants, as they are at the base."""
+    """True for data, for modules of constants as they are at the base, and for modules with a name of tests."""
     path = file.old_path or file.path
     if file.status == "A" or path.rpartition("/")[2].startswith("."):
         return False
     if _DATA.search(path):
+        return path.rpartition("/")[2] not in ("CMakeLists.txt", "pom.xml")
+    if helps_tests(path):
         return True
     if old_text is None:
         return False
     if path.endswith(".py"):
         return _has_only_constants(old_text)
+    if has_code := _HAS_CODE.get(path.rpartition(".")[2]):
+        plain = _HASH_COMMENT.sub("", _TEXT_OR_COMMENT.sub('""', old_text))
+        return _HAS_CONSTANT.search(plain) is not None and not re.search(has_code, plain, re.M)
     # a module of JavaScript that calls and defines nothing
     is_script = re.search(r"\.[cm]?[jt]s$", path) is not None and "export" in old_text
     return is_script and not re.search(r"[(]|=>|\bimport\b", _TEXT_OR_COMMENT.sub("", old_text))
 
 
-def only_tests_name(path: str, tests: Sequence[str], code: Sequence[str]) -> bool:
+def helps_tests(path: str) -> bool:
+    """True for a module whose name says that it is for tests. It may have functions that compute expected values."""
+    return CODE.search(path) is not None and _OF_TESTS.fullmatch(PurePosixPath(path).stem) is not None
+
+
+def only_tests_name(path: str, tests: Sequence[str], code: Sequence[str], old_text: str | None = None) -> bool:
     """Whether a text of the tests names this file, and none of the other code names it or its folder."""
     pure = PurePosixPath(path)
     if _DATA.search(path):
-        name = re.compile(rf"(?<![\w.-]){re.escape(pure.name)}(?![\w-])")
-        parts = "|".join(map(re.escape, (pure.name, pure.stem, *filter(None, [pure.parent.name]))))
-        other_name = re.compile(rf"""["'/`](?:{parts})["'/`]|(?<![\w.-]){re.escape(pure.name)}(?![\w-])""")
-    else:
-        name = other_name = re.compile(
-            rf"""\b(?:import|from)\b[^\n]*\b{re.escape(pure.stem)}\b|["'/]{re.escape(pure.stem)}(?:\.\w+)?["']"""
-        )
-    return any(map(name.search, tests)) and not any(map(other_name.search, code))
+        folder = pure.parent.name
+        names = [rf"(?<![\w.-]){re.escape(pure.name)}(?![\w-])"]
+        # the folder of data whose name is put together
+        if folder not in ("", *_OF_PROGRAM):
+            names.append(rf"(?:[\"'`/\s]|^){re.escape(folder)}(?:[\"'`]|/[^\s\"'`]*[*${{%#]|/[\"'`])")
+        parts = "|".join(map(re.escape, (pure.name, pure.stem, *filter(None, [folder]))))
+        other_names = [rf"[\"'/`](?:{parts})[\"'/`]", names[0], *([rf"(?:^|\s){re.escape(folder)}/"] if folder else ())]
+        is_named = any(re.search(name, text, re.M) for name in names for text in tests)
+        is_named = is_named or any(_puts_together(text, pure.name) for text in tests)
+        return is_named and not any(re.search(name, text, re.M) for name in other_names for text in code)
+    name = _name_in_code(path, old_text)
+    return any(map(name.search, tests)) and not any(map(name.search, code))
+
+
+def _puts_together(text: str, name: str) -> bool:
+    """Whether a text in the code, with values in it, gives this name: `f"sums_{number}.csv"`."""
+    ending = name.rpartition(".")[2]
+    for match in _TEXT.finditer(text):
+        word = next(filter(None, match.groups())).rpartition("/")[2]
+        pieces = _IN_TEXT.split(word)
+        letters = sum(map(len, re.findall(r"\w+", "".join(pieces))))
+        # an ending alone is the name of all data
+        is_name = pieces[1:] and word.endswith(f".{ending}") and letters > len(ending) + 2
+        if is_name and re.fullmatch(r"[^/]+".join(map(re.escape, pieces)), name):
+            return True
+    return False
+
+
+def _name_in_code(path: str, old_text: str | None) -> re.Pattern[str]:
+    """How code names a module."""
+    pure = PurePosixPath(path)
+    stem = re.escape(pure.stem)
+    if path.endswith(".go"):
+        # a file of a package is not imported; its names are
+        blocks = re.findall(r"^(?:const|var) \(\n((?:(?:\t.*)?\n)*)", old_text or "", re.M)
+        names = re.findall(r"^(?:const|var|func)[ \t]+([A-Za-z_]\w*)", old_text or "", re.M)
+        names += [name for block in blocks for name in re.findall(r"^\t([A-Za-z_]\w*)", block, re.M)]
+        return re.compile(rf"\b(?:{'|'.join(map(re.escape, names)) or stem})\b")
+    if path.endswith((".java", ".kt", ".scala", ".cs")):
+        return re.compile(rf"\b{stem}\b")
+    return re.compile(
+        rf"""\b(?:import|from)\b[^\n]*\b{stem}\b|["'/]{stem}(?:\.\w+)?["']|\b{stem}::"""
+        rf"|^\s*(?:pub )?use\b[^\n]*\b{stem}\b|(?<![\w.-]){re.escape(pure.name)}(?![\w-])",
+        re.M,
+    )
+
+
+# Lines and recipes that compare what a program prints with a file.
+_COMPARES = re.compile(r"\b(?:diff|cmp|compare_files|comm|colordiff)\b")
+_RECIPE = re.compile(r"^[^\s#:=][^\n:=]*:(?!=)[^\n]*\n(?:\t[^\n]*\n?)*", re.M)
+_RUST_MODULE = re.compile(r"^[ \t]*#\[cfg\((?:test|all\(test\b[^\]\n]*)\)\]\n[ \t]*(?:pub )?mod \w+ \{\n", re.M)
+
+
+def split_tests(path: str, text: str) -> tuple[str, str]:
+    """Other code in two: what is tests (scripts and recipes that compare files, test modules of Rust), and the rest."""
+    if path.endswith(".rs"):
+        match = _RUST_MODULE.search(text)
+        tests, rest = (text[match.start() :], text[: match.start()]) if match else ("", text)
+        # modules that only tests use are declared, too
+        return tests, re.sub(r"^[ \t]*(?:pub(?:\([^)]*\))? )?mod \w+;", "", rest, flags=re.M)
+    if re.search(r"(?:akefile|\.mk)$", path):
+        recipes = [recipe for recipe in _RECIPE.findall(text) if _COMPARES.search(recipe)]
+        for recipe in recipes:
+            text = text.replace(recipe, "")
+        return "\n".join(recipes), text
+    if path.endswith(("CMakeLists.txt", ".cmake", "meson.build")):
+        lines = text.splitlines()
+        comparing = [line for line in lines if _COMPARES.search(line)]
+        return "\n".join(comparing), "\n".join(line for line in lines if line not in comparing)
+    is_script = path.endswith((".sh", ".bash", "package.json", "ustfile")) or "." not in path.rpartition("/")[2]
+    return (text, "") if is_script and _COMPARES.search(text) else ("", text)
 
 
 def added_text(file: ChangedFile) -> str:
