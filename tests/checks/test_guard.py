@@ -43,6 +43,13 @@ CMAKE = "project(calc C)\nenable_testing()\nadd_executable(t t.c calc.c)\nadd_te
 MESON = "project('calc', 'c')\nt = executable('t', 't.c')\ntest('t', t)\n"
 PERL = "use Test::More tests => 1;\nis(Calc::add(1, 2), 3, 'adds');\n"
 RS_DOC = "/// Adds.\n///\n/// ```\n/// assert_eq!(calc::add(1, 2), 3);\n/// ```\npub fn add() {}\n"
+CONFIG_H = "#ifndef CONFIG_H\n#define CONFIG_H\n#define VERSION 1\n#endif\n"
+POM = (
+    "<project><version>1</version><build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId>"
+    "<version>3.0</version><configuration></configuration></plugin></plugins></build></project>\n"
+)
+GRADLE = "plugins { id 'java' }\ndependencies { implementation 'a:b:1' }\ntest {\n    useJUnitPlatform()\n}\n"
+GRADLE_KTS = "plugins { java }\ntasks.test {\n    useJUnitPlatform()\n}\n"
 MAKE = "build:\n\tcc a.c\n\ntest:\n\tpytest\n\nlint: build\n\truff check\n"
 
 
@@ -211,6 +218,24 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "cargo tests off": ("tooling", {"Cargo.toml": "[package]\nname = 'x'\n"}, {"Cargo.toml": "[package]\nname = 'x'\nautotests = false\n"}),
     "cargo harness": ("tooling", {"Cargo.toml": "[package]\n"}, {"Cargo.toml": "[package]\n\n[[test]]\nname = 'a'\nharness = false\n"}),
     "cargo lib untested": ("tooling", {"Cargo.toml": "[lib]\nname = 'x'\n"}, {"Cargo.toml": "[lib]\nname = 'x'\ntest = false\n"}),
+    "cargo debug assertions off": ("tooling", {"Cargo.toml": "[package]\n"}, {"Cargo.toml": "[package]\n\n[profile.test]\ndebug-assertions = false\n"}),
+    "cargo overflow checks off": ("tooling", {"Cargo.toml": "[profile.dev]\nopt-level = 1\n"}, {"Cargo.toml": "[profile.dev]\nopt-level = 1\noverflow-checks = false\n"}),
+    "cargo assertions of a package": ("tooling", {"Cargo.toml": "[package]\n"}, {"Cargo.toml": "[package]\n\n[profile.dev.package.calc]\ndebug-assertions = false\n"}),
+    "NDEBUG in a header": ("tooling", {"config.h": CONFIG_H}, {"config.h": CONFIG_H.replace("VERSION 1", "VERSION 1\n#define NDEBUG 1")}),
+    "NDEBUG in a new header": ("tooling", {}, {"include/config.h": "#pragma once\n#  define NDEBUG\n"}),
+    "another assert": ("tooling", {"calc.h": CONFIG_H}, {"calc.h": CONFIG_H.replace("#endif", "#undef assert\n#define assert(x) ((void)0)\n#endif")}),
+    "an undef that goes": ("tooling", {"test_calc.c": "#undef NDEBUG\n#include <assert.h>\n" + C_TESTS}, {"test_calc.c": "#include <assert.h>\n" + C_TESTS}),
+    "NDEBUG of Automake": ("tooling", {"Makefile.am": "AM_CFLAGS = -g\n"}, {"Makefile.am": "AM_CFLAGS = -g -DNDEBUG\n"}),
+    "NDEBUG in a script": ("tooling", {"build.sh": "cc -g calc.c\n"}, {"build.sh": "cc -g -D NDEBUG calc.c\n"}),
+    "assertions of PHP off": ("tooling", {"src/calc.php": "<?php\n"}, {"src/calc.php": "<?php\nini_set('zend.assertions', 0);\n"}),
+    "java without -ea": ("tooling", {"check.sh": "java -ea -cp out Check\n"}, {"check.sh": "java -cp out Check\n"}),
+    "surefire ignores failures": ("tooling", {"pom.xml": POM}, {"pom.xml": POM.replace("<configuration>", "<configuration><testFailureIgnore>true</testFailureIgnore>")}),
+    "surefire excludes tests": ("tooling", {"pom.xml": POM}, {"pom.xml": POM.replace("<configuration>", "<configuration><excludes><exclude>**/CalcTest.java</exclude></excludes>")}),
+    "maven skips tests": ("tooling", {"pom.xml": POM}, {"pom.xml": POM.replace("<build>", "<properties><maven.test.skip>true</maven.test.skip></properties><build>")}),
+    "gradle ignores failures": ("tooling", {"build.gradle": GRADLE}, {"build.gradle": GRADLE.replace("useJUnitPlatform()", "useJUnitPlatform()\n    ignoreFailures = true")}),
+    "gradle excludes tests": ("tooling", {"build.gradle.kts": GRADLE_KTS}, {"build.gradle.kts": GRADLE_KTS.replace("useJUnitPlatform()", 'useJUnitPlatform()\n    exclude("**/CalcTest*")')}),
+    "gradle filters tests": ("tooling", {"build.gradle.kts": GRADLE_KTS}, {"build.gradle.kts": GRADLE_KTS + "tasks.withType<Test> {\n    filter { excludeTestsMatching(\"*Calc*\") }\n}\n"}),
+    "gradle disables the task": ("tooling", {"build.gradle": GRADLE}, {"build.gradle": GRADLE + "test.enabled = false\n"}),
     "jest mock of a package": ("tooling", {}, {"__mocks__/lodash.js": "x\n"}),
     "vite": ("tooling", {"vite.config.ts": "a\n"}, {"vite.config.ts": "b\n"}),
     "a plugin of pytest": ("tooling", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT + "[project.entry-points.pytest11]\nx = 'x'\n"}),
@@ -288,6 +313,15 @@ CLEAN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "cargo library": ({"Cargo.toml": "[lib]\nname = 'x'\n"}, {"Cargo.toml": "[lib]\nname = 'y'\n"}),
     "setup.cfg metadata": ({"setup.cfg": "[metadata]\nname = x\n\n[flake8]\nmax = 1\n"}, {"setup.cfg": "[metadata]\nname = y\n\n[flake8]\nmax = 1\n"}),
     "a comment in conftest": ({"conftest.py": "a = 1\n"}, {"conftest.py": "# why\na = 1\n"}),
+    "cargo profile": ({"Cargo.toml": "[package]\n"}, {"Cargo.toml": "[package]\n\n[profile.release]\nlto = true\n"}),
+    "code that only debug builds have": ({"calc.c": "int a;\n"}, {"calc.c": "#ifndef NDEBUG\nint a;\n#endif\n"}),
+    "a constant in a header": ({"config.h": CONFIG_H}, {"config.h": CONFIG_H.replace("1", "2")}),
+    "words about NDEBUG": ({"calc.c": "int a;\n"}, {"calc.c": "// build with -DNDEBUG\nint a;\n"}),
+    "assertions that stay on": ({}, {"tests/test_more.c": "#undef NDEBUG\n#include <assert.h>\n"}),
+    "dependencies of maven": ({"pom.xml": POM}, {"pom.xml": POM.replace("<build>", "<dependencies><dependency>x</dependency></dependencies><build>")}),
+    "another version of surefire": ({"pom.xml": POM}, {"pom.xml": POM.replace("3.0", "3.1")}),
+    "dependencies of gradle": ({"build.gradle": GRADLE}, {"build.gradle": GRADLE.replace("'a:b:1'", "'a:b:2'").replace("implementation", "testImplementation")}),
+    "what gradle prints": ({"build.gradle": GRADLE}, {"build.gradle": GRADLE.replace("useJUnitPlatform()", "useJUnitPlatform()\n    testLogging { events 'passed' }")}),
     "cargo dependencies": ({"Cargo.toml": "[dependencies]\na = '1'\n"}, {"Cargo.toml": "[dependencies]\na = '2'\n"}),
     "a readme": ({"README.md": "see AGENTS.md\n"}, {"README.md": "see CLAUDE.md\n"}),
     "a file with a like name": ({}, {"docs/agents.md": "x\n", "src/burnish_yaml.py": "x = 1\n", "claude/app.py": "x = 1\n"}),

@@ -17,6 +17,7 @@ from burnish.checks.guard.protected_files import (
     judge_parts,
     names_hook,
     substance,
+    switches_assertions,
     tooling_parts,
 )
 from burnish.checks.guard.shadowing import REASON as SHADOWING
@@ -129,7 +130,7 @@ def reads(file: ChangedFile) -> bool:
         return False
     if any(is_tooling(p) or is_shared(p) or is_test_path(p) or p.endswith(".rs") for p in paths):
         return True
-    return any(names_hook(file.path, hunk.text) for hunk in file.hunks)
+    return any(names_hook(file.path, hunk.text) or switches_assertions(file.path, hunk.text) for hunk in file.hunks)
 
 
 def has_text(file: ChangedFile) -> bool:

@@ -37,6 +37,7 @@ _INI_TOOLS = re.compile(
 # Sections of pyproject.toml in which other tools keep commands.
 _TASKS = (("hatch", ("envs",)), ("pdm", ("scripts",)), ("rye", ("scripts",)), ("pixi", ("tasks", "feature")))
 _CARGO_TARGET = ("test", "harness", "doctest", "path")
+_CARGO_CHECKS = ("debug-assertions", "overflow-checks", "panic", "inherits")
 _PACKAGE_JSON = "jest vitest eslintConfig eslintIgnore prettier nyc c8 mocha ava lint-staged husky xo".split()
 # Commands of CMake and functions of meson, with their arguments up to one level of brackets.
 _CALL = re.compile(r"^[ \t]*(?:\w+[ \t]*=[ \t]*)?(\w+)[ \t]*\(((?:[^()]|\([^()]*\))*)\)", re.MULTILINE)
@@ -93,6 +94,8 @@ def tooling_parts(path: str, old: str, new: str, commands: Collection[str] = ())
         return _only(before, _is_tool), _only(after, _is_tool)
     if name.endswith(".py"):
         return _hooks(old), _hooks(new)
+    if switches_assertions(path, old) or switches_assertions(path, new):
+        return _assertion_switches(path, old, new)
     if _is_build_file(name):
         calls, new_calls = _build_calls(old), _build_calls(new)
         # a test that is added takes nothing away
@@ -104,6 +107,48 @@ def tooling_parts(path: str, old: str, new: str, commands: Collection[str] = ())
 def names_hook(path: str, text: str) -> bool:
     """Does Python text define or import a hook of pytest? A conftest.py may import it from any module."""
     return path.endswith(".py") and _HOOK.search(text) is not None
+
+
+# Sources in which assertions can be switched off or replaced for all files that include them, and files with flags.
+_SWITCHING = re.compile(
+    r"\.(?:c|h|cc|cpp|cxx|hpp|hh|inc|php|java|kt|rs|sh|bash|gyp|gypi|bazel|pro|pri|ac|am|in)$"
+    r"|(?:^|/)(?:BUILD|SConstruct|SConscript|wscript|CMake(?:User)?Presets\.json|configure|build\.zig|xmake\.lua|php\.ini|\.user\.ini)$"
+)
+_OFF = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(?:NDEBUG|assert)\b.*|[-/]D[ \t]*[\"']?NDEBUG\b"
+    r"|\bzend\.assertions\b['\"]?[ \t]*[=,][ \t]*['\"]?(?:-1|0)|\bASSERT_ACTIVE[ \t]*,[ \t]*(?:0|false)"
+    r"|\b(?:setDefaultAssertionStatus|setPackageAssertionStatus|setClassAssertionStatus)\([^)]*\bfalse\b"
+    r"|(?<!\S)(?:-da|-disableassertions|-dsa)\b|\bdebug-assertions[ \t]*=[ \t]*(?:off|no|false|n)\b",
+    re.M | re.I,
+)
+_ON = re.compile(
+    r"^[ \t]*#[ \t]*undef[ \t]+NDEBUG\b|[-/]U[ \t]*NDEBUG\b|\bzend\.assertions\b['\"]?[ \t]*[=,][ \t]*['\"]?1"
+    r"|(?<!\S)(?:-ea|-enableassertions)\b",
+    re.M | re.I,
+)
+
+
+def switches_assertions(path: str, text: str) -> bool:
+    """Does the text of a source or of a build file, or of its diff, switch assertions on or off?"""
+    if not _SWITCHING.search(path):
+        return False
+    text = re.sub(r"^[+ -](?=[ \t]*#)", "", text, flags=re.M)
+    return _OFF.search(text) is not None or _ON.search(text) is not None
+
+
+def _assertion_switches(path: str, old: str, new: str) -> tuple[Parts, Parts]:
+    """Switches in a file, if the new text has more that switch assertions off, or fewer that switch them on."""
+    off, on = (
+        [[" ".join(match[0].split()) for match in pattern.finditer(_without_comments(text))] for text in (old, new)]
+        for pattern in (_OFF, _ON)
+    )
+    if not set(off[1]) - set(off[0]) and not set(on[0]) - set(on[1]):
+        return {}, {}
+    return ({"assertions": "\n".join(off[0] + on[0])}, {"assertions": "\n".join(off[1] + on[1])})
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"/\*[\s\S]*?\*/|(?<!:)//.*", "", text)
 
 
 def _hooks(text: str) -> Parts:
@@ -196,7 +241,72 @@ def _cargo(text: str, commands: Collection[str]) -> Parts:
         switches = [{key: entry[key] for key in ("name", *_CARGO_TARGET) if key in entry} for entry in entries]
         if any(key in entry for entry in entries for key in _CARGO_TARGET):
             parts[name] = _as_text(switches)
+    # a test that overflows or breaks an assertion passes without these checks
+    for name, profile in _table(data.get("profile")).items():
+        tables = [_table(profile), *map(_table, _table(_table(profile).get("package")).values())]
+        checks = [{key: table[key] for key in _CARGO_CHECKS if key in table} for table in tables]
+        if any(checks):
+            parts[f"profile.{name}"] = _as_text(checks)
     return parts | ({"workspace.lints": _as_text(lints)} if lints else {})
+
+
+_POM_BLOCK = re.compile(
+    r"<plugin>(?:(?!</plugin>)[\s\S])*?<artifactId>\s*maven-(?:surefire|failsafe)-plugin\s*<(?:(?!</plugin>)[\s\S])*?</plugin>"
+    r"|<((?:skip(?:Unit|Integration)?(?:Tests?|ITs?)|maven\.test\.[\w.]+|(?:surefire|failsafe)\.[\w.-]+|testFailureIgnore|testSourceDirectory|testResources"
+    r"|argLine|enableAssertions))>[\s\S]*?</\1>"
+)
+
+
+def _pom(text: str, commands: Collection[str]) -> Parts:
+    """Settings of Maven that decide which tests run and whether their failures count. Versions do not count."""
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    parts: dict[str, list[str]] = {}
+    for match in _POM_BLOCK.finditer(text):
+        block = re.sub(r"<version>[^<]*</version>", "", match[0])
+        plugin = re.search(r"maven-(?:surefire|failsafe)-plugin", block)
+        parts.setdefault(plugin[0] if plugin and not match[1] else match[1], []).append("".join(block.split()))
+    return {name: "\n".join(blocks) for name, blocks in parts.items()}
+
+
+# Blocks of Gradle about tests, in Groovy and in Kotlin, and lines outside of them.
+_GRADLE_BLOCK = re.compile(
+    r"^[ \t]*(?:tasks\s*\.?\s*)?(?:(?:named|withType|register|create|getByName)?\s*(?:<\s*Test\s*>)?\s*\(?\s*"
+    r"[\"']?(?:test\w*|Test)(?:::class)?[\"']?(?:\s*,\s*Test(?:::class)?)?\s*\)?"
+    r"(?:\s*\.?\s*(?:configureEach|configure|all))?"
+    r"|(?:val\s+)?\w*[tT]est\w*\s+by\s+[\w.]+|testing|unitTests(?:\.all)?|testOptions)\s*\{",
+    re.M,
+)
+_GRADLE_LINE = re.compile(
+    r"^.*\b(?:ignoreFailures|failFast|enableAssertions|excludeTags|excludeTestsMatching|excludeTest\w*|setIgnoreFailures|failOnNoDiscoveredTests)\b.*$"
+    r"|^.*\btest\w*\.(?:enabled|onlyIf|exclude|filter|useJUnit\w*)\b.*$|^.*gradle\.startParameter\.excluded.*$",
+    re.M,
+)
+_MOST_GRADLE = 200_000
+
+
+def _gradle(text: str, commands: Collection[str]) -> Parts:
+    """Blocks about tests, without how their results are printed."""
+    text = re.sub(r"/\*[\s\S]*?\*/|(?<!:)//.*", "", text[:_MOST_GRADLE])
+    blocks, end = [], 0
+    for match in _GRADLE_BLOCK.finditer(text):
+        if match.start() >= end:
+            end = _end_of_block(text, match.end())
+            blocks.append(text[match.start() : end])
+    lines = [match[0] for match in _GRADLE_LINE.finditer(text)]
+    plain = (re.sub(r"\b(?:testLogging|reports)\s*\{[^{}]*\}", "", block) for block in (*blocks, *lines))
+    found = list(dict.fromkeys("".join(one.split()) for one in plain))
+    # an empty block has no setting
+    found = [one for one in found if not re.search(r"\{(?:useJUnit(?:Platform)?\(\);?)?\}$", one)]
+    return {"test": "\n".join(found)} if found else {}
+
+
+def _end_of_block(text: str, start: int) -> int:
+    depth = 1
+    for match in re.finditer(r"[{}]", text[start:]):
+        depth += 1 if match[0] == "{" else -1
+        if not depth:
+            return start + match.end()
+    return len(text)
 
 
 def _is_build_file(name: str) -> bool:
@@ -257,6 +367,8 @@ _READERS: dict[str, Callable[[str, Collection[str]], Parts]] = {
     "setup.cfg": _setup_cfg,
     "Cargo.toml": _cargo,
     "go.mod": _go_mod,
+    "pom.xml": _pom,
+    **dict.fromkeys(("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"), _gradle),
     **dict.fromkeys(("package.json", "composer.json", "deno.json", "deno.jsonc"), _package_json),
     **dict.fromkeys(("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"), makefile_parts),
 }
