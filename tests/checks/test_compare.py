@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -139,3 +140,48 @@ def test_tests_without_cases_that_end_before_their_last_line_may_have_ended_earl
     assert not compare(SCRIPT, noisy).uncountable
     assert not compare(replace(SCRIPT, tail="./t\nall 5 tests passed"), SCRIPT).uncountable
     assert not compare(replace(SCRIPT, tail="./t\nrunning\nevery test passed"), SCRIPT).uncountable
+
+
+def outputs(before: str, now: str, *, name: str = "test", counts: Counts | None = None) -> str:
+    """The note on two runs that end with exit code 0 and print this."""
+    base = CheckReport(name, "make test", CheckStatus.PASSED, exit_code=0, tail=before, counts=counts)
+    return compare(replace(base, tail=now), base).output_note
+
+
+def test_a_line_that_takes_the_place_of_another_one_is_named_where_no_cases_are_reported() -> None:
+    note = "test ends with exit code 0, but prints `add is wrong` where it printed `add is right` before the change"
+    assert outputs("start\nadd is right\nend", "start\nadd is wrong\nend") == note
+    assert "`sum: -1`" in outputs("sum: 3\nend", "sum: -1\nend")
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("add ok\nend", "add ok\nsub ok\nend"),
+        ("took 0.01s\nend", "took 1.42 s\nend"),
+        ("12:00:01 start\n2026-01-02 end", "12:00:59 start\n2026-03-04 end"),
+        ("cc -c a.c\nend", "cc -O2 -c a.c\nend"),
+        ("a.c:3:5: warning: x", "a.c:7:5: warning: x"),
+        ("read /tmp/a.1/x\nend", "read /tmp/b.2/x\nend"),
+        ("seed 123\nat 0xff01", "seed 987\nat 0xab02"),
+        ("b\na", "a\nb"),
+        ("[ 50%] Building C object a.o\nend", "[ 33%] Building C object b.o\nend"),
+        ("a\n…\nb", "a\n…\nc"),
+    ],
+)
+def test_more_lines_and_what_differs_in_each_run_are_not_named(before: str, now: str) -> None:
+    assert outputs(before, now) == ""
+
+
+def test_other_output_of_tests_with_cases_and_of_linters_is_not_named() -> None:
+    assert outputs("a\nb", "a\nc", counts=Counts(3, 3, 0, 0)) == ""
+    assert outputs("a\nb", "a\nc", name="lint") == ""
+
+
+def test_a_new_problem_of_a_linter_that_ends_with_0_is_named() -> None:
+    base = CheckReport("lint", "make lint", CheckStatus.PASSED, exit_code=0, problem_lines=("a.py: line 3 is long",))
+    now = replace(base, problem_lines=("a.py: line 9 is long", "b.py: use of eval"))
+    seen = compare(now, base)
+    assert seen.output_note.endswith("prints a problem that it did not print before: b.py: use of eval")
+    assert seen.clean and not seen.uncountable
+    assert compare(replace(now, problem_lines=("a.py: line 9 is long",)), base).output_note == ""

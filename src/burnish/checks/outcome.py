@@ -30,6 +30,8 @@ PYTEST_CRASHED = {3: "internal error", 4: "usage error"}
 _PYTEST_STOPPED = re.compile(
     r"^(?:\x1b\[[\d;]*m)*!+ (?:stopping after \d|(?:xdist\.dsession\.)?Interrupted|_pytest\.outcomes\.Exit)", re.M
 )
+# With more problems at exit code 0, those of a change are not looked for.
+_MOST_PROBLEMS = 500
 _NOT_TESTS = ("setup", "build", "origins")
 # What a runner prints if the process of its tests ended before all of them had run.
 _PROCESS_ENDED = {
@@ -94,6 +96,7 @@ def report_of(
         partial=_partial(check, exit_record, reading),
         skipped_files=reading.skipped_files,
         failure_lines=_failure_lines(spec, check, exit_record, reading),
+        problem_lines=_problem_lines(spec, exit_record, place),
         last_line=_last_line(spec, exit_record),
         retried=retried_tests(_output(exit_record, READ)) if runs_tests(spec) else (),
     )
@@ -106,6 +109,16 @@ def _failure_lines(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecor
     if not runs_tests(spec) or reports_itself:
         return ()
     return failure_lines(_output(exit_record, READ), with_words=is_loop or not (reading.counts or reading.failures))
+
+
+def _problem_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> tuple[str, ...]:
+    """Problems that a linter prints although it ends with 0: `ruff check || true`."""
+    if exit_record.exit_code != 0 or runs_tests(spec) or spec.name in _NOT_TESTS:
+        return ()
+    source = f"check:{spec.name}"
+    output = _output(exit_record, READ)
+    remarks = read_lines(output, root=place.files, mounted_at=place.path, source=source, severity=Severity.WARNING)
+    return tuple(f"{one.file}: {one.title}" for one in remarks) if len(remarks) <= _MOST_PROBLEMS else ()
 
 
 def _last_line(spec: CheckSpec, exit_record: ExitRecord) -> str:

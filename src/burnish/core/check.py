@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from burnish.core.change import Change, ChangedFile
-from burnish.core.error_lines import first_error
+from burnish.core.error_lines import first_error, other_lines
 from burnish.core.finding import Remark
 from burnish.core.images import Evidence
 from burnish.core.policy import is_test
@@ -104,6 +104,8 @@ class CheckReport:
     replaced: tuple[str, ...] = ()
     # printed lines that look like failures; not of a runner that reports its failures itself
     failure_lines: tuple[str, ...] = ()
+    # problems with a place that a linter prints although its exit code is 0
+    problem_lines: tuple[str, ...] = ()
     # the last line of standard output, else of standard error: where test programs print their result
     last_line: str = ""
     # tests that passed when the project's own retries ran them again, by name or as a number
@@ -247,6 +249,22 @@ class Comparison:
         return ""
 
     @property
+    def output_note(self) -> str:
+        """What a check that ends with 0, and reports no cases, prints in place of what it printed on the base."""
+        base, now = self.baseline, self.report
+        if base is None or not (base.status is now.status is CheckStatus.PASSED) or self.uncountable:
+            return ""
+        if line := _new_line(base.problem_lines, now.problem_lines):
+            return f"{now.name} ends with exit code 0, but prints a problem that it did not print before: {line}"
+        is_counted = (base.counts or now.counts) and SCRIPT_RESULT not in now.command
+        if not is_test(now.name) or is_counted:
+            return ""
+        old, new = other_lines(*(output_lines(one.tail) for one in (base, now)))
+        if not (old and new):
+            return ""
+        return f"{now.name} ends with exit code 0, but prints `{new}` where it printed `{old}` before the change"
+
+    @property
     def retried_note(self) -> str:
         """Which tests passed only in a retry of the project's own, and at once on the base; "" if none."""
         before = self.baseline.retried if self.baseline else ()
@@ -282,8 +300,13 @@ FAILURE_COUNT = re.compile(
 
 def _new_failure_line(base: CheckReport | None, now: CheckReport) -> str:
     """The first printed failure that the base did not print; "" if there is none."""
-    remaining = Counter(map(_without_numbers, base.failure_lines if base else ()))
-    for line in now.failure_lines:
+    return _new_line(base.failure_lines if base else (), now.failure_lines)
+
+
+def _new_line(before: Iterable[str], now: Iterable[str]) -> str:
+    """The first of these lines that was not there before; "" if there is none."""
+    remaining = Counter(map(_without_numbers, before))
+    for line in now:
         remaining[_without_numbers(line)] -= 1
         if remaining[_without_numbers(line)] < 0:
             return " ".join(line.split())[:200]

@@ -1,8 +1,10 @@
-"""The line in the output of a failed command that says why it failed."""
+"""The line in the output of a failed command that says why it failed, and lines that differ from earlier output."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 MAX_LENGTH = 300
 # how much of the end is shown with it
@@ -72,6 +74,40 @@ def last_lines(text: str, *, most: int = TAIL_LINES) -> str:
     """The end of what was printed."""
     lines = [line.rstrip() for line in without_usage(text).splitlines() if line.strip()]
     return "\n".join(line[:MAX_LENGTH] for line in lines[-most:])
+
+
+# What differs in each run: times, durations, places, addresses, percentages of a build, files, seeds.
+_VARIES = re.compile(
+    r"0x[0-9a-f]+|\b[0-9a-f]{12,}\b|\b\d{1,4}[-:/.]\d{1,2}[-:/.]\d{1,4}(?:[T ]?\d[\d:.]*)?|\b\d+:\d+(?::\d+)?"
+    r"|\b\d+(?:\.\d+)?\s?(?:[mµun]?s|secs?|seconds?|minutes?|[kMG]i?B|bytes)\b|\b\d+\.\d{3,}\b|:\d+(?::\d+)?:?"
+    r"|\b\d+(?:\.\d+)?\s?%|(?:(?<=[\s'\"=(])|^)/[^\s'\":]+|\b(?:seed|pid|port)\b\W{0,3}\w+",
+    re.I,
+)
+# What make and build tools show of the programs that they start.
+_BUILD_LINE = re.compile(
+    r"(?:\S*/)?(?:cc|gcc|g\+\+|c\+\+|clang(?:\+\+)?|ar|ld|ranlib|rm|mkdir|cp|mv|javac?|rustc|go|python[\d.]*|perl|php|ruby"
+    r"|node|sh|bash) |\[\s*(?:\d+%|\d+/\d+)\]|-- "
+    r"|(?:Compiling|Building|Linking|Finished|Scanning|Consolidate|Downloading)\b"
+)
+# between the beginning and the end of a long output
+_CUT = "…"
+
+
+def other_lines(before: Sequence[str], now: Sequence[str]) -> tuple[str, str]:
+    """The first line that is not printed any more, and the first one that is new; "" without such a line."""
+    if _CUT in before or _CUT in now:
+        return "", ""
+    old, new = ([line for line in lines if not _BUILD_LINE.match(line)] for lines in (before, now))
+    return _missing_line(old, new), _missing_line(new, old)
+
+
+def _missing_line(lines: Iterable[str], others: Iterable[str]) -> str:
+    remaining = Counter(_VARIES.sub("#", line) for line in others)
+    for line in lines:
+        remaining[_VARIES.sub("#", line)] -= 1
+        if remaining[_VARIES.sub("#", line)] < 0:
+            return line
+    return ""
 
 
 MAX_PATTERN_LENGTH = 500

@@ -348,6 +348,7 @@ def warnings(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]
     if not any(is_test(s.name) for s in setup.policy.checks):
         messages.append(NO_TESTS)
     messages += [c.retried_note for c in comparisons if c.retried_note]
+    messages += [f"{c.output_note}." for c in comparisons if c.output_note]
     messages += [c.base_tests.note for c in comparisons if c.base_tests and c.base_tests.note]
     messages += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
     flaky = [name for c in comparisons for name in c.report.flaky]

@@ -159,7 +159,7 @@ def _failures_since_base(check: Comparison, limit: int, tag: str) -> str:
         return f"{name}: unknown, it could not be run now.\n"
     if not (base.counts or base.failures or check.report.counts or check.report.failures):
         head = f"{name}: {base.status} before this task, {check.report.status} now (exit code alone).\n"
-        return head + (_both_outputs(check, limit, tag) if check.uncountable else "")
+        return head + (_both_outputs(check, limit, tag) if check.uncountable or check.output_note else "")
     head = (
         f"{name}: {_failures(len(check.old))} existed before this task, {_are(len(check.new))} new,"
         f" {len(check.fixed)} fixed.\n"
@@ -167,14 +167,17 @@ def _failures_since_base(check: Comparison, limit: int, tag: str) -> str:
     rows = [f"before: {failure_line(one)}" for one in check.old] + [f"new: {failure_line(one)}" for one in check.new]
     listing = fenced(cut_text("\n".join(rows), limit), tag=tag)
     whole = f"{head}\n{listing}\n" if rows else head
-    return whole + (_both_outputs(check, limit, tag) if check.uncountable else "")
+    return whole + (_both_outputs(check, limit, tag) if check.uncountable or check.output_note else "")
 
 
 def _both_outputs(check: Comparison, limit: int, tag: str) -> str:
     """Both outputs, for the reviewer to compare where burnish cannot compare single cases."""
     base = check.baseline.tail if check.baseline else ""
+    note = (
+        f"{one_line(check.uncountable)}, so {INDISTINGUISHABLE}" if check.uncountable else one_line(check.output_note)
+    )
     return (
-        f"\nNote: {one_line(check.uncountable)}, so {INDISTINGUISHABLE}. Compare the two outputs yourself.\n"
+        f"\nNote: {note}. Compare the two outputs yourself.\n"
         f"\nPrinted before this task:\n\n{fenced(cut_text(base or '(nothing)', limit, keep='tail'), tag=tag)}"
         f"\nPrinted now:\n\n{fenced(cut_text(check.report.tail or '(nothing)', limit, keep='tail'), tag=tag)}\n"
     )
@@ -195,6 +198,8 @@ def lint_text(checks: Sequence[Comparison], auto_fixed: int | None, limit: int, 
         return f"{fix_note or 'Unknown: no lint check is configured'}.\n"
     if lint.report.status == CheckStatus.ERROR:
         return f"Unknown: lint could not be run ({one_line(lint.report.error) or 'no reason given'}).\n"
+    if lint.report.status == CheckStatus.PASSED and lint.output_note:
+        return f"Note: {one_line(lint.output_note)}.\n\n{fenced(_chars(lint.report.tail, limit), tag=tag)}\n"
     if lint.report.status == CheckStatus.PASSED:
         return f"{fix_note or 'Clean'}\n"
     output = lint.report.tail or "\n".join(f"{one_line(r.title)}{place(r)}" for r in lint.report.remarks)

@@ -326,10 +326,11 @@ def _review(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> Adh
     warnings = guard_remarks(ground, pair, change, test_outcome.comparisons)
     base_notes = [c.base_tests.note for c in test_outcome.comparisons if c.base_tests and c.base_tests.note]
     retries = [c.retried_note for c in test_outcome.comparisons if c.retried_note]
+    outputs = [f"{c.output_note}." for c in test_outcome.comparisons if c.output_note]
     copies = packed_copies(
         change, list_links(ground.project, pair.new.tree), partial(read_files, ground.project, pair.new.sha)
     )
-    notes = [*test_outcome.notes, *base_notes, *retries, *copies, *write_notes]
+    notes = [*test_outcome.notes, *base_notes, *retries, *outputs, *copies, *write_notes]
     result = _put_together(ground, pair, subject, panel, replies, warnings, notes)
     accepts = ground.config.checks.uncountable == "accept"
     return replace(result, checks=test_outcome.checks, accepts_uncountable=accepts)
