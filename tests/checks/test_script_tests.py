@@ -303,3 +303,34 @@ def test_tests_that_settings_leave_out_are_named(files: dict[str, str], what: st
 def test_a_workflow_without_tests_gives_no_test_command() -> None:
     files = {"a.mjs": "", ".github/workflows/ci.yml": WORKFLOW % "npx eslint . && npm publish"}
     assert found(files) == ({}, [])
+
+
+ENTRY = '#!/bin/sh\n. ./calc.sh\nif [ "$(add 1 2)" = 3 ]; then echo right; else echo wrong; exit 1; fi\n'
+
+
+@pytest.mark.parametrize("path", ["run_tests.sh", "run-tests", "tests/run.sh"])
+def test_a_script_that_runs_all_tests_is_found_if_nothing_else_is_tested(path: str) -> None:
+    checks, unrun = found({"calc.sh": "add() { echo $(($1 + $2)); }\n", path: ENTRY})
+    assert path in str(checks["test"]) or "*" in str(checks["test"])
+    assert not unrun
+
+
+def test_a_script_that_runs_the_tests_of_another_language_is_no_check_of_its_own() -> None:
+    checks, _ = found({**PYTHON, "run_tests.sh": "#!/bin/sh\npython3 -m pytest -q\n"})
+    assert not any("run_tests" in str(value) for value in checks.values())
+
+
+LOOP = "for f in cases/*.in; do\n  if ! ./calc < $f | diff - ${f%.in}.out; then failed=1; fi\ndone\n"
+
+
+def test_a_script_that_ends_with_a_failure_that_a_loop_remembers_runs_as_a_whole() -> None:
+    checks, _ = found({"calc": "", "cases/a.in": "", "run_tests.sh": f"#!/bin/sh\nfailed=0\n{LOOP}exit $failed\n"})
+    assert checks["test"] == "sh run_tests.sh"
+
+
+def test_specs_of_ruby_without_a_gemfile_are_found_where_rspec_is_installed() -> None:
+    files = {"lib/calc.rb": "", "spec/calc_spec.rb": ""}
+    assert found(files)[0]["test"] == "rspec"
+    assert "test" not in found(files, has_program=lambda name: name != "rspec")[0]
+    checks, _ = found({"lib/calc.rb": "", "test/calc_test.rb": ""})
+    assert str(checks["test"]).startswith("ruby -Ilib -Itest")

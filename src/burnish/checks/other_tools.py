@@ -69,7 +69,10 @@ def _tested_with_all_features(place: ProjectFolder) -> list[str]:
 
 def ruby_tools(place: ProjectFolder) -> Tools | None:
     if not place.first("Gemfile", "Rakefile", ".rspec"):
-        return None
+        kinds = (("ruby", _RUBY_TEST_FILE), ("rspec", _RUBY_SPEC))
+        found = [name for name, pattern in kinds if any(map(pattern.fullmatch, place.paths))]
+        if not found or not all(map(place.around.has_program, found)):
+            return None
     has_gemfile = "Gemfile" in place.names
     prefix = "bundle exec " if has_gemfile else ""
     tests = _ruby_tests(place, prefix)
@@ -101,6 +104,7 @@ def _ruby_lint(place: ProjectFolder, prefix: str, *, has_gemfile: bool) -> tuple
 # A Rakefile that defines a task `test`; those of Rails and of Hoe do so by their own code.
 _RAKE_TEST = re.compile(r"\b(?:TestTask|Minitest::\w+|load_tasks|Hoe)\b|\btask[ (]+[:'\"]?test\b")
 _RUBY_TEST_FILE = re.compile(r"test/(?:.*/)?(?:test_[^/]*|[^/]*_test)\.rb")
+_RUBY_SPEC = re.compile(r"spec/(?:.*/)?[^/]*_spec\.rb")
 _RUN_RUBY_TESTS = 'Dir["./test/**/{test_*,*_test}.rb"].sort.each { |file| require file }'
 
 

@@ -30,6 +30,8 @@ _HELPER_NAME = re.compile(
     r"|base|include|shared|main|run|runner|all|data|server|wrapper|driver|install)(?:$|[-_.])",
     re.I,
 )
+# The tests of a project that no other command tests: `run_tests.sh`, `tests/run.sh`.
+_RUNS_TESTS = re.compile(r"(?:run[-_]?(?:all[-_]?)?tests?|tests?/run(?:[-_]?(?:all|tests?))?)(?:\.sh|\.bash)?")
 _SAMPLES = re.compile(
     r"(?:^|/)(?:examples?|samples?|[\w-]*fixtures?|testdata|data|templates?|resources?|docs?|benchmarks?|lib|libs|helpers?|support"
     r"|utils?|bin|tools|vendor|third_party|submodules?)/",
@@ -87,6 +89,8 @@ def _is_candidate(path: str) -> bool:
     if _SAMPLES.search(path) or _OTHER_FILE.search(name) or name.startswith(".") or name.endswith("_spec.sh"):
         return False
     stem = name.partition(".")[0] if is_below else name.rpartition(".")[0]
+    if _RUNS_TESTS.fullmatch(path):
+        return True
     is_named = bool(_TEST_NAME.fullmatch(stem) or _TEST_NAME.fullmatch(name.rpartition(".")[0]))
     if name.endswith(".py") and not is_named:
         return False
@@ -100,7 +104,12 @@ def _folder_of(path: str, folders: Iterable[str]) -> str:
 def _tools_of(place: ProjectFolder, paths: Sequence[str], tools: Sequence[Tools]) -> Tools | None:
     texts = {path: place.read(path) for path in paths}
     texts = {path: text for path, text in texts.items() if _program(path, text)}
-    texts = {path: text for path, text in texts.items() if not _is_sourced(path, texts)}
+    has_tests = any(one.test or one.more_tests for one in tools)
+    texts = {
+        path: text
+        for path, text in texts.items()
+        if not _is_sourced(path, texts) or (not has_tests and _RUNS_TESTS.fullmatch(path))
+    }
     if not texts:
         return None
     starters = [
@@ -117,7 +126,9 @@ def _tools_of(place: ProjectFolder, paths: Sequence[str], tools: Sequence[Tools]
             problem = "no test command starts it, and pytest and unittest find no test in it"
         if problem:
             unrun.append(UnrunTests(f"{_program(path, text)} {path}", path, problem, (path,)))
-        elif not _TEST_NAME.fullmatch(name.rpartition(".")[0] or name) and not _TEST_NAME.fullmatch(name):
+        elif not any(map(_TEST_NAME.fullmatch, (name.rpartition(".")[0] or name, name))) and not _RUNS_TESTS.fullmatch(
+            path
+        ):
             if _SHELL_FILE.search(name):
                 why = "no test command starts it, and it is not known whether it is a test"
                 unrun.append(UnrunTests(f"{_program(path, text)} {path}", path, why, (path,)))

@@ -289,7 +289,7 @@ class OwnEntry:
         return name not in {*names, *unrun_names, "", "test", "t"} and NOT_TESTS.fullmatch(name) is None
 
     def _add_further(self, step: CommandStep, preparation: Sequence[str]) -> None:
-        if step.is_unknown and (UNKNOWN in step.text or not step.line):
+        if (step.is_unknown and (UNKNOWN in step.text or not step.line)) or self._sets_result(step):
             self._add_whole(step)
             return
         if step.text == self.command and self.command.startswith("./"):
@@ -313,6 +313,16 @@ class OwnEntry:
             return
         command = " && ".join((*preparation, text))
         self._add(ToolChoice(command, self._also(step)))
+
+    def _sets_result(self, step: CommandStep) -> bool:
+        """True if the line of a script only remembers a failure, with which another line ends: `exit $failed`."""
+        if not step.line or not self.command.startswith("./"):
+            return False
+        names = set(re.findall(r"(?<![\w$])([A-Za-z_]\w*)\+?=", step.line)) | set(
+            re.findall(r"\(\((\w+)[+]", step.line)
+        )
+        rest = self.place.read(self.command.removeprefix("./")).replace(step.line, "")
+        return any(re.search(rf"(?:\bexit\b|\[|\btest\b|\(\()[^\n]*\$?\{{?\b{name}\b", rest) for name in names)
 
     def _add_whole(self, step: CommandStep) -> None:
         """The project's own command, where a part of it cannot be read."""
