@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.guard import test_counts as guard_tests
 from burnish.checks.guard.guard import guard
+from burnish.checks.guard.protected_files import tooling_parts
 from burnish.checks.guard.shadowing import guarded_trees
 from burnish.core.change import Change, ChangedFile
 from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
@@ -512,3 +514,23 @@ def test_no_line_of_real_tests_is_missed_by_the_search_for_hints() -> None:
         assert found.assertions == sum(map(guard_tests._asserting, plain))
         assert found.skips.total() == sum(bool(guard_tests._SKIP.search(line)) for line in lines)
         assert found.multipliers == sum(len(guard_tests._MULTIPLIER.findall(line)) for line in plain)
+
+
+ENDLESS = {
+    "pom.xml": "<plugin><artifactId>",
+    "sub/pom.xml": "<!-- <skipTests>",
+    "build.gradle": "test {\n/*",
+    "build.gradle.kts": "\n \n\t",
+    "sub/build.gradle": "testtest",
+    "config.h": "#define NDEBUG /* ",
+    "src/A.java": "setDefaultAssertionStatus(",
+    "CMakeLists.txt": "add_test(",
+}
+
+
+@pytest.mark.parametrize("path", ENDLESS)
+def test_text_without_an_end_takes_little_time(path: str) -> None:
+    old, new = (ENDLESS[path] * (200_000 // len(ENDLESS[path])) + end for end in ("", "x\n#define NDEBUG\n"))
+    start = time.process_time()
+    tooling_parts(path, old, new)
+    assert time.process_time() - start < 5, "it takes far below a second"

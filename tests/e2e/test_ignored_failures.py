@@ -109,6 +109,33 @@ def test_a_failure_that_a_test_command_prints_and_ignores_waits_for_a_person(tmp
     assert sound.show()["cycles"][0]["warnings"] == []
 
 
+WORDS = ". ./calc.sh\nif [ \"$(add 1 2)\" = 3 ]; then echo 'add is right'; else echo 'add is wrong'; fi\necho end\n"
+LINT = "import pathlib\nfor n, line in enumerate(pathlib.Path('calc.py').read_text().splitlines(), 1):\n"
+LINT += "    if 'eval(' in line:\n        print(f'calc.py:{n}:1: S307 use of eval')\n"
+
+
+@pytest.mark.slow
+def test_a_failure_in_unknown_words_and_a_linter_that_ends_with_0_are_named_and_shown_to_the_reviewer(
+    tmp_path: Path,
+) -> None:
+    lab = Lab.make(
+        tmp_path,
+        author=EDIT.format(edits=[("calc.sh", "+", "-"), ("calc.py", "a + b", "eval('a + b')")]),
+        judge=REVIEW,
+        extra="checks: {test: sh check.sh, lint: python3 lint.py}\n",
+    )
+    files = {"calc.sh": "add() { echo $(($1 + $2)); }\n", "calc.py": PYTHON, "check.sh": WORDS, "lint.py": LINT}
+    lab.repo.commit(files, "a project")
+    lab.add()
+    lab.burnish("run")
+    notes = lab.show()["cycles"][0]["warnings"]
+    test = "test ends with exit code 0, but prints `add is wrong` where it printed `add is right` before the change"
+    lint = "lint ends with exit code 0, but prints a problem that it did not print before: calc.py: use of eval"
+    assert notes == [f"{test}.", f"{lint}."]
+    prompt = next(call["prompt"] for call in lab.calls() if call["phase"] == "review")
+    assert test in prompt and lint in prompt and "add is right\nend" in prompt
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("cc") and shutil.which("make")), reason="needs a C compiler and make")
 def test_committed_object_files_do_not_hide_a_changed_source(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ _RUST_ITEM = re.compile(
     r"(?:(?:default|const|async|unsafe|extern(?:[ \t]+\"[^\"]*\")?)[ \t]+)*"
     r"((?:fn|struct|enum|union|trait|mod|macro_rules!|type|const|static|impl)\b[^\n({;=]*)"
 )
-_FENCE = re.compile(r"\s*//[/!]\s*```\s*([\w,. ]*)$")
+_FENCE = re.compile(r"\s*//[/!]\s*```([\w,. ]*)$")
 # Words behind a fence with which the example is a test.
 _RUN_FENCE = re.compile(r"(?:rust|should_panic|edition\d+|[, ])*")
 
@@ -138,19 +138,20 @@ CODE = re.compile(
     r"\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|go|rs|java|kt|scala|rb|php|cs|c|h|cc|cpp|hpp|swift|ex|exs|pl|pm|t|sh|bash|bats|mk|lua|toml|cfg|cmake|gradle|kts)$"
     r"|(?:^|/)(?:(?:GNUm|M|m)akefile|[Jj]ustfile|package\.json|Dockerfile|CMakeLists\.txt|meson\.build|Rakefile|run[-_]?tests?)$"
 )
-_TEXT_OR_COMMENT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`|//.*|/\*[\s\S]*?\*/")
+_TEXT_OR_COMMENT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`|//.*|/\*[\s\S]*?(?:\*/|\Z)")
 # Languages with modules of constants, and what shows that a module has code. In Python and JavaScript, see below.
 _HASH_COMMENT = re.compile(r"(?<!\S)#(?![ \t]*define\b|\[).*")
 _HAS_CODE = {
     "rs": r"\bfn\b|\bmacro_rules!|\bimpl\b",
     "go": r"\bfunc\b",
     **dict.fromkeys(
-        ("java", "kt", "scala", "cs", "c", "h", "cc", "cpp", "hpp"), r"\)\s*(?:\w+\s*)?\{|\b(?:fun|def)\b|=>"
+        ("java", "kt", "scala", "cs", "c", "h", "cc", "cpp", "hpp"),
+        r"\)\s{0,20}(?:\w{1,40}\s{0,20})?\{|\b(?:fun|def)\b|=>",
     ),
     **dict.fromkeys(("pl", "pm"), r"\bsub\b"),
     "rb": r"\bdef\b|\blambda\b|->|\bdo\b",
     "php": r"\bfunction\b|\bfn\b",
-    **dict.fromkeys(("sh", "bash"), r"\(\)|\bfunction\b|^\s*(?:if|for|while|echo|printf)\b"),
+    **dict.fromkeys(("sh", "bash"), r"\(\)|\bfunction\b|^[ \t]*(?:if|for|while|echo|printf)\b"),
 }
 _HAS_CONSTANT = re.compile(r"=|\bconst\b|\buse constant\b|#[ \t]*define[ \t]+\w+[ \t]+\S")
 # Names of modules that compute expected values, or that only help tests.
@@ -238,7 +239,7 @@ def _name_in_code(path: str, old_text: str | None) -> re.Pattern[str]:
         return re.compile(rf"\b{stem}\b")
     return re.compile(
         rf"""\b(?:import|from)\b[^\n]*\b{stem}\b|["'/]{stem}(?:\.\w+)?["']|\b{stem}::"""
-        rf"|^\s*(?:pub )?use\b[^\n]*\b{stem}\b|(?<![\w.-]){re.escape(pure.name)}(?![\w-])",
+        rf"|^[ \t]*(?:pub )?use\b[^\n]*\b{stem}\b|(?<![\w.-]){re.escape(pure.name)}(?![\w-])",
         re.M,
     )
 

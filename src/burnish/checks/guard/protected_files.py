@@ -117,7 +117,7 @@ _SWITCHING = re.compile(
 _OFF = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(?:NDEBUG|assert)\b.*|[-/]D[ \t]*[\"']?NDEBUG\b"
     r"|\bzend\.assertions\b['\"]?[ \t]*[=,][ \t]*['\"]?(?:-1|0)|\bASSERT_ACTIVE[ \t]*,[ \t]*(?:0|false)"
-    r"|\b(?:setDefaultAssertionStatus|setPackageAssertionStatus|setClassAssertionStatus)\([^)]*\bfalse\b"
+    r"|\b(?:setDefaultAssertionStatus|setPackageAssertionStatus|setClassAssertionStatus)\([^)\n]{0,200}\bfalse\b"
     r"|(?<!\S)(?:-da|-disableassertions|-dsa)\b|\bdebug-assertions[ \t]*=[ \t]*(?:off|no|false|n)\b",
     re.M | re.I,
 )
@@ -148,7 +148,7 @@ def _assertion_switches(path: str, old: str, new: str) -> tuple[Parts, Parts]:
 
 
 def _without_comments(text: str) -> str:
-    return re.sub(r"/\*[\s\S]*?\*/|(?<!:)//.*", "", text)
+    return re.sub(r"/\*[\s\S]*?(?:\*/|\Z)|(?<!:)//.*", "", text)
 
 
 def _hooks(text: str) -> Parts:
@@ -250,30 +250,37 @@ def _cargo(text: str, commands: Collection[str]) -> Parts:
     return parts | ({"workspace.lints": _as_text(lints)} if lints else {})
 
 
-_POM_BLOCK = re.compile(
-    r"<plugin>(?:(?!</plugin>)[\s\S])*?<artifactId>\s*maven-(?:surefire|failsafe)-plugin\s*<(?:(?!</plugin>)[\s\S])*?</plugin>"
-    r"|<((?:skip(?:Unit|Integration)?(?:Tests?|ITs?)|maven\.test\.[\w.]+|(?:surefire|failsafe)\.[\w.-]+|testFailureIgnore|testSourceDirectory|testResources"
-    r"|argLine|enableAssertions))>[\s\S]*?</\1>"
+_POM_TAG = re.compile(
+    r"<(plugin|skip(?:Unit|Integration)?(?:Tests?|ITs?)|maven\.test\.[\w.]+|(?:surefire|failsafe)\.[\w.-]+|testFailureIgnore"
+    r"|testSourceDirectory|testResources|argLine|enableAssertions)>"
 )
+_TEST_PLUGIN = re.compile(r"<artifactId>\s*(maven-(?:surefire|failsafe)-plugin)\s*<")
 
 
 def _pom(text: str, commands: Collection[str]) -> Parts:
     """Settings of Maven that decide which tests run and whether their failures count. Versions do not count."""
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r"<!--[\s\S]*?(?:-->|\Z)", "", text)
     parts: dict[str, list[str]] = {}
-    for match in _POM_BLOCK.finditer(text):
-        block = re.sub(r"<version>[^<]*</version>", "", match[0])
-        plugin = re.search(r"maven-(?:surefire|failsafe)-plugin", block)
-        parts.setdefault(plugin[0] if plugin and not match[1] else match[1], []).append("".join(block.split()))
+    end = 0
+    for match in _POM_TAG.finditer(text):
+        if match.start() < end:
+            continue
+        end = text.find(f"</{match[1]}>", match.end())
+        if end < 0:
+            break
+        plugin = _TEST_PLUGIN.search(text, match.end(), end)
+        if plugin or match[1] != "plugin":
+            block = re.sub(r"<version>[^<]*</version>", "", text[match.end() : end])
+            parts.setdefault(plugin[1] if plugin else match[1], []).append("".join(block.split()))
     return {name: "\n".join(blocks) for name, blocks in parts.items()}
 
 
 # Blocks of Gradle about tests, in Groovy and in Kotlin, and lines outside of them.
 _GRADLE_BLOCK = re.compile(
-    r"^[ \t]*(?:tasks\s*\.?\s*)?(?:(?:named|withType|register|create|getByName)?\s*(?:<\s*Test\s*>)?\s*\(?\s*"
-    r"[\"']?(?:test\w*|Test)(?:::class)?[\"']?(?:\s*,\s*Test(?:::class)?)?\s*\)?"
-    r"(?:\s*\.?\s*(?:configureEach|configure|all))?"
-    r"|(?:val\s+)?\w*[tT]est\w*\s+by\s+[\w.]+|testing|unitTests(?:\.all)?|testOptions)\s*\{",
+    r"^[ \t]*(?:tasks ?\.? ?)?(?:(?:named|withType|register|create|getByName)? ?(?:< ?Test ?>)? ?\(? ?"
+    r"[\"']?(?:test\w{0,60}|Test)(?:::class)?[\"']?(?:, ?Test(?:::class)?)? ?\)?"
+    r"(?: ?\.? ?(?:configureEach|configure|all))?"
+    r"|(?:val )?\w{0,60}[tT]est\w{0,60} by [\w.]{1,60}|testing|unitTests(?:\.all)?|testOptions) ?\{",
     re.M,
 )
 _GRADLE_LINE = re.compile(
@@ -286,7 +293,7 @@ _MOST_GRADLE = 200_000
 
 def _gradle(text: str, commands: Collection[str]) -> Parts:
     """Blocks about tests, without how their results are printed."""
-    text = re.sub(r"/\*[\s\S]*?\*/|(?<!:)//.*", "", text[:_MOST_GRADLE])
+    text = _without_comments(text[:_MOST_GRADLE])
     blocks, end = [], 0
     for match in _GRADLE_BLOCK.finditer(text):
         if match.start() >= end:
