@@ -11,11 +11,15 @@ from burnish.checks.guard.expected_values import (
     CODE,
     TEXTS_WITH_EXAMPLES,
     added_text,
+    edited_constants,
     edits_examples,
+    is_helper_of_tests,
     may_be_data_of_tests,
     only_tests_name,
     with_old_examples,
+    with_spans,
 )
+from burnish.checks.guard.replaced_code import may_replace_code
 from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
 from burnish.core.base_tests import EditedTests
 from burnish.core.change import Change, ChangedFile, Hunk
@@ -53,7 +57,7 @@ def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collec
     """
     files = _test_files(change, data)
     sources = [*_inline_tests(change, old_text, new_text), *_examples(change, old_text, new_text)]
-    edits = [file.old_path or file.path for file in files if _is_edited(file)]
+    edits = [file.old_path or file.path for file in files if _is_edited(file) or _replaces(file, old_text, new_text)]
     edits += [entry.path for entry, is_edit in sources if is_edit]
     if not edits:
         return EditedTests()
@@ -72,7 +76,9 @@ def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Se
     """Changed files outside of the tests that hold their data: of the texts, only those of `tests` name them."""
     added_code = [added_text(file) for file in change.files if CODE.search(file.path) and not _is_of_tests(file)]
     paths = possible_data(change, old_text)
-    return tuple(path for path in paths if only_tests_name(path, tests, [*code, *added_code]))
+    # a helper in the program may be exported by its package; added code may need what the change adds to it
+    others = {True: added_code, False: [*code, *added_code]}
+    return tuple(path for path in paths if only_tests_name(path, tests, others[is_helper_of_tests(path)]))
 
 
 def possible_data(change: Change, old_text: Text) -> list[str]:
@@ -109,6 +115,57 @@ def _is_edited(file: ChangedFile) -> bool:
     if file.status in ("D", "T") or file.binary or file.old_mode != file.new_mode:
         return True
     return bool(file.removed) or any(map(_changes_definition, file.hunks))
+
+
+def _replaces(file: ChangedFile, old_text: Text, new_text: Text) -> bool:
+    """Whether the file has new lines that may replace code of the program for the tests of other files."""
+    if file.status not in "AMR" or file.binary:
+        return False
+    old = "" if file.status == "A" else old_text(file.old_path or file.path) or ""
+    return may_replace_code(file.path, old, new_text(file.path) or "")
+
+
+# -- constants of the program ---------------------------------------------------------------------
+
+
+def edits_constants(change: Change, old_text: Text, new_text: Text) -> bool:
+    return any(True for _ in _edited_constants(change, old_text, new_text))
+
+
+def with_old_constants(
+    change: Change, old_text: Text, new_text: Text, tests: Sequence[str], *, data: Collection[str] = ()
+) -> EditedTests:
+    """The tests of the base, and the values of constants that they name, as they are at the base.
+
+    A tolerance that tests compare with may be loosened together with the code. A sound change passes with the old
+    value as well, unless tests and code have different ideas of it.
+    """
+    texts = "\n".join(tests)
+    edits: dict[str, TreeEntry] = {}
+    for file, old, new in _edited_constants(change, old_text, new_text):
+        text = with_old_examples(old, new) or new
+        spans = edited_constants(file.path, old, text)
+        names = [name for name in spans if file.path not in data and re.search(rf"\b{re.escape(name)}\b", texts)]
+        if names:
+            content = with_spans(text, old, [spans[name] for name in names])
+            edits[f"{file.path} ({', '.join(names)})"] = TreeEntry(file.path, file.new_mode, content=content.encode())
+    if not edits:
+        return EditedTests()
+    paths = {entry.path for entry in edits.values()}
+    entries = [entry for file in _test_files(change, data) for entry in _restored(file)]
+    sources = [*_inline_tests(change, old_text, new_text), *_examples(change, old_text, new_text)]
+    entries += [entry for entry, _ in sources if entry.path not in paths]
+    return EditedTests(tuple(edits), (*entries, *edits.values()))
+
+
+def _edited_constants(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[ChangedFile, str, str]]:
+    """Files of the program with constants that have another value, and their texts."""
+    for file in change.files:
+        if file.status not in ("M", "R") or _is_of_tests(file):
+            continue
+        old, new = old_text(file.old_path or file.path), new_text(file.path)
+        if old and new and "\ufffd" not in new + old and edited_constants(file.path, old, new):
+            yield file, old, new
 
 
 # -- added lines ----------------------------------------------------------------------------------
