@@ -66,6 +66,13 @@ NAMED = {
     ),
 }
 UNTESTED = {
+    "a module that skips itself": (
+        {
+            "tests/test_store.py": "import pytest\n\npytest.skip('DB is not set', allow_module_level=True)\n"
+            + STORE_TEST
+        },
+        "The tests of store.py were not run: tests/test_store.py (all of its tests were skipped: DB is not set).",
+    ),
     "skipped": (
         {"tests/test_store.py": SKIPPED},
         "The tests of store.py were not run: tests/test_store.py (all of its tests were skipped: needs a database).",

@@ -113,6 +113,10 @@ class _Collector:
             self.case.failures.append(_Failure({"failure": "failed"}.get(tag, tag), [message] if message else []))
 
     def text(self, data: str) -> None:
+        if self.case and self.tags[-1] == "skipped" and self.case.reason == "collection skipped":
+            # a module that skips itself: the place, the line and the reason
+            self.case.reason = data.rpartition("Skipped: ")[2].strip()[:-2] or self.case.reason
+            return
         if self.case and self.case.failures and self.tags[-1] in ("failure", "error"):
             self.case.failures[-1].message.append(data)
 

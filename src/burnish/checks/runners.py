@@ -350,8 +350,8 @@ def _naming_retries(command: str, folder: Path | None) -> tuple[str, ...]:
     # an own `-r` of the command would take precedence
     if not _RETRIES.search(text) or _REPORTED.search(command):
         return ()
-    chosen = (_REPORTED.findall(text) or ["fE"])[-1]
-    return (f"-r{chosen}R",) if not set(chosen) & set("RN") else ()
+    letters = (_REPORTED.findall(text) or ["fE"])[-1]
+    return (f"-r{letters}R",) if not set(letters) & set("RN") else ()
 
 
 def _filled(command: Command, report_dir: Path) -> Command:

@@ -106,15 +106,15 @@ def _deselected(place: ProjectFolder, addopts: str, tests: Sequence[str]) -> Ite
         marks = re.findall(r"\bnot\s+\(?(\w+)", expression)
         why = f"`addopts` deselects these tests (-m '{expression.strip()}')"
         is_marked = re.compile(rf"\bmark\.(?:{'|'.join(marks)})\b")
-        marked = [path for path in tests[:_MAX_OPENED] if is_marked.search(place.read(path))]
-        files = tuple(path for path in marked if _is_all_marked(place.read(path), is_marked))
-        partly = tuple(path for path in marked if path not in files)
+        with_mark = [path for path in tests[:_MAX_OPENED] if is_marked.search(place.read(path))]
+        files = tuple(path for path in with_mark if _is_all_marked(place.read(path), is_marked))
+        partly = tuple(path for path in with_mark if path not in files)
         yield UnrunTests(f"pytest -m {marks[0]}", marks[0], why, files, partly)
     for expression in _DESELECTED_WORD.findall(addopts):
         words = re.findall(r"\bnot\s+\(?(\w+)", expression)
         why = f"`addopts` deselects these tests (-k '{expression.strip()}')"
-        named = re.compile(rf"^\s*(?:async )?(?:def|class) \w*(?:{'|'.join(words)})", re.M | re.I)
-        partly = tuple(path for path in tests[:_MAX_OPENED] if named.search(place.read(path)))
+        definition = re.compile(rf"^\s*(?:async )?(?:def|class) \w*(?:{'|'.join(words)})", re.M | re.I)
+        partly = tuple(path for path in tests[:_MAX_OPENED] if definition.search(place.read(path)))
         yield UnrunTests(f"pytest -k {words[0]}", words[0], why, partly=partly)
     for test in _DESELECTED_TEST.findall(addopts):
         files = (test,) if test in tests else ()

@@ -267,8 +267,8 @@ class Comparison:
             name for name in self.report.retried if name not in before and not _fails_in_the_end(name, self.report)
         ]
         # a base whose tests were counted, but not named
-        unnamed = sum(int(name.partition(" ")[0]) for name in before if re.fullmatch(r"\d{1,9} rerun", name))
-        if not names or unnamed >= len(names) > 0 == sum(name.endswith(" rerun") for name in names):
+        unnamed_count = sum(int(name.partition(" ")[0]) for name in before if re.fullmatch(r"\d{1,9} rerun", name))
+        if not names or unnamed_count >= len(names) > 0 == sum(name.endswith(" rerun") for name in names):
             return ""
         since = ", and did not need that on the base" if self.baseline else ""
         return f"Flaky: tests of {self.report.name} passed only because failed tests run again{since}: {_few(names)}."

@@ -188,7 +188,7 @@ class TestsOfChange:
     results: Mapping[str, TestFile]
     is_complete: bool = False
     # tests that were skipped in unknown files
-    skipped: int = 0
+    skip_count: int = 0
 
     def untested(self) -> dict[str, str]:
         """A note for each changed file none of whose tests was run."""
@@ -198,23 +198,23 @@ class TestsOfChange:
 
     def partly_untested(self) -> list[str]:
         """Notes on tests of other changed files that were not run."""
-        untested, reasons = self.untested(), self._reasons()
+        notes, reasons = self.untested(), self._reasons()
         found: dict[str, str] = {}
         for path, tests in self._tests():
-            for test in tests if path not in untested else ():
+            for test in tests if path not in notes else ():
                 if why := reasons.get(test) or self._part_unrun(test):
                     found.setdefault(test, f"Not all tests of {path} were run: {test} ({why}).")
         return list(found.values())
 
     def perhaps_skipped(self) -> list[str]:
         """Notes on changed files with a test that may have been left out."""
-        untested = self.untested()
+        own_notes = self.untested()
         notes = []
         for path, tests in self._tests():
-            if path in untested or not tests:
+            if path in own_notes or not tests:
                 continue
             with_ci = next((one for one in (*tests, *self._settings_of(tests)) if self._may_ask_for_ci(one)), "")
-            skipping = next((one for one in tests if self.skipped and _SKIPS.search(self.texts[one])), "")
+            skipping = next((one for one in tests if self.skip_count and _SKIPS.search(self.texts[one])), "")
             if with_ci:
                 notes.append(
                     f"Tests of {path} may have been skipped: {with_ci} asks for the variable CI, which checks set. "
@@ -223,7 +223,7 @@ class TestsOfChange:
             elif skipping:
                 notes.append(
                     f"Tests of {path} may have been skipped: {skipping} skips tests on a condition, and "
-                    f"{_count(self.skipped, 'test')} of this run {'was' if self.skipped == 1 else 'were'} skipped."
+                    f"the run skipped {_count(self.skip_count, 'test')}."
                 )
         return notes
 
@@ -233,13 +233,15 @@ class TestsOfChange:
 
     def _reasons(self) -> dict[str, str]:
         """Why no test of a file was run."""
-        skipped = {path: _all_skipped(file) for path, file in self.results.items() if file.skipped and not file.run}
+        skip_reasons = {
+            path: _all_skipped(file) for path, file in self.results.items() if file.skipped and not file.run
+        }
         left_out = {
             path: "no check reports a test of this file"
             for path in self.texts
             if self.is_complete and path not in self.results and _PYTEST_FILE.search(path)
         }
-        return {**left_out, **self.unrun, **skipped}
+        return {**left_out, **self.unrun, **skip_reasons}
 
     def _part_unrun(self, path: str) -> str:
         file = self.results.get(path)
@@ -260,7 +262,7 @@ class TestsOfChange:
 
     @property
     def _has_skips(self) -> bool:
-        return bool(self.skipped) or any(file.skipped for file in self.results.values())
+        return bool(self.skip_count) or any(file.skipped for file in self.results.values())
 
 
 # A test that asks for the variable CI, in the languages of test runners.

@@ -28,8 +28,8 @@ def with_base_tests(
 
     Tests that the change breaks in any case are left out: they are to be fixed first, and then run again.
     """
-    concerned = [_is_concerned(spec, one) for spec, one in zip(specs, comparisons, strict=True)]
-    if not are_base_tests_run(setup.policy) or not any(concerned):
+    candidates = [_is_concerned(spec, one) for spec, one in zip(specs, comparisons, strict=True)]
+    if not are_base_tests_run(setup.policy) or not any(candidates):
         return comparisons
     head = setup.head()
     trees = deps.checks(task.id).edited_tests(
@@ -40,8 +40,8 @@ def with_base_tests(
     for edits in trees:
         pairs = [
             (spec, one)
-            for spec, one, is_concerned in zip(specs, comparisons, concerned, strict=True)
-            if is_concerned and not is_named(one)
+            for spec, one, is_candidate in zip(specs, comparisons, candidates, strict=True)
+            if is_candidate and not is_named(one)
         ]
         commit = setup.workspace.with_entries(head.sha, edits.entries)
         if commit.tree == setup.base.tree or not pairs:

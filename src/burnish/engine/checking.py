@@ -319,17 +319,17 @@ def _tests_of_change(setup: TaskSetup, comparisons: tuple[Comparison, ...], *, i
     paths = [path for path in files if path in unrun or is_test_file(path) or path.endswith("conftest.py")]
     reports = [one.report for one in comparisons if one.report.name != "lint"]
     results = {file.path: file for one in reports for file in sorted(one.test_files, key=lambda file: file.run)}
-    skipped = sum(one.counts.skipped for one in reports if one.counts and not one.test_files)
+    skip_count = sum(one.counts.skipped for one in reports if one.counts and not one.test_files)
     # A file that no report names may be run by a check that reports no files, or reports them from another folder.
     is_complete = is_all and all(one.test_files and not one.partial for one in reports) and results.keys() <= set(files)
-    may_lack = unrun or partly_unrun or skipped or any(file.skipped for file in results.values())
+    may_lack = unrun or partly_unrun or skip_count or any(file.skipped for file in results.values())
     may_lack = may_lack or any(path.endswith("conftest.py") or path not in results for path in paths if is_complete)
     if not may_lack or len(paths) > MAX_TEST_FILES:
         return None
     contents = setup.workspace.read(setup.head().sha, paths)
     texts = {path: (data or b"")[:MAX_TEST_BYTES].decode("utf-8", "replace") for path, data in contents.items()}
     change = setup.workspace.changes(setup.base.tree, setup.head().tree)
-    return TestsOfChange(change, texts, unrun, partly_unrun, results, is_complete=is_complete, skipped=skipped)
+    return TestsOfChange(change, texts, unrun, partly_unrun, results, is_complete=is_complete, skip_count=skip_count)
 
 
 def _packed_copies(setup: TaskSetup) -> tuple[str, ...]:
