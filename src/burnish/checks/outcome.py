@@ -92,7 +92,7 @@ def report_of(
         or reading.error
         or _not_started(spec, check, exit_record, reading, place),
         partial=_partial(check, exit_record, reading),
-        skipped_files=reading.skipped_files,
+        test_files=reading.test_files,
         failure_lines=_failure_lines(spec, check, exit_record, reading),
         last_line=_last_line(spec, exit_record),
         retried=retried_tests(_output(exit_record, READ)) if runs_tests(spec) else (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -11,11 +12,15 @@ from burnish.checks.guard.expected_values import (
     CODE,
     TEXTS_WITH_EXAMPLES,
     added_text,
+    edited_constants,
     edits_examples,
+    is_helper_of_tests,
     may_be_data_of_tests,
     only_tests_name,
     with_old_examples,
+    with_spans,
 )
+from burnish.checks.guard.python_tests import parsed
 from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
 from burnish.core.base_tests import EditedTests
 from burnish.core.change import Change, ChangedFile, Hunk
@@ -53,7 +58,7 @@ def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collec
     """
     files = _test_files(change, data)
     sources = [*_inline_tests(change, old_text, new_text), *_examples(change, old_text, new_text)]
-    edits = [file.old_path or file.path for file in files if _is_edited(file)]
+    edits = [file.old_path or file.path for file in files if _is_edited(file) or _replaces(file, old_text, new_text)]
     edits += [entry.path for entry, is_edit in sources if is_edit]
     if not edits:
         return EditedTests()
@@ -72,7 +77,9 @@ def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Se
     """Changed files outside of the tests that hold their data: of the texts, only those of `tests` name them."""
     added_code = [added_text(file) for file in change.files if CODE.search(file.path) and not _is_of_tests(file)]
     paths = possible_data(change, old_text)
-    return tuple(path for path in paths if only_tests_name(path, tests, [*code, *added_code]))
+    # a helper in the program may be exported by its package; added code may need what the change adds to it
+    others = {True: added_code, False: [*code, *added_code]}
+    return tuple(path for path in paths if only_tests_name(path, tests, others[is_helper_of_tests(path)]))
 
 
 def possible_data(change: Change, old_text: Text) -> list[str]:
@@ -109,6 +116,57 @@ def _is_edited(file: ChangedFile) -> bool:
     if file.status in ("D", "T") or file.binary or file.old_mode != file.new_mode:
         return True
     return bool(file.removed) or any(map(_changes_definition, file.hunks))
+
+
+def _replaces(file: ChangedFile, old_text: Text, new_text: Text) -> bool:
+    """Whether the file has new lines that may replace code of the program for the tests of other files."""
+    if file.status not in "AMR" or file.binary:
+        return False
+    old = "" if file.status == "A" else old_text(file.old_path or file.path) or ""
+    return may_replace_code(file.path, old, new_text(file.path) or "")
+
+
+# -- constants of the program ---------------------------------------------------------------------
+
+
+def edits_constants(change: Change, old_text: Text, new_text: Text) -> bool:
+    return any(True for _ in _edited_constants(change, old_text, new_text))
+
+
+def with_old_constants(
+    change: Change, old_text: Text, new_text: Text, tests: Sequence[str], *, data: Collection[str] = ()
+) -> EditedTests:
+    """The tests of the base, and the values of constants that they name, as they are at the base.
+
+    A tolerance that tests compare with may be loosened together with the code. A sound change passes with the old
+    value as well, unless tests and code have different ideas of it.
+    """
+    texts = "\n".join(tests)
+    edits: dict[str, TreeEntry] = {}
+    for file, old, new in _edited_constants(change, old_text, new_text):
+        text = with_old_examples(old, new) or new
+        spans = edited_constants(file.path, old, text)
+        names = [name for name in spans if file.path not in data and re.search(rf"\b{re.escape(name)}\b", texts)]
+        if names:
+            content = with_spans(text, old, [spans[name] for name in names])
+            edits[f"{file.path} ({', '.join(names)})"] = TreeEntry(file.path, file.new_mode, content=content.encode())
+    if not edits:
+        return EditedTests()
+    paths = {entry.path for entry in edits.values()}
+    entries = [entry for file in _test_files(change, data) for entry in _restored(file)]
+    sources = [*_inline_tests(change, old_text, new_text), *_examples(change, old_text, new_text)]
+    entries += [entry for entry, _ in sources if entry.path not in paths]
+    return EditedTests(tuple(edits), (*entries, *edits.values()))
+
+
+def _edited_constants(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[ChangedFile, str, str]]:
+    """Files of the program with constants that have another value, and their texts."""
+    for file in change.files:
+        if file.status not in ("M", "R") or _is_of_tests(file):
+            continue
+        old, new = old_text(file.old_path or file.path), new_text(file.path)
+        if old and new and "\ufffd" not in new + old and edited_constants(file.path, old, new):
+            yield file, old, new
 
 
 # -- added lines ----------------------------------------------------------------------------------
@@ -232,3 +290,103 @@ def _has_all_lines(text: str, lines: str) -> bool:
     """True if nothing was taken away: the lines are in the text, in this order."""
     remaining = iter(text.splitlines())
     return all(line in remaining for line in lines.splitlines())
+
+
+# -- replaced code --------------------------------------------------------------------------------
+# Modules of tests that replace code of the program for the tests of other files.
+
+# Modules that are loaded before other tests: each new statement counts.
+_LOADED_FIRST = re.compile(r"(?:^|/)(?:conftest|__init__)\.py$")
+_SCRIPT_FILE = re.compile(r"\.[cm]?[jt]sx?$")
+_LOADED_FIRST_SCRIPT = re.compile(
+    r"(?:^|/)__mocks__/|(?:^|[/._-])(?:setup|setupTests?|globals?|bootstrap|init|hooks?)(?:[._-][\w-]+)*\.[cm]?[jt]sx?$"
+)
+_IMPORTED_NAME = re.compile(
+    r"(?:const|let|var)\s+([\w$]+)\s*=\s*(?:await\s+)?(?:require|import)\(|import\s+(?:\*\s*as\s+)?([\w$]+)[\s,]"
+)
+_REPLACING_CALL = re.compile(
+    r"require\.cache|Object\.(?:defineProperty|assign)\(|\b(?:global|globalThis)\.[\w$]+\s*=(?!=)|\bmock\.(?:method|module)\("
+    r"|\b(?:sinon|sandbox)\.(?:stub|replace)\(|\bproxyquire\("
+)
+# Calls at the top of a module that replace nothing.
+_HARMLESS = frozenset(("pytest", "logging", "warnings"))
+
+
+def may_replace_code(path: str, old: str, new: str) -> bool:
+    """Whether this module of tests has statements that it did not have before, and that may replace code."""
+    if path.endswith(".py"):
+        find = _first_statements if _LOADED_FIRST.search(path) else _replacing_nodes
+        return bool(_dumped(find(parsed(new))) - _dumped(find(parsed(old))))
+    if _LOADED_FIRST_SCRIPT.search(path):
+        return bool(_code_lines(new) - _code_lines(old))
+    return _SCRIPT_FILE.search(path) is not None and bool(_replacing_lines(new) - _replacing_lines(old))
+
+
+def _dumped(nodes: Iterable[ast.AST]) -> set[str]:
+    return {ast.dump(node) for node in nodes}
+
+
+def _first_statements(tree: ast.Module) -> Iterator[ast.AST]:
+    for statement in tree.body:
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+            yield statement
+
+
+def _replacing_nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {(name.asname or name.name).partition(".")[0] for one in imports for name in one.names}
+    own_functions = {one.name for one in tree.body if isinstance(one, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
+            targets = [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else node.targets
+            if any(not isinstance(one, ast.Name) and _root(one) in names for one in targets):
+                yield node
+        elif isinstance(node, ast.Call) and _may_replace(node):
+            yield node
+    for statement in _run_on_import(tree.body):
+        value = statement.value if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign) else None
+        if isinstance(value, ast.Call):
+            is_own = isinstance(value.func, ast.Name) and value.func.id in own_functions
+            if is_own or (isinstance(statement, ast.Expr) and _root(value.func) not in _HARMLESS):
+                yield statement
+
+
+def _run_on_import(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module, also those in conditions and loops. The guard of a script is never true."""
+    pending = list(body)
+    while pending:
+        statement = pending.pop()
+        yield statement
+        if isinstance(statement, ast.If) and "__main__" in ast.dump(statement.test):
+            continue
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            pending += [one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.stmt)]
+            handlers = [one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.ExceptHandler)]
+            pending += [one for handler in handlers for one in handler.body]
+
+
+def _may_replace(call: ast.Call) -> bool:
+    """`setattr(calc, …)`, `patch("calc.add").start()`, a fixture that runs by itself."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    is_started = isinstance(call.func, ast.Attribute) and call.func.attr == "start" and "patch" in ast.dump(call.func)
+    return name in ("setattr", "delattr", "exec") or is_started or any(one.arg == "autouse" for one in call.keywords)
+
+
+def _root(node: ast.AST) -> str:
+    """The name in front of attributes, indices and calls; "" if there is none."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _code_lines(text: str) -> set[str]:
+    lines = (line.strip() for line in text.splitlines())
+    return {line for line in lines if line and not line.startswith(("//", "*", "/*"))}
+
+
+def _replacing_lines(text: str) -> set[str]:
+    names = {re.escape(name) for pair in _IMPORTED_NAME.findall(text) for name in pair if name}
+    assignment = re.compile(rf"^(?:{'|'.join(names)})(?:\.[\w$]+|\[[^\]]*\])+\s*=(?![=>])") if names else None
+    return {
+        line for line in _code_lines(text) if _REPLACING_CALL.search(line) or (assignment and assignment.match(line))
+    }

@@ -26,14 +26,11 @@ def with_old_examples(old: str, new: str) -> str | None:
         return None
     before, now = _docstrings(old), _docstrings(new)
     edits = [
-        (now[name], before[name]) for name in now if name in before and edits_examples(before[name][2], now[name][2])
+        (before[name], now[name]) for name in now if name in before and edits_examples(before[name][2], now[name][2])
     ]
     if not edits:
         return None
-    source, result = old.encode(), new.encode()
-    for (start, end, _), (old_start, old_end, _) in sorted(edits, reverse=True):
-        result = result[:start] + source[old_start:old_end] + result[end:]
-    return result.decode()
+    return with_spans(new, old, edits)
 
 
 def edits_examples(old: str, new: str) -> bool:
@@ -52,9 +49,7 @@ def _examples(text: str) -> list[tuple[str, str]]:
 def _docstrings(source: str) -> dict[str, _Span]:
     """The docstrings by the name of what they describe."""
     tree = parsed(source)
-    starts = [0]
-    for line in source.encode().splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    starts = _line_starts(source)
     found: dict[str, _Span] = {}
     pending: list[tuple[str, _Documented]] = [("", tree)]
     while pending:
@@ -68,6 +63,72 @@ def _docstrings(source: str) -> dict[str, _Span]:
         inner = [one for one in node.body if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
         pending += [(f"{name}.{one.name}", one) for one in inner]
     return found
+
+
+# -- constants ------------------------------------------------------------------------------------
+
+_SCRIPT = re.compile(r"\.[cm]?[jt]s$")
+_SCRIPT_CONSTANT = re.compile(
+    r"^(?:(?:export\s+)?(?:const|let|var)\s+|(?:module\.)?exports\.)([\w$]+)\b[^=\n]*=(?![=>])\s*([^\n(=]+?);?[ \t]*$",
+    re.M,
+)
+_LITERALS = (
+    *(ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context),
+    *(ast.Tuple, ast.List, ast.Set, ast.Dict),
+)
+
+
+def edited_constants(path: str, old: str, new: str) -> dict[str, tuple[_Span, _Span]]:
+    """Constants with another value than before, by name, with their places before and now."""
+    if path.endswith(".py"):
+        before, now = _python_constants(old), _python_constants(new)
+    elif _SCRIPT.search(path):
+        before, now = _script_constants(old), _script_constants(new)
+    else:
+        return {}
+    return {name: (before[name], now[name]) for name in now if name in before and before[name][2] != now[name][2]}
+
+
+def with_spans(new: str, old: str, spans: Sequence[tuple[_Span, _Span]]) -> str:
+    """The new text with these parts of the old one."""
+    source, result = old.encode(), new.encode()
+    for (old_start, old_end, _), (start, end, _) in sorted(spans, key=lambda pair: pair[1], reverse=True):
+        result = result[:start] + source[old_start:old_end] + result[end:]
+    return result.decode()
+
+
+def _python_constants(source: str) -> dict[str, _Span]:
+    starts = _line_starts(source)
+    found: dict[str, _Span] = {}
+    tree = parsed(source)
+    bodies = [tree.body, *(one.body for one in tree.body if isinstance(one, ast.ClassDef))]
+    for statement in (one for body in bodies for one in body):
+        targets = statement.targets if isinstance(statement, ast.Assign) else ()
+        targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        if value is None or len(targets) != 1 or not isinstance(targets[0], ast.Name) or not value.end_lineno:
+            continue
+        if all(isinstance(node, _LITERALS) for node in ast.walk(value)):
+            start = starts[value.lineno - 1] + value.col_offset
+            end = starts[value.end_lineno - 1] + (value.end_col_offset or 0)
+            found[targets[0].id] = (start, end, ast.dump(value))
+    return {name: span for name, span in found.items() if not name.startswith("__")}
+
+
+def _script_constants(source: str) -> dict[str, _Span]:
+    matches = [match for match in _SCRIPT_CONSTANT.finditer(source) if match[2].count("{") == match[2].count("}")]
+    return {
+        match[1]: (len(source[: match.start(2)].encode()), len(source[: match.end(2)].encode()), match[2])
+        for match in matches
+    }
+
+
+def _line_starts(source: str) -> list[int]:
+    """Where each line begins, in bytes."""
+    starts = [0]
+    for line in source.encode().splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts
 
 
 # -- data of tests --------------------------------------------------------------------------------
@@ -85,7 +146,7 @@ def may_be_data_of_tests(file: ChangedFile, old_text: str | None) -> bool:
     path = file.old_path or file.path
     if file.status == "A" or path.rpartition("/")[2].startswith("."):
         return False
-    if _DATA.search(path):
+    if _DATA.search(path) or is_helper_of_tests(path):
         return True
     if old_text is None:
         return False
@@ -94,6 +155,17 @@ def may_be_data_of_tests(file: ChangedFile, old_text: str | None) -> bool:
     # a module of JavaScript that calls and defines nothing
     is_script = re.search(r"\.[cm]?[jt]s$", path) is not None and "export" in old_text
     return is_script and not re.search(r"[(]|=>|\bimport\b", _TEXT_OR_COMMENT.sub("", old_text))
+
+
+# Modules of a program that help its tests: `shop/testing.py`, `shop/testing/asserts.py`, `src/test-utils.js`.
+_HELPER = re.compile(
+    r"(?:^|/)_?(?:testing|tests?[-_]?(?:utils?|helpers?|support|tools?|lib|base)|assertions?|asserts)(?:/[^/]+)?\.(?:py|[cm]?[jt]sx?)$",
+    re.I,
+)
+
+
+def is_helper_of_tests(path: str) -> bool:
+    return _HELPER.search(path) is not None
 
 
 def only_tests_name(path: str, tests: Sequence[str], code: Sequence[str]) -> bool:
