@@ -140,7 +140,7 @@ class GeminiAgent:
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, result, before_answer = "", None, "", None, -1
-        result_at = -1
+        result_at = error_at = -1
         pieces: list[int] = []
         stream = read_events(call.stdout)
         for index, event in stream:
@@ -153,7 +153,7 @@ class GeminiAgent:
                 case {"type": "tool_use"} | {"type": "tool_result"}:
                     text, before_answer = "", index
                 case {"type": "error"}:
-                    problem = text_or_empty(event.get("message"))
+                    problem, error_at = text_or_empty(event.get("message")), index
                 case {"type": "result"} if dig(result, "status") in (None, "success"):
                     result, result_at = event, index
         if result is None:
@@ -168,6 +168,9 @@ class GeminiAgent:
             return damage
         if result_at < max([before_answer, *pieces]):
             return failure("gemini", "its last turn did not end", cut=True)
+        # It may report success all the same, e.g. after it stopped a loop.
+        if call.role in ("review", "parse") and error_at > min([at for at in pieces if at > before_answer], default=-1):
+            return failure("gemini", problem or "it reported an error after its answer began", cut=True)
         if not text.strip():
             return failure("gemini", problem or "the answer was empty", cut=True)
         return _reply(text.strip(), session, list(stream.of_type("result").values()))
