@@ -104,7 +104,8 @@ def test_no_key_is_told_from_stderr() -> None:
 def log_of(*reasons: str, role: str = "main") -> str:
     """A record of its telemetry: one reason for each piece of the answer."""
     attributes = {"prompt_id": "1", "status_code": 200, "finish_reasons": list(reasons), "role": role}
-    return json.dumps({"attributes": attributes, "_body": 'x\n    "finish_reasons": [\n "stop"], "role": "main"'}, indent=2)
+    body = 'x\n    "finish_reasons": [\n "stop"], "role": "main"'
+    return json.dumps({"attributes": attributes, "_body": body}, indent=2)
 
 
 def reviewed(log: str, role: str = "review") -> AgentReply | AgentFailure:

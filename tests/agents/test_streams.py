@@ -164,7 +164,7 @@ def test_a_turn_that_follows_the_result_must_have_a_result_of_its_own(name: str)
     assert isinstance(read(name, "\n".join(lines_of([*STREAMS[name](DRAFT), later]))), AgentFailure)
 
 
-GEMINI_ERROR: dict[str, object] = {"type": "error", "severity": "warning", "message": "Loop detected, stopping execution"}
+GEMINI_ERROR: dict[str, object] = {"type": "error", "severity": "warning", "message": "Loop detected"}
 
 # Events behind a draft that show that it is not the answer: what the program was doing failed or did not end.
 UNFINISHED: dict[str, tuple[str, Events]] = {
