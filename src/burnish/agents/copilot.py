@@ -125,17 +125,17 @@ class CopilotAgent:
         text, problem, result, answer_at, result_at = "", None, None, -1, -1
         was_cancelled = False
         # messages that began since the last use of a tool, and were not printed as a whole
-        unfinished: set[str] = set()
+        open_messages: set[str] = set()
         stream = read_events(call.stdout)
         for index, event in stream:
             match event:
                 case {"type": "assistant.message", "data": {"content": str(piece)}}:
                     text, answer_at, was_cancelled = piece.strip(), index, False
-                    unfinished.discard(str(dig(event, "data", "messageId")))
+                    open_messages.discard(str(dig(event, "data", "messageId")))
                 case {"type": "assistant.message_start"}:
-                    unfinished.add(str(dig(event, "data", "messageId")))
+                    open_messages.add(str(dig(event, "data", "messageId")))
                 case {"type": "tool.execution_start"}:
-                    unfinished.clear()
+                    open_messages.clear()
                 case {"type": "session.error"}:
                     problem = event.get("data") or {"message": "an error without a reason"}
                 case {"type": "abort"}:
@@ -160,7 +160,7 @@ class CopilotAgent:
             return failure("copilot", "its last turn was cancelled", cut=True)
         if result_at < answer_at:
             return failure("copilot", "its last turn did not end", cut=True)
-        if unfinished and call.role in ("review", "parse"):
+        if open_messages and call.role in ("review", "parse"):
             # After a cut answer it asks the model again, and takes the third one that is cut for a whole one.
             return failure("copilot", "the answer was cut off, or a part of it is missing", cut=True)
         if not text:
