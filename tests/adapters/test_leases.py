@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from burnish.adapters import task_locks
+from burnish.adapters.event_log import StoreEventLog
 from burnish.adapters.task_locks import LEASE_SECONDS, is_runner_dead
 from burnish.core.event import Event
 from burnish.core.task import Spec
@@ -120,3 +121,32 @@ def test_one_that_comes_back_after_its_task_was_taken_over_changes_nothing(store
     with pytest.raises(Refused, match="no longer held"):
         store.record(row.key, 1, [Event("phase.progress", {})], runner="asleep")
     assert store.events(row.key) == before
+
+
+def test_a_claim_that_was_lost_does_not_become_valid_again_while_its_thread_is_at_work(
+    store: Store, locks: Path
+) -> None:
+    row = store.project_for(locks / "app/.git", locks / "app", create=True)
+    assert row
+    for title in ("x", "y"):
+        store.add_task(row.key, Spec(title), max_cycles=3, auto_review=True)
+    for runner in ("asleep", "second"):
+        store.register_runner({"id": runner, **OTHER_MACHINE})
+    asleep, second = (
+        StoreEventLog(store, row.key, runner, lambda other: is_runner_dead(store, locks, other))
+        for runner in ("asleep", "second")
+    )
+
+    assert asleep.claim([1])
+    execute(store, "UPDATE runners SET seen_at = 0 WHERE id = 'asleep'")
+    assert second.claim([1])
+    second.release(1)
+    store.renew_lease("asleep")
+
+    assert asleep.claim([1]) is None
+    other_task = asleep.claim(None)
+    assert other_task and other_task.id == 2
+    with pytest.raises(Refused, match="no longer held"):
+        asleep.record(1, Event("phase.progress", {}))
+    asleep.release(1)  # the thread noticed it and has ended
+    assert asleep.claim([1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from burnish.agents.base import AgentFailure, AgentSettings
 from burnish.agents.copilot import CopilotAgent
@@ -66,3 +67,28 @@ def test_refused_again_and_again_it_is_not_waited_for() -> None:
     found = abort_reason(*tries)
     assert found and found.retryable and "429" in found.what
     assert abort_reason(*tries[:2]) is None and abort_reason(*tries, said("Hello")) is None
+
+
+def begun(id_: str) -> dict[str, object]:
+    return {"type": "assistant.message_start", "data": {"messageId": id_}}
+
+
+def ended(id_: str, text: str = "Fine.") -> dict[str, object]:
+    return {"type": "assistant.message", "data": {"messageId": id_, "content": text}}
+
+
+def test_a_review_is_cut_if_an_answer_began_that_was_not_printed_as_a_whole() -> None:
+    """It asks a model again whose answer was cut, and prints the third cut answer as if it were whole."""
+    tool = {"type": "tool.execution_start", "data": {"toolCallId": "1", "toolName": "view"}}
+
+    def review(*events: dict[str, object], role: str = "review") -> AgentReply | AgentFailure:
+        stdout = "".join(json.dumps(event) + "\n" for event in (*events, RESULT))
+        return CopilotAgent().read(replace(spoken("copilot", "implement", stdout=stdout, exit_code=0), role=role))
+
+    cut = review(begun("1"), begun("2"), begun("3"), ended("3"))
+
+    assert isinstance(cut, AgentFailure) and cut.retryable
+    assert isinstance(review(begun("1"), ended("1"), begun("2")), AgentFailure)
+    assert isinstance(review(begun("1"), ended("1")), AgentReply)
+    assert isinstance(review(begun("1"), tool, begun("2"), ended("2")), AgentReply)
+    assert isinstance(review(begun("1"), begun("2"), ended("2"), role="implement"), AgentReply)

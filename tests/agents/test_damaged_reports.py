@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,22 @@ def test_a_session_file_that_commands_of_codex_can_write_is_not_the_last_word_on
     reply = question.read(folder, ExitRecord(0, None, "exit", 1.0, folder / "stdout", folder / "stderr", 0, 0))
     assert isinstance(reply, AgentReply)
     assert (reply.cost_usd, reply.cost_source) == (pytest.approx(1.125), source)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_report_that_gives_a_count_twice_is_billed_by_the_higher_one(tmp_path: Path, kind: str) -> None:
+    *before, report = lines(KINDS[kind](100_000))
+    honest = read(tmp_path, kind, "\n".join([*before, report]) + "\n")
+    # written around each of the report's own counts
+    numbers = re.compile(r'"(\w+)": (?:[1-9]\d*(?:\.\d+)?)')
+    for forged in (r'"\1": 1, \g<0>', r'\g<0>, "\1": 1'):
+        damaged = numbers.sub(forged, report)
+        for name, text in (("stdout", "\n".join([*before, damaged]) + "\n"), ("stderr", "")):
+            (tmp_path / name).write_text(text)
+        question = AgentCall(
+            request(call_dir=tmp_path, model=MODELS.get(kind)), AgentSettings("it", kind), AGENTS[kind]
+        )
+        use = question.failed_use(tmp_path)
+
+        assert use is not None and use.usd is not None and use.tokens >= honest.tokens
+        assert honest.cost_usd is not None and use.usd >= honest.cost_usd * (1 - 1e-9)

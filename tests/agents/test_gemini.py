@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,38 @@ def test_no_key_is_told_from_stderr() -> None:
     answer = read(exit_code=41, stderr="Please set an Auth method: GEMINI_API_KEY, …\n")
 
     assert isinstance(answer, AgentFailure) and not answer.retryable and "GEMINI_API_KEY" in answer.what
+
+
+def log_of(*reasons: str, role: str = "main") -> str:
+    """A record of its telemetry: one reason for each piece of the answer."""
+    attributes = {"prompt_id": "1", "status_code": 200, "finish_reasons": list(reasons), "role": role}
+    body = 'x\n    "finish_reasons": [\n "stop"], "role": "main"'
+    return json.dumps({"attributes": attributes, "_body": body}, indent=2)
+
+
+def reviewed(log: str, role: str = "review") -> AgentReply | AgentFailure:
+    stdout = "".join(json.dumps(event) + "\n" for event in (said("Fine."), result()))
+    call = replace(spoken("gemini", "implement", stdout=stdout, exit_code=0), role=role, files={"telemetry.log": log})
+    return GeminiAgent().read(call)
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "error"])
+def test_a_review_counts_only_if_the_model_ended_its_answer_itself(reason: str) -> None:
+    cut = log_of("stop") + "\n" + log_of("stop", reason) + "\n" + log_of("stop", role="utility_router") + "\n"
+    whole = log_of(reason) + "\n" + log_of("stop", "stop") + "\n" + log_of(reason, role="utility_router") + "\n"
+    refused = reviewed(cut)
+
+    assert isinstance(refused, AgentFailure) and refused.retryable and reason in refused.what
+    assert isinstance(reviewed(whole), AgentReply)
+    assert isinstance(reviewed(cut, role="implement"), AgentReply)
+    assert isinstance(reviewed(""), AgentReply)
+
+
+def test_how_a_review_ended_is_written_to_the_folder_of_the_call_and_sent_to_no_server() -> None:
+    review = GeminiAgent().call(request(read_only=True), SETTINGS)
+    work = GeminiAgent().call(request(), SETTINGS)
+
+    assert review.env["GEMINI_TELEMETRY_OUTFILE"] == "/calls/1/telemetry.log"
+    assert review.env["GEMINI_TELEMETRY_TARGET"] == "local" and review.env["GEMINI_TELEMETRY_OTLP_ENDPOINT"] == ""
+    assert review.env["GEMINI_TELEMETRY_LOG_PROMPTS"] == "false"
+    assert not [name for name in work.env if "TELEMETRY" in name]

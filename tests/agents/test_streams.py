@@ -164,6 +164,8 @@ def test_a_turn_that_follows_the_result_must_have_a_result_of_its_own(name: str)
     assert isinstance(read(name, "\n".join(lines_of([*STREAMS[name](DRAFT), later]))), AgentFailure)
 
 
+GEMINI_ERROR: dict[str, object] = {"type": "error", "severity": "warning", "message": "Loop detected"}
+
 # Events behind a draft that show that it is not the answer: what the program was doing failed or did not end.
 UNFINISHED: dict[str, tuple[str, Events]] = {
     "codex, turn not completed": ("codex", [*STREAMS["codex"](DRAFT), {"type": "turn.started"}]),
@@ -179,6 +181,20 @@ UNFINISHED: dict[str, tuple[str, Events]] = {
         "gemini",
         [*STREAMS["gemini"](DRAFT)[:-1], {"type": "result", "status": "error"}, STREAMS["gemini"](DRAFT)[-1]],
     ),
+    "gemini, error after the result": ("gemini", [*STREAMS["gemini"](DRAFT), GEMINI_ERROR]),
+    "gemini, error after a result that is repeated": (
+        "gemini",
+        [*STREAMS["gemini"](DRAFT), GEMINI_ERROR, STREAMS["gemini"](DRAFT)[-1]],
+    ),
+    "gemini, error before the result": (
+        "gemini",
+        [*STREAMS["gemini"](DRAFT)[:-1], GEMINI_ERROR, STREAMS["gemini"](DRAFT)[-1]],
+    ),
+    "gemini, error between two pieces": (
+        "gemini",
+        [*STREAMS["gemini"](DRAFT)[:-2], GEMINI_ERROR, *STREAMS["gemini"](DRAFT)[-2:]],
+    ),
+    "gemini, error without words": ("gemini", [*STREAMS["gemini"](DRAFT), {"type": "error"}]),
     "opencode, step not finished": ("opencode", [*STREAMS["opencode"](DRAFT), {"type": "step_start"}]),
     "copilot, cancelled": (
         "copilot",
@@ -199,6 +215,46 @@ UNFINISHED: dict[str, tuple[str, Events]] = {
 @pytest.mark.parametrize(("name", "events"), UNFINISHED.values(), ids=UNFINISHED.keys())
 def test_a_message_of_a_turn_that_failed_or_did_not_end_is_no_answer(name: str, events: Events) -> None:
     assert isinstance(read(name, "\n".join(lines_of(events))), AgentFailure)
+
+
+def test_an_error_of_gemini_before_its_answer_or_of_an_author_does_not_take_the_answer_back() -> None:
+    start, *rest = STREAMS["gemini"](FINAL)
+    early, late = [start, GEMINI_ERROR, *rest], [start, *rest, GEMINI_ERROR]
+
+    assert getattr(read("gemini", "\n".join(lines_of(early))), "text", "") == FINAL
+    assert getattr(read("gemini", "\n".join(lines_of(late)), role="implement"), "text", "") == FINAL
+
+
+def twice(line: str, key: str, other: object) -> list[str]:
+    """The line with another value of a key before and behind its own."""
+    value = json.dumps(json.loads(line)[key])
+    own, more = f"{json.dumps(key)}: {value}", f"{json.dumps(key)}: {json.dumps(other)}"
+    assert own in line
+    return [line.replace(own, f"{more}, {own}"), line.replace(own, f"{own}, {more}")]
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_an_event_that_gives_a_key_twice_is_no_answer(name: str) -> None:
+    """Of such an event, each reader may take another value: an error and a success, two messages."""
+    lines = lines_of(STREAMS[name](DRAFT, FINAL))
+    whole = read(name, "\n".join(lines))
+    assert isinstance(whole, AgentReply) and whole.text == FINAL
+
+    for key in json.loads(lines[-1]):
+        for line in twice(lines[-1], key, "other"):
+            assert isinstance(read(name, "\n".join([*lines[:-1], line])), AgentFailure), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type": "result", "result": "a", "result": "b"}',
+        '{"type": "message", "message": {"content": "a", "content": "b"}}',
+        '{"type": "message", "content": [{"text": "a", "t\\u0065xt": "b"}]}',
+    ],
+)
+def test_a_key_that_occurs_twice_at_any_depth_makes_its_line_unreadable(line: str) -> None:
+    assert read_events(line).events == () and read_events(line).gaps == (0,)
 
 
 @pytest.mark.parametrize("name", ["claude", "qwen", "amp", "cursor"])

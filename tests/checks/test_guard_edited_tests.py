@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 
 import pytest
 
-from burnish.checks.guard.edited_tests import data_of_tests, edited_tests
+from burnish.checks.guard.edited_tests import data_of_tests, edited_tests, with_old_constants
 from burnish.checks.guard.expected_values import split_tests
 from burnish.core.base_tests import EditedTests
 from testing.edits import change_between
@@ -111,6 +112,92 @@ NO_EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 @pytest.mark.parametrize("name", NO_EDITS)
 def test_additions_and_code_are_no_edit(name: str) -> None:
     assert edited(*NO_EDITS[name]) == EditedTests()
+
+
+REPLACING = "import calc\n\ncalc.add = lambda a, b: a + b\n"
+REPLACES: dict[str, tuple[str, str]] = {
+    "a test module that assigns to the module": ("tests/test_a.py", REPLACING),
+    "a test module that does so in a loop": (
+        "tests/test_a.py",
+        "import calc\n\nfor n in ['add']:\n    setattr(calc, n, max)\n",
+    ),
+    "a test module that calls its own function": ("tests/test_a.py", "def _fix():\n    ...\n\n\nDONE = _fix()\n"),
+    "a test module that starts a patch": (
+        "tests/test_a.py",
+        "from unittest import mock\n\nfake = mock.patch('calc.add').start()\n",
+    ),
+    "a test that does not restore it": ("tests/test_a.py", "import calc\n\ndef test_a():\n    calc.add = max\n"),
+    "a stub": ("tests/test_a.py", "import sys, types\n\nsys.modules['calc'] = types.ModuleType('calc')\n"),
+    "conftest.py": ("conftest.py", "def pytest_configure():\n    ...\n"),
+    "__init__.py": ("tests/__init__.py", "from tests import fake\n"),
+    "a script of mocha": ("test/a.js", "const calc = require('../calc');\ncalc.add = Math.max;\n"),
+    "a cache of node": ("test/a.js", "require.cache[require.resolve('../calc')] = fake;\n"),
+    "set-up of vitest": ("vitest.setup.ts", "vi.mock('./calc');\n"),
+    "a mock of jest": ("src/__mocks__/calc.js", "module.exports = { add: Math.max };\n"),
+}
+
+
+@pytest.mark.parametrize("name", REPLACES)
+def test_new_modules_of_tests_that_may_replace_code_are_taken_away(name: str) -> None:
+    path, text = REPLACES[name]
+    found = edited({"calc.py": "a + b\n"}, {path: text, "calc.py": "a - b\n"})
+    assert found.paths == (path,)
+    assert [(entry.path, bool(entry.mode)) for entry in found.entries] == [(path, False)]
+
+
+HARMLESS = {
+    "a test with a fixture": (
+        "tests/test_a.py",
+        "import calc\nimport pytest\n\npytest.importorskip('numpy')\n\n@pytest.fixture\ndef one():\n    return 1\n\n"
+        "def test_a(one, monkeypatch):\n    monkeypatch.setattr(calc, 'add', max)\n    box = Box()\n    box.n = one\n",
+    ),
+    "a script": ("tests/test_a.py", "import unittest\n\nif __name__ == '__main__':\n    unittest.main()\n"),
+    "a test in JavaScript": (
+        "src/a.test.js",
+        "import { add } from './calc';\nit('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n",
+    ),
+    "an empty __init__.py": ("tests/__init__.py", '"""Tests."""\n'),
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_new_modules_of_tests_that_replace_nothing_do_not_count(name: str) -> None:
+    path, text = HARMLESS[name]
+    assert edited({"calc.py": "a + b\n"}, {path: text, "calc.py": "a - b\n"}) == EditedTests()
+
+
+def test_lines_that_replace_code_in_an_existing_module_count() -> None:
+    found = edited({"tests/test_a.py": TEST}, {"tests/test_a.py": f"{TEST}\n\n{REPLACING}"})
+    assert found.paths == ("tests/test_a.py",)
+
+
+LIMITS = "NAME = 'a'\nTOLERANCE = 0.01\n\ndef close(a, b):\n    return abs(a - b) < TOLERANCE\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("shop/limits.py", LIMITS, LIMITS.replace("0.01", "10.0").replace("abs(a - b)", "abs(b - a)")),
+        ("limits.js", "export const TOLERANCE = 0.01;\nf(1);\n", "export const TOLERANCE = 10;\nf(2);\n"),
+        ("limits.js", "exports.TOLERANCE = 0.01;\nf(1);\n", "exports.TOLERANCE = 10;\nf(2);\n"),
+    ],
+)
+def test_constants_that_tests_name_get_their_old_value_and_the_code_stays(path: str, old: str, new: str) -> None:
+    change = change_between({path: old}, {path: new, "tests/test_new.py": TEST})
+    tests = ["assert total() - 3 < TOLERANCE"]
+    found = with_old_constants(change, {path: old}.get, {path: new}.get, tests)
+    value = re.search(r"TOLERANCE = \S+", old)
+    assert value
+    assert found.paths == (f"{path} (TOLERANCE)",)
+    contents = {entry.path: entry.content for entry in found.entries}
+    assert contents == {"tests/test_new.py": None, path: re.sub(r"TOLERANCE = \S+", value[0], new).encode()}
+
+
+def test_constants_that_no_test_names_and_constants_without_another_value_stay() -> None:
+    new = LIMITS.replace("'a'", "'b'").replace("abs", "max")
+    change = change_between({"limits.py": LIMITS}, {"limits.py": new})
+    found = with_old_constants(change, {"limits.py": LIMITS}.get, {"limits.py": new}.get, ["assert TOLERANCE"])
+    assert found == EditedTests()
 
 
 def test_files_beside_an_edit_are_put_back_too() -> None:
@@ -270,8 +357,14 @@ def test_a_test_module_of_rust_in_a_new_file_is_compared_with_the_old_one(
 CONSTANTS = '"""Results."""\nADD = {(1, 2): 3}\n'
 JS_DATA = "module.exports = { add: [1, 2, 3] };\n"
 # a file, its old text, a test of the base, other code of the base, and whether the file is data of the tests
+HELPER = "def close(a, b):\n    return abs(a - b) < 3\n"
 DATA = {
     "a module of constants": ("expected.py", CONSTANTS, "from expected import ADD\n", "a + b\n", True),
+    "a helper in the package": ("shop/testing.py", HELPER, "from shop.testing import close", "a + b\n", True),
+    "an exported helper": ("shop/testing.py", HELPER, "import shop.testing\n", "from . import testing\n", True),
+    "an exported helper that other code uses": ("shop/testing.py", HELPER, "import shop.testing\n", "from . import testing\n\ndef f():\n", False),
+    "an exported helper in JavaScript": ("src/assertions.js", "export const f = () => 3;\n", "import { f } from '../src/assertions';\n", "export { f } from './assertions';\n", True),
+    "a module in a folder of helpers": ("shop/_testing/sums.py", HELPER, "from shop._testing.sums import close\n", "a + b\n", True),
     "JSON": ("data/sums.json", "[3]\n", "open('data/sums.json')\n", "data = [1]\n", True),
     "a path in parts": ("data/sums.json", "[3]\n", "HERE / 'data' / 'sums.json'\n", "a + b\n", True),
     "a module of JavaScript": ("expected.js", JS_DATA, "const e = require('../expected');\n", "a + b\n", True),

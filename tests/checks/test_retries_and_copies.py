@@ -16,6 +16,7 @@ from burnish.checks.environment import check_environment
 from burnish.checks.lines import failure_lines, retried_tests
 from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
+from burnish.checks.runners import prepare
 from burnish.core.check import CheckReport, CheckStatus, TestFailure, compare
 from burnish.core.policy import CheckSpec
 from burnish.core.review_checks import has_archives, packed_copies
@@ -67,6 +68,31 @@ def test_a_test_that_needs_a_retry_since_the_change_is_named() -> None:
         "test_a.py::test_chance."
     )
     assert not compare(now, now).retried_note, "it was flaky before"
+
+
+def test_a_number_of_retries_on_the_base_stands_for_as_many_tests() -> None:
+    base = replace(PASSED, retried=retried_tests(QUIET))
+    now = replace(PASSED, retried=("test_a.py::test_a",))
+    assert not compare(now, base).retried_note
+    assert compare(replace(now, retried=("test_a.py::test_a", "test_a.py::test_b")), base).retried_note
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "option"),
+    [
+        ("pytest --reruns 2", "", "-rfER"),
+        ("pytest -q", "[pytest]\naddopts = -ra --reruns=2\n", "-raR"),
+        ("pytest -q", "[pytest]\naddopts = -ra\n", ""),
+        ("pytest --reruns 2 -rA", "", ""),
+    ],
+)
+def test_pytest_names_the_tests_that_the_project_runs_again(
+    tmp_path: Path, command: str, settings: str, option: str
+) -> None:
+    (tmp_path / "pytest.ini").write_text(settings)
+    ready = prepare(CheckSpec("test", command), report_dir=tmp_path, env={}, root=tmp_path)
+    options = ready.argv[-1].partition("--continue-on-collection-errors")[2]
+    assert options == f" {option}{command[6:]}".replace("  ", " ")
 
 
 @pytest.mark.parametrize("text", [FAILED, "1 failed, 2 passed, 2 rerun in 0.08s\n"])

@@ -425,6 +425,47 @@ def test_gza_tasks_are_read_from_its_database_which_stays_as_it_is(person: Perso
     assert path.read_bytes() == before
 
 
+def test_comments_of_gza_become_findings_of_their_task_and_are_counted(person: Person) -> None:
+    path = person.repo.path / ".gza" / "gza.db"
+    path.parent.mkdir()
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE projects (id, root_path)")
+        database.execute("CREATE TABLE tasks (project_id, id, prompt, status, task_type, created_at)")
+        database.execute("CREATE TABLE task_tags (project_id, task_id, tag)")
+        database.execute("CREATE TABLE task_comments (id, project_id, task_id, content, kind, resolved_at)")
+        projects = [("p", str(person.repo.path)), ("other", "/elsewhere")]
+        database.executemany("INSERT INTO projects VALUES (?, ?)", projects)
+        tasks = [("p", "shop-1", "Sell bread"), ("other", "shop-1", "Sell bricks")]
+        database.executemany("INSERT INTO tasks VALUES (?, ?, ?, 'pending', 'implement', '2026')", tasks)
+        database.executemany("INSERT INTO task_tags VALUES (?, 'shop-1', ?)", [("p", "food"), ("other", "stone")])
+        comments = [
+            (1, "p", "Mind the cents\n\nA loaf costs 3.05.", "feedback", None),
+            (2, "p", "Name it loaf", "feedback", "2026-11-18T20:00:00"),
+            (3, "p", "Only shop.py", "review_scope", None),
+            (4, "other", "Heavier bricks", "feedback", None),
+        ]
+        database.executemany("INSERT INTO task_comments VALUES (?, ?, 'shop-1', ?, ?, ?)", comments)
+
+    report = person.asks("import", str(path))
+
+    findings = person.asks("findings", "1")["findings"]
+    found = [(one["title"], one["description"], one["state"]) for one in findings]
+    assert found == [("Mind the cents", "A loaf costs 3.05.", "open"), ("Name it loaf", "", "resolved")]
+    assert shown(person, 1)["tags"] == ["food"]
+    fields = report["fields"]
+    assert fields["taken"]["finding"] == 2
+    left = [(one["name"], one["count"]) for one in fields["left"] if one["name"] == "comment"]
+    assert left == [("comment", 1)]
+    assert fields["found"] == sum(fields["taken"].values()) + sum(one["count"] for one in fields["left"])
+
+
+def test_a_task_that_is_blocked_in_the_other_tool_is_named_because_burnish_would_run_it(person: Person) -> None:
+    write(person, {"spec/tasks.md": "### TASK-1: Sell bread\n\u23f8\ufe0f P1 | BLOCKED | Est: 1d\n"})
+    report = person.asks("import", str(person.repo.path / "spec/tasks.md"))
+    left = {one["name"]: one["reason"] for one in report["fields"]["left"]}
+    assert left["status"] == "BLOCKED there, and ready to run here; `burnish pause` keeps it back"
+
+
 def test_an_item_of_a_checklist_keeps_its_section_and_its_own_items(person: Person) -> None:
     write(person, {"TODO.md": CHECKLIST})
     person.types("import", str(person.repo.path / "TODO.md"))

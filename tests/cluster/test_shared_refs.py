@@ -165,3 +165,42 @@ def test_names_of_artifacts_that_somebody_pushed_neither_lead_elsewhere_nor_end_
 
     written = {str(path.relative_to(tasks)): path.read_text() for path in tasks.rglob("*") if path.is_file()}
     assert written == {"1-x/victim": "safe", "1-x/artifacts/plan.md": "plan"}
+
+
+@pytest.mark.parametrize("kind", ["blob", "tree", "tag"])
+@pytest.mark.parametrize(
+    "ref", ["heads/burnish/1-x", "burnish/artifacts/1-x", "burnish/rescue/1-x", "burnish/bases/1-x"]
+)
+def test_a_ref_that_is_not_a_commit_is_reported_and_not_brought(
+    clones: tuple[Clone, Clone], tmp_path: Path, ref: str, kind: str
+) -> None:
+    first, second = clones
+    tip = first.move(first.commit("a"))
+    first.refs.push({BRANCH: tip})
+    remote = UserRepo(tmp_path / "remote.git")
+    remote.git("-c", "user.name=a", "-c", "user.email=a@b", "tag", "-a", "-m", "x", "forged", tip)
+    objects = {"blob": f"{tip}:app.py", "tree": f"{tip}^{{tree}}", "tag": "refs/tags/forged"}
+    remote.git("update-ref", f"{SHARED}{ref}", remote.git("rev-parse", objects[kind]))
+
+    for clone in (first, second):
+        notes = clone.bring()
+        assert notes == [f"refs/{ref} of the remote origin is not used: burnish does not push such a ref"]
+    assert first.tip == tip and second.tip == (None if f"refs/{ref}" == BRANCH else tip)
+
+    later = first.move(first.commit("b", tip))
+    first.refs.push({f"refs/{ref}": later, BRANCH: later})
+    assert second.bring() == [] and second.tip == later
+
+
+def test_a_ref_below_the_name_of_a_branch_does_not_take_its_place(clones: tuple[Clone, Clone], tmp_path: Path) -> None:
+    first, second = clones
+    tip = first.move(first.commit("a"))
+    first.refs.push({BRANCH: tip})
+    remote = UserRepo(tmp_path / "remote.git")
+    remote.git("update-ref", "-d", f"{SHARED}heads/burnish/1-x")
+    remote.git("update-ref", f"{SHARED}heads/burnish/1-x/y", tip)
+
+    for clone in (first, second):
+        assert "heads/burnish/1-x/y of the remote origin is not used" in clone.bring()[0]
+    assert first.tip == tip and second.tip is None
+    second.move(tip)  # its name is still free

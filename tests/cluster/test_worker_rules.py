@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import psycopg
 import pytest
 
+from burnish.adapters.agents import StopTokens
+from burnish.features.worker.worker import ServedProject, Worker
 from burnish.store import Store
 from testing.lab import Lab
 from testing.postgresql import postgresql_server
@@ -88,3 +91,19 @@ def test_a_request_to_stop_is_taken_once(tmp_path: Path, url: str) -> None:
         assert store.take_stop_requests("runner/app") == [3]
         assert store.take_stop_requests("runner/app") == []
         assert store.take_stop_requests("other/app") == [0]
+
+
+def test_a_task_that_cannot_be_begun_is_reported_once_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, notes = [100.0], list[str]()
+    monkeypatch.setattr("burnish.features.worker.worker.time.monotonic", lambda: now[0])
+    project = ServedProject(cast(Any, None), cast(Any, None), StopTokens(), cast(Any, None))
+    worker = Worker(cast(Any, None), {"app": project}, 1, frozenset(), {}, notes.append)
+
+    worker.note_problem(project, 1, "The branch is checked out.")
+    assert not project.may_begin(1) and project.may_begin(2)
+    now[0] += 30
+    assert project.may_begin(1)
+    worker.note_problem(project, 1, "The branch is checked out.")
+    assert notes == ["Task 1: The branch is checked out."]
+    worker.note_problem(project, 1, "The disk is full.")
+    assert notes[1:] == ["Task 1: The disk is full."]

@@ -113,6 +113,32 @@ EDITS = {
         },
         'edit("data/sums.json", "3", "-1")',
     ),
+    "a new conftest.py with a stub": (
+        {},
+        'pathlib.Path("tests/conftest.py").write_text("import sys, types\\n\\nstub = types.ModuleType(\'calc\')\\n'
+        "stub.add = lambda a, b: a + b\\nsys.modules['calc'] = stub\\n\")",
+    ),
+    "a new test module that assigns to the code": (
+        {},
+        'pathlib.Path("tests/test_a.py").write_text("import calc\\n\\ncalc.add = lambda a, b: a + b\\n")',
+    ),
+    "a tolerance of the program": (
+        {
+            "limits.py": "TOLERANCE = 0.01\n\n\ndef close(a, b):\n    return abs(a - b) <= TOLERANCE\n",
+            "tests/test_calc.py": "import calc\nfrom limits import TOLERANCE\n\n\n"
+            "def test_add():\n    assert abs(calc.add(1, 2) - 3) <= TOLERANCE\n",
+        },
+        'edit("limits.py", "0.01", "10.0")',
+    ),
+    "a helper in the package": (
+        {
+            "shop/__init__.py": "from shop import testing\n",
+            "shop/testing.py": "def close(a, b):\n    return abs(a - b) <= 0.01\n",
+            "tests/test_calc.py": "import calc\nfrom shop.testing import close\n\n\n"
+            "def test_add():\n    assert close(calc.add(1, 2), 3)\n",
+        },
+        'edit("shop/testing.py", "0.01", "10")',
+    ),
     "a fixture": (
         {
             "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef expected():\n    return 3\n",
@@ -142,6 +168,22 @@ def test_a_change_that_edits_no_test_runs_the_tests_once(tmp_path: Path) -> None
     lab.burnish("run")
     assert ran(lab) == 2, "the base and the change"
     assert lab.show()["findings"] == []
+
+
+@pytest.mark.slow
+def test_a_sound_change_of_a_constant_that_tests_name_gets_no_note(tmp_path: Path) -> None:
+    files = {
+        "calc.py": "LIMIT = 2\n\n\ndef first(items):\n    return items[:LIMIT]\n",
+        "tests/test_calc.py": "from calc import LIMIT, first\n\n\n"
+        "def test_first():\n    assert len(first(list(range(9)))) == LIMIT\n",
+        **counting(tmp_path),
+    }
+    author = EDIT + 'edit("calc.py", "LIMIT = 2", "LIMIT = 5")\nedit("calc.py", "items[:", "list(items)[:")\n'
+    lab = laboratory(tmp_path, author, files)
+    lab.burnish("run")
+    assert ran(lab) == 3, "the base, the change, and the change with the old limit"
+    assert lab.task()["status"] == "verified"
+    assert lab.show()["findings"] == lab.show()["cycles"][0]["warnings"] == []
 
 
 @pytest.mark.slow

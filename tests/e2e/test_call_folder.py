@@ -92,3 +92,34 @@ for top in sorted(parents):
     assert stat.S_IMODE(victim.stat().st_mode) == 0o644
     # nothing of the layer is left
     assert not [path for path in (tmp_path / "home" / "burnish").rglob("packages-*") if os.path.lexists(path)]
+
+
+# The comment names a program that attaches files: its prompt is escaped, and written to a file of its own.
+REPLACE_STDIN = (
+    FOLDER.replace("PLACE", MOUNTED)
+    + """
+# gemini
+ways = {"append": lambda path: open(path, "a"), "move": lambda path: os.rename(path, path + ".old"),
+        "link": lambda path: (os.unlink(path), os.symlink("/etc/passwd", path))}
+done = ["found"] if os.path.exists(f"{folder}/stdin") else []
+for name, way in ways.items():
+    try:
+        way(f"{folder}/stdin")
+        done.append(name)
+    except OSError as error:
+        print(error)
+pathlib.Path(RESULT).write_text(" ".join(done))
+print(verdict("approved", "good"))
+"""
+)
+
+
+@pytest.mark.attacks("replace the escaped prompt in the folder of a call", 3)
+def test_a_program_cannot_replace_the_escaped_prompt_that_it_is_given(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    result = tmp_path / "result"
+    judge = REPLACE_STDIN.replace("RESULT", repr(str(result)))
+    lab = Lab.make(tmp_path, author=WORK + "app.write_text(app.read_text() + '# @x\\n')", judge=judge, confined=True)
+    number = lab.add()
+    lab.apart("run", number, timeout=60)
+    assert result.read_text() == "found"

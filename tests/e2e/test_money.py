@@ -130,6 +130,24 @@ def test_an_agent_that_passes_a_budget_is_ended_at_work_and_nothing_is_lost(
     assert "Budget:" in said.err
 
 
+@pytest.mark.slow
+@pytest.mark.representatives(1)
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("settings", ["budget: {session_usd: 3}", "agents: {claude: {budget_usd: 3}}"])
+def test_four_agents_at_work_share_the_budget_of_a_run(tmp_path: Path, settings: str) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, settings, spender("implement"))
+    for number in range(4):
+        lab.add(f"Task {number}")
+    lab.burnish("run", "--all", "-j", "4", code=1)
+
+    costs = [lab.task(number)["cost_usd"] or 0 for number in (1, 2, 3, 4)]
+    # counted each by itself, none would have ended before it had cost three dollars
+    assert sum(costs) >= 3 and min(costs) < 3
+    assert {lab.task(number)["status"] for number in (1, 2, 3, 4)} <= {"blocked", "backlog"}
+    assert lab.processes() == []
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("often")
 def test_with_more_money_it_goes_on_and_is_told_of_what_was_rescued(tmp_path: Path) -> None:

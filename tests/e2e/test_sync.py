@@ -96,7 +96,8 @@ def test_without_a_remote_or_with_a_broken_one_the_answer_is_what_to_do(tmp_path
     refused = lab.burnish("sync", code=3)
     assert refused.err.splitlines()[0] == "error: There is no remote to share tasks through."
     lab.repo.git("remote", "add", "origin", str(tmp_path / "gone.git"))
-    assert "git fetch from origin failed: fatal:" in lab.burnish("sync", code=3).err
+    refused = lab.burnish("sync", code=3)
+    assert "git fetch from origin failed: fatal:" in refused.err and "git remote -v" in refused.err
     for words in (["lists"], ["show"], ["list", "x"], ["show", "laptop/9"]):
         lab.burnish("sync", *words, code=2)
     lab.burnish("sync", "--remote", "--upload-pack=touch x", code=2)

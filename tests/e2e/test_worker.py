@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from testing.lab import AUTHOR, CRITIC
-from testing.machines import Machine, Machines
+from testing.machines import LEASE, Machine, Machines
 from testing.postgresql import postgresql_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -136,6 +136,31 @@ def test_a_worker_that_sleeps_longer_than_its_lease_changes_nothing_when_it_wake
             first.until(lambda: "no longer held by this run" in first.text(), seconds=60)
     one_line_of_history(machines)
     assert len(a.lab.events("lock.taken_over")) == 1
+
+
+def test_a_worker_that_wakes_does_not_run_a_task_twice_that_another_gave_back_meanwhile(machines: Machines) -> None:
+    a, b = machines.all["a"], machines.all["b"]
+    gate = held(machines, "implement")
+    a.burnish("add", "Add division")
+    with a.worker("-j", "2") as first:
+        first.until(lambda: agents_at(machines, "implement"))
+        first.signal(signal.SIGSTOP)
+        with b.worker() as second:
+            second.until(lambda: len(agents_at(machines, "implement")) == 2, seconds=60)
+            second.signal(signal.SIGTERM)
+            second.until(lambda: "No further task" in second.text())
+            second.signal(signal.SIGTERM)
+            second.process.wait(60)
+        assert a.statuses() == {"in_progress"} and not a.holders()
+        before = len(a.lab.events("phase.finished"))
+        first.signal(signal.SIGCONT)
+        time.sleep(float(LEASE))  # long enough to claim it again
+        assert not a.holders(), "a thread of this worker still works on it"
+        let_go(gate, "implement")
+        first.until(lambda: "no longer held by this run" in first.text(), seconds=60)
+        assert len(a.lab.events("phase.finished")) == before
+        first.until(lambda: a.statuses() == {"verified"}, seconds=120)
+    one_line_of_history(machines)
 
 
 def test_a_signal_drains_a_worker_after_its_phase_and_another_goes_on(machines: Machines) -> None:

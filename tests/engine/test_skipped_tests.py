@@ -29,4 +29,7 @@ def test_run_show_and_the_gate_tell_how_many_tests_were_skipped(
     for name, value in lab.env.items():
         monkeypatch.setenv(name, value)
     view = gate_view_of(App.open(lab.repo.path, flags={}), 1)
-    assert view.warnings == ("Check test: 1 of 2 tests were skipped.",)
+    assert view.warnings == (
+        "Not all tests of app.py were run: test_app.py (1 of 2 tests were skipped: slow).",
+        "Check test: 1 of 2 tests were skipped.",
+    )

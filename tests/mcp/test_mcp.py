@@ -103,7 +103,8 @@ def test_a_client_adds_a_task_and_disputes_a_finding_but_decides_nothing(lab: La
         assert not waiting["ended"]
         assert "at most 500" in await refusal(client, "add_task", title="x" * 501)
         # what would skip a check or a review is not taken
-        await client.call_tool("add_task", {"title": "Sly", "skip_tests": True, "auto_review": False})
+        for sly in ({"skip_tests": True}, {"auto_review": False}):
+            assert f"no argument '{next(iter(sly))}'" in await refusal(client, "add_task", title="Sly", **sly)
         ruled = await answer(client, "dispute_finding", task="2", finding="f1", evidence="b is never 0 @here")
         assert ruled["state"] == "disputed" and ruled["disputes"] == 1
         assert "no finding F9" in await refusal(client, "dispute_finding", task="2", finding="F9", evidence="x")
@@ -113,12 +114,22 @@ def test_a_client_adds_a_task_and_disputes_a_finding_but_decides_nothing(lab: La
             assert result.is_error
 
     over_stdio(lab, talk)
-    sly = next(task for task in lab.burnish("list", "--json").json["tasks"] if task["title"] == "Sly")
-    assert sly["auto_review"] is True and not lab.burnish("show", sly["id"], "--json").json["skip_tests"]
+    assert "Sly" not in [task["title"] for task in lab.burnish("list", "--json").json["tasks"]]
     assert lab.task(2)["status"] == "blocked" and lab.task(2)["open_findings"] == 1
 
 
 @pytest.mark.slow
+def test_an_argument_that_a_tool_does_not_have_is_refused_and_a_number_names_a_task(lab: Lab) -> None:
+    async def talk(client: Client) -> None:
+        refused = await refusal(client, "request_review", rev="HEAD~1")
+        assert refused.startswith("request_review has no argument 'rev'. Its arguments: ")
+        shown = await client.call_tool("show_task", {"task": 1})
+        assert not shown.is_error and shown.structured_content["id"] == "1"  # type: ignore[index]
+        assert "There is no task 99." in await refusal(client, "show_task", task=99)
+
+    over_stdio(lab, talk)
+
+
 def test_a_comment_of_a_person_cannot_be_disputed(lab: Lab) -> None:
     lab.burnish("comment", "2", "Rename it")
 

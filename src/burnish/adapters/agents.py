@@ -279,7 +279,7 @@ class TaskChecks:
     ) -> tuple[Remark, ...]:
         return guard_change(self.trees, change, comparisons=comparisons, old=old, new=new, levels=levels)
 
-    def edited_tests(self, change: Change, *, old: Reads, new: Reads) -> EditedTests:
+    def edited_tests(self, change: Change, *, old: Reads, new: Reads) -> tuple[EditedTests, ...]:
         return tests_edited_by(self.trees.project, change, old=old, new=new)
 
     def command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,14 @@ def _with_machine(event: Event, machine: str) -> Event:
     return replace(event, data={**event.data, "machine": machine}) if event.type == "phase.started" else event
 
 
+@dataclass(slots=True)
+class HeldTasks:
+    """The tasks that threads of this process run, also those whose claim another machine took meanwhile."""
+
+    ids: set[int] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 @dataclass(frozen=True, slots=True)
 class StoreEventLog:
     store: Store
@@ -64,6 +73,7 @@ class StoreEventLog:
     start_branch: Callable[[], str] = lambda: ""
     # called with what was recorded
     observers: tuple[Callable[[Sequence[RecordedEvent]], None], ...] = ()
+    held: HeldTasks = field(default_factory=HeldTasks)
 
     def task(self, task_id: int) -> Task:
         return self.store.task(self.project, task_id)
@@ -145,9 +155,21 @@ class StoreEventLog:
         if later:
             all_ids = ids if ids is not None else [task.id for task in self.store.tasks(self.project, brief=True)]
             ids = [id for id in all_ids if id not in later]
-        task = self.store.claim(self.project, self.runner, ids=ids, is_dead=self.is_dead)
+        task = self._claim_unheld(self.runner, ids)
         is_here = task is None or self.share is None or self._brought(self.share, task)
         return task if is_here else None
+
+    def _claim_unheld(self, runner: str, ids: Sequence[int] | None) -> Task | None:
+        """Claim a task that no thread of this process still runs.
+
+        The claim names the runner alone. After a pause in which another machine took a task and gave it back, a second
+        claim of this runner would make the one that was lost valid again.
+        """
+        with self.held.lock:
+            task = self.store.claim(self.project, runner, ids=ids, is_dead=self.is_dead, busy=tuple(self.held.ids))
+            if task is not None:
+                self.held.ids.add(task.id)
+        return task
 
     def _brought(self, share: TaskShare, task: Task) -> bool:
         """Get what other machines did on the task and on those that it builds on; False if it was stopped before."""
@@ -177,7 +199,11 @@ class StoreEventLog:
 
     def release(self, task_id: int) -> None:
         if self.runner:
-            self.store.release(self.project, task_id, self.runner)
+            try:
+                self.store.release(self.project, task_id, self.runner)
+            finally:
+                with self.held.lock:
+                    self.held.ids.discard(task_id)
 
     def refuse_if_held(self, task_id: int) -> None:
         refuse_if_held(self.store, self.project, task_id, self.is_dead)

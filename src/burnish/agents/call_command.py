@@ -72,8 +72,10 @@ class CallCommands:
                 # a reviewer works in a read-only snapshot
                 writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
                 visible = (*readable, *request.images, *([Path(entry.script)] if entry.script else []))
-                # what it prints is what it is billed and judged by: it may not be rewritten from inside
-                outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr", *RECORDS))
+                # What it prints is what it is billed and judged by: it may not be rewritten from inside. Nor may what
+                # it is asked: the shim reads that outside of the sandbox, again if bubblewrap has to be started again.
+                names = ("stdin", "stdout", "stderr", *RECORDS)
+                outputs = tuple(Mount(folder.resolve() / name, "read") for name in names)
                 for_mounts = variables_for_mounts(env, roots=(request.cwd, self.checkout))
                 login = stack.enter_context(self.logins.mounted(request, entry, for_mounts))
                 view = stack.enter_context(self._view(request, folder))

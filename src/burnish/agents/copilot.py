@@ -124,11 +124,18 @@ class CopilotAgent:
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, problem, result, answer_at, result_at = "", None, None, -1, -1
         was_cancelled = False
+        # messages that began since the last use of a tool, and were not printed as a whole
+        open_messages: set[str] = set()
         stream = read_events(call.stdout)
         for index, event in stream:
             match event:
                 case {"type": "assistant.message", "data": {"content": str(piece)}}:
                     text, answer_at, was_cancelled = piece.strip(), index, False
+                    open_messages.discard(str(dig(event, "data", "messageId")))
+                case {"type": "assistant.message_start"}:
+                    open_messages.add(str(dig(event, "data", "messageId")))
+                case {"type": "tool.execution_start"}:
+                    open_messages.clear()
                 case {"type": "session.error"}:
                     problem = event.get("data") or {"message": "an error without a reason"}
                 case {"type": "abort"}:
@@ -153,6 +160,9 @@ class CopilotAgent:
             return failure("copilot", "its last turn was cancelled", cut=True)
         if result_at < answer_at:
             return failure("copilot", "its last turn did not end", cut=True)
+        if open_messages and call.role in ("review", "parse"):
+            # After a cut answer it asks the model again, and takes the third one that is cut for a whole one.
+            return failure("copilot", "the answer was cut off, or a part of it is missing", cut=True)
         if not text:
             return failure("copilot", "the answer was empty", cut=True)
         return _reply(

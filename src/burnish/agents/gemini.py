@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,6 +59,12 @@ _SETTINGS = {
     "advanced": {"ignoreLocalEnv": True},
 }
 
+# Its events do not report how the model ended its answer; what it writes for its own telemetry does. The file stays in
+# the folder of the call, nothing is sent, and the prompt and the answer are not in it.
+_TELEMETRY = "telemetry.log"
+# At the beginning of a line, which no text within a string is: its line feeds are escaped.
+_ENDING = re.compile(r'^ *"finish_reasons": \[(?:\s*"[^"\n]*",)*\s*"([^"\n]*)"\s*\],\s*"role": "main"', re.MULTILINE)
+
 LOGIN_FILES = Login(
     paths=(".gemini",),
     skipped=(".gemini/tmp", ".gemini/history", ".gemini/projects.json", ".gemini/antigravity*"),
@@ -109,7 +116,7 @@ class GeminiAgent:
         "GOOGLE_APPLICATION_CREDENTIALS",
         "GEMINI_CLI_HOME",
     )
-    output_files: tuple[str, ...] = ()
+    output_files: tuple[str, ...] = (_TELEMETRY,)
     project_files: tuple[str, ...] = ("GEMINI.md", "AGENTS.md", ".gemini", ".geminiignore", ".agents")
     login: Login = LOGIN_FILES
     required_settings: tuple[str, ...] = ()
@@ -131,6 +138,8 @@ class GeminiAgent:
             # one process instead of two
             "GEMINI_CLI_NO_RELAUNCH": "true",
         }
+        if request.read_only:
+            env |= _local_telemetry(str(request.call_dir / _TELEMETRY))
         prompt = without_mentions(request.prompt) if request.quotes_change else request.prompt
         return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(_own_settings(request))})
 
@@ -140,7 +149,7 @@ class GeminiAgent:
 
     def read(self, call: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, result, before_answer = "", None, "", None, -1
-        result_at = -1
+        result_at = error_at = -1
         pieces: list[int] = []
         stream = read_events(call.stdout)
         for index, event in stream:
@@ -153,7 +162,7 @@ class GeminiAgent:
                 case {"type": "tool_use"} | {"type": "tool_result"}:
                     text, before_answer = "", index
                 case {"type": "error"}:
-                    problem = text_or_empty(event.get("message"))
+                    problem, error_at = text_or_empty(event.get("message")), index
                 case {"type": "result"} if dig(result, "status") in (None, "success"):
                     result, result_at = event, index
         if result is None:
@@ -168,6 +177,12 @@ class GeminiAgent:
             return damage
         if result_at < max([before_answer, *pieces]):
             return failure("gemini", "its last turn did not end", cut=True)
+        # It may report success all the same, e.g. after it stopped a loop.
+        if call.role in ("review", "parse") and error_at > min([at for at in pieces if at > before_answer], default=-1):
+            return failure("gemini", problem or "it reported an error after its answer began", cut=True)
+        endings = _ENDING.findall(call.files.get(_TELEMETRY, ""))
+        if call.role in ("review", "parse") and endings and endings[-1] != "stop":
+            return failure("gemini", f"the answer was cut off ({endings[-1]})", cut=True)
         if not text.strip():
             return failure("gemini", problem or "the answer was empty", cut=True)
         return _reply(text.strip(), session, list(stream.of_type("result").values()))
@@ -189,6 +204,13 @@ class GeminiAgent:
             case {"type": "error", "message": str(text)}:
                 return (Problem(text),)
         return ()
+
+
+def _local_telemetry(file: str) -> dict[str, str]:
+    """Variables, which count more than all settings: a user's own telemetry may go to a server."""
+    values = {"ENABLED": "true", "TARGET": "local", "OUTFILE": file, "USE_COLLECTOR": "false"}
+    values |= {"LOG_PROMPTS": "false", "TRACES_ENABLED": "false", "OTLP_ENDPOINT": ""}
+    return {f"GEMINI_TELEMETRY_{name}": value for name, value in values.items()}
 
 
 def _own_settings(request: AgentRequest) -> dict[str, Any]:

@@ -130,7 +130,10 @@ def torn_line(text: str) -> str:
 
 
 def recover_events(text: str) -> list[Json]:
-    """Objects inside of lines that cannot be read as a whole: another process may have written into them."""
+    """Objects inside of lines that cannot be read as a whole: another process may have written into them.
+
+    An object that gives a key twice is there twice, with its last values and with its first ones.
+    """
     found: list[Json] = []
     tries = 0
     for line in text.split("\n"):
@@ -139,18 +142,20 @@ def recover_events(text: str) -> list[Json]:
         at = line.find('{"')
         while at >= 0 and tries < _MAX_RECOVERIES:
             tries += 1
-            value, end = _decode(line, at)
-            found += [value] if isinstance(value, dict) else []
+            values, end = _decode(line, at)
+            found += [value for value in values if isinstance(value, dict)]
             at = line.find('{"', end)
     return found
 
 
-def _decode(line: str, at: int) -> tuple[Any, int]:
-    """The value that begins there, and where to look for the next one."""
+def _decode(line: str, at: int) -> tuple[list[Any], int]:
+    """The readings of the value that begins there, and where to look for the next one."""
     try:
-        return json.JSONDecoder().raw_decode(line, at)
+        last, end = json.JSONDecoder().raw_decode(line, at)
+        first = json.JSONDecoder(object_pairs_hook=lambda pairs: dict(reversed(pairs))).raw_decode(line, at)[0]
     except (ValueError, RecursionError):
-        return None, at + 1
+        return [], at + 1
+    return [last] if first == last else [last, first], end
 
 
 def json_lines(text: str) -> Iterator[Json]:
@@ -193,10 +198,18 @@ def text_or_empty(value: Any) -> str:
 
 
 def _loads(text: str) -> Any:
+    """The value of a whole line. With a key that occurs twice in an object it has two readings, and counts as none."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError):
         return None
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return value
 
 
 # -- model messages -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.checks.reading import MAX_CASES, Case, Reading, failures_of, local_name, make_counts, path_in_repository
+from burnish.core.check import TestFile
 
 _BAD = "failed"
 
@@ -29,9 +30,19 @@ def read_jest(data: bytes, *, root: Path | None = None) -> Reading:
         cases += _of_file(file, tests, root)
         if len(cases) + passes + skips > MAX_CASES:
             return Reading(error=f"it has more than {MAX_CASES} cases")
+    test_files = tuple(_results(files, root))
     partial = "the run was interrupted" if report and report.get("wasInterrupted") is True else ""
     counts = make_counts(passes=passes, failures=len(cases), skips=skips)
-    return Reading(counts, failures_of(cases), partial=partial)
+    return Reading(counts, failures_of(cases), partial=partial, test_files=test_files)
+
+
+def _results(files: list[Any], root: Path | None) -> Iterator[TestFile]:
+    for file in files:
+        path = path_in_repository(str(file.get("name") or ""), root) if isinstance(file, dict) else None
+        if path:
+            states = [test.get("status") for test in _list(file, "assertionResults") if isinstance(test, dict)]
+            run = sum(state in ("passed", _BAD) for state in states)
+            yield TestFile(path, run, len(states) - run)
 
 
 def _of_file(file: dict[str, Any], tests: list[dict[str, Any]], root: Path | None) -> Iterator[Case]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
 from burnish.checks.pytest_text import is_document
 from burnish.checks.reading import MAX_CASES, Reading, path_in_repository, shortened
-from burnish.core.check import Counts, TestFailure
+from burnish.core.check import Counts, TestFailure, TestFile
 
 _OUTCOMES = ("failure", "error", "skipped")
 # Further failures of one case are not useful.
@@ -32,6 +32,9 @@ class _Failure:
 class _Case:
     attributes: Mapping[str, str]
     skipped: bool = False
+    # a test that is expected to fail was run, although it is counted as skipped
+    was_run: bool = False
+    reason: str = ""
     # several: failed subtests of pytest, failed expectations of GoogleTest, a failed test with a failed teardown
     failures: list[_Failure] = field(default_factory=list)
 
@@ -56,7 +59,24 @@ def read_junit(data: bytes, *, root: Path | None = None, mounted_at: Path | None
 
 
 # Suites whose skipped tests are counted; names with more parts are not paths.
-MAX_SUITES, MAX_DEPTH, MAX_PATH = 10_000, 30, 1000
+MAX_SUITES, MAX_DEPTH, MAX_PATH, MAX_REASON = 10_000, 30, 1000, 200
+
+
+@dataclass(slots=True)
+class _Suite:
+    run: int = 0
+    skipped: int = 0
+    reason: str = ""
+
+    def add(self, case: _Case) -> None:
+        is_skipped = case.skipped and not case.was_run
+        self.skipped += is_skipped
+        self.run += not is_skipped
+        self.reason = self.reason or (shortened(case.reason, longest=MAX_REASON) if is_skipped else "")
+
+    def extend(self, other: _Suite) -> None:
+        self.run, self.skipped = self.run + other.run, self.skipped + other.skipped
+        self.reason = self.reason or other.reason
 
 
 class _Collector:
@@ -69,8 +89,8 @@ class _Collector:
         self.case: _Case | None = None
         self.passed = self.skipped = self.failed = 0
         self.failures: list[TestFailure] = []
-        # module or class of tests → whether one of them was run
-        self.suites: dict[str, bool] = {}
+        # by module or class of tests and their file
+        self.suites: dict[tuple[str, str], _Suite] = {}
 
     def doctype(self, *_: object) -> None:
         raise _Unusable("it has a document type declaration")
@@ -84,13 +104,19 @@ class _Collector:
         elif tag == "testcase":
             self.case = _Case(attributes)
         elif tag in _OUTCOMES and self.case and self.tags[-2:-1] == ["testcase"]:
+            message = attributes.get("message")
             if tag == "skipped":
                 self.case.skipped = True
+                self.case.was_run = attributes.get("type") == "pytest.xfail"
+                self.case.reason = message or ""
                 return
-            message = attributes.get("message")
             self.case.failures.append(_Failure({"failure": "failed"}.get(tag, tag), [message] if message else []))
 
     def text(self, data: str) -> None:
+        if self.case and self.tags[-1] == "skipped" and self.case.reason == "collection skipped":
+            # a module that skips itself: the place, the line and the reason
+            self.case.reason = data.rpartition("Skipped: ")[2].strip()[:-2] or self.case.reason
+            return
         if self.case and self.case.failures and self.tags[-1] in ("failure", "error"):
             self.case.failures[-1].message.append(data)
 
@@ -103,9 +129,9 @@ class _Collector:
     def _count(self, case: _Case) -> None:
         if self.passed + self.skipped + self.failed >= MAX_CASES:
             raise _Unusable(f"it has more than {MAX_CASES} cases")
-        suite = case.attributes.get("classname") or case.attributes.get("name", "")
-        if len(self.suites) < MAX_SUITES or suite in self.suites:
-            self.suites[suite] = self.suites.get(suite, False) or not case.skipped
+        key = (case.attributes.get("classname") or case.attributes.get("name", ""), case.attributes.get("file", ""))
+        if len(self.suites) < MAX_SUITES or key in self.suites:
+            self.suites.setdefault(key, _Suite()).add(case)
         if not case.failures:
             self.passed += not case.skipped
             self.skipped += case.skipped
@@ -130,15 +156,19 @@ class _Collector:
     def reading(self) -> Reading:
         total = self.passed + self.skipped + self.failed
         counts = Counts(total, self.passed, self.failed, self.skipped)
-        return Reading(counts, tuple(self.failures), skipped_files=tuple(self._skipped_files()))
+        return Reading(counts, tuple(self.failures), test_files=self._test_files())
 
-    def _skipped_files(self) -> Iterator[str]:
-        """Files of pytest in which no test was run."""
-        if not self.from_pytest or self.root is None or not self.skipped:
-            return
-        files = {suite: _module_file(suite, self.root) for suite in self.suites}
-        run_files = {files[suite] for suite, was_run in self.suites.items() if was_run}
-        yield from dict.fromkeys(file for file in files.values() if file and file not in run_files)
+    def _test_files(self) -> tuple[TestFile, ...]:
+        """The files of pytest's tests; none if one of them is not known."""
+        if not self.from_pytest or self.root is None:
+            return ()
+        found: dict[str, _Suite] = {}
+        for (name, file), suite in self.suites.items():
+            # an inherited test is in the file of its class, and was collected in another one
+            own_file = path_in_repository(file, self.root, self.mounted_at) or ""
+            for path in {_module_file(name, self.root) or own_file, own_file} - {""}:
+                found.setdefault(path, _Suite()).extend(suite)
+        return tuple(TestFile(path, one.run, one.skipped, one.reason) for path, one in found.items())
 
 
 def _module_file(suite: str, root: Path) -> str:

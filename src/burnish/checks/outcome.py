@@ -94,7 +94,7 @@ def report_of(
         or reading.error
         or _not_started(spec, check, exit_record, reading, place),
         partial=_partial(check, exit_record, reading),
-        skipped_files=reading.skipped_files,
+        test_files=reading.test_files,
         failure_lines=_failure_lines(spec, check, exit_record, reading),
         problem_lines=_problem_lines(spec, exit_record, place),
         last_line=_last_line(spec, exit_record),

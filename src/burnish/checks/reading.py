@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Protocol
 
-from burnish.core.check import Counts, TestFailure
+from burnish.core.check import Counts, TestFailure, TestFile
 from burnish.core.finding import Remark
 from burnish.proc.text import clean_text
 
@@ -35,8 +35,8 @@ class Reading:
     partial: str = ""
     # the program that made the report, e.g. "semgrep"; "" if unknown
     tool: str = ""
-    # test files of which all tests were skipped, where the report names files
-    skipped_files: tuple[str, ...] = ()
+    # the files of all tests; empty if the report does not name them
+    test_files: tuple[TestFile, ...] = ()
 
 
 def merge_readings(readings: Sequence[Reading]) -> Reading:
@@ -49,7 +49,7 @@ def merge_readings(readings: Sequence[Reading]) -> Reading:
         error=next((reading.error for reading in readings if reading.error), ""),
         partial=next((reading.partial for reading in readings if reading.partial), ""),
         tool=tool_names(reading.tool for reading in readings if reading.tool),
-        skipped_files=tuple(file for reading in readings for file in reading.skipped_files),
+        test_files=tuple(file for reading in readings for file in reading.test_files),
     )
 
 

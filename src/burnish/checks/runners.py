@@ -300,7 +300,7 @@ def prepare(spec: CheckSpec, *, report_dir: Path, env: Mapping[str, str], root: 
     if spec.name == "lint" or (is_pytest and _OWN_REPORT["pytest"].search(spec.words)):
         return PreparedCheck(_argv(command, env), env, None, None, False, known_runner, is_pytest)
     if known_runner:
-        return _with_report(spec, command, known_runner, report_dir, env)
+        return _with_report(spec, command, known_runner, report_dir, env, root)
     options = PYTEST.options(str(report_dir / JUNIT_FILE))
     if is_pytest:
         return PreparedCheck(_argv(_with_options(command, options), env), env, "junit", JUNIT_FILE, False, None, True)
@@ -310,17 +310,48 @@ def prepare(spec: CheckSpec, *, report_dir: Path, env: Mapping[str, str], root: 
 
 
 def _with_report(
-    spec: CheckSpec, command: Command, known_runner: KnownCommand, report_dir: Path, env: Mapping[str, str]
+    spec: CheckSpec,
+    command: Command,
+    known_runner: KnownCommand,
+    report_dir: Path,
+    env: Mapping[str, str],
+    root: Path | None,
 ) -> PreparedCheck:
     runner = known_runner.runner
     kind, file = runner.report or (None, None)
     own = _OWN_REPORT.get(runner.name)
     text = " ".join((spec.words, *known_runner.arguments))
     options = () if own and own.search(text) else runner.options(str(report_dir / file) if file else "")
+    if options and runner is PYTEST:
+        options = (*options, *_naming_retries(text, root / known_runner.line.folder if root else None))
     new_command = known_runner.with_options(options) if options else None
     if new_command is None:
         return PreparedCheck(_argv(command, env), env, None, None, False, known_runner, runner is PYTEST)
     return PreparedCheck(_argv(new_command, env), env, kind, file, False, known_runner, runner is PYTEST)
+
+
+_PYTEST_SETTINGS = (
+    "pytest.toml",
+    ".pytest.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+)
+_RETRIES = re.compile(r"--reruns\b|^\s*reruns\s*=", re.M)
+_REPORTED = re.compile(r"(?<![\w-])-r ?([A-Za-z]+)")
+
+
+def _naming_retries(command: str, folder: Path | None) -> tuple[str, ...]:
+    """The option with which pytest-rerunfailures names the tests that it runs again: alone, it prints their number."""
+    data = (read_regular(folder / name, longest=1024 * 1024) for name in _PYTEST_SETTINGS) if folder else ()
+    text = "\n".join([command, *(one.decode("utf-8", "replace") for one in data if one)])
+    # an own `-r` of the command would take precedence
+    if not _RETRIES.search(text) or _REPORTED.search(command):
+        return ()
+    letters = (_REPORTED.findall(text) or ["fE"])[-1]
+    return (f"-r{letters}R",) if not set(letters) & set("RN") else ()
 
 
 def _filled(command: Command, report_dir: Path) -> Command:

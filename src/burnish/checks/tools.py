@@ -36,6 +36,8 @@ class UnrunTests:
     why: str
     # the files of these tests, where they are known
     files: tuple[str, ...] = ()
+    # files with other tests as well, which are run
+    partly: tuple[str, ...] = ()
 
     def words(self, folder: str) -> str:
         return f"`{self.what}`{f' in {folder}' if folder else ''}: {self.why}"

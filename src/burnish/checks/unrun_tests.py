@@ -6,7 +6,7 @@ import fnmatch
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.checks.command_line import parse_command
@@ -106,15 +106,20 @@ def _deselected(place: ProjectFolder, addopts: str, tests: Sequence[str]) -> Ite
         marks = re.findall(r"\bnot\s+\(?(\w+)", expression)
         why = f"`addopts` deselects these tests (-m '{expression.strip()}')"
         is_marked = re.compile(rf"\bmark\.(?:{'|'.join(marks)})\b")
-        files = tuple(path for path in tests[:_MAX_OPENED] if _is_all_marked(place.read(path), is_marked))
-        yield UnrunTests(f"pytest -m {marks[0]}", marks[0], why, files)
+        with_mark = [path for path in tests[:_MAX_OPENED] if is_marked.search(place.read(path))]
+        files = tuple(path for path in with_mark if _is_all_marked(place.read(path), is_marked))
+        partly = tuple(path for path in with_mark if path not in files)
+        yield UnrunTests(f"pytest -m {marks[0]}", marks[0], why, files, partly)
     for expression in _DESELECTED_WORD.findall(addopts):
         words = re.findall(r"\bnot\s+\(?(\w+)", expression)
         why = f"`addopts` deselects these tests (-k '{expression.strip()}')"
-        yield UnrunTests(f"pytest -k {words[0]}", words[0], why)
+        definition = re.compile(rf"^\s*(?:async )?(?:def|class) \w*(?:{'|'.join(words)})", re.M | re.I)
+        partly = tuple(path for path in tests[:_MAX_OPENED] if definition.search(place.read(path)))
+        yield UnrunTests(f"pytest -k {words[0]}", words[0], why, partly=partly)
     for test in _DESELECTED_TEST.findall(addopts):
         files = (test,) if test in tests else ()
-        yield UnrunTests(f"pytest {test}", test, "`addopts` deselects it", files)
+        partly = tuple(path for path in tests if test.startswith(f"{path}::"))
+        yield UnrunTests(f"pytest {test}", test, "`addopts` deselects it", files, partly)
     for path in map(posixpath.normpath, _IGNORED_PATH.findall(addopts)):
         files = tuple(test for test in tests if _is_below(test, path))
         if files and not SAMPLES.search(f"{path}/"):
@@ -355,6 +360,11 @@ def files_of(unrun: Iterable[tuple[str, UnrunTests]]) -> tuple[tuple[str, str], 
     return tuple(
         (posixpath.join(folder, file), one.words(folder)) for folder, one in unrun for file in one.files[:_MAX_FILES]
     )
+
+
+def partly_unrun_files(unrun: Iterable[tuple[str, UnrunTests]]) -> tuple[tuple[str, str], ...]:
+    """The same for files of which some tests are run."""
+    return files_of((folder, replace(one, files=one.partly)) for folder, one in unrun)
 
 
 def python_test_files(paths: Iterable[str]) -> tuple[str, ...]:

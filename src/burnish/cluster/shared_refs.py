@@ -72,8 +72,21 @@ class SharedRefs:
 
     def bring(self, numbers: Iterable[int]) -> list[str]:
         """Move the refs of these tasks to what the remote has. Work that only this clone has is kept. Returns notes."""
-        notes = [self._bring(ref, sha) for ref, sha in self.of_tasks(numbers).items()]
+        found = self.of_tasks(numbers)
+        commits = self.commits_of(found)
+        notes = [self._bring(ref, sha) for ref, sha in commits.items()]
+        if others := [ref for ref in found if ref not in commits]:
+            more = f" (and {len(others) - 1} others)" if others[1:] else ""
+            notes.append(f"{others[0]}{more} of the remote {self.remote} is not used: burnish does not push such a ref")
         return [note for note in notes if note]
+
+    def commits_of(self, refs: Mapping[str, str]) -> dict[str, str]:
+        """The refs as burnish writes them. Anyone who can push chooses what a ref names, and its name."""
+        flat = {ref: sha for ref, sha in refs.items() if any(ref.rpartition("/")[0] + "/" == kind for kind in _KINDS)}
+        ids = "".join(f"{sha}\n" for sha in flat.values())
+        lines = self.project.git("cat-file", "--batch-check", stdin=ids.encode()).stdout.decode().splitlines()
+        commits = {line.partition(" ")[0] for line in lines if " commit " in line}
+        return {ref: sha for ref, sha in flat.items() if sha in commits}
 
     def of_tasks(self, numbers: Iterable[int]) -> dict[str, str]:
         """What the remote had of these tasks when it was last asked."""

@@ -75,6 +75,11 @@ class TaskShare:
                     self.note(f"Task {task.id}: {note}")
 
         self._until_done(task.id, fetch)
+        if task.branch and task.commit and _is_behind(self.refs, task.branch, task.commit):
+            self.note(
+                f"Task {task.id}: the remote {self.refs.remote} does not have the recorded commit {task.commit[:12]} "
+                f"of {task.branch}. Somebody moved the branch there; its present content is reviewed again."
+            )
         restore_artifacts(self.refs, task, self.tasks_folder)
         for name in bring_images(self.refs, self.images_folder, task.spec.description):
             self.note(f"Task {task.id}: the image {name} of its description is not on the remote. Add it again there.")
@@ -117,7 +122,7 @@ class TaskShare:
         """Another machine pushed although this one holds the task: keep what it pushed, then go on from there."""
         with self._fetching:
             self.refs.fetch({task.id, *map(int, _branch_owner(task))})
-            for ref, there in self.refs.on_remote().items():
+            for ref, there in self.refs.commits_of(self.refs.on_remote()).items():
                 here = read_ref(self.refs.project, ref)
                 if here and here != there and not is_ancestor(self.refs.project, there, here):
                     keep(self.refs.project, f"{task.name}-elsewhere", there)

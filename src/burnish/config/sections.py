@@ -193,8 +193,8 @@ class ChecksSection(v.Section):
     )
     uncountable: Literal["wait", "accept"] = Field(
         default="wait",
-        description="a check was red before the change and is red now, and new failures cannot be distinguished from"
-        " old ones: `wait` for a person before approval, or `accept`",
+        description="new failures cannot be distinguished from old ones, or no test of a changed file was run: `wait`"
+        " for a person before approval, or `accept`",
     )
     build: v.Command | None = Field(default=None, description="runs on each tree before its checks, after set-up")
     guard: GuardSettings = Field(default_factory=GuardSettings)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from burnish.core.check import BaseTests, CheckReport, CheckStatus, TestFailure, compare
+from burnish.core.check import BaseTests, CheckReport, CheckStatus, Comparison, TestFailure, compare
 from burnish.core.commit import TreeEntry
 from burnish.core.policy import Policy
 
@@ -17,6 +17,18 @@ class EditedTests:
     paths: tuple[str, ...] = ()
     # all files of tests as they are at the base; new ones are removed, since they may need what is undone
     entries: tuple[TreeEntry, ...] = ()
+
+
+def with_result(comparison: Comparison, result: BaseTests | None) -> Comparison:
+    """The comparison with this result, unless an earlier one says more."""
+    if result is None or (comparison.base_tests and not result.failures):
+        return comparison
+    return replace(comparison, base_tests=result)
+
+
+def is_named(comparison: Comparison) -> bool:
+    """Whether tests of the base are known to fail, so that no further tree has to be tried."""
+    return comparison.base_tests is not None and bool(comparison.base_tests.failures)
 
 
 def are_base_tests_run(policy: Policy) -> bool:

@@ -71,6 +71,19 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class TestFile:
+    """The tests of one file that a report lists."""
+
+    __test__ = False
+
+    path: str
+    run: int
+    skipped: int = 0
+    # why the first of them was skipped
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """One check, run once on one tree."""
 
@@ -98,8 +111,8 @@ class CheckReport:
     flaky: tuple[str, ...] = ()
     # screenshots, videos and HTML that it left
     evidence: tuple[Evidence, ...] = ()
-    # test files of which all tests were skipped
-    skipped_files: tuple[str, ...] = ()
+    # the files of all tests; empty if the report does not name them
+    test_files: tuple[TestFile, ...] = ()
     # files of the tree in whose place its tests imported something else; packages end in "/"
     replaced: tuple[str, ...] = ()
     # printed lines that look like failures; not of a runner that reports its failures itself
@@ -271,7 +284,9 @@ class Comparison:
         names = [
             name for name in self.report.retried if name not in before and not _fails_in_the_end(name, self.report)
         ]
-        if not names:
+        # a base whose tests were counted, but not named
+        unnamed_count = sum(int(name.partition(" ")[0]) for name in before if re.fullmatch(r"\d{1,9} rerun", name))
+        if not names or unnamed_count >= len(names) > 0 == sum(name.endswith(" rerun") for name in names):
             return ""
         since = ", and did not need that on the base" if self.baseline else ""
         return f"Flaky: tests of {self.report.name} passed only because failed tests run again{since}: {_few(names)}."

@@ -171,7 +171,8 @@ class CheckResult(PhaseResult):
     commit: str = ""
     checks: tuple[CheckRecord, ...] = ()  # the checks, in the order of the settings
     warnings: tuple[str, ...] = ()  # what a person should know about them
-    untested: tuple[str, ...] = optional(())  # changed files whose only tests were not run, with the reason
+    untested: tuple[str, ...] = optional(())  # tests of changed files that were not run, with the reason
+    untested_files: tuple[str, ...] = optional(())  # changed files none of whose tests was run
     flaky: tuple[str, ...] = ()  # tests that failed and passed on the same commit
 
 

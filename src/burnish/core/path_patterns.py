@@ -30,14 +30,16 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(words.get(part, re.escape(part)) for part in parts), re.S)
 
 
-# There `claude.md` is the file that a program opens as `CLAUDE.md`; elsewhere `docs/agents.md` is a page like others.
+# There `claude.md` is the file that a program opens as `CLAUDE.md`. Elsewhere copilot takes `agents.md` for `AGENTS.md`
+# at the top of a repository, and `docs/agents.md` is a page like others.
 _CASE = re.IGNORECASE if sys.platform in ("darwin", "win32") else re.NOFLAG
 
 
 def is_named(path: str, patterns: Iterable[str]) -> bool:
     """Does a pattern name this file, or a folder that it lies in, at any depth?
 
-    A pattern is a name or several joined by `/`; `*` stands for any part of one name.
+    A pattern is a name or several joined by `/`; `*` stands for any part of one name. At the top of the repository, the
+    case of letters does not count.
     """
     return _expression(tuple(patterns)).search(path) is not None
 
@@ -51,4 +53,5 @@ def named_paths(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
 @lru_cache(maxsize=16)
 def _expression(patterns: tuple[str, ...]) -> re.Pattern[str]:
     names = "|".join(re.escape(pattern.strip("/")).replace(r"\*", "[^/]*") for pattern in patterns)
-    return re.compile(rf"(?:^|/)(?:{names})(?:/|$)" if names else r"(?!)", _CASE | re.DOTALL)
+    expression = rf"(?:^|/)(?:{names})(?:/|$)|^(?i:{names})(?:/|$)" if names else r"(?!)"
+    return re.compile(expression, _CASE | re.DOTALL)

@@ -171,6 +171,8 @@ class Policy:
     notes: tuple[str, ...] = ()
     # test files that no check runs, each with the reason
     unrun_files: tuple[tuple[str, str], ...] = ()
+    # the same for test files of which some tests are run
+    partly_unrun_files: tuple[tuple[str, str], ...] = ()
 
     def judges_as(self, judge_hash: str) -> bool:
         """Whether these settings have the criteria with this stored hash, in its current or an earlier form."""

@@ -193,6 +193,12 @@ def untested_note(history: History, cycle: int) -> str:
     return " ".join(newest.untested) if newest else ""
 
 
+def untested_files(history: History, cycle: int) -> tuple[str, ...]:
+    """Changed files that have tests, none of which was run."""
+    newest = _newest_check(history, cycle)
+    return newest.untested_files if newest else ()
+
+
 def base_test_notes(history: History, cycle: int) -> tuple[str, ...]:
     """Which tests of the base fail with the change, which edits tests, by check; or why that is unknown."""
     return tuple(check.base_note for check in _newest_checks(history, cycle) if check.base_note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from burnish.core.change import Change
-from burnish.core.check import INDISTINGUISHABLE, CheckStatus, Comparison
+from burnish.core.check import INDISTINGUISHABLE, CheckStatus, Comparison, TestFile
 from burnish.core.journal import CheckRecord
 
 
@@ -171,25 +172,119 @@ def is_test_file(path: str) -> bool:
     return _OF_TESTS.search(path) is not None
 
 
-def tested_only_by(
-    change: Change, texts: Mapping[str, str], unrun: Mapping[str, str]
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Changed files that tests name, with these tests, where none of them was run.
+@dataclass(frozen=True, slots=True)
+class TestsOfChange:
+    """Which tests name the changed files, and whether they were run."""
 
-    `texts` are all test files of the tree; `unrun` has those that were not run.
-    """
-    found = _tests_of_files(change, texts)
-    return tuple((path, tests) for path, tests in found if tests and all(test in unrun for test in tests))
+    __test__ = False
+
+    change: Change
+    # the files of tests, and each `conftest.py`
+    texts: Mapping[str, str]
+    # files that no check runs, and those with some tests that no check runs, each with the reason
+    unrun: Mapping[str, str]
+    partly_unrun: Mapping[str, str]
+    # what the checks report of each file, and whether a file that is missing there was not run
+    results: Mapping[str, TestFile]
+    is_complete: bool = False
+    # tests that were skipped in unknown files
+    skip_count: int = 0
+
+    def untested(self) -> dict[str, str]:
+        """A note for each changed file none of whose tests was run."""
+        reasons = self._reasons()
+        pairs = ((path, tests) for path, tests in self._tests() if tests and all(test in reasons for test in tests))
+        return {path: f"The tests of {path} were not run: {tests[0]} ({reasons[tests[0]]})." for path, tests in pairs}
+
+    def partly_untested(self) -> list[str]:
+        """Notes on tests of other changed files that were not run."""
+        notes, reasons = self.untested(), self._reasons()
+        found: dict[str, str] = {}
+        for path, tests in self._tests():
+            for test in tests if path not in notes else ():
+                if why := reasons.get(test) or self._part_unrun(test):
+                    found.setdefault(test, f"Not all tests of {path} were run: {test} ({why}).")
+        return list(found.values())
+
+    def perhaps_skipped(self) -> list[str]:
+        """Notes on changed files with a test that may have been left out."""
+        own_notes = self.untested()
+        notes = []
+        for path, tests in self._tests():
+            if path in own_notes or not tests:
+                continue
+            with_ci = next((one for one in (*tests, *self._settings_of(tests)) if self._may_ask_for_ci(one)), "")
+            skipping = next((one for one in tests if self.skip_count and _SKIPS.search(self.texts[one])), "")
+            if with_ci:
+                notes.append(
+                    f"Tests of {path} may have been skipped: {with_ci} asks for the variable CI, which checks set. "
+                    "`env -u CI` before the command of a check removes it."
+                )
+            elif skipping:
+                notes.append(
+                    f"Tests of {path} may have been skipped: {skipping} skips tests on a condition, and "
+                    f"the run skipped {_count(self.skip_count, 'test')}."
+                )
+        return notes
+
+    def _tests(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        texts = {path: text for path, text in self.texts.items() if path in self.unrun or _has_tests(path, text)}
+        return tuple(_tests_of_files(self.change, texts))
+
+    def _reasons(self) -> dict[str, str]:
+        """Why no test of a file was run."""
+        skip_reasons = {
+            path: _all_skipped(file) for path, file in self.results.items() if file.skipped and not file.run
+        }
+        left_out = {
+            path: "no check reports a test of this file"
+            for path in self.texts
+            if self.is_complete and path not in self.results and _PYTEST_FILE.search(path)
+        }
+        return {**left_out, **self.unrun, **skip_reasons}
+
+    def _part_unrun(self, path: str) -> str:
+        file = self.results.get(path)
+        if file and file.run and file.skipped and not _OTHER_PLATFORM.search(file.reason):
+            why = f": {file.reason.rstrip('.')}" if file.reason else ""
+            return f"{file.skipped} of {file.run + file.skipped} tests were skipped{why}"
+        return self.partly_unrun.get(path, "")
+
+    def _settings_of(self, tests: Iterable[str]) -> list[str]:
+        folders = [str(folder) for test in tests for folder in PurePosixPath(test).parents]
+        paths = [posixpath.normpath(f"{folder}/conftest.py") for folder in folders]
+        return [path for path in paths if _LEAVES_OUT.search(self.texts.get(path, ""))]
+
+    def _may_ask_for_ci(self, path: str) -> bool:
+        text = self.texts[path]
+        is_settings = path.endswith("conftest.py")
+        return _ASKS_FOR_CI.search(text) is not None and (is_settings or (self._has_skips and "skip" in text))
+
+    @property
+    def _has_skips(self) -> bool:
+        return bool(self.skip_count) or any(file.skipped for file in self.results.values())
 
 
 # A test that asks for the variable CI, in the languages of test runners.
 _ASKS_FOR_CI = re.compile(r"""["'](?:CI|GITHUB_ACTIONS)["']|\benv\.CI\b|\$\{?CI\b""")
+_LEAVES_OUT = re.compile(r"collect_ignore|pytest_collection_modifyitems|pytest_ignore_collect|pytest_runtest_setup")
+_SKIPS = re.compile(r"\bskip|\btodo\b|runIf|\bxit\b|\bxdescribe\b")
+_PYTEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+# A test of another platform is not expected to run.
+_OTHER_PLATFORM = re.compile(
+    r"windows|win32|mac ?os|darwin|linux|posix|bsd|platform|pypy|cpython"
+    r"|python ?(?:[<>=]+ ?)?\d|version_info|\barm|\broot\b",
+    re.I,
+)
 
 
-def skipped_by_ci(change: Change, texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Changed files, each with a test that names it and may be skipped because checks set the variable CI."""
-    pairs = ((path, test) for path, tests in _tests_of_files(change, texts) for test in tests)
-    return tuple((path, test) for path, test in pairs if _ASKS_FOR_CI.search(texts[test]) and "skip" in texts[test])
+def _all_skipped(file: TestFile) -> str:
+    return "all of its tests were skipped" + (f": {file.reason.rstrip('.')}" if file.reason else "")
+
+
+def _has_tests(path: str, text: str) -> bool:
+    """False for modules of Python beside the tests, which may name a changed file as well."""
+    return not path.endswith(".py") or re.search(r"\bdef test|\bclass \w*Test|TestCase|>>>", text) is not None
 
 
 def _tests_of_files(change: Change, texts: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from burnish.core.base_tests import EditedTests, are_base_tests_run, judge_base_tests
+from burnish.core.base_tests import EditedTests, are_base_tests_run, is_named, judge_base_tests, with_result
 from burnish.core.check import MAX_RERUN, BaseTests, CheckReport, CheckStatus, Comparison, compare, without_flaky
 from burnish.core.policy import CheckSpec, is_test
 from burnish.core.status import ErrorCode
@@ -28,23 +28,28 @@ def with_base_tests(
 
     Tests that the change breaks in any case are left out: they are to be fixed first, and then run again.
     """
-    pairs = [(spec, one) for spec, one in zip(specs, comparisons, strict=True) if _is_concerned(spec, one)]
-    if not are_base_tests_run(setup.policy) or not pairs:
+    candidates = [_is_concerned(spec, one) for spec, one in zip(specs, comparisons, strict=True)]
+    if not are_base_tests_run(setup.policy) or not any(candidates):
         return comparisons
     head = setup.head()
-    edits = deps.checks(task.id).edited_tests(
+    trees = deps.checks(task.id).edited_tests(
         setup.workspace.changes(setup.base.tree, head.tree),
         old=partial(setup.workspace.read, setup.base.commit),
         new=partial(setup.workspace.read, head.sha),
     )
-    if not edits.paths:
-        return comparisons
-    commit = setup.workspace.with_entries(head.sha, edits.entries)
-    if commit.tree == setup.base.tree:
-        return comparisons  # it changes tests alone
-    tree = CheckedCommit(commit.sha, setup.workspace.plain(setup.base.commit), f"{task.name}-base-tests", task.name)
-    results = _run(deps, setup, task, cycle, pairs, (commit.tree, tree), edits)
-    return tuple(replace(one, base_tests=results.get(one.report.name)) for one in comparisons)
+    for edits in trees:
+        pairs = [
+            (spec, one)
+            for spec, one, is_candidate in zip(specs, comparisons, candidates, strict=True)
+            if is_candidate and not is_named(one)
+        ]
+        commit = setup.workspace.with_entries(head.sha, edits.entries)
+        if commit.tree == setup.base.tree or not pairs:
+            continue  # it changes tests alone
+        tree = CheckedCommit(commit.sha, setup.workspace.plain(setup.base.commit), f"{task.name}-base-tests", task.name)
+        results = _run(deps, setup, task, cycle, pairs, (commit.tree, tree), edits)
+        comparisons = tuple(with_result(one, results.get(one.report.name)) for one in comparisons)
+    return comparisons
 
 
 def _is_concerned(spec: CheckSpec, comparison: Comparison) -> bool:

@@ -31,7 +31,7 @@ from burnish.core.journal_events import PhaseStarted, new_event
 from burnish.core.ledger.ledger import absorb_checks
 from burnish.core.policy import CheckSpec, is_test, setting_of
 from burnish.core.recorded_reviews import no_test_was_run
-from burnish.core.review_checks import has_archives, is_test_file, packed_copies, skipped_by_ci, tested_only_by
+from burnish.core.review_checks import TestsOfChange, has_archives, is_test_file, packed_copies
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.base_tests import with_base_tests
@@ -173,7 +173,10 @@ def _finished(
     touched_paths = work.result.touched if work else ()
     update = absorb_touched(history.findings, update, touched_paths, cycle, setup.policy.block_on)
     checks = (*map(check_record, comparisons), *map(check_not_run, skipped_specs))
-    files_without_tests = (*_untested_files(setup, comparisons), *_packed_copies(setup))
+    tests = _tests_of_change(setup, comparisons, is_all=not skipped_specs)
+    untested_files = tests.untested() if tests else {}
+    untested_notes = [*untested_files.values(), *tests.partly_untested(), *tests.perhaps_skipped()] if tests else []
+    files_without_tests = (*untested_notes[:MOST_UNTESTED], *_packed_copies(setup))
     result = CheckResult(
         "check",
         attempt,
@@ -187,6 +190,7 @@ def _finished(
             *update.notes,
         ),
         untested=files_without_tests,
+        untested_files=tuple(untested_files)[:MOST_NAMES],
         flaky=tuple(name for c in comparisons for name in c.report.flaky)[:MOST_NAMES],
     )
     events = [new_event("check.finished", one, run=task.run, cycle=cycle) for one in checks]
@@ -308,28 +312,24 @@ def _tests_not_run(comparisons: tuple[Comparison, ...], skipped_specs: list[Chec
     return [no_test_was_run(names)]
 
 
-def _untested_files(setup: TaskSetup, comparisons: tuple[Comparison, ...]) -> tuple[str, ...]:
-    """Notes about changed files whose only tests were not run or were all skipped."""
-    unrun = dict(setup.policy.unrun_files)
-    unrun |= {file: "all of its tests were skipped" for c in comparisons for file in c.report.skipped_files}
-    has_skips = any(c.report.counts and c.report.counts.skipped for c in comparisons)
-    if not unrun and not has_skips:
-        return ()
-    change = setup.workspace.changes(setup.base.tree, setup.head().tree)
-    paths = [path for path in setup.workspace.files(setup.head().sha) if path in unrun or is_test_file(path)]
-    if len(paths) > MAX_TEST_FILES:
-        return ()
+def _tests_of_change(setup: TaskSetup, comparisons: tuple[Comparison, ...], *, is_all: bool) -> TestsOfChange | None:
+    """The tests of the changed files; None if all were run, or if there are too many. `is_all`: all checks ran."""
+    unrun, partly_unrun = dict(setup.policy.unrun_files), dict(setup.policy.partly_unrun_files)
+    files = setup.workspace.files(setup.head().sha)
+    paths = [path for path in files if path in unrun or is_test_file(path) or path.endswith("conftest.py")]
+    reports = [one.report for one in comparisons if one.report.name != "lint"]
+    results = {file.path: file for one in reports for file in sorted(one.test_files, key=lambda file: file.run)}
+    skip_count = sum(one.counts.skipped for one in reports if one.counts and not one.test_files)
+    # A file that no report names may be run by a check that reports no files, or reports them from another folder.
+    is_complete = is_all and all(one.test_files and not one.partial for one in reports) and results.keys() <= set(files)
+    may_lack = unrun or partly_unrun or skip_count or any(file.skipped for file in results.values())
+    may_lack = may_lack or any(path.endswith("conftest.py") or path not in results for path in paths if is_complete)
+    if not may_lack or len(paths) > MAX_TEST_FILES:
+        return None
     contents = setup.workspace.read(setup.head().sha, paths)
     texts = {path: (data or b"")[:MAX_TEST_BYTES].decode("utf-8", "replace") for path, data in contents.items()}
-    found = tested_only_by(change, texts, unrun)
-    notes = [f"The tests of {path} were not run: {tests[0]} ({unrun[tests[0]]})." for path, tests in found]
-    with_ci = skipped_by_ci(change, texts) if has_skips else ()
-    notes += [
-        f"Tests of {path} may have been skipped: {test} asks for the variable CI, which checks set. "
-        "`env -u CI` before the command of a check removes it."
-        for path, test in with_ci
-    ]
-    return tuple(notes[:MOST_UNTESTED])
+    change = setup.workspace.changes(setup.base.tree, setup.head().tree)
+    return TestsOfChange(change, texts, unrun, partly_unrun, results, is_complete=is_complete, skip_count=skip_count)
 
 
 def _packed_copies(setup: TaskSetup) -> tuple[str, ...]:

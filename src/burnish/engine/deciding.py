@@ -25,7 +25,7 @@ from burnish.core.history import History, JudgedPhase, PhaseRecord, fixed_by_rev
 from burnish.core.journal import ReviewResult
 from burnish.core.journal_events import Binding, DecisionMade, ReviewApproved, ReviewStopped, new_event
 from burnish.core.policy import Policy
-from burnish.core.recorded_reviews import by_person, stored_review, uncountable_checks, unseen_in_cycle
+from burnish.core.recorded_reviews import by_person, stored_review, uncountable_checks, unseen_in_cycle, untested_files
 from burnish.core.review import PERSON, Verdict
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task, TaskType
@@ -283,6 +283,9 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
         return "a person is to approve it (approval: required)"
     if policy.uncountable == "wait" and (reasons := uncountable_checks(history, cycle)):
         return f"{reasons[0]}: {INDISTINGUISHABLE}, so a person is to approve it (checks.uncountable)"
+    if policy.uncountable == "wait" and (files := untested_files(history, cycle)):
+        more = f" and {len(files) - 1} more" if files[1:] else ""
+        return f"no test of {files[0]}{more} was run, so a person is to approve it (checks.uncountable)"
     return ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from burnish.core.finding import Category, Severity
 from burnish.core.task import Item, TaskType
-from burnish.exchange.source_task import Fields, ReviewItem, SourceTask, as_findings, first_line, tags
+from burnish.exchange.source_task import FieldNote, Fields, ReviewItem, SourceTask, as_findings, first_line, tags
 
 _OTHER_MODELS = "models differ between agents; set it with `burnish edit --model`"
 
@@ -132,7 +132,12 @@ _GZA_TYPES |= {"plan": TaskType.PLAN, "explore": TaskType.PLAN}
 _GZA_FINISHED = ("completed", "merged", "dropped", "unmerged")
 
 
-def read_gza(key: str, row: Mapping[str, Any], spec_text: Callable[[str], str | None]) -> SourceTask:
+def read_gza(
+    key: str,
+    row: Mapping[str, Any],
+    spec_text: Callable[[str], str | None],
+    comments: Sequence[Mapping[str, Any]] = (),
+) -> SourceTask:
     """An entry of gza's YAML file, or a row of its database. `spec_text` reads the file that `spec` names."""
     # of a row: what is the same for every task, and what gza keeps for itself
     fields = Fields({name: value for name, value in row.items() if name not in ("project_id", "log_schema_version")})
@@ -146,6 +151,10 @@ def read_gza(key: str, row: Mapping[str, Any], spec_text: Callable[[str], str | 
         fields.leave("spec", f"{spec} was not found")
     wants_review = fields.flag("review", "create_review")
     words = (*fields.texts("tags"), *fields.texts("group"))
+    feedback = [one for one in comments if str(one.get("kind") or "feedback") == "feedback"]
+    findings, notes = as_findings(list(filter(None, map(_comment, feedback))), "gza")
+    other_kinds = (str(one.get("kind")) for one in comments if one not in feedback)
+    notes += tuple(FieldNote("comment", f"its kind is {kind}; see `burnish edit --scope`") for kind in other_kinds)
     return SourceTask(
         key=key,
         title=first_line(prompt),
@@ -157,9 +166,15 @@ def read_gza(key: str, row: Mapping[str, Any], spec_text: Callable[[str], str | 
         auto_review=True if wants_review else None,
         tags=tags(words),
         is_finished=status in _GZA_FINISHED,
+        findings=findings,
         problem="" if kind in _GZA_TYPES else f"its type {kind} continues another task of gza",
-        notes=fields.notes(),
+        notes=(*fields.notes(), *notes),
     )
+
+
+def _comment(row: Mapping[str, Any]) -> ReviewItem | None:
+    title, _, text = str(row.get("content") or "").strip().partition("\n")
+    return ReviewItem(title, text, settled="it was resolved there" if row.get("resolved_at") else "") if title else None
 
 
 # Blanks are bounded: without that, a line of blanks takes a time that grows with the square of its length.

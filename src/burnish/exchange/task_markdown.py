@@ -127,6 +127,8 @@ def _spec_runner_task(
     fields = Fields(found)
     fields.leave("estimate", "burnish has no estimates")
     status, state = fields.text("status"), fields.text("state")
+    if status == "BLOCKED":
+        fields.leave("status", "BLOCKED there, and ready to run here; `burnish pause` keeps it back")
     traces, touches = fields.text("traces to"), fields.text("touches")
     level = fields.text("priority")
     task = SourceTask(

@@ -140,9 +140,9 @@ def swap(project: Project, ref: str, new: str, old: str, *, verified_ref: tuple[
     raise git_failure(result, "git update-ref")
 
 
-def git_failure(result: Captured, what: str) -> PhaseFailed:
+def git_failure(result: Captured, what: str, *, hint: str = "Run `burnish doctor`.") -> PhaseFailed:
     reason = _error_text(result) or f"exit code {result.exit_code}"
-    return PhaseFailed(ErrorCode.GIT_ERROR, f"{what} failed: {reason}", hint="Run `burnish doctor`.")
+    return PhaseFailed(ErrorCode.GIT_ERROR, f"{what} failed: {reason}", hint=hint)
 
 
 def _error_text(result: Captured) -> str:

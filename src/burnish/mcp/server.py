@@ -52,12 +52,25 @@ def serve_stdio(start: Path) -> None:
 
 def build_server(tools: McpTools) -> MCPServer[Any]:
     from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
     from mcp_types import ToolAnnotations
 
     from burnish.mcp.tools import CHANGING, INSTRUCTIONS
 
+    parameters = {tool.__name__: tuple(inspect.signature(tool).parameters) for tool in tools.all()}
+
+    class StrictServer(MCPServer[Any]):
+        """The SDK ignores arguments that a tool does not have: `request_review` would review something else."""
+
+        async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+            unknown = next((one for one in arguments if one not in parameters.get(name, arguments)), None)
+            if unknown is not None:
+                names = ", ".join(parameters[name]) or "none"
+                raise ToolError(f"{name} has no argument {unknown[:50]!r}. Its arguments: {names}.")
+            return await super().call_tool(name, arguments, context)
+
     # the SDK configures logging at its import and for each server; only errors belong on stderr
-    server: MCPServer[Any] = MCPServer(
+    server = StrictServer(
         "burnish", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR", subscriptions=False
     )
     logging.getLogger("mcp").setLevel(logging.CRITICAL)

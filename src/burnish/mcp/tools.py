@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.core.flow import RUNNING
@@ -31,7 +31,9 @@ _LOOK_SECONDS = 0.3
 # a client may wait no longer than a minute for a tool
 DEFAULT_WAIT = 50
 
-TaskRef = Annotated[str, Field(description="The number of the task, e.g. 29.", max_length=20)]
+# models write 29 as often as "29"
+_AS_TEXT = BeforeValidator(lambda value: str(value) if type(value) is int else value)
+TaskRef = Annotated[str, _AS_TEXT, Field(description="The number of the task, e.g. 29.", max_length=20)]
 Wait = Annotated[int, Field(ge=0, le=MAX_WAIT, description="How many seconds to wait at most.")]
 Limit = Annotated[int, Field(ge=1, le=200)]
 Line = Annotated[str, Field(max_length=500)]

@@ -21,7 +21,7 @@ from burnish.adapters.task_locks import is_runner_dead
 from burnish.adapters.telemetry import observers
 from burnish.agents.base import AgentSettings
 from burnish.checks.discover import BUILD, SETUP, FoundChecks
-from burnish.checks.unrun_tests import files_of
+from burnish.checks.unrun_tests import files_of, partly_unrun_files
 from burnish.cluster.shared_refs import SharedRefs, has_remote
 from burnish.cluster.task_share import drop_copies, refresh, send_images
 from burnish.config.policy import policy_for
@@ -187,7 +187,14 @@ class App:
         notes = (*policy.notes, *(found.notes if is_automatic else ()), *(one.note(folder) for folder, one in unrun))
         setup = self.setup_at(self._base_commit(task)) if policy.checks else policy.setup
         max_cycles = task.spec.max_cycles or policy.max_cycles
-        return replace(policy, max_cycles=max_cycles, notes=notes, setup=setup, unrun_files=files_of(unrun))
+        return replace(
+            policy,
+            max_cycles=max_cycles,
+            notes=notes,
+            setup=setup,
+            unrun_files=files_of(unrun),
+            partly_unrun_files=partly_unrun_files(unrun),
+        )
 
     def _detected(self, task: Task) -> tuple[FoundChecks, bool]:
         """What `auto` stands for, and whether a setting is `auto`; else it only tells which tests no check runs."""

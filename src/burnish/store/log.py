@@ -149,13 +149,15 @@ def claim(
     ids: Sequence[int] | None,
     is_dead: Callable[[str], bool],
     now: str,
+    busy: Sequence[int] = (),
 ) -> Task | None:
-    """Claim the ready task with the highest priority; None if there is none."""
+    """Claim the ready task with the highest priority that is not in `busy`; None if there is none."""
     # before the transaction, because it may inspect processes; dead runners stay dead
     values: dict[str, Any] = {"project": project} if ids is None else {"project": project, "ids": list(ids)}
     holders = [row["runner"] for row in db.all("claim_holders" if ids is None else "claim_holders_of", values)]
     dead = [holder for holder in holders if holder != runner and is_dead(holder)]
-    choice: dict[str, Any] = {"project": project, "dead": dead}
+    # 0 is the number of no task: NOT IN with an empty list would match nothing
+    choice: dict[str, Any] = {"project": project, "dead": dead, "busy": [0, *busy]}
     with db.writing(project):
         found = db.one("claim_next", choice) if ids is None else db.one("claim_next_of", {**choice, "ids": list(ids)})
         if found is None:

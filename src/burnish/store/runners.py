@@ -107,11 +107,18 @@ class Runners(StorePart):
         return found
 
     def claim(
-        self, project: str, runner: str, *, ids: Sequence[int] | None, is_dead: Callable[[str], bool]
+        self,
+        project: str,
+        runner: str,
+        *,
+        ids: Sequence[int] | None,
+        is_dead: Callable[[str], bool],
+        busy: Sequence[int] = (),
     ) -> Task | None:
+        """`busy`: tasks that this process still runs; another runner may hold them by now."""
         from burnish.store import log
 
-        return log.claim(self._db, project, runner, ids=ids, is_dead=is_dead, now=self._now())
+        return log.claim(self._db, project, runner, ids=ids, is_dead=is_dead, now=self._now(), busy=busy)
 
     def holder(self, project: str, id: int) -> dict[str, Any] | None:
         from burnish.store import log

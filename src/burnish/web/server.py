@@ -302,7 +302,8 @@ def read_token(file: str) -> str:
                 raise BadInput(f"{file} can be read by other users.", hint=f"Make it private: chmod 600 {file}")
             token = stream.readline(1000).strip()
     except OSError as error:
-        raise BadInput(f"The token file {file} cannot be read: {error.strerror}.", hint="Name another one.") from error
+        hint = f"Name another one, or write one: (umask 077; openssl rand -hex 24 > {file})"
+        raise BadInput(f"The token file {file} cannot be read: {error.strerror}.", hint=hint) from error
     if not token:
         raise BadInput(f"The token file {file} is empty.", hint=f"Write a token to it: openssl rand -hex 24 > {file}")
     return token

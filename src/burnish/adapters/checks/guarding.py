@@ -12,7 +12,14 @@ from burnish.adapters.checks.tree_checks import TreeChecks
 from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.environment import check_environment
 from burnish.checks.guard.commands import scripts_behind
-from burnish.checks.guard.edited_tests import belongs_to_tests, data_of_tests, edited_tests, possible_data
+from burnish.checks.guard.edited_tests import (
+    belongs_to_tests,
+    data_of_tests,
+    edited_tests,
+    edits_constants,
+    possible_data,
+    with_old_constants,
+)
 from burnish.checks.guard.expected_values import CODE, TEXTS_WITH_EXAMPLES, split_tests
 from burnish.checks.guard.guard import guard, has_text, reads
 from burnish.checks.guard.shadowing import MAKEFILES, guarded_trees, settings_beside
@@ -72,8 +79,8 @@ def guard_change(
 _MAX_CODE_FILES = 2000
 
 
-def tests_edited_by(project: Project, change: Change, *, old: Reads, new: Reads) -> EditedTests:
-    """Which tests of its base the change edits."""
+def tests_edited_by(project: Project, change: Change, *, old: Reads, new: Reads) -> tuple[EditedTests, ...]:
+    """The trees that the tests of the base are run on: with the tests of the base, and with its constants, too."""
     # sources with tests beside the code, texts with examples, and modules that may be data of tests
     files = [
         file
@@ -81,15 +88,18 @@ def tests_edited_by(project: Project, change: Change, *, old: Reads, new: Reads)
         if has_text(file) and (CODE.search(file.path) or file.path.endswith(TEXTS_WITH_EXAMPLES))
     ]
     before = texts(old, [file.old_path or file.path for file in files if file.status != "A"])
-    after = texts(new, [file.path for file in files if file.status in "MR"])
+    after = texts(new, [file.path for file in files if file.status in "AMR"])
     data: tuple[str, ...] = ()
-    if possible_data(change, before.get):
+    of_tests: list[str] = []
+    if possible_data(change, before.get) or edits_constants(change, before.get, after.get):
         paths = [path for path, link in list_links(project, change.old_tree).items() if not link and CODE.search(path)]
         code = texts(old, paths) if len(paths) <= _MAX_CODE_FILES else {}
         others = {path: split_tests(path, text) for path, text in code.items() if not belongs_to_tests(path)}
         of_tests = [others[path][0] if path in others else text for path, text in code.items()]
         data = data_of_tests(change, before.get, of_tests, [rest for _, rest in others.values()])
-    return edited_tests(change, before.get, after.get, data=data)
+    edits = edited_tests(change, before.get, after.get, data=data)
+    constants = with_old_constants(change, before.get, after.get, of_tests, data=data)
+    return tuple(one for one in (edits, constants) if one.paths)
 
 
 def _preparing_commands(trees: TreeChecks, base: str) -> list[str]:

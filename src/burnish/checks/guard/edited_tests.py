@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from burnish.checks.dependency_files import dependency_paths
 from burnish.checks.guard.expected_values import (
     CODE,
     TEXTS_WITH_EXAMPLES,
     added_text,
+    edited_constants,
     edits_examples,
     helps_tests,
     may_be_data_of_tests,
     only_tests_name,
     with_old_examples,
-    with_old_rust_examples,
+    with_spans,
+    without_exports,
 )
+from burnish.checks.guard.python_tests import parsed
+from burnish.checks.guard.rust_tests import has_all_lines, same_modules, test_modules, with_old_rust_examples
 from burnish.checks.guard.test_counts import has_inline_tests, is_test_path
 from burnish.core.base_tests import EditedTests
 from burnish.core.change import Change, ChangedFile, Hunk
@@ -55,7 +60,7 @@ def edited_tests(change: Change, old_text: Text, new_text: Text, *, data: Collec
     """
     files = _test_files(change, data)
     sources = [*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)]
-    edits = [file.old_path or file.path for file in files if _is_edited(file)]
+    edits = [file.old_path or file.path for file in files if _is_edited(file) or _replaces(file, old_text, new_text)]
     edits += [entry.path for entry, is_edit in sources if is_edit]
     if not edits:
         return EditedTests()
@@ -79,8 +84,11 @@ def data_of_tests(change: Change, old_text: Text, tests: Sequence[str], code: Se
         if helps_tests(path) and not others:
             continue  # it may be the code under test
         old = old_text(path)
-        texts = [*(text for text in code if text != old), *map(added_text, others)]
-        if only_tests_name(path, tests, texts, old):
+        texts = [text for text in code if text != old]
+        if helps_tests(path):
+            texts = [without_exports(text, path) for text in texts]
+        # added code may need what the change adds to the file
+        if only_tests_name(path, tests, [*texts, *map(added_text, others)], old):
             found.append(path)
     return tuple(found)
 
@@ -119,6 +127,57 @@ def _is_edited(file: ChangedFile) -> bool:
     if file.status in ("D", "T") or file.binary or file.old_mode != file.new_mode:
         return True
     return bool(file.removed) or any(map(_changes_definition, file.hunks))
+
+
+def _replaces(file: ChangedFile, old_text: Text, new_text: Text) -> bool:
+    """Whether the file has new lines that may replace code of the program for the tests of other files."""
+    if file.status not in "AMR" or file.binary:
+        return False
+    old = "" if file.status == "A" else old_text(file.old_path or file.path) or ""
+    return may_replace_code(file.path, old, new_text(file.path) or "")
+
+
+# -- constants of the program ---------------------------------------------------------------------
+
+
+def edits_constants(change: Change, old_text: Text, new_text: Text) -> bool:
+    return any(True for _ in _edited_constants(change, old_text, new_text))
+
+
+def with_old_constants(
+    change: Change, old_text: Text, new_text: Text, tests: Sequence[str], *, data: Collection[str] = ()
+) -> EditedTests:
+    """The tests of the base, and the values of constants that they name, as they are at the base.
+
+    A tolerance that tests compare with may be loosened together with the code. A sound change passes with the old
+    value as well, unless tests and code have different ideas of it.
+    """
+    texts = "\n".join(tests)
+    edits: dict[str, TreeEntry] = {}
+    for file, old, new in _edited_constants(change, old_text, new_text):
+        text = with_old_examples(old, new) or new
+        spans = edited_constants(file.path, old, text)
+        names = [name for name in spans if file.path not in data and re.search(rf"\b{re.escape(name)}\b", texts)]
+        if names:
+            content = with_spans(text, old, [spans[name] for name in names])
+            edits[f"{file.path} ({', '.join(names)})"] = TreeEntry(file.path, file.new_mode, content=content.encode())
+    if not edits:
+        return EditedTests()
+    paths = {entry.path for entry in edits.values()}
+    entries = [entry for file in _test_files(change, data) for entry in _restored(file)]
+    sources = [*_rust_sources(change, old_text, new_text), *_examples(change, old_text, new_text)]
+    entries += [entry for entry, _ in sources if entry.path not in paths]
+    return EditedTests(tuple(edits), (*entries, *edits.values()))
+
+
+def _edited_constants(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[ChangedFile, str, str]]:
+    """Files of the program with constants that have another value, and their texts."""
+    for file in change.files:
+        if file.status not in ("M", "R") or _is_of_tests(file):
+            continue
+        old, new = old_text(file.old_path or file.path), new_text(file.path)
+        if old and new and "\ufffd" not in new + old and edited_constants(file.path, old, new):
+            yield file, old, new
 
 
 # -- added lines ----------------------------------------------------------------------------------
@@ -177,13 +236,6 @@ def _depth(line: str) -> int:
 
 # -- tests beside the code ------------------------------------------------------------------------
 
-_RUST_TESTS = re.compile(
-    r"^([ \t]*)#\[cfg\((?:test|all\(test\b[^\]\n]*)\)\]\n(?:[ \t]*#\[.*\]\n)*[ \t]*(?:pub )?mod (\w+)(?: \{\n|;\n)",
-    re.M,
-)
-# The end is searched for each module: many without an end must not take long.
-_MAX_MODULES = 50
-
 
 def _rust_sources(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
     """Rust sources with the test modules and examples of the base, and whether the change edits one of them."""
@@ -206,26 +258,15 @@ def _with_old_modules(change: Change, file: ChangedFile, old: str, new: str, new
     """The new source with the test modules of the old one, and whether the change edits one of these."""
     if not has_inline_tests(file.path, old):
         return new, False
-    before, now = _test_modules(old), _test_modules(new)
-    edits = [
-        (old[before[name]], place) for name, place in _same_modules(before, now) if old[before[name]] != new[place]
-    ]
+    before, now = test_modules(old), test_modules(new)
+    edits = [(old[before[name]], place) for name, place in same_modules(before, now) if old[before[name]] != new[place]]
     content = new
     for text, place in sorted(edits, key=lambda edit: edit[1].start, reverse=True):
         content = f"{content[: place.start]}{text}{content[place.stop :]}"
     texts = [(text, _module_text(change, file, new[place], new_text)) for text, place in edits]
-    is_edit = not all(_has_all_lines(now_text, text) for text, now_text in texts)
+    is_edit = not all(has_all_lines(now_text, text) for text, now_text in texts)
     is_edit = is_edit or any(_changes_definition(hunk) for hunk in file.hunks if _is_within(hunk, new, now.values()))
     return content, bool(edits) and is_edit
-
-
-def _same_modules(before: Mapping[str, slice], now: Mapping[str, slice]) -> list[tuple[str, slice]]:
-    """Each test module of the base with its new place. Those with another name now are taken in their order."""
-    old_names, new_names = (
-        [name for name in one if name not in other] for one, other in ((before, now), (now, before))
-    )
-    pairs = [(name, now[new_name]) for name, new_name in zip(old_names, new_names, strict=False)]
-    return [*((name, now[name]) for name in before if name in now), *pairs]
 
 
 def _module_text(change: Change, file: ChangedFile, declaration: str, new_text: Text) -> str:
@@ -248,21 +289,6 @@ def _is_within(hunk: Hunk, text: str, places: Iterable[slice]) -> bool:
     return any(begin < last and hunk.new_start <= end for begin, end in lines)
 
 
-def _test_modules(text: str) -> dict[str, slice]:
-    """Where the test modules are, by name. As rustfmt writes them, they end at a bracket below their attribute."""
-    found: dict[str, slice] = {}
-    end = 0
-    for start in itertools.islice(_RUST_TESTS.finditer(text), _MAX_MODULES):
-        if start[0].endswith(";\n"):
-            found[start[2]] = slice(start.start(), start.end())
-            continue
-        bracket = text.find(f"\n{start[1]}}}\n", start.end() - 1)
-        if bracket >= 0 and start.start() >= end:
-            end = bracket + len(start[1]) + 3
-            found[start[2]] = slice(start.start(), end)
-    return found
-
-
 def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[TreeEntry, bool]]:
     """Python sources with the docstrings of the base, and texts of the base, if the change edits their examples."""
     for file in change.files:
@@ -277,11 +303,101 @@ def _examples(change: Change, old_text: Text, new_text: Text) -> Iterator[tuple[
             yield TreeEntry(file.path, file.old_mode, file.old_blob), True
 
 
-def _has_all_lines(text: str, lines: str) -> bool:
-    """True if nothing was taken away: the lines are in the text, in this order. Names of modules do not count."""
-    remaining = map(_plain_line, text.splitlines())
-    return all(line in remaining for line in map(_plain_line, lines.splitlines()))
+# -- replaced code --------------------------------------------------------------------------------
+# Modules of tests that replace code of the program for the tests of other files.
+
+# Modules that are loaded before other tests: each new statement counts.
+_LOADED_FIRST = re.compile(r"(?:^|/)(?:conftest|__init__)\.py$")
+_SCRIPT_FILE = re.compile(r"\.[cm]?[jt]sx?$")
+_LOADED_FIRST_SCRIPT = re.compile(
+    r"(?:^|/)__mocks__/|(?:^|[/._-])(?:setup|setupTests?|globals?|bootstrap|init|hooks?)(?:[._-][\w-]+)*\.[cm]?[jt]sx?$"
+)
+_IMPORTED_NAME = re.compile(
+    r"(?:const|let|var)\s+([\w$]+)\s*=\s*(?:await\s+)?(?:require|import)\(|import\s+(?:\*\s*as\s+)?([\w$]+)[\s,]"
+)
+_REPLACING_CALL = re.compile(
+    r"require\.cache|Object\.(?:defineProperty|assign)\(|\b(?:global|globalThis)\.[\w$]+\s*=(?!=)|\bmock\.(?:method|module)\("
+    r"|\b(?:sinon|sandbox)\.(?:stub|replace)\(|\bproxyquire\("
+)
+# Calls at the top of a module that replace nothing.
+_HARMLESS = frozenset(("pytest", "logging", "warnings"))
 
 
-def _plain_line(line: str) -> str:
-    return re.sub(r"\bmod \w+(?: \{|;)$", "mod", line.strip())
+def may_replace_code(path: str, old: str, new: str) -> bool:
+    """Whether this module of tests has statements that it did not have before, and that may replace code."""
+    if path.endswith(".py"):
+        find = _first_statements if _LOADED_FIRST.search(path) else _replacing_nodes
+        return bool(_dumped(find(parsed(new))) - _dumped(find(parsed(old))))
+    if _LOADED_FIRST_SCRIPT.search(path):
+        return bool(_code_lines(new) - _code_lines(old))
+    return _SCRIPT_FILE.search(path) is not None and bool(_replacing_lines(new) - _replacing_lines(old))
+
+
+def _dumped(nodes: Iterable[ast.AST]) -> set[str]:
+    return {ast.dump(node) for node in nodes}
+
+
+def _first_statements(tree: ast.Module) -> Iterator[ast.AST]:
+    for statement in tree.body:
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+            yield statement
+
+
+def _replacing_nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {(name.asname or name.name).partition(".")[0] for one in imports for name in one.names}
+    own_functions = {one.name for one in tree.body if isinstance(one, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
+            targets = [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else node.targets
+            if any(not isinstance(one, ast.Name) and _root(one) in names for one in targets):
+                yield node
+        elif isinstance(node, ast.Call) and _may_replace(node):
+            yield node
+    for statement in _run_on_import(tree.body):
+        value = statement.value if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign) else None
+        if isinstance(value, ast.Call):
+            is_own = isinstance(value.func, ast.Name) and value.func.id in own_functions
+            if is_own or (isinstance(statement, ast.Expr) and _root(value.func) not in _HARMLESS):
+                yield statement
+
+
+def _run_on_import(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module, also those in conditions and loops. The guard of a script is never true."""
+    pending = list(body)
+    while pending:
+        statement = pending.pop()
+        yield statement
+        if isinstance(statement, ast.If) and "__main__" in ast.dump(statement.test):
+            continue
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            pending += [one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.stmt)]
+            handlers = [one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.ExceptHandler)]
+            pending += [one for handler in handlers for one in handler.body]
+
+
+def _may_replace(call: ast.Call) -> bool:
+    """`setattr(calc, …)`, `patch("calc.add").start()`, a fixture that runs by itself."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    is_started = isinstance(call.func, ast.Attribute) and call.func.attr == "start" and "patch" in ast.dump(call.func)
+    return name in ("setattr", "delattr", "exec") or is_started or any(one.arg == "autouse" for one in call.keywords)
+
+
+def _root(node: ast.AST) -> str:
+    """The name in front of attributes, indices and calls; "" if there is none."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _code_lines(text: str) -> set[str]:
+    lines = (line.strip() for line in text.splitlines())
+    return {line for line in lines if line and not line.startswith(("//", "*", "/*"))}
+
+
+def _replacing_lines(text: str) -> set[str]:
+    names = {re.escape(name) for pair in _IMPORTED_NAME.findall(text) for name in pair if name}
+    assignment = re.compile(rf"^(?:{'|'.join(names)})(?:\.[\w$]+|\[[^\]]*\])+\s*=(?![=>])") if names else None
+    return {
+        line for line in _code_lines(text) if _REPLACING_CALL.search(line) or (assignment and assignment.match(line))
+    }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Sequence
 from doctest import DocTestParser
 from pathlib import PurePosixPath
 
 from burnish.checks.guard.python_tests import parsed
+from burnish.checks.guard.rust_tests import RUST_MODULE
 from burnish.core.change import ChangedFile
 
 # -- examples of doctest --------------------------------------------------------------------------
@@ -27,14 +27,11 @@ def with_old_examples(old: str, new: str) -> str | None:
         return None
     before, now = _docstrings(old), _docstrings(new)
     edits = [
-        (now[name], before[name]) for name in now if name in before and edits_examples(before[name][2], now[name][2])
+        (before[name], now[name]) for name in now if name in before and edits_examples(before[name][2], now[name][2])
     ]
     if not edits:
         return None
-    source, result = old.encode(), new.encode()
-    for (start, end, _), (old_start, old_end, _) in sorted(edits, reverse=True):
-        result = result[:start] + source[old_start:old_end] + result[end:]
-    return result.decode()
+    return with_spans(new, old, edits)
 
 
 def edits_examples(old: str, new: str) -> bool:
@@ -53,9 +50,7 @@ def _examples(text: str) -> list[tuple[str, str]]:
 def _docstrings(source: str) -> dict[str, _Span]:
     """The docstrings by the name of what they describe."""
     tree = parsed(source)
-    starts = [0]
-    for line in source.encode().splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    starts = _line_starts(source)
     found: dict[str, _Span] = {}
     pending: list[tuple[str, _Documented]] = [("", tree)]
     while pending:
@@ -71,62 +66,70 @@ def _docstrings(source: str) -> dict[str, _Span]:
     return found
 
 
-# -- examples of Rust's documentation --------------------------------------------------------------
+# -- constants ------------------------------------------------------------------------------------
 
-_RUST_DOC = re.compile(r"(?:^[ \t]*///(?!/).*\n)+|(?:^[ \t]*//!.*\n)+", re.M)
-_RUST_ITEM = re.compile(
-    r"(?:[ \t]*(?:#\[.*\]|//(?![/!]).*)?\n)*[ \t]*(?:pub(?:\([^)]*\))?[ \t]+)?"
-    r"(?:(?:default|const|async|unsafe|extern(?:[ \t]+\"[^\"]*\")?)[ \t]+)*"
-    r"((?:fn|struct|enum|union|trait|mod|macro_rules!|type|const|static|impl)\b[^\n({;=]*)"
+_SCRIPT = re.compile(r"\.[cm]?[jt]s$")
+_SCRIPT_CONSTANT = re.compile(
+    r"^(?:(?:export\s+)?(?:const|let|var)\s+|(?:module\.)?exports\.)([\w$]+)\b[^=\n]*=(?![=>])\s*([^\n(=]+?);?[ \t]*$",
+    re.M,
 )
-_FENCE = re.compile(r"\s*//[/!]\s*```([\w,. ]*)$")
-# Words behind a fence with which the example is a test.
-_RUN_FENCE = re.compile(r"(?:rust|should_panic|edition\d+|[, ])*")
+_LITERALS = (
+    *(ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context),
+    *(ast.Tuple, ast.List, ast.Set, ast.Dict),
+)
 
 
-def with_old_rust_examples(old: str, new: str) -> str | None:
-    """The new Rust source with those comments of the old one whose examples were edited; None if none was."""
-    if "```" not in old or "\ufffd" in new:
-        return None
-    before, now = _rust_docs(old), _rust_docs(new)
-    edits = [
-        (now[name], old[before[name]])
-        for name in now
-        if name in before and not _has_examples(new[now[name]], old[before[name]])
-    ]
-    for place, text in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
-        new = f"{new[: place.start]}{text}{new[place.stop :]}"
-    return new if edits else None
+def edited_constants(path: str, old: str, new: str) -> dict[str, tuple[_Span, _Span]]:
+    """Constants with another value than before, by name, with their places before and now."""
+    if path.endswith(".py"):
+        before, now = _python_constants(old), _python_constants(new)
+    elif _SCRIPT.search(path):
+        before, now = _script_constants(old), _script_constants(new)
+    else:
+        return {}
+    return {name: (before[name], now[name]) for name in now if name in before and before[name][2] != now[name][2]}
 
 
-def _rust_docs(source: str) -> dict[str, slice]:
-    """The comments of the documentation by what they describe. Of equal names, the number counts."""
-    found: dict[str, slice] = {}
-    numbers = Counter[str]()
-    for match in _RUST_DOC.finditer(source):
-        is_inner = match[0].lstrip().startswith("//!")
-        item = None if is_inner else _RUST_ITEM.match(source, match.end())
-        name = " ".join(item[1].split()) if item else ("//!" if is_inner else "")
-        numbers[name] += 1
-        found[f"{name}\0{numbers[name]}"] = slice(match.start(), match.end())
-    return found
+def with_spans(new: str, old: str, spans: Sequence[tuple[_Span, _Span]]) -> str:
+    """The new text with these parts of the old one."""
+    source, result = old.encode(), new.encode()
+    for (old_start, old_end, _), (start, end, _) in sorted(spans, key=lambda pair: pair[1], reverse=True):
+        result = result[:start] + source[old_start:old_end] + result[end:]
+    return result.decode()
 
 
-def _has_examples(new: str, old: str) -> bool:
-    remaining = iter(_rust_examples(new))
-    return all(line in remaining for line in _rust_examples(old))
+def _python_constants(source: str) -> dict[str, _Span]:
+    starts = _line_starts(source)
+    found: dict[str, _Span] = {}
+    tree = parsed(source)
+    bodies = [tree.body, *(one.body for one in tree.body if isinstance(one, ast.ClassDef))]
+    for statement in (one for body in bodies for one in body):
+        targets = statement.targets if isinstance(statement, ast.Assign) else ()
+        targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        if value is None or len(targets) != 1 or not isinstance(targets[0], ast.Name) or not value.end_lineno:
+            continue
+        if all(isinstance(node, _LITERALS) for node in ast.walk(value)):
+            start = starts[value.lineno - 1] + value.col_offset
+            end = starts[value.end_lineno - 1] + (value.end_col_offset or 0)
+            found[targets[0].id] = (start, end, ast.dump(value))
+    return {name: span for name, span in found.items() if not name.startswith("__")}
 
 
-def _rust_examples(doc: str) -> list[str]:
-    """The lines of code in examples that are run."""
-    lines: list[str] = []
-    fence: str | None = None
-    for line in doc.splitlines():
-        if match := _FENCE.match(line):
-            fence = match[1] if fence is None else None
-        elif fence is not None and _RUN_FENCE.fullmatch(fence):
-            lines.append(" ".join(line.split()))
-    return lines
+def _script_constants(source: str) -> dict[str, _Span]:
+    matches = [match for match in _SCRIPT_CONSTANT.finditer(source) if match[2].count("{") == match[2].count("}")]
+    return {
+        match[1]: (len(source[: match.start(2)].encode()), len(source[: match.end(2)].encode()), match[2])
+        for match in matches
+    }
+
+
+def _line_starts(source: str) -> list[int]:
+    """Where each line begins, in bytes."""
+    starts = [0]
+    for line in source.encode().splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts
 
 
 # -- data of tests --------------------------------------------------------------------------------
@@ -155,11 +158,17 @@ _HAS_CODE = {
 }
 _HAS_CONSTANT = re.compile(r"=|\bconst\b|\buse constant\b|#[ \t]*define[ \t]+\w+[ \t]+\S")
 # Names of modules that compute expected values, or that only help tests.
+_HELPER_OF_TESTS = (
+    r"test(?:ing|s?[-_]?(?:utils?|helpers?|support|tools?|base|lib)|[-_]?(?:data|kit|cases?))|assertions?|asserts"
+)
 _OF_TESTS = re.compile(
-    r"(?:expected|expectations?|oracles?|goldens?|naive|brute_?force|known_(?:values|answers|results)|test(?:ing|[-_]?(?:utils?|helpers?|support|data|lib|kit|cases?)))"
+    rf"_?(?:expected|expectations?|oracles?|goldens?|naive|brute_?force|known_(?:values|answers|results)|{_HELPER_OF_TESTS})"
     r"(?:_\w+)?|\w+_(?:expected|oracle|naive|reference|testing|test_(?:utils?|helpers?))|reference_(?:impl\w*|values|results|model)",
     re.I,
 )
+# Their folder: `shop/testing/sums.py`.
+_FOLDER_OF_TESTS = re.compile(rf"_?(?:{_HELPER_OF_TESTS})", re.I)
+_DEFINES = re.compile(r"\b(?:class|def|fn|func|function)\b|=>")
 # Folders of programs, which tests name to import from them.
 _OF_PROGRAM = frozenset("src lib app bin include pkg cmd internal dist build .".split())
 # What stands for a value inside of a text: `{name}`, `${name}`, `#{name}`, `%s`, `*`, `$name`.
@@ -190,7 +199,18 @@ def may_be_data_of_tests(file: ChangedFile, old_text: str | None) -> bool:
 
 def helps_tests(path: str) -> bool:
     """True for a module whose name says that it is for tests. It may have functions that compute expected values."""
-    return CODE.search(path) is not None and _OF_TESTS.fullmatch(PurePosixPath(path).stem) is not None
+    pure = PurePosixPath(path)
+    is_named = _OF_TESTS.fullmatch(pure.stem) or _FOLDER_OF_TESTS.fullmatch(pure.parent.name)
+    return CODE.search(path) is not None and is_named is not None
+
+
+def without_exports(text: str, path: str) -> str:
+    """Code without the lines with which a package exports this module. Code that defines something uses it."""
+    if _DEFINES.search(text):
+        return text
+    stem = re.escape(PurePosixPath(path).stem)
+    exports = rf"^from\s+\.(?:{stem})?\s+import\b.*|^export\b.*\bfrom\s*[\"']\./{stem}(?:\.\w+)?[\"'].*"
+    return re.sub(exports, "", text, flags=re.M)
 
 
 def only_tests_name(path: str, tests: Sequence[str], code: Sequence[str], old_text: str | None = None) -> bool:
@@ -247,13 +267,12 @@ def _name_in_code(path: str, old_text: str | None) -> re.Pattern[str]:
 # Lines and recipes that compare what a program prints with a file.
 _COMPARES = re.compile(r"\b(?:diff|cmp|compare_files|comm|colordiff)\b")
 _RECIPE = re.compile(r"^[^\s#:=][^\n:=]*:(?!=)[^\n]*\n(?:\t[^\n]*\n?)*", re.M)
-_RUST_MODULE = re.compile(r"^[ \t]*#\[cfg\((?:test|all\(test\b[^\]\n]*)\)\]\n[ \t]*(?:pub )?mod \w+ \{\n", re.M)
 
 
 def split_tests(path: str, text: str) -> tuple[str, str]:
     """Other code in two: what is tests (scripts and recipes that compare files, test modules of Rust), and the rest."""
     if path.endswith(".rs"):
-        match = _RUST_MODULE.search(text)
+        match = RUST_MODULE.search(text)
         tests, rest = (text[match.start() :], text[: match.start()]) if match else ("", text)
         # modules that only tests use are declared, too
         return tests, re.sub(r"^[ \t]*(?:pub(?:\([^)]*\))? )?mod \w+;", "", rest, flags=re.M)

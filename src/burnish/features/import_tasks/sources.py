@@ -329,12 +329,25 @@ def _gza(source: TaskSource, folder: Folder) -> list[SourceTask]:
         return [task_data.read_gza(str(number), entry, spec_text) for number, entry in enumerate(entries, 1)]
     with opened(source.path, folder.query_time) as database:
         rows = _of_this_project(database, folder, database.rows("SELECT * FROM tasks ORDER BY created_at, id"))
-        tag_rows = database.rows("SELECT * FROM task_tags", is_optional=True)
-    words: dict[str, list[str]] = {}
-    for row in tag_rows:
-        words.setdefault(str(row.get("task_id")), []).append(str(row.get("tag")))
+        tags = _rows_by_task(rows, database.rows("SELECT * FROM task_tags", is_optional=True))
+        comments = _rows_by_task(rows, database.rows("SELECT * FROM task_comments ORDER BY id", is_optional=True))
     keyed = [(str(row.get("id", 0)), row) for row in rows]
-    return [task_data.read_gza(key, {**row, "tags": words.get(key)}, spec_text) for key, row in keyed]
+    return [
+        task_data.read_gza(
+            key, {**row, "tags": [str(tag.get("tag")) for tag in tags.get(key, ())]}, spec_text, comments.get(key, ())
+        )
+        for key, row in keyed
+    ]
+
+
+def _rows_by_task(tasks: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Rows of another table, without those of other projects: their tasks may have the same ids."""
+    projects = {task.get("project_id") for task in tasks} | {None}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row.get("project_id") in projects:
+            found.setdefault(str(row.get("task_id")), []).append(row)
+    return found
 
 
 def _of_this_project(database: OtherDatabase, folder: Folder, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from burnish.adapters.checks.guarding import guard_change, tests_edited_by
 from burnish.checks.flakes import flaky_failures
-from burnish.core.base_tests import EditedTests, are_base_tests_run, judge_base_tests
+from burnish.core.base_tests import EditedTests, are_base_tests_run, is_named, judge_base_tests, with_result
 from burnish.core.change import Change
 from burnish.core.check import MAX_RERUN, BaseTests, CheckStatus, Comparison, without_flaky
 from burnish.core.finding import Remark
@@ -33,15 +33,16 @@ def with_base_tests(
     """The comparisons with the result of the base's tests, if the change edits some of these and breaks none."""
     if not are_base_tests_run(ground.policy) or not outcome.comparisons:
         return outcome.comparisons
-    edits = tests_edited_by(ground.project, change, **_readers(ground, pair))
-    if not edits.paths:
-        return outcome.comparisons
-    commit = with_entries(ground.project, pair.new.sha, edits.entries)
-    if commit.tree == pair.old.tree:
-        return outcome.comparisons
-    ground.say("The change edits tests, so those of the base run with it, too")
-    specs = {spec.name: spec for spec in outcome.specs}
-    return tuple(_compared(ground, pair, specs[one.report.name], one, commit.sha, edits) for one in outcome.comparisons)
+    comparisons, specs = outcome.comparisons, {spec.name: spec for spec in outcome.specs}
+    for edits in tests_edited_by(ground.project, change, **_readers(ground, pair)):
+        commit = with_entries(ground.project, pair.new.sha, edits.entries)
+        if commit.tree == pair.old.tree or all(map(is_named, comparisons)):
+            continue
+        ground.say("The change edits tests, so those of the base run with it, too")
+        comparisons = tuple(
+            _compared(ground, pair, specs[one.report.name], one, commit.sha, edits) for one in comparisons
+        )
+    return comparisons
 
 
 def _compared(
@@ -52,14 +53,14 @@ def _compared(
     commit: str,
     edits: EditedTests,
 ) -> Comparison:
-    if not comparison.clean or comparison.report.unknown:
+    if not comparison.clean or comparison.report.unknown or is_named(comparison):
         return comparison
     try:
-        return replace(comparison, base_tests=_base_tests(ground, pair, spec, comparison, commit, edits))
+        return with_result(comparison, _base_tests(ground, pair, spec, comparison, commit, edits))
     except PhaseFailed as failed:
         if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
             raise
-        return replace(comparison, base_tests=BaseTests(edits.paths, unknown=failed.what.rstrip(".")))
+        return with_result(comparison, BaseTests(edits.paths, unknown=failed.what.rstrip(".")))
 
 
 def _base_tests(

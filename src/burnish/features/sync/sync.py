@@ -34,6 +34,7 @@ from burnish.views.status import task_json
 if TYPE_CHECKING:
     from burnish.runtime.app import App
 
+_CHECK_REMOTE = "Check its address (`git remote -v`), your access and the network; then run `burnish sync` again."
 # stories of machines, this one among them, as they are on the remote
 FETCHED = "refs/burnish/others/"
 INDEX = "tasks.json"
@@ -138,7 +139,7 @@ def _fetch(app: App, remote: str) -> None:
     # as one pack, whose size is limited
     result = fetch(app.repo.root, "--prune", remote, refs, options=("-c", "fetch.unpackLimit=1"))
     if result.exit_code:
-        raise git_failure(result, f"git fetch from {remote}")
+        raise git_failure(result, f"git fetch from {remote}", hint=_CHECK_REMOTE)
 
 
 def _push(app: App, remote: str, machine: str, tasks: list[Task]) -> bool:
@@ -173,7 +174,7 @@ def _push(app: App, remote: str, machine: str, tasks: list[Task]) -> bool:
     if result.exit_code:
         # the next sync begins at what the remote has
         _fetch_quietly(app, remote)
-        raise git_failure(result, f"git push to {remote}")
+        raise git_failure(result, f"git push to {remote}", hint=_CHECK_REMOTE)
     write_whole(_pushed_file(app), f"{commit}\n".encode())
     return True
 

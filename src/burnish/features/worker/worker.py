@@ -51,6 +51,8 @@ _MAX_STARTED = 10_000
 # Each worker reads the entries of all. With more workers than this, each does so less often.
 _REAPERS = 20
 _MAX_REAP_SECONDS = 60.0
+# A task that could not be begun is tried again after so many seconds.
+_PROBLEM_SECONDS = 30.0
 LOCK_FILE = "worker"
 READY = (Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW)
 
@@ -68,6 +70,12 @@ class ServedProject:
     last_look: tuple[int, float] = (-1, 0.0)
     # failed task → its last change, and when it is tried again; None: not by a worker
     retries: dict[int, tuple[str, float | None]] = field(default_factory=dict)
+    # task that could not be begun → the reason, and when it is tried again
+    problems: dict[int, tuple[str, float]] = field(default_factory=dict)
+
+    def may_begin(self, task_id: int) -> bool:
+        """Whether no thread of this worker runs the task, and it could be begun when that was last tried."""
+        return task_id not in self.pools and time.monotonic() >= self.problems.get(task_id, ("", 0.0))[1]
 
 
 @dataclass(slots=True)
@@ -118,11 +126,15 @@ class Worker:
             has_own_slots=False,
         )
         with self._guard:
+            if task_id in project.pools:
+                # Its claim was lost while this machine was asleep, and the thread has not noticed it yet.
+                return "given back"
             project.pools[task_id] = pool
         try:
             tasks = pool.run(1)
+            project.problems.pop(task_id, None)
         except BurnishError as error:
-            self.note(f"Task {task_id}: {error.what} {error.hint}".rstrip())
+            self.note_problem(project, task_id, f"{error.what} {error.hint}".rstrip())
             return "failed"
         except Exception as error:
             # DBOS would only store it
@@ -134,6 +146,12 @@ class Worker:
             project.stops.forget(task_id)
             project.last_look = (-1, 0.0)
         return str(tasks[0].status) if tasks else "not ready"
+
+    def note_problem(self, project: ServedProject, task_id: int, reason: str) -> None:
+        """Report why a task could not be begun, once for each reason, and let it wait."""
+        if project.problems.get(task_id, ("", 0.0))[0] != reason:
+            self.note(f"Task {task_id}: {reason}")
+        project.problems[task_id] = (reason, time.monotonic() + _PROBLEM_SECONDS)
 
     def _may_run(self, key: str, task_id: int) -> bool:
         """Whether the project of the task is here, and what the task needs by now."""
@@ -282,6 +300,7 @@ class Worker:
             return (
                 not task.is_paused
                 and task.id not in stopped_ids
+                and project.may_begin(task.id)
                 and (task.status is Status.BACKLOG or not task.waits_for)
                 and not (task.spec.depends_on and task.id in unmet())
                 and not (task.spec.of is not None and task.id in later())

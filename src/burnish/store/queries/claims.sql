@@ -9,7 +9,7 @@ SELECT DISTINCT runner FROM tasks WHERE project = :project AND id IN (:ids) AND 
 SELECT t.id, t.runner FROM tasks t
 WHERE t.project = :project AND t.removed = 0
     AND t.status IN ('backlog', 'in_progress', 'code_review') AND (t.waits = 0 OR t.status = 'backlog')
-    AND (t.runner IS NULL OR t.runner IN (:dead)) AND t.head NOT LIKE '%"paused":true%'
+    AND (t.runner IS NULL OR t.runner IN (:dead)) AND t.id NOT IN (:busy) AND t.head NOT LIKE '%"paused":true%'
     AND (t.status <> 'backlog' OR NOT EXISTS (
         SELECT 1 FROM needs n CROSS JOIN tasks d
         WHERE n.project = t.project AND n.task = t.id AND d.project = n.project AND d.id = n.needs AND d.status NOT IN ('verified', 'completed')))
@@ -20,7 +20,7 @@ ORDER BY t.priority DESC, t.id LIMIT 1;
 SELECT t.id, t.runner FROM tasks t
 WHERE t.project = :project AND t.removed = 0 AND t.id IN (:ids)
     AND t.status || '' IN ('backlog', 'in_progress', 'code_review') AND (t.waits = 0 OR t.status = 'backlog')
-    AND (t.runner IS NULL OR t.runner IN (:dead)) AND t.head NOT LIKE '%"paused":true%'
+    AND (t.runner IS NULL OR t.runner IN (:dead)) AND t.id NOT IN (:busy) AND t.head NOT LIKE '%"paused":true%'
     AND (t.status <> 'backlog' OR NOT EXISTS (
         SELECT 1 FROM needs n CROSS JOIN tasks d
         WHERE n.project = t.project AND n.task = t.id AND d.project = n.project AND d.id = n.needs AND d.status NOT IN ('verified', 'completed')))
