@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
+from burnish.core.change import ChangedFile
+
 Parts = dict[str, str]
 
 _CHECKING = re.compile(r"test|lint|check|coverage|\bci\b|typecheck|type-check|verify|format|^prepare$", re.I)
@@ -232,3 +234,33 @@ def _sourced_by(path: str, content: str, paths: frozenset[str]) -> frozenset[str
     lines = (_PREFIX.sub("", line).replace('"', "").replace("'", "") for line in content.split("\n")[:5000])
     commands = (f"cd {folder}; {_KEYWORD.sub(';', line)}" for line in lines if line.strip() and line.lstrip()[0] != "#")
     return scripts_run_by(commands, paths)
+
+
+# Names and folders of scripts that take part in checking.
+_OF_CHECKS = re.compile(
+    r"(?:^|/)\.?(?:ci|hack|qa)/|(?:test|spec|lint|check|coverage|verify|format|runner|harness|suite|assert|expect|helper)[^/]*$",
+    re.I,
+)
+_PROGRAM = re.compile(r"\.(?:sh|bash|zsh|ksh|dash|py|[cm]?[jt]s|rb|pl|php)$")
+# With this, a file that the script of a check sources can end it with 0, or hide its failures.
+_HIDES_FAILURES = re.compile(
+    r"^\+.*\bexit\b(?!\s+[1-9])|^-.*\b(?:exit|set\s+-)|\b(?:exec|trap|kill|alias|unalias|enable|eval)\s|\bset\s+\+"
+    r"|\b(?:PATH|IFS|ENV|BASH_ENV|fail\w*|err(?:or)?s?|status|rc|ret)="
+    r"|^.\s*(?:function\s+)?(?:\[|test|diff|cmp|grep|false|true|exit|return|fail\w*|die|echo|printf|command)\s*\("
+)
+
+
+def is_code_under_test(file: ChangedFile) -> bool:
+    """True for a script that the script of a check starts or sources, and that cannot end it or hide its failures.
+
+    It must not be for checks by its name or folder, and the change must leave its mode and kind.
+    """
+    paths = {file.path, file.old_path or file.path}
+    is_edited = file.status in "MR" and file.old_mode == file.new_mode and not (file.binary or file.is_symlink)
+    if not is_edited or any(map(_OF_CHECKS.search, paths)):
+        return False
+    # a file without an ending may be included by a Makefile
+    if not (file.is_executable or all(map(_PROGRAM.search, paths))):
+        return False
+    changed_lines = (line for hunk in file.hunks for line in hunk.text.split("\n")[1:] if line.startswith(("+", "-")))
+    return not (any(map(_SHELL.search, paths)) and any(map(_HIDES_FAILURES.search, changed_lines)))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from burnish.checks.guard.commands import scripts_run_by
+from burnish.checks.guard.commands import is_code_under_test, scripts_run_by
 from burnish.checks.guard.protected_files import (
     Parts,
     is_judge,
@@ -172,7 +172,9 @@ def _touched(
 
 def _is_run(file: ChangedFile, paths: Collection[str], trees: GuardedTrees) -> bool:
     """True if a command (check, set-up or build) starts it, or if it replaces a settings file by a binary or link."""
-    scripts = scripts_run_by(trees.all_commands, paths) | trees.scripts.intersection(paths)
+    scripts = scripts_run_by(trees.all_commands, paths)
+    if not is_code_under_test(file):
+        scripts |= trees.scripts.intersection(paths)
     if any(not (is_test_path(path) or is_shared(path) or _TEST_ITSELF.search(path)) for path in scripts):
         return True
     return not has_text(file) and any(map(is_shared, paths))
