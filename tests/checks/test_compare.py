@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure, compare
+from burnish.core.codec import decode, encode
 from burnish.core.finding import Category, Remark, Severity
 
 PASSED = CheckReport("test", "pytest", CheckStatus.PASSED, exit_code=0, counts=Counts(3, 3, 0, 0))
@@ -176,6 +177,23 @@ def test_more_lines_and_what_differs_in_each_run_are_not_named(before: str, now:
 def test_other_output_of_tests_with_cases_and_of_linters_is_not_named() -> None:
     assert outputs("a\nb", "a\nc", counts=Counts(3, 3, 0, 0)) == ""
     assert outputs("a\nb", "a\nc", name="lint") == ""
+
+
+def test_problems_are_not_new_if_an_older_report_of_the_base_does_not_have_them() -> None:
+    now = CheckReport("lint", "make lint", CheckStatus.PASSED, exit_code=0, problem_lines=("a.py: line 9 is long",))
+    data = encode(now)
+    for key in ("problem_lines", "test_files"):
+        del data[key]
+    # a field that reports no longer have
+    base = decode(CheckReport, {**data, "skipped_files": ["tests/test_a.py"]})
+    seen = compare(now, base)
+    assert seen.output_note == "" and seen.clean and not seen.uncountable
+
+
+def test_problems_of_a_linter_are_not_new_if_the_base_has_too_many() -> None:
+    now = CheckReport("lint", "make lint", CheckStatus.PASSED, exit_code=0, problem_lines=("a.py: line 9 is long",))
+    assert compare(now, replace(now, problem_lines=None)).output_note == ""
+    assert compare(replace(now, problem_lines=None), now).output_note == ""
 
 
 def test_a_new_problem_of_a_linter_that_ends_with_0_is_named() -> None:

@@ -111,14 +111,14 @@ def _failure_lines(spec: CheckSpec, check: PreparedCheck, exit_record: ExitRecor
     return failure_lines(_output(exit_record, READ), with_words=is_loop or not (reading.counts or reading.failures))
 
 
-def _problem_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> tuple[str, ...]:
-    """Problems that a linter prints although it ends with 0: `ruff check || true`."""
+def _problem_lines(spec: CheckSpec, exit_record: ExitRecord, place: Placement) -> tuple[str, ...] | None:
+    """Problems that a linter prints although it ends with 0: `ruff check || true`. None if there are too many."""
     if exit_record.exit_code != 0 or runs_tests(spec) or spec.name in _NOT_TESTS:
         return ()
     source = f"check:{spec.name}"
     output = _output(exit_record, READ)
     remarks = read_lines(output, root=place.files, mounted_at=place.path, source=source, severity=Severity.WARNING)
-    return tuple(f"{one.file}: {one.title}" for one in remarks) if len(remarks) <= _MOST_PROBLEMS else ()
+    return tuple(f"{one.file}: {one.title}" for one in remarks) if len(remarks) <= _MOST_PROBLEMS else None
 
 
 def _last_line(spec: CheckSpec, exit_record: ExitRecord) -> str:

@@ -117,8 +117,8 @@ class CheckReport:
     replaced: tuple[str, ...] = ()
     # printed lines that look like failures; not of a runner that reports its failures itself
     failure_lines: tuple[str, ...] = ()
-    # problems with a place that a linter prints although its exit code is 0
-    problem_lines: tuple[str, ...] = ()
+    # problems with a place that a linter prints although its exit code is 0; None if not known, e.g. of an older report
+    problem_lines: tuple[str, ...] | None = None
     # the last line of standard output, else of standard error: where test programs print their result
     last_line: str = ""
     # tests that passed when the project's own retries ran them again, by name or as a number
@@ -267,7 +267,8 @@ class Comparison:
         base, now = self.baseline, self.report
         if base is None or not (base.status is now.status is CheckStatus.PASSED) or self.uncountable:
             return ""
-        if line := _new_line(base.problem_lines, now.problem_lines):
+        is_known = base.problem_lines is not None
+        if line := _new_line(base.problem_lines or (), now.problem_lines or ()) if is_known else "":
             return f"{now.name} ends with exit code 0, but prints a problem that it did not print before: {line}"
         is_counted = (base.counts or now.counts) and SCRIPT_RESULT not in now.command
         if not is_test(now.name) or is_counted:
