@@ -98,6 +98,15 @@ def test_reasons_are_ticked_and_the_approval_pressed_by_keys(opened: Browser, se
         until(page, "document.activeElement.value === 'approve'")
 
 
+def test_the_decision_leaves_room_for_the_code_at_a_zoom_of_200_percent(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, width=640, height=360) as page:
+        open_task(page, served, 3)
+        assert page.evaluate("document.getElementById('gate').getBoundingClientRect().top >= innerHeight")
+        page.keyboard.press("A")
+        until(page, "document.activeElement.value === 'approve'")
+        until(page, "document.activeElement.getBoundingClientRect().bottom <= innerHeight")
+
+
 def test_a_letter_after_the_reasons_were_closed_is_a_key(opened: Browser, served: Served) -> None:
     with logged_in(opened, served, height=720) as page:
         open_task(page, served, 1)
