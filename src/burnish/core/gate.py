@@ -23,9 +23,9 @@ class GateChoice(StrEnum):
 _RESULT_APPROVED = "; the review approved the result; a person decides next"
 
 
-def approved_result(happened: str) -> str:
+def approved_result(cause: str) -> str:
     """Why an approved task waits for a person, with what has happened to it since the approval before."""
-    return f"{happened}{_RESULT_APPROVED}"
+    return f"{cause}{_RESULT_APPROVED}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,8 +278,8 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
     if policy.hitl != "off":
         work = history.work(cycle)
         # an approval that the person gave before is void then, and the person is to know why the task is back
-        happened = work.result.why if work and work.result.by_hand else ""
-        return approved_result(happened) if happened else "the review approved it; a person decides next"
+        cause = work.result.why if work and work.result.by_hand else ""
+        return approved_result(cause) if cause else "the review approved it; a person decides next"
     if task.spec.skip_tests:
         # `policy.approval` is `required` because of it
         return "its tests were skipped (skip_tests), so a person is to approve it"
