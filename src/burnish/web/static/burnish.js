@@ -116,7 +116,8 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
   if (hint) box.append(make("span", { textContent: hint }));
   const end = () => box.remove();
   // a key that is pressed again says the same again, in one place
-  if (!undo && !lasting) [...document.querySelectorAll(".toast")].find((one) => !one.querySelector("[data-undo]") && one.textContent === box.textContent)?.remove();
+  const isSame = (one) => !one.querySelector("[data-undo]") && one.textContent === box.textContent;
+  if (!undo && !lasting) [...document.querySelectorAll(".toast")].find(isSame)?.remove();
   if (undo) box.append(undoButton(undo, end));
   box.addEventListener("click", (event) => event.target.closest("button") || lasting || end());
   document.getElementById("toasts").append(box);

@@ -90,7 +90,8 @@ async function mergeAll(button) {
   if ((await sure(title, words, { yes: "Merge all" })) === null) return;
   button.disabled = true;
   const merged = [];
-  const slow = [`Merging ${number === 1 ? "one task" : `${number} tasks`}…`, "If the target has moved, each is checked or reviewed again first."];
+  const tasks = number === 1 ? "one task" : `${number} tasks`;
+  const slow = [`Merging ${tasks}…`, "If the target has moved, each is checked or reviewed again first."];
   const names = new Map([...document.querySelectorAll("#inbox-project option")].map((one) => [one.value, `${one.textContent} `]));
   for (const project of JSON.parse(button.dataset.projects)) {
     await attempt(async () => {

@@ -194,7 +194,8 @@ function view() {
   const boxes = all("[data-viewed]");
   const at = boxes.indexOf(box);
   const next = [...boxes.slice(at + 1), ...boxes.slice(0, at)].find((one) => !one.checked);
-  if (!next) return toast(boxes.length === 1 ? "The file is viewed." : `All ${boxes.length} files are viewed.`, { hint: "Press a to decide." });
+  const message = boxes.length === 1 ? "The file is viewed." : `All ${boxes.length} files are viewed.`;
+  if (!next) return toast(message, { hint: "Press a to decide." });
   const nextFile = document.getElementById(`file-${next.dataset.viewed}`);
   nextFile.querySelector("summary").focus({ preventScroll: true });
   land(nextFile);
