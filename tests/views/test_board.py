@@ -13,6 +13,7 @@ from burnish.store import Store
 from burnish.views.board import ORDER, Holders, TaskCard, board, cards_of, head_of, near
 from burnish.views.board_moves import ACTS, BY_HAND, moves, others, refuse_move
 from burnish.views.projects import project_lines
+from burnish.views.task_page.page import TaskHead
 from testing import boards
 
 NOBODY = Holders(lambda runner: False)
@@ -37,8 +38,17 @@ def test_a_task_that_a_person_rejected_is_done_and_needs_nobody() -> None:
     old = task(Status.COMPLETED, 8, updated_at="2026-05-01T12:00:00+00:00")
     rejected = task(Status.BLOCKED, reason=Reason.HUMAN_REJECTED, updated_at="2026-05-02T12:00:00+00:00")
     assert card(rejected).group == "done" and card(rejected).rank < card(old).rank
-    assert card(rejected).chip == "blocked: human rejected"
+    assert card(rejected).chip == "rejected"
     assert card(task(Status.BLOCKED, reason=Reason.REJECTED)).group == "needs"
+
+
+def test_a_rejection_without_a_note_is_told_once() -> None:
+    def note(text: str) -> str:
+        rejected = task(Status.BLOCKED, reason=Reason.HUMAN_REJECTED, note=text)
+        return TaskHead(rejected, "", "", "A person rejected it. Say what to do instead.", (), (), (), "", False).note
+
+    assert note("rejected by a person") == ""
+    assert note("Not like this.") == "Not like this."
 
 
 @pytest.mark.parametrize("status", Status)

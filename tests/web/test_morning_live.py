@@ -98,6 +98,28 @@ def test_reasons_are_ticked_and_the_approval_pressed_by_keys(opened: Browser, se
         until(page, "document.activeElement.value === 'approve'")
 
 
+def test_the_decision_leaves_room_for_the_code_at_a_zoom_of_200_percent(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, width=640, height=360) as page:
+        open_task(page, served, 3)
+        assert page.evaluate("document.getElementById('gate').getBoundingClientRect().top >= innerHeight")
+        page.keyboard.press("A")
+        until(page, "document.activeElement.value === 'approve'")
+        until(page, "document.activeElement.getBoundingClientRect().bottom <= innerHeight")
+
+
+def test_a_letter_after_the_reasons_were_closed_is_a_key(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 1)
+        page.keyboard.press("A")
+        page.keyboard.press("Enter")
+        until(page, "document.activeElement.matches('#gate-why input')")
+        page.keyboard.press("Escape")
+        until(page, "document.activeElement.value === 'approve'")
+        page.keyboard.press("F")
+        until(page, "document.activeElement.value === 'request_changes'")
+        assert page.locator("#gate-note").input_value() == ""
+
+
 def test_the_focus_stays_on_a_finding_that_was_waived(opened: Browser, served: Served) -> None:
     with logged_in(opened, served, height=720) as page:
         open_task(page, served, 1)
@@ -188,3 +210,48 @@ def test_a_refused_merge_says_that_the_target_has_moved(tmp_path: Path, opened: 
         page.wait_for_selector(
             ".toast.bad:has-text('main has moved, and both together wait for your decision')", timeout=60_000
         )
+        # the entry is in another section, and still has the focus
+        page.wait_for_selector(".entry:has-text('T3'):has-text('main has moved, and no check can test both together')")
+        until(page, "document.activeElement.matches('.entry') && document.activeElement.innerText.includes('T3')")
+        page.keyboard.press("a")
+        page.wait_for_selector("#gate .one-line:has-text('main has moved, and no check can test both together.')")
+
+
+def test_a_file_that_was_viewed_is_unfolded_once_it_has_changed_and_keys_go_on_after_a_choice(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab", author=AUTHOR, judge=JUDGE, extra="hitl_review: every\n")
+    lab.add("First")
+    lab.add("Second")
+    lab.add("Third")
+    lab.burnish("run", "3", code=None)
+    with serving(lab) as served, logged_in(opened, served, height=720) as page:
+        open_task(page, served, 3)
+        page.wait_for_selector(".lines")
+        page.keyboard.press("v")
+        until(page, "document.activeElement.innerText.includes('part_3.py')")
+        page.keyboard.press("v")
+        page.wait_for_selector(".toast:has-text('All 2 files are viewed.')")
+        page.keyboard.press("j")
+        page.wait_for_selector(".toast:has-text('All files are folded.')")
+        page.keyboard.press("a")
+        page.keyboard.type("Another value.")
+        page.keyboard.press("Escape")
+        page.keyboard.press("F")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#outcome:has-text('T3 waits for your approval.')", timeout=60_000)
+        page.wait_for_selector(".file[data-path='part_3.py'][open] .lines")
+        assert page.locator(".file[data-path='more_3.py'][open]").count() == 0
+        page.keyboard.press("b")
+        until(page, "document.activeElement.id === 'span'")
+        page.keyboard.press("ArrowDown")
+        until(page, "document.querySelector('#span option[selected]')?.textContent === 'Since the last review'", 15)
+        until(page, "document.activeElement.id === 'span'")
+        page.wait_for_selector(".lines")
+        page.keyboard.press("j")
+        until(page, "document.activeElement.matches('.lines tr')")
+        page.keyboard.press("A")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#act-merge")
+        page.keyboard.press("R")
+        page.wait_for_selector(".toast:has-text('Reject cannot be chosen now.')")

@@ -95,4 +95,5 @@ def test_an_external_review_has_its_forms(tmp_path: Path, hermetic: object) -> N
     with at_hand(lab) as server:
         assert {"handoff", "outside"} <= set(acts(head_of(server)))
         assert server.of_project("POST", "/tasks/1/handoff", {}).status_code == 200
-        assert 'data-answer="outside"' in head_of(server)
+        form = head_of(server).partition('data-answer="outside"')[2].partition("</form>")[0]
+        assert '<select name="verdict">' in form and '<option value="changes_requested">' in form

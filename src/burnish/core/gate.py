@@ -19,6 +19,15 @@ class GateChoice(StrEnum):
     SKIP = "skip"
 
 
+# how the reason of a gate ends where the work was approved before, and something has happened to it since
+_RESULT_APPROVED = "; the review approved the result; a person decides next"
+
+
+def approved_result(cause: str) -> str:
+    """Why an approved task waits for a person, with what has happened to it since the approval before."""
+    return f"{cause}{_RESULT_APPROVED}"
+
+
 @dataclass(frozen=True, slots=True)
 class GateView:
     """One reviewed commit, as it is put before a person."""
@@ -50,6 +59,11 @@ class GateView:
     @property
     def is_plan(self) -> bool:
         return self.task.spec.type is TaskType.PLAN
+
+    @property
+    def happened(self) -> str:
+        """What has happened since an approval before, such as `main has moved since the approval`."""
+        return self.why.removesuffix(_RESULT_APPROVED) if self.why.endswith(_RESULT_APPROVED) else ""
 
     @property
     def objection(self) -> str:

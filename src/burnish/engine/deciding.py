@@ -21,6 +21,7 @@ from burnish.core.flow import (
     judged,
     reviews,
 )
+from burnish.core.gate import approved_result
 from burnish.core.history import History, JudgedPhase, PhaseRecord, fixed_by_reviewer
 from burnish.core.journal import ReviewResult
 from burnish.core.journal_events import Binding, DecisionMade, ReviewApproved, ReviewStopped, new_event
@@ -275,7 +276,10 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
     if review and history.rejected_by_person(review.result.tree):
         return "a person rejected this very change, so that only a person can accept it"
     if policy.hitl != "off":
-        return "the review approved it; a person decides next"
+        work = history.work(cycle)
+        # an approval that the person gave before is void then, and the person is to know why the task is back
+        cause = work.result.why if work and work.result.by_hand else ""
+        return approved_result(cause) if cause else "the review approved it; a person decides next"
     if task.spec.skip_tests:
         # `policy.approval` is `required` because of it
         return "its tests were skipped (skip_tests), so a person is to approve it"

@@ -336,6 +336,8 @@ def _chip(task: Task, standing: str) -> str:
     """`blocked: max cycles`; nothing where the column or the work under way says it."""
     word = task.status.value.replace("_", " ")
     match task.status:
+        case Status.BLOCKED if is_rejected(task):
+            return "rejected"
         case Status.BLOCKED:
             return f"{word}: {task.reason.value.replace('_', ' ')}" if task.reason else word
         case Status.FAILED:

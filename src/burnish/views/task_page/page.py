@@ -14,7 +14,7 @@ from burnish.core.journal_events import FindingChanged, TaskMerged
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.board import Holders, Need, needs_of
+from burnish.views.board import Holders, Need, is_rejected, needs_of
 from burnish.views.board_moves import ACTS, IDLE, RUNNING, Act, moves, others, why_not
 from burnish.views.status import doing
 from burnish.views.task import failure_output
@@ -33,6 +33,8 @@ TONES: Mapping[Status, str] = {
     Status.CANCELLED: "",
 }
 
+# the notes of rejections without a note of the person
+_REJECTED_WITHOUT_NOTE = ("rejected by a person", "the plan was rejected by a person")
 # Why it stands still, as one says it; `note` follows where there is one.
 _BLOCKED: Mapping[Reason, str] = {
     Reason.MAX_CYCLES: "It used up its cycles and the review still asks for changes. Give it one more with a word of "
@@ -113,6 +115,8 @@ class TaskHead:
     @property
     def note(self) -> str:
         """The task's note without the sentence that the page already shows above it."""
+        if self.task.note in _REJECTED_WITHOUT_NOTE and is_rejected(self.task):
+            return ""
         note, first = self.task.note, self.next.partition(". ")[0].rstrip(".") + "."
         return note.removeprefix(first).lstrip() if note.startswith(first) else note
 

@@ -12,10 +12,13 @@ export class Problem extends Error {
   }
 }
 
-/** Calls the API with JSON and returns its JSON; throws a Problem if the API refuses. */
-export async function api(method, path, body) {
+// what is shown while an answer takes long
+const SLOW = ["Waiting for the server…", "It has not answered yet."];
+
+/** Calls the API with JSON and returns its JSON; throws a Problem if the API refuses. `slow` is shown if it takes long. */
+export async function api(method, path, body, { slow = SLOW } = {}) {
   const unknown = method === "GET" ? "" : " The request may have arrived: look at the page before you repeat it.";
-  const answered = waiting();
+  const answered = waiting(slow);
   try {
     const answer = await ask(`/api/v1${path}`, unknown, {
       method,
@@ -69,12 +72,12 @@ document.addEventListener("click", (event) => (pressed = event.target.closest?.(
 document.addEventListener("submit", (event) => (pressed = event.submitter), true);
 
 /** Marks the button, and reports if the answer takes long; returns a function that ends both. */
-function waiting() {
+function waiting([words, hint]) {
   const button = pressed?.isConnected ? pressed : null;
   button?.setAttribute("aria-busy", "true");
   let box = null;
   const slow = setTimeout(() => {
-    box = toast("Waiting for the server…", { hint: "It has not answered yet.", lasting: true });
+    box = toast(words, { hint, lasting: true });
   }, 2000);
   return () => {
     clearTimeout(slow);
@@ -112,6 +115,9 @@ export function toast(text, { hint = "", bad = false, undo = null, lasting = fal
   box.append(first);
   if (hint) box.append(make("span", { textContent: hint }));
   const end = () => box.remove();
+  // a key that is pressed again says the same again, in one place
+  const isSame = (one) => !one.querySelector("[data-undo]") && one.textContent === box.textContent;
+  if (!undo && !lasting) [...document.querySelectorAll(".toast")].find(isSame)?.remove();
   if (undo) box.append(undoButton(undo, end));
   box.addEventListener("click", (event) => event.target.closest("button") || lasting || end());
   document.getElementById("toasts").append(box);

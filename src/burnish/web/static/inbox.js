@@ -2,14 +2,33 @@
 import { api, attempt, fragment, gathered, listen, sure, swap, toast } from "./burnish.js";
 import { addKeys } from "./keys.js";
 
+// the entry that had the focus last, and its place
+let last = { id: "", at: -1 };
+
 const renew = gathered(async () => {
   const old = document.getElementById("inbox");
   try {
-    swap(old, await fragment(old.dataset.part));
+    if (swap(old, await fragment(old.dataset.part))) restoreEntry();
   } catch {
     // the next event tries again
   }
 }, { rest: 8 });
+
+/** The focus stays on its entry, whatever section that is in now; where it is gone, it goes to the one that follows. */
+function restoreEntry() {
+  if (document.activeElement !== document.body || last.at < 0) return;
+  const all = entries();
+  const entry = document.getElementById(last.id) ?? all[Math.min(last.at, all.length - 1)];
+  entry?.focus({ preventScroll: true });
+  entry?.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("focusin", ({ target }) => {
+  const entry = target.closest(".entry");
+  if (entry) last = { id: entry.id, at: entries().indexOf(entry) };
+  // a dialog is about the entry from which it was opened
+  else if (!target.closest("dialog")) last = { id: "", at: -1 };
+});
 
 for (const [project, since] of Object.entries(JSON.parse(document.body.dataset.since))) {
   listen(project, since, () => renew("all"), () => renew("all"));
@@ -71,18 +90,30 @@ async function mergeAll(button) {
   if ((await sure(title, words, { yes: "Merge all" })) === null) return;
   button.disabled = true;
   const merged = [];
+  const tasks = number === 1 ? "one task" : `${number} tasks`;
+  const slow = [`Merging ${tasks}…`, "If the target has moved, each is checked or reviewed again first."];
   const names = new Map([...document.querySelectorAll("#inbox-project option")].map((one) => [one.value, `${one.textContent} `]));
   for (const project of JSON.parse(button.dataset.projects)) {
     await attempt(async () => {
-      const report = await api("POST", `/projects/${encodeURIComponent(project)}/merge-verified`, {});
+      const report = await api("POST", `/projects/${encodeURIComponent(project)}/merge-verified`, {}, { slow });
       const name = names.get(project) ?? "";
       merged.push(...report.merged.map((one) => `${name}T${one.id} into ${one.into}`));
-      for (const one of report.left) toast(`${name}T${one.id} was skipped: ${one.why}`, { hint: one.hint, bad: true });
+      tellSkipped(report.left, name);
     });
   }
   if (merged.length) toast(`Merged: ${merged.join(", ")}`);
   button.disabled = false;
   renew("all");
+}
+
+/** One message for each task, or one for all of them: many would hide the list. */
+function tellSkipped(skipped, name) {
+  if (skipped.length < 4) {
+    for (const one of skipped) toast(`${name}T${one.id} was skipped: ${one.why}`, { hint: one.hint, bad: true });
+    return;
+  }
+  const numbers = skipped.map((one) => `T${one.id}`).join(", ");
+  toast(`${skipped.length} tasks were skipped: ${numbers}`, { hint: `T${skipped[0].id}: ${skipped[0].why}`, bad: true });
 }
 
 // keys: the focused entry is the one that they are about

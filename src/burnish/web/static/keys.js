@@ -34,8 +34,8 @@ export const shortcuts = () => [...groups.entries()];
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const field = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
-  // a checkbox takes no letters: keys go on after one was ticked
-  const typing = field && field.type !== "checkbox";
+  // a checkbox takes no letters: keys go on after one was ticked, and after the part of a change was chosen
+  const typing = field && field.type !== "checkbox" && !(field.matches("[data-span]") && /^\p{L}$/u.test(event.key));
   // a dialog that was just closed may keep the focus for a moment
   const closed = event.target.closest?.("dialog:not([open])");
   if ((typing && !closed) || document.querySelector("dialog[open]")) return;

@@ -72,8 +72,18 @@ function changed(event) {
     document.querySelectorAll(".lines").forEach((table) => showSplit(table, box.checked));
     return;
   } else return;
+  // a part with a focused choice is not renewed, so the choice has the focus again afterwards
+  if (box === document.activeElement) keepFocus(box.id);
   box.blur();
   setView();
+}
+
+function keepFocus(id) {
+  document.addEventListener("part", function renewed({ detail: part }) {
+    if (part.dataset.part !== "changes") return;
+    document.removeEventListener("part", renewed);
+    if (document.activeElement === document.body) document.getElementById(id)?.focus({ preventScroll: true });
+  });
 }
 
 function keep(values) {

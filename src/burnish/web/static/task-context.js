@@ -89,7 +89,10 @@ function keepState(old, fresh) {
       for (const name of ["tree", "number"]) same.dataset[name] = file.dataset[name];
       same.id = file.id;
       file.replaceWith(same);
-    } else if (same) file.open = same.open;
+    } else if (same && !(isViewed(old, same) && !isViewed(fresh, file))) {
+      // a file that was viewed is folded; if it has changed, it is to be seen again
+      file.open = same.open;
+    }
   }
   for (const details of fresh.querySelectorAll("details[id]:not(.file)")) {
     const same = old.querySelector(`#${CSS.escape(details.id)}`);
@@ -98,6 +101,8 @@ function keepState(old, fresh) {
     else details.open = same.open;
   }
 }
+
+const isViewed = (part, file) => part.querySelector(`[data-viewed="${file.dataset.number}"]`)?.checked;
 
 /** A form that is being filled in stays; if it is about another commit now, it shows a warning, unless it was just sent. */
 function markOutdated(old, fresh) {

@@ -59,7 +59,8 @@ function leave(event) {
   reasons.hidden = true;
   form.querySelector(".error").hidden = true;
   for (const button of form.querySelectorAll("[name=choice]")) button.classList.toggle("primary", button.value === "request_changes");
-  form.elements.note.focus();
+  // keys stay keys: a letter that is pressed next must not land in the note
+  if (event.target !== form.elements.note) form.querySelector("[name=choice][value=approve]").focus();
 }
 
 function openDialog(name) {
@@ -199,7 +200,7 @@ function showHandoff(box, { checkout, file, prompt }) {
 
 /** Sends the form that answers the state of the task; returns what happened, in words. */
 async function answer(form) {
-  const { note, usd, tokens, text } = form.elements;
+  const { note, usd, tokens, text, verdict } = form.elements;
   switch (form.dataset.answer) {
     case "note":
       await api("POST", `${path}/improve`, { note: note.value, review: true });
@@ -208,7 +209,7 @@ async function answer(form) {
       await api("POST", `${path}/retry`, usd ? { budget_usd: Number(usd.value) } : { budget_tokens: Number(tokens.value) });
       return `Raised the limit of T${task}; it continues.`;
     case "outside":
-      await api("POST", `${path}/review-from`, { text: text.value });
+      await api("POST", `${path}/review-from`, { text: text.value, ...(verdict.value ? { verdict: verdict.value } : {}) });
       return `Recorded the review of T${task}.`;
     default:
       await api("POST", path + (head().status === "verified" ? "/rebase" : "/retry"), {});

@@ -32,6 +32,13 @@ function button(choice) {
   return found && visible(found) ? found : null;
 }
 
+function toChoice(choice, words) {
+  const found = button(choice);
+  if (found) return found.focus();
+  const isHere = DECISIONS.some((selector) => [...document.querySelectorAll(selector)].some(visible));
+  toast(`${words} cannot be chosen now.`, { hint: isHere ? "Press a to go to what the task needs." : "No decision is needed." });
+}
+
 export function startKeys() {
   document.addEventListener("stray-letter", () => {
     const field = DECISIONS.map((selector) => document.querySelector(selector)).find((one) => one && visible(one));
@@ -45,7 +52,7 @@ export function startKeys() {
     { keys: ["n", "p"], words: "next or previous finding", run: (event) => toFinding(event.key === "n" ? 1 : -1) },
     { keys: ["]", "["], words: "next or previous file", run: (event) => toFile(event.key === "]" ? 1 : -1), when: onChanges },
     { keys: ["c"], words: "comment on the line, or on the chosen lines", run: comment, when: onChanges, needs: "reviewer" },
-    { keys: ["v"], words: "mark the file as viewed, and go to the next", run: view, when: onChanges, careful: true },
+    { keys: ["v"], words: "mark the file as viewed, and go to the next that is not", run: view, when: onChanges, careful: true },
     { keys: ["e"], words: "fold or unfold the file", run: fold, when: onChanges, careful: true },
     { keys: ["s"], words: "both sides beside each other, or one", run: () => press("[data-split]"), when: onChanges, careful: true },
     { keys: ["i"], words: "ignore white space, or show it", run: () => press("[data-ignore-space]"), when: onChanges, careful: true },
@@ -62,8 +69,9 @@ export function startKeys() {
     { keys: ["d", "a"], words: "go to your decision, to the answer, or to the main button", run: toDecision,
       needs: "reviewer" },
     ...Object.entries(CHOICES).map(([key, [choice, words]]) => ({
-      keys: [key], words: `go to ${words}; Enter presses it`, run: () => button(choice).focus(), when: () => button(choice),
-      needs: "reviewer",
+      keys: [key], words: `go to ${words}; Enter presses it`, run: () => toChoice(choice, words), needs: "reviewer",
+      // few projects allow it
+      when: () => choice !== "skip" || button(choice),
     })),
     { keys: ["Ctrl-Enter"], words: "in a note: press the main button beside it", run: () => {}, needs: "reviewer" },
     { keys: ["m"], words: "more actions", run: openMenu, when: () => document.getElementById("more"), careful: true, needs: "reviewer" },
@@ -83,7 +91,11 @@ function nearest(elements) {
 
 function step(by, extending = false) {
   const rows = all(".lines tr").filter(isLine);
-  if (!rows.length) return;
+  if (!rows.length) {
+    // an open file is still being fetched
+    if (all(".file").length && !all(".file[open]").length) toast("All files are folded.", { hint: "Press e to unfold a file." });
+    return;
+  }
   const { at, isOn } = nearest(rows);
   const index = isOn ? at + by : (besideHeading(rows, by) ?? at);
   const row = rows[Math.min(rows.length - 1, Math.max(0, index))];
@@ -178,7 +190,15 @@ function view() {
   if (!box) return;
   file.querySelector("summary").focus({ preventScroll: true });
   box.click();
-  if (box.checked) toFile(1);
+  if (!box.checked) return;
+  const boxes = all("[data-viewed]");
+  const at = boxes.indexOf(box);
+  const next = [...boxes.slice(at + 1), ...boxes.slice(0, at)].find((one) => !one.checked);
+  const message = boxes.length === 1 ? "The file is viewed." : `All ${boxes.length} files are viewed.`;
+  if (!next) return toast(message, { hint: "Press a to decide." });
+  const nextFile = document.getElementById(`file-${next.dataset.viewed}`);
+  nextFile.querySelector("summary").focus({ preventScroll: true });
+  land(nextFile);
 }
 
 function fold() {
