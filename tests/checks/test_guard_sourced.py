@@ -30,6 +30,16 @@ def test_sourced_and_included_files_are_followed() -> None:
     assert scripts_behind(["pytest"], FILES, read) == frozenset()
 
 
+def test_a_program_that_a_test_script_starts_is_not_a_setting_of_the_tests() -> None:
+    files = {
+        "tests/run.sh": '[ "$(bin/add 1 2)" = 3 ]\nbin/add 0 0 >out\nn=`./count.sh x`\n. bin/env.sh\nbin/unit-test\n'
+        'log="$(ci/unit.sh)"\nscripts/all.sh\n',
+        **dict.fromkeys(("bin/add", "count.sh", "bin/env.sh", "bin/unit-test", "ci/unit.sh", "scripts/all.sh"), ""),
+    }
+    started = scripts_behind(["sh tests/run.sh"], files, lambda paths: {path: files[path] for path in paths})
+    assert started == {"tests/run.sh", "bin/env.sh", "bin/unit-test", "ci/unit.sh", "scripts/all.sh"}
+
+
 def test_the_depth_is_bounded() -> None:
     files = {f"{n}.sh": f". ./{n + 1}.sh\n" for n in range(100)}
     assert len(scripts_behind(["sh 0.sh"], files, lambda paths: {path: files[path] for path in paths})) == 6

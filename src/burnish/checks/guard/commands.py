@@ -204,6 +204,9 @@ _INCLUDES = re.compile(r"^[ ]*(?:-?include|sinclude|!?import\??)[ \t]+(.+)$", re
 _MAKEFILES = frozenset(("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"))
 # by their ending, or without one
 _SHELL = re.compile(r"(?:^|/)\.?[^./]*$|\.(?:sh|bash|zsh|ksh|dash|bats|inc|env|mk)$")
+# `[ "$(bin/add 1 2)" = 3 ]`: a script compares what the program under test prints
+_CAPTURED = re.compile(r"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
+_PROGRAM = re.compile(r"(?:^|/)(?:bin|sbin|src|cmd)/")
 
 
 def scripts_behind(
@@ -230,5 +233,15 @@ def _sourced_by(path: str, content: str, paths: frozenset[str]) -> frozenset[str
         words = {word.strip("'\"").removeprefix("./") for line in _INCLUDES.findall(content) for word in line.split()}
         return frozenset(words | {posixpath.normpath(f"{folder}/{word}") for word in words}) & paths
     lines = (_PREFIX.sub("", line).replace('"', "").replace("'", "") for line in content.split("\n")[:5000])
-    commands = (f"cd {folder}; {_KEYWORD.sub(';', line)}" for line in lines if line.strip() and line.lstrip()[0] != "#")
-    return scripts_run_by(commands, paths)
+    commands = [_KEYWORD.sub(";", line) for line in lines if line.strip() and line.lstrip()[0] != "#"]
+    captured = ["".join(found) for command in commands for found in _CAPTURED.findall(command)]
+    started = scripts_run_by((f"cd {folder}; {_CAPTURED.sub('', command)}" for command in commands), paths)
+    # A program that tests start is what they test. Its name tells a script that starts further tests.
+    tested = {name for name in started if _PROGRAM.search(name) and not _is_sourced(name, commands)}
+    tested |= scripts_run_by((f"cd {folder}; {command}" for command in captured), paths) - started
+    return (started | tested) - {name for name in tested if not _CHECKING.search(name)}
+
+
+def _is_sourced(path: str, commands: Iterable[str]) -> bool:
+    name = re.escape(path.rpartition("/")[2])
+    return any(re.search(rf"(?:^|[\s;&|({{])(?:source|\.)\s+\S*{name}(?:[\s;&|)]|$)", command) for command in commands)
