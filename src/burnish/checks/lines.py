@@ -228,7 +228,7 @@ def failure_lines(text: str, *, with_words: bool) -> tuple[str, ...]:
     in_traceback = False
     lines = [line[:1000] for line in text.splitlines()]
     # `1/2 ok` and `2/2 ok` are progress
-    complete = {total for passed, total in map(_share, lines) if with_words and passed == total}
+    complete = {total for passes, total in map(_share, lines) if with_words and passes == total}
     for line in lines:
         if line.startswith("Traceback ("):
             in_traceback = True
@@ -260,8 +260,8 @@ def _has_failure_word(line: str) -> bool:
 def _share(line: str) -> tuple[int, int]:
     """How many of how many tests passed, by a line such as `2 of 3 ok`; zeros for other lines."""
     share = _SHARE.search(line)
-    passed, total = (int(number) for number in share.groups() if number) if share else (0, 0)
-    return passed, total
+    passes, total = (int(number) for number in share.groups() if number) if share else (0, 0)
+    return passes, total
 
 
 # Tests that passed when the project's own retries ran them again: pytest-rerunfailures, flaky, nextest, vitest,
