@@ -441,6 +441,32 @@ def test_after_the_last_decision_next_leads_to_what_is_to_be_merged(tmp_path: Pa
     on_screen(lab, act)
 
 
+@pytest.mark.slow
+def test_shift_m_merges_all_that_are_ready_and_names_those_that_are_not_merged(tmp_path: Path) -> None:
+    author = "pathlib.Path('one.py' if task in '12' else 'three.py').write_text(f'A = {task}\\n')"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE)
+    for number in (1, 2, 3):
+        lab.add(f"Task {number}")
+    lab.burnish("run", "--all", code=None)
+
+    async def act(screen: Screen) -> None:
+        await screen.press("2")
+        await screen.until("M Merge all")
+        await screen.press("M")
+        await screen.until("approved tasks, one after the other?")
+        await screen.until_focused("choices")
+        await screen.press("n")
+        assert [lab.task(number)["status"] for number in (1, 2, 3)] == ["verified"] * 3
+        await screen.press("M")
+        await screen.until_focused("choices")
+        await screen.press("y")
+        await screen.until("Merged ")
+
+    on_screen(lab, act, size=WIDE)
+    assert "completed" in [lab.task(number)["status"] for number in (1, 2, 3)]
+    assert lab.task(3)["status"] == "completed"
+
+
 def test_next_tells_that_the_task_on_the_screen_is_the_only_one(tmp_path: Path) -> None:
     lab = several_waiting(tmp_path, 1)
 

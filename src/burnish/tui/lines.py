@@ -190,11 +190,15 @@ class LineView(ScrollView, can_focus=True):
     def jump(self, number: int) -> None:
         """Put this line at the top."""
         row = next((at for at, (line, _) in enumerate(self._rows) if line >= number), 0)
-        self.scroll_to(y=row, animate=False, immediate=True)
+        # by force, as in `_keep_end`: a page that was just drawn has no scrollbar yet
+        self.scroll_to(y=row, animate=False, immediate=True, force=True)
 
     def next_key(self, step: int, prefix: str) -> str:
         """Jump to the next line whose key begins so; its key, or "" if it is the last one."""
         at = self.top_line() if self.place is None else self.place
+        if step > 0 and self.place is None and not at and not self.scroll_y:
+            # nothing was jumped to yet: the first line counts, too
+            at = -1
         numbers = [n for n, line in enumerate(self.lines) if line.key.startswith(prefix)]
         following = [n for n in numbers if n > at] if step > 0 else [n for n in reversed(numbers) if n < at]
         if not following:

@@ -134,7 +134,8 @@ def _history(details: TaskDetails) -> Iterator[ShownLine]:
 
 def _cycle(cycle: CycleStory) -> Iterator[ShownLine]:
     if cycle.verdict or cycle.review:
-        words = " · ".join(word for word in (cycle.verdict.replace("_", " "), cycle.review) if word)
+        outcome = outcome_words(cycle.verdict, cycle.review)
+        words = " · ".join(word for word in (cycle.verdict.replace("_", " "), outcome) if word)
         yield ShownLine(styled(words, TONES[cycle.tone]))
     if cycle.summary:
         yield from prose(cycle.summary)
@@ -146,6 +147,15 @@ def _cycle(cycle: CycleStory) -> Iterator[ShownLine]:
         yield fact("findings", "; ".join(changes))
     yield from (_moment(moment) for moment in cycle.moments)
     yield from (fact("note", warning, "yellow") for warning in cycle.warnings)
+
+
+def outcome_words(verdict: str, review: str) -> str:
+    """`review` is what became of the work; where that is not what the review said, a person decided it."""
+    if verdict == "approved" and review == "review failed":
+        return "sent back by a person"
+    if verdict not in ("", "approved") and review == "review passed":
+        return "approved by a person"
+    return review
 
 
 def _moment(moment: Moment) -> ShownLine:
@@ -336,7 +346,7 @@ _HELP = (
                 ("s", "accept without a review, if the settings allow it"), ("w", "waive a finding"),
                 ("c", "comment: the agent settles it next"))),
     ("Run", (("g", "start, continue or retry"), ("v", "review again"), ("p", "pause, or end the pause"),
-             ("x", "stop; the work is kept"), ("m", "merge, or have conflicts resolved"),
+             ("x", "stop; the work is kept"), ("m M", "merge, or resolve conflicts; merge all that are ready"),
              ("z", "undo the last act, where that is possible"))),
 )  # fmt: skip
 

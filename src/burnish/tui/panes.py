@@ -91,6 +91,12 @@ class TaskPane(Vertical):
         line = self._heading_above()
         return int(line.key.partition(":")[2]) if line else 0
 
+    @property
+    def marked_finding(self) -> str:
+        """The key of the finding that was jumped to; "" for none."""
+        key = self.page.lines[self.page.place].key if self.page.place is not None else ""
+        return key if key.startswith("finding:") else ""
+
     def _place(self) -> str:
         line = self._heading_above()
         if line is None:
@@ -157,7 +163,7 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
         if task.status is not Status.BACKLOG
         else "",
         cycles_words(task) if task.cycle else "",
-        f"review {review_words(task)}" if task.review_status else "",
+        pages.outcome_words(newest_verdict(details), f"review {review_words(task)}") if task.review_status else "",
         f"{task.open_findings} open" if task.open_findings else "",
         plain(task.agent or task.spec.agent or ""),
         short_cost(task.cost_usd, task.cost_source),
@@ -167,6 +173,12 @@ def head_lines(details: TaskDetails) -> list[ShownLine]:
     ]
     facts += [styled(word, "dim") for word in words if word]
     return [ShownLine(title), ShownLine(styled(" · ", "dim").join(facts))]
+
+
+def newest_verdict(details: TaskDetails) -> str:
+    """What the last review said; "" before the first one."""
+    cycles = (cycle for run in details.story.runs for cycle in run.cycles)
+    return next((cycle.verdict for cycle in cycles if cycle.verdict), "")
 
 
 # -- live -----------------------------------------------------------------------------------------

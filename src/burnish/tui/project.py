@@ -65,7 +65,11 @@ class BoardState:
     @property
     def ready(self) -> int:
         """How many only have to be merged."""
-        return sum(entry.kind == "ready" for entry in self.entries)
+        return len(self.ready_entries)
+
+    @property
+    def ready_entries(self) -> list[InboxEntry]:
+        return [entry for entry in self.entries if entry.kind == "ready"]
 
     @property
     def running(self) -> list[TaskCard]:
@@ -215,8 +219,11 @@ class ProjectData:
 
         return open_app(self.start, reading=True)
 
-    def diff(self, number: int, *, since_review: bool) -> tuple[App, Diff]:
-        """The change of a task with its findings, or what came after its last review. Raises if it has none."""
+    def diff(self, number: int, *, since_review: bool) -> tuple[App, Diff, bool]:
+        """The change of a task with its findings, or what came after its last review; whether that is all of it.
+
+        Raises if it has none.
+        """
         from burnish.features.tasks.inspect import change_between, change_ends, without_secrets
         from burnish.views.diff import bare, pinned
 
@@ -225,7 +232,8 @@ class ProjectData:
         if trees not in self._diffs:
             self._diffs.clear()
             self._diffs[trees] = bare(without_secrets(change_between(app, number, *trees)))
-        return app, pinned(self._diffs[trees], self.store.findings(self.key, number))
+        is_all = not since_review or trees == change_ends(app, number, since_review=False)
+        return app, pinned(self._diffs[trees], self.store.findings(self.key, number)), is_all
 
     def viewed(self, task: Task) -> dict[str, str]:
         """The files of its change that the person has viewed, each with its content then."""
