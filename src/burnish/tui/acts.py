@@ -362,13 +362,15 @@ def _merge_all(app: App, order: Order) -> str:
 
     ids = tuple(int(number) for number in order.text.split())
     report = merge(app, MergeRequest(ids), NullProgress())
-    merged = [f"T{one.task.id}" for one in report.landed]
+    merged_ids = [f"T{one.task.id}" for one in report.landed]
     merged_words = f"Merged {len(report.landed)} of {len(ids)} tasks"
-    merged_words += f": {', '.join(merged)}." if merged else "."
+    merged_words += f": {', '.join(merged_ids)}." if merged_ids else "."
     if not report.left:
         return merged_words
-    left = [f"T{task.id}" for task, _ in report.left]
-    raise BurnishError(f"{merged_words} Not merged: {', '.join(left)}.", hint=f"{left[0]}: {report.left[0][1].what}")
+    remaining_ids = [f"T{task.id}" for task, _ in report.left]
+    raise BurnishError(
+        f"{merged_words} Not merged: {', '.join(remaining_ids)}.", hint=f"{remaining_ids[0]}: {report.left[0][1].what}"
+    )
 
 
 def _rebase(app: App, order: Order) -> str:
