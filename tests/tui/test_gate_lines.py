@@ -24,6 +24,13 @@ def test_every_file_that_no_reviewer_saw_is_listed() -> None:
     assert all(f"{file.path}: image" in shown for file in files)
 
 
+def test_what_the_reviewer_changed_itself_is_shown_before_a_decision() -> None:
+    task = Task(id=1, project="p", spec=Spec("Add pictures"), status=Status.WAITING_APPROVAL)
+    view = GateView(task, 1, "c" * 40, "approved", "fine", "", fixed="Closed the file.")
+    shown = "\n".join(line.text.plain for line in gate_lines(view, stale=False))
+    assert "by the reviewer: Closed the file." in shown
+
+
 def test_an_approved_task_in_conflict_has_the_mark_of_a_blocked_one() -> None:
     tasks = [
         Task(id=number, project="p", spec=Spec("Add"), status=Status.VERIFIED, updated_at="2026-05-01T12:00:00+00:00")
@@ -72,6 +79,8 @@ def test_an_age_has_no_more_digits_than_stay_true(elapsed: str, words: str, monk
         ("approved", "review failed", "sent back by a person"),
         ("changes_requested", "review failed", "review failed"),
         ("changes_requested", "review passed", "approved by a person"),
+        ("needs_discussion", "review rejected", "rejected by a person"),
+        ("rejected", "review rejected", "review rejected"),
         ("", "", ""),
     ],
 )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from textual import events
+from textual.app import App, ComposeResult
 
 from burnish.core.status import Status
 from burnish.errors import BadInput
 from burnish.features.run.detach import RunProcess, ScreenRun
-from burnish.tui.lines import Bar, BarItem
+from burnish.tui.lines import Bar, BarItem, ShownLine
+from burnish.tui.panes import TaskPane
 from testing import boards
 from testing.lab import REJECT, Lab
 from testing.screens import Screen, on_screen
@@ -290,3 +294,32 @@ def test_only_what_changed_since_the_review_is_shown_for_one_task(tmp_path: Path
         assert "earlier review" not in screen.text
 
     on_screen(lab, act, size=WIDE)
+
+
+def test_a_page_stays_where_it_was_read_when_lines_above_are_folded() -> None:
+    def page(is_folded: bool) -> list[ShownLine]:
+        lines = []
+        for number in range(4):
+            count = 0 if is_folded and number < 2 else 30
+            lines.append(ShownLine(Text(f"file {number}"), key=f"file:{number}"))
+            lines += [ShownLine(Text(f"{number}: line {at}")) for at in range(count)]
+        return lines
+
+    class OnePage(App[None]):
+        def compose(self) -> ComposeResult:
+            yield TaskPane(id="task")
+
+    async def read() -> None:
+        app = OnePage()
+        async with app.run_test(size=(80, 24)) as pilot:
+            pane = app.query_one(TaskPane)
+            pane.query_one("#tabs").styles.height = 1
+            pane.draw(page(is_folded=False), 1)
+            await pilot.pause()
+            pane.page.jump(2 * 31 + 6)
+            assert pane.page.lines[pane.page.top_line()].text.plain == "2: line 5"
+            pane.draw(page(is_folded=True), 2)
+            await pilot.pause()
+            assert pane.page.lines[pane.page.top_line()].text.plain == "2: line 5"
+
+    asyncio.run(read())

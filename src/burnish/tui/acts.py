@@ -73,6 +73,7 @@ _KEYS = {
     "v": ("review",),
     "p": ("unpause", "pause"),
     "x": ("stop",),
+    "R": ("restart",),
 }
 # an act of these keys asks for a text
 KEYS_WITH_TEXT = "rfcw"

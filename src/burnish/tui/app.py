@@ -64,7 +64,7 @@ class BurnishTui(ProjectScreen):
         Binding("left_square_bracket", "jump(-1, 'file:')", show=False),
         Binding("full_stop", "jump(1, 'finding:')", show=False),
         Binding("comma", "jump(-1, 'finding:')", show=False),
-        *(Binding(key, f"act('{key}')", show=False) for key in "arfscgpxmvw"),
+        *(Binding(key, f"act('{key}')", show=False) for key in "arfscgpxmvwR"),
         Binding("M", "merge_all", show=False),
         Binding("z", "undo", show=False),
         Binding("q,ctrl+q", "leave", show=False, priority=False),
@@ -160,8 +160,11 @@ class BurnishTui(ProjectScreen):
 
     def action_mark_viewed(self) -> None:
         """Mark the file at the top of the diff, or the next one that is not marked, and go to the file after it."""
+        if self.details and self.pane.tab == "diff" and not self.diff and self.view != "live":
+            self.say("The diff is not read yet.", is_brief=True)
+            return
         if not self.details or self.pane.tab != "diff" or not self.diff or self.view == "live":
-            self.say("V marks a file as viewed in the diff.", "d shows the diff.")
+            self.say("V marks a file as viewed in the diff.", "d shows the diff.", is_brief=True)
             return
         task = self.details.task
         numbers = viewed_files(self.diff, self.data.viewed(task)) | self.marked
@@ -170,7 +173,8 @@ class BurnishTui(ProjectScreen):
         file = next((one for one in self.diff.files[first:] if one.number not in numbers), None)
         if file is None:
             words = f"{len(numbers)} of {len(self.diff.files)} files are viewed."
-            self.say(words if len(numbers) < len(self.diff.files) else "All files are viewed.", self.next_hint)
+            words = words if len(numbers) < len(self.diff.files) else "All files are viewed."
+            self.say(words, self.next_hint, is_brief=True)
             return
         order = Order("viewed", task.id, text=f"{file.path}\n{file.file.new_blob}")
         self.marked.add(file.number)
@@ -180,7 +184,7 @@ class BurnishTui(ProjectScreen):
 
     def _take_viewed(self, order: Order, about: str, words: str) -> None:
         self.undo_order = replace(order, act="unviewed")
-        self.say(f"{words} {about}", "z: undo", "green")
+        self.say(f"{words} {about}", "z: undo", "green", is_brief=True)
         self._draw_page()
 
     def action_turn(self, step: int) -> None:
@@ -190,7 +194,7 @@ class BurnishTui(ProjectScreen):
     def action_jump(self, step: int, prefix: str) -> None:
         if self.details and not self.pane.page.next_key(step, prefix):
             what = "file" if prefix == "file:" else "finding"
-            self.say(f"There is no {'further' if step > 0 else 'earlier'} {what} on this page.")
+            self.say(f"There is no {'further' if step > 0 else 'earlier'} {what} on this page.", is_brief=True)
         self.pane.show_tabs()
 
     def action_filter(self) -> None:
@@ -285,7 +289,7 @@ class BurnishTui(ProjectScreen):
 
             self.push_screen(NoticeDialog(what, possible))
         else:
-            self.say(what, possible)
+            self.say(what, possible, is_brief=True)
 
     def _act_later(self, key: str) -> None:
         """Nothing is decided on a task that is not on the screen, also not by a note that is typed already."""
@@ -342,7 +346,7 @@ class BurnishTui(ProjectScreen):
         if self.undo_order:
             self._order(self.undo_order)
         else:
-            self.say("There is no act that can be undone.")
+            self.say("There is no act that can be undone.", is_brief=True)
 
     def _carry_out(self, order: Order) -> str:
         words = ""

@@ -187,6 +187,26 @@ class LineView(ScrollView, can_focus=True):
         row = round(self.scroll_y)
         return self._rows[row][0] if row < len(self._rows) else 0
 
+    def reading_place(self) -> tuple[str, int]:
+        """The key of the part that is at the top of the screen, and how many rows of it are above; "" for none."""
+        top = round(self.scroll_y)
+        rows = range(min(top, len(self._rows) - 1), -1, -1)
+        found = next((row for row in rows if self.lines[self._rows[row][0]].key), None)
+        return (self.lines[self._rows[found][0]].key, top - found) if found is not None else ("", 0)
+
+    def return_to(self, key: str, rows: int) -> None:
+        """Put the same part at the top again, if lines above it have come or gone."""
+        first = next((row for row, (line, _) in enumerate(self._rows) if self.lines[line].key == key), None)
+        if first is None:
+            return
+        following = (
+            row for row in range(first + 1, len(self._rows)) if self.lines[self._rows[row][0]].key not in ("", key)
+        )
+        row = min(first + rows, next(following, len(self._rows)) - 1)
+        place = self.place
+        self.scroll_to(y=row, animate=False, immediate=True, force=True)
+        self.place = place
+
     def jump(self, number: int) -> None:
         """Put this line at the top."""
         row = next((at for at, (line, _) in enumerate(self._rows) if line >= number), 0)

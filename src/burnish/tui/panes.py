@@ -55,6 +55,8 @@ class TaskPane(Vertical):
         # the content that is shown: a page is not drawn again if it is the same
         self._drawn: object = None
         self._drawn_tab = ""
+        # `3 files +10 -2`: the change of the task
+        self.size_words = ""
 
     def compose(self) -> ComposeResult:
         yield LineView(id="task-head")
@@ -115,6 +117,8 @@ class TaskPane(Vertical):
         is_other = self.details is None or self.details.task.id != details.task.id
         self.details = details
         self.query_one("#task-head", LineView).show(head_lines(details))
+        if is_other:
+            self.size_words = ""
         self.show_tabs()
         if is_other:
             self._drawn = None
@@ -128,7 +132,8 @@ class TaskPane(Vertical):
             count = f" {numbers[name]}" if numbers.get(name) else ""
             style = "reverse bold" if name == self.tab else ""
             items.append(BarItem(f" {TAB_KEYS[name]} {label}{count} ", style, f"app.tab('{name}')"))
-        self.query_one("#tabs", Bar).show(items, self._place())
+        size = f"{self.size_words} " if self.size_words and self.tab != "diff" else ""
+        self.query_one("#tabs", Bar).show(items, self._place() or size)
 
     def shows_diff_of(self, number: int) -> bool:
         """Whether a diff of this task is on the screen, perhaps an old one."""
@@ -142,9 +147,12 @@ class TaskPane(Vertical):
         if not self.is_drawn(content):
             is_same_page = self._drawn_tab == self.tab and self._drawn is not None
             self._drawn, self._drawn_tab = content, self.tab
+            key, rows = self.page.reading_place()
             self.page.show(lines)
             if not is_same_page:
                 self.page.jump(0)
+            elif key:
+                self.page.return_to(key, rows)
 
     def follow(self, lines: Sequence[ShownLine]) -> None:
         """More of a transcript. The first time, show its end."""

@@ -113,6 +113,8 @@ class ProjectData:
     _conflicts: Conflicts = field(default_factory=dict)
     _looked_at: float = -_SECONDS_BETWEEN_LOOKS
     _diffs: dict[tuple[str, str], Diff] = field(default_factory=dict)
+    # by task, commit and base
+    _sizes: dict[tuple[int, str, str], str] = field(default_factory=dict)
     # until when the run that an act of this screen starts may take the task up
     _starts: dict[int, float] = field(default_factory=dict)
 
@@ -234,6 +236,24 @@ class ProjectData:
             self._diffs[trees] = bare(without_secrets(change_between(app, number, *trees)))
         is_all = not since_review or trees == change_ends(app, number, since_review=False)
         return app, pinned(self._diffs[trees], self.store.findings(self.key, number)), is_all
+
+    def size_words(self, task: Task) -> str:
+        """`3 files +10 -2`; "" if the task has no change that can be read."""
+        from burnish.errors import BurnishError
+        from burnish.features.tasks.inspect import change_size
+
+        version = (task.id, task.commit or "", task.base or "")
+        if version not in self._sizes:
+            try:
+                app = self.open()
+                try:
+                    files, added, removed = change_size(app, task.id)
+                finally:
+                    app.store.close()
+            except BurnishError:
+                return ""
+            self._sizes[version] = f"{files} file{'s' * (files != 1)} +{added} -{removed}"
+        return self._sizes[version]
 
     def viewed(self, task: Task) -> dict[str, str]:
         """The files of its change that the person has viewed, each with its content then."""

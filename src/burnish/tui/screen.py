@@ -55,6 +55,8 @@ _AGE_SECONDS = 10.0
 _WORK_SECONDS = 1.0
 # from a signal to the end of the process, whatever the terminal does
 _END_SECONDS = 5.0
+# rarely wanted: in the bar only where there is room for it
+_LAST_KEY = "R"
 # until windows on agents are made
 _WINDOW_SECONDS = 0.05
 
@@ -103,6 +105,8 @@ class ProjectScreen(App[str]):
         self._redrawn_at = 0.0
         self._has_ended = False
         self._first_key = ""
+        # the message is over with the next key
+        self._is_brief = False
 
     def compose(self) -> ComposeResult:
         yield Bar(id="top", gap=" ")
@@ -215,9 +219,11 @@ class ProjectScreen(App[str]):
         top = self.query_one("#top", Bar)
         top.kept = sum(cell_len(item.text) + 1 for item in items[1:])
         top.show(items, self._run_words())
+        acts = keys_of(self.details) if self.details else []
         hints = [
             BarItem(f"{key} {label}", "bold" if key in "arfs" else "", f"app.act('{key}')")
-            for key, label in (keys_of(self.details) if self.details else ())
+            for key, label in acts
+            if key != _LAST_KEY
         ]
         if self.view != "live" and self.number and self.details is None:
             hints.append(BarItem("Enter Open", "", "app.open"))
@@ -232,6 +238,7 @@ class ProjectScreen(App[str]):
         if board.ready > 1 and self.number in [entry.task.id for entry in board.ready_entries]:
             always.insert(0, (f"M Merge all {board.ready}", "merge_all"))
         hints += [BarItem(label, "", f"app.{action}") for label, action in always]
+        hints += [BarItem(f"{key} {label}", "", f"app.act('{key}')") for key, label in acts if key == _LAST_KEY]
         self.query_one("#keys", Bar).show([BarItem(""), *hints])
 
     def _run_words(self) -> str:
@@ -252,13 +259,20 @@ class ProjectScreen(App[str]):
         is_here = self.acted_on and self.acted_on == self.number and self.picks.key in keys
         return rows.KeptRow(self.acted_on, keys.index(self.picks.key)) if is_here else None
 
-    def say(self, what: str, hint: str = "", style: str = "") -> None:
-        """A message above the keys, until the next one."""
+    def say(self, what: str, hint: str = "", style: str = "", *, is_brief: bool = False) -> None:
+        """A message above the keys, until the next one; with `is_brief` until the next key."""
+        self._is_brief = is_brief
         line = self.query_one("#message", Static)
         text = styled(plain(what), style) + styled(f"  {plain(hint)}" if hint else "", "dim")
         text.no_wrap = False
         line.update(text)
         line.set_class(bool(what), "shown")
+
+    async def on_event(self, event: events.Event) -> None:
+        """What a message is not needed for any more, when the person goes on, has its row again."""
+        if self._is_brief and isinstance(event, events.Key | events.MouseScrollDown | events.MouseScrollUp):
+            self.call_if_open(self.say, "")
+        await super().on_event(event)
 
     # reading
 
@@ -383,10 +397,19 @@ class ProjectScreen(App[str]):
         self.pane.show_head(details)
         self._draw_page()
         self._draw_bars()
+        if details.head.commit:
+            self._in_background(
+                lambda: self.data.size_words(details.task), partial(self._take_size, details.task.id), "size"
+            )
         if self.notice is not None:
             notice, self.notice = self.notice, None
             if notice.is_current:
                 notice.dismiss("read")
+
+    def _take_size(self, number: int, words: str) -> None:
+        if number == self._wanted:
+            self.pane.size_words = words
+            self.pane.show_tabs()
 
     def _draw_page(self) -> None:
         details, tab = self.pane.details, self.pane.tab
