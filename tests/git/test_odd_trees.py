@@ -105,7 +105,7 @@ def test_the_size_of_a_change_counts_renamed_and_binary_files_once(world: GitWor
     (workspace.path / "picture.bin").write_bytes(b"\0\1\2")
     (workspace.path / "app.py").write_text("y = 1\ny = 2\n")
     end = commit(workspace)
-    files, added, removed = read_size(workspace.project.git(*SIZE_ARGS, start.tree, end.tree).stdout)
+    files, additions, deletions = read_size(workspace.project.git(*SIZE_ARGS, start.tree, end.tree).stdout)
     change = workspace.changes(start.sha, end.sha)
     assert files == len(change.files) == 3
-    assert (added, removed) == (3, 2)
+    assert (additions, deletions) == (3, 2)

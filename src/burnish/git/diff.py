@@ -52,7 +52,7 @@ def parse(output: bytes, old: str, new: str) -> Change:
 
 def read_size(output: bytes) -> tuple[int, int, int]:
     """The files, added lines and removed lines in the output of `SIZE_ARGS`; a binary file has no lines."""
-    files = added = removed = 0
+    files = additions = deletions = 0
     fields = iter(output.split(b"\0"))
     for field in fields:
         if not field:
@@ -62,9 +62,9 @@ def read_size(output: bytes) -> tuple[int, int, int]:
             # a renamed file: both paths follow
             next(fields), next(fields)
         files += 1
-        added += int(plus) if plus != b"-" else 0
-        removed += int(minus) if minus != b"-" else 0
-    return files, added, removed
+        additions += int(plus) if plus != b"-" else 0
+        deletions += int(minus) if minus != b"-" else 0
+    return files, additions, deletions
 
 
 def _raw(output: bytes) -> tuple[list[_Raw], bytes]:

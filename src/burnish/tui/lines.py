@@ -191,8 +191,8 @@ class LineView(ScrollView, can_focus=True):
         """The key of the part that is at the top of the screen, and how many rows of it are above; "" for none."""
         top = round(self.scroll_y)
         rows = range(min(top, len(self._rows) - 1), -1, -1)
-        found = next((row for row in rows if self.lines[self._rows[row][0]].key), None)
-        return (self.lines[self._rows[found][0]].key, top - found) if found is not None else ("", 0)
+        first = next((row for row in rows if self.lines[self._rows[row][0]].key), None)
+        return (self.lines[self._rows[first][0]].key, top - first) if first is not None else ("", 0)
 
     def return_to(self, key: str, rows: int) -> None:
         """Put the same part at the top again, if lines above it have come or gone."""

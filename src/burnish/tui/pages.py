@@ -116,12 +116,12 @@ def _key_hint(details: TaskDetails) -> str:
 
 def _why_again(details: TaskDetails) -> str:
     """Why it is asked once more: the approval before is void, or no agent made this commit; "" if it is asked first."""
-    from burnish.views.task_page.story import FROM_BRANCH, VOIDED
+    from burnish.views.task_page.story import FROM_BRANCH, VOID_APPROVAL
 
     cycles = [cycle for run in details.story.runs[:1] for cycle in run.cycles[:2]]
     moments = [moment for cycle in cycles for moment in reversed(cycle.moments)]
-    found = (moment.detail for title in (VOIDED, FROM_BRANCH) for moment in moments if moment.title == title)
-    return next(found, "") if len(cycles) > 1 else ""
+    reasons = (moment.detail for title in (VOID_APPROVAL, FROM_BRANCH) for moment in moments if moment.title == title)
+    return next(reasons, "") if len(cycles) > 1 else ""
 
 
 def _open_findings(views: Sequence[FindingView]) -> Iterator[ShownLine]:

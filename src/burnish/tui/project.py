@@ -59,8 +59,8 @@ class BoardState:
     @property
     def waiting(self) -> int:
         """How many things need the person; what is only ready to be merged is not counted, as on the board."""
-        needed = sum(entry.kind != "ready" for entry in self.entries)
-        return needed if self.has_inbox else sum(card.group == NEEDS_YOU for card in self.cards)
+        need_count = sum(entry.kind != "ready" for entry in self.entries)
+        return need_count if self.has_inbox else sum(card.group == NEEDS_YOU for card in self.cards)
 
     @property
     def ready(self) -> int:
@@ -247,12 +247,12 @@ class ProjectData:
             try:
                 app = self.open()
                 try:
-                    files, added, removed = change_size(app, task.id)
+                    files, additions, deletions = change_size(app, task.id)
                 finally:
                     app.store.close()
             except BurnishError:
                 return ""
-            self._sizes[version] = f"{files} file{'s' * (files != 1)} +{added} -{removed}"
+            self._sizes[version] = f"{files} file{'s' * (files != 1)} +{additions} -{deletions}"
         return self._sizes[version]
 
     def viewed(self, task: Task) -> dict[str, str]:

@@ -362,9 +362,9 @@ class ProjectScreen(App[str]):
     @property
     def next_hint(self) -> str:
         others = [entry for entry in self.board.entries if entry.task.id != self.number]
-        needed = sum(entry.kind != "ready" for entry in others)
-        if needed:
-            return f"n: next ({needed} left)"
+        need_count = sum(entry.kind != "ready" for entry in others)
+        if need_count:
+            return f"n: next ({need_count} left)"
         return f"n: next to merge ({len(others)} left)" if others else ""
 
     @property

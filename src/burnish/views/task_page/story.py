@@ -29,7 +29,7 @@ PHASES = {
 }
 # a phase in which no agent worked
 FROM_BRANCH = "Taken from the branch"
-VOIDED = "The approval is void"
+VOID_APPROVAL = "The approval is void"
 _ACTIONS = {
     "accept": ("Accepted", "good"),
     "revise": ("Sent back", "warn"),
@@ -92,8 +92,8 @@ class CycleStory:
     @property
     def seconds(self) -> float | None:
         """Of the phases that have ended; None while the first one runs."""
-        ended = [moment.seconds for moment in self.moments if moment.seconds is not None]
-        return sum(ended) if ended else None
+        durations = [moment.seconds for moment in self.moments if moment.seconds is not None]
+        return sum(durations) if durations else None
 
     @property
     def cost_usd(self) -> float | None:
@@ -288,7 +288,7 @@ def _note(event: RecordedEvent) -> Moment | None:
         case "override.recorded":
             return Moment(at, "Overridden", in_words(data), "warn", "decision", who)
         case "approval.voided":
-            return Moment(at, VOIDED, why, "bad", "decision")
+            return Moment(at, VOID_APPROVAL, why, "bad", "decision")
         case "phase.rescued":
             return Moment(at, "Work was saved", "", "warn", saved=str(data.get("ref") or data.get("folder") or ""))
         case "budget.warned":
