@@ -91,6 +91,20 @@ def test_an_answer_without_words_is_not_sent(opened: Browser, served: Served) ->
         assert served.lab.task(2)["status"] == "waiting_approval"
 
 
+def test_a_typed_note_survives_a_reload_after_a_login_in_another_tab(opened: Browser, served: Served) -> None:
+    with logged_in(opened, served, height=720) as page:
+        open_task(page, served, 3)
+        page.keyboard.press("a")
+        page.keyboard.type("Another value.")
+        other = page.context.new_page()
+        other.goto(served.login)
+        other.wait_for_url(lambda url: "/login" not in url)
+        other.close()
+        page.reload()
+        page.wait_for_selector(".task-page[data-ready]")
+        assert page.input_value("#gate-note") == "Another value."
+
+
 def test_reasons_are_ticked_and_the_approval_pressed_by_keys(opened: Browser, served: Served) -> None:
     with logged_in(opened, served, height=720) as page:
         open_task(page, served, 1)
