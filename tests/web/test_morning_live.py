@@ -61,9 +61,9 @@ def open_task(page: Page, served: Served, number: int) -> None:
     page.wait_for_selector(".task-page[data-ready]")
 
 
-def wait_for_request(page: Page, held: list[Route]) -> None:
+def wait_for_request(page: Page, requests: list[Route]) -> None:
     for _ in range(600):
-        if held:
+        if requests:
             return
         page.wait_for_timeout(100)
     raise AssertionError("the request was not sent")
@@ -319,8 +319,8 @@ def test_a_task_that_continues_never_looks_interrupted(tmp_path: Path, opened: B
     lab.burnish("run", "2", code=None)
     with serving(lab) as served, logged_in(opened, served, height=720) as page:
         # the run starts only some time after the decision
-        held: list[Route] = []
-        page.route("**/tasks/2/run", lambda route: held.append(route))
+        requests: list[Route] = []
+        page.route("**/tasks/2/run", lambda route: requests.append(route))
         open_task(page, served, 2)
         page.evaluate(
             """new MutationObserver(() => {
@@ -331,9 +331,9 @@ def test_a_task_that_continues_never_looks_interrupted(tmp_path: Path, opened: B
         page.keyboard.press("a")
         page.keyboard.type("They stay valid.")
         page.keyboard.press("Control+Enter")
-        wait_for_request(page, held)
+        wait_for_request(page, requests)
         page.wait_for_timeout(1000)
-        held[0].continue_()
+        requests[0].continue_()
         page.wait_for_selector("#outcome:has-text('T2 waits for your approval.')", timeout=60_000)
         page.wait_for_selector(".badge:has-text('cycle 2 (1 extra)')")
         assert page.evaluate("document.body.dataset.wasInterrupted") is None
@@ -356,19 +356,19 @@ def test_the_age_stands_at_one_place_in_all_sections_and_a_merge_is_not_started_
         left = "(one) => one.getBoundingClientRect().left"
         places = page.evaluate(f"[...document.querySelectorAll('.about')].map({left})")
         assert len(places) == 3 and len(set(places)) == 1
-        held: list[Route] = []
-        page.route("**/merge-verified", lambda route: held.append(route))
+        requests: list[Route] = []
+        page.route("**/merge-verified", lambda route: requests.append(route))
         page.keyboard.press("M")
         page.wait_for_selector("dialog[open]:has-text('wait for you if you decide after each review')")
         page.keyboard.press("Enter")
         until(page, "document.getElementById('merge-all').disabled")
-        wait_for_request(page, held)
+        wait_for_request(page, requests)
         page.keyboard.press("M")
         page.wait_for_selector(".toast:has-text('Its result is shown here.')")
         assert page.locator("dialog[open]").count() == 0
-        held[0].continue_()
+        requests[0].continue_()
         page.wait_for_selector(".toast:has-text('Merged: T3 into main')", timeout=60_000)
-        assert len(held) == 1
+        assert len(requests) == 1
 
 
 def test_a_decision_after_resolved_conflicts_names_them(tmp_path: Path, opened: Browser) -> None:
