@@ -66,7 +66,7 @@ def test_fix_asks_for_a_note_goes_on_at_once_and_asks_again_after_the_next_revie
         screen.expect(MENU)
         screen.answer("a")
         assert screen.ended() == 0, screen.plain
-    assert "cycle 2 (1 extra)" in screen.plain
+    assert "cycle 2 (max 1)" in screen.plain
     assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 2)
     assert [c["phase"] for c in lab.calls()] == ["implement", "review", "improve", "review"]
     assert "guard it, please" in lab.calls()[2]["prompt"]

@@ -68,9 +68,9 @@ def test_past_the_maximum_it_counts_on(tmp_path: Path) -> None:
     lab.burnish("run", code=1)
     assert lab.task()["final_verdict"] == "MAX_CYCLES_REACHED"
     said = lab.burnish("improve", "1", "--review", code=1)
-    assert "[cycle 2 (1 extra)] Improvement complete" in said.err
+    assert "[cycle 2 (max 1)] Improvement complete" in said.err
     assert (lab.task()["status"], lab.task()["reason"], lab.task()["cycle"]) == ("blocked", "max_cycles", 2)
-    assert "cycle 2 (1 extra)" in lab.burnish("show", "1").out
+    assert "cycle 2 (max 1)" in lab.burnish("show", "1").out
     lab.agent("judge", APPROVE)
     lab.burnish("improve", "1", "--review")
     assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 3)

@@ -48,7 +48,7 @@ def test_the_sample_lines_of_the_contract() -> None:
 
 def test_past_the_maximum_it_counts_on() -> None:
     late = task(Status.CODE_REVIEW, cycle=4, phase="review", phase_started="2026-05-01T11:59:57.000Z", runner="r")
-    assert status_line(late, NOW).detail == "(cycle 4 (1 extra), reviewing 3s)"
+    assert status_line(late, NOW).detail == "(cycle 4 (max 3), reviewing 3s)"
 
 
 @pytest.mark.parametrize(("runner", "alive"), [(None, True), ("r", False)])

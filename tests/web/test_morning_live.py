@@ -335,7 +335,7 @@ def test_a_task_that_continues_never_looks_interrupted(tmp_path: Path, opened: B
         page.wait_for_timeout(1000)
         requests[0].continue_()
         page.wait_for_selector("#outcome:has-text('T2 waits for your approval.')", timeout=60_000)
-        page.wait_for_selector(".badge:has-text('cycle 2 (1 extra)')")
+        page.wait_for_selector(".badge:has-text('cycle 2 (max 1)')")
         assert page.evaluate("document.body.dataset.wasInterrupted") is None
 
 

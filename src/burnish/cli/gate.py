@@ -81,7 +81,7 @@ def screen(view: GateView, *, room: int, colour: bool) -> Iterator[str]:
     task = view.task
     cycles = f"cycle {view.cycle}/{task.max_cycles}"
     if view.cycle > task.max_cycles:
-        cycles = f"cycle {view.cycle} ({view.cycle - task.max_cycles} extra)"
+        cycles = f"cycle {view.cycle} (max {task.max_cycles})"
     title = cut(f"Review: T{task.id} — {one_line(task.spec.title)}", min(room, _MAX_WIDTH) - width(cycles) - 2)
     gap = " " * max(2, min(room, _MAX_WIDTH) - width(title) - width(cycles))
     yield ""

@@ -216,10 +216,9 @@ def event_line(task: Task, event: RecordedEvent) -> str | None:
 
 
 def counter(task: Task, cycle: int) -> str:
-    """`[2/3]`, and past the maximum `[cycle 4 (1 extra)]`."""
+    """`[2/3]`, and past the maximum `[cycle 4 (max 3)]`."""
     number = max(cycle, 1)
-    extra = number - task.max_cycles
-    return f"[cycle {number} ({extra} extra)]" if extra > 0 else f"[{number}/{task.max_cycles}]"
+    return f"[{number}/{task.max_cycles}]" if number <= task.max_cycles else f"[cycle {number} (max {task.max_cycles})]"
 
 
 def opening(task: Task) -> str:

@@ -57,8 +57,8 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
     name = paint(f"T{story['id']} {title}", "bold", on=colour)
     yield f"{paint(mark(MARKS[Status(status)]), tone, on=colour)} {name}"
     outcome = " ".join(str(story[key]) for key in ("final_verdict", "reason", "error") if story.get(key))
-    extra = (story.get("cycle") or 0) - story["max_cycles"]
-    most = f" ({extra} extra)" if extra > 0 else f"/{story['max_cycles']}"
+    past = (story.get("cycle") or 0) > story["max_cycles"]
+    most = f" (max {story['max_cycles']})" if past else f"/{story['max_cycles']}"
     cycles = f"cycle {story['cycle']}{most}" if story.get("cycle") else "not started"
     yield f"  {paint(status, tone, on=colour)}  {outcome}  {cycles}".replace("    ", "  ")
     if words := _limit_words(story):

@@ -407,9 +407,9 @@ def doing(phase: str) -> str:
 
 
 def cycles_words(task: Task) -> str:
-    """`cycle 2/3`; past the maximum `cycle 4 (1 extra)`."""
+    """`cycle 2/3`; past the maximum `cycle 4 (max 3)`."""
     if task.cycle > task.max_cycles:
-        return f"cycle {task.cycle} ({task.cycle - task.max_cycles} extra)"
+        return f"cycle {task.cycle} (max {task.max_cycles})"
     return f"cycle {task.cycle}/{task.max_cycles}"
 
 
